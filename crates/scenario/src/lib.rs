@@ -1,1 +1,28 @@
-//! See ARCHITECTURE.md.
+//! The description of a load, and what a run of it yields.
+//!
+//! One TOML file says who comes (arrivals), what they do (a session graph with think times), how
+//! long they wait (patience), what they do when they were disappointed (retries) and what their
+//! requests cost (service demand). The simulator plays it in virtual time and the load generator
+//! in real time; both draw every visitor from the same seed, so that two policies, or a
+//! simulation and a live run, face the very same visitors.
+//!
+//! Rooms: [`file`] reads the TOML; [`law`] draws numbers; [`graph`] knows what a session does and
+//! costs on average; [`arrivals`] says when sessions start; [`visitor`] is one client's behaviour
+//! as a state machine; [`tally`] counts what happened into [`result`].
+#![forbid(unsafe_code)]
+
+pub mod arrivals;
+pub mod file;
+pub mod graph;
+pub mod law;
+pub mod result;
+pub mod tally;
+pub mod visitor;
+
+pub use arrivals::Profile;
+pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier};
+pub use graph::Graph;
+pub use law::{Law, Stream};
+pub use result::{Cell, ClassCell, RunResult, Second};
+pub use tally::{Ending, Tally};
+pub use visitor::{Attempt, Next, Visitor};

@@ -1,0 +1,104 @@
+//! What `/proc` says about a process's CPU time, the machine's stolen time and open sockets.
+//!
+//! Each file has a pure parser, tested on text, and a reader. Fields: proc_pid_stat(5), proc_stat(5).
+
+use crate::sys;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// CPU time used since a process began, in clock ticks, all its threads together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// In user mode.
+    pub user: u64,
+    /// In the kernel.
+    pub system: u64,
+}
+
+/// CPU time the process `pid` has used so far.
+pub fn cpu_ticks(pid: u32) -> io::Result<CpuTicks> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    parse_stat(&text).ok_or_else(|| io::Error::other(format!("cannot read /proc/{pid}/stat")))
+}
+
+fn parse_stat(text: &str) -> Option<CpuTicks> {
+    // The command's name may itself hold spaces and parentheses: count from the last one.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next()?.parse().ok();
+    Some(CpuTicks { user: next()?, system: next()? })
+}
+
+/// Microseconds in `ticks` clock ticks.
+pub fn micros(ticks: u64) -> f64 {
+    ticks as f64 * 1e6 / sys::ticks_per_second() as f64
+}
+
+/// Ticks of the whole machine since it started: stolen by other guests, and in total.
+pub fn stolen_and_total() -> io::Result<(u64, u64)> {
+    let text = fs::read_to_string("/proc/stat")?;
+    parse_steal(&text).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
+}
+
+fn parse_steal(text: &str) -> Option<(u64, u64)> {
+    let line = text.lines().find(|line| line.starts_with("cpu "))?;
+    let ticks: Vec<u64> = line.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
+    Some((*ticks.get(7)?, ticks.iter().take(8).sum()))
+}
+
+/// Local addresses of the sockets that are trying to connect to port `port` (state `SYN_SENT`).
+pub fn connecting_to(port: u16) -> io::Result<Vec<SocketAddrV4>> {
+    Ok(parse_connecting(&fs::read_to_string("/proc/net/tcp")?, port))
+}
+
+fn parse_connecting(text: &str, port: u16) -> Vec<SocketAddrV4> {
+    let local_of = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let local = parse_address(fields.next()?)?;
+        let remote = parse_address(fields.next()?)?;
+        (fields.next()? == "02" && remote.port() == port).then_some(local)
+    };
+    text.lines().skip(1).filter_map(local_of).collect()
+}
+
+fn parse_address(text: &str) -> Option<SocketAddrV4> {
+    let (ip, port) = text.split_once(':')?;
+    // The kernel prints the address as a number in its own byte order.
+    let ip = Ipv4Addr::from(u32::from_str_radix(ip, 16).ok()?.to_ne_bytes());
+    Some(SocketAddrV4::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_name_with_parentheses_does_not_shift_the_fields() {
+        let text = "42 (odd) name) S 1 42 42 0 -1 4194560 1 2 3 4 1234 567 8 9 20 0 1 0 5 6 7";
+        assert_eq!(parse_stat(text), Some(CpuTicks { user: 1234, system: 567 }));
+        assert_eq!(parse_stat("42 (x) S 1"), None);
+    }
+
+    #[test]
+    fn steal_is_the_eighth_field_and_guest_time_is_not_counted_twice() {
+        let text = "cpu  10 1 20 300 4 0 5 60 7 8\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+        assert_eq!(parse_steal(text), Some((60, 400)));
+    }
+
+    #[test]
+    fn only_sockets_still_connecting_to_the_port_are_listed() {
+        let text = "  sl  local_address rem_address   st tx_queue\n\
+             0: 0100007F:C350 0100007F:1F90 02 00000001:00000000\n\
+             1: 0100007F:C351 0100007F:1F90 01 00000000:00000000\n\
+             2: 0100007F:C352 0100007F:1F91 02 00000000:00000000\n";
+        let expected: SocketAddrV4 = "127.0.0.1:50000".parse().unwrap();
+        assert_eq!(parse_connecting(text, 8080), [expected]);
+    }
+
+    #[test]
+    fn this_process_can_read_its_own_cpu_time() {
+        assert!(cpu_ticks(std::process::id()).is_ok());
+        assert!(stolen_and_total().is_ok_and(|(stolen, total)| stolen <= total));
+    }
+}

@@ -1,0 +1,71 @@
+//! Order statistics of small samples: nothing here assumes a distribution.
+
+/// Lowest, middle and highest of a sample, for tables that say `median [min–max]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Smallest value.
+    pub min: f64,
+    /// Middle value; mean of the two middle ones when their number is even.
+    pub median: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Spread {
+    /// `None` for an empty sample.
+    pub fn of(sample: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = sample.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let half = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[half - 1], sorted[half])
+        } else {
+            sorted[half]
+        };
+        Some(Self { min, median, max })
+    }
+
+    /// `12.3 [11.9–13.0]` with the given number of decimals.
+    pub fn show(&self, decimals: usize) -> String {
+        let Self { min, median, max } = self;
+        format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+    }
+
+    /// How far apart the extremes are, relative to the median.
+    pub fn width(&self) -> f64 {
+        (self.max - self.min) / self.median
+    }
+}
+
+/// The value below or at which the share `p` (0 to 1) of the sample lies, by nearest rank.
+pub fn percentile(sample: &[f64], p: f64) -> Option<f64> {
+    let mut sorted = sample.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (p * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_the_nearest_rank() {
+        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&hundred, 0.5), Some(50.0));
+        assert_eq!(percentile(&hundred, 0.99), Some(99.0));
+        assert_eq!(percentile(&hundred, 1.0), Some(100.0));
+        assert_eq!(percentile(&[3.0], 0.01), Some(3.0));
+        assert_eq!(percentile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn a_spread_names_the_extremes_and_the_middle() {
+        let odd = Spread::of([3.0, 1.0, 2.0]).unwrap();
+        assert_eq!(odd.show(1), "2.0 [1.0–3.0]");
+        assert!((odd.width() - 1.0).abs() < 1e-9);
+        assert!((Spread::of([4.0, 1.0, 2.0, 3.0]).unwrap().median - 2.5).abs() < 1e-9);
+        assert!(Spread::of([]).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! Operating-system calls that `std` does not offer: the only unsafe code of this crate.
+//!
+//! Linux only. Every function is one call (or one object's calls) with its arguments made safe,
+//! so that nothing above this file needs to know about file descriptors' lifetimes.
+#![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
+
+use std::fs::File;
+use std::io;
+use std::mem;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Makes the next close of `stream` send RST instead of FIN (`SO_LINGER` of zero seconds).
+pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    set_option(stream, libc::SO_LINGER, linger)
+}
+
+/// Fixes the kernel's send buffer of `socket` (bytes), which also switches its auto-tuning off.
+pub fn set_send_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
+    set_option(socket, libc::SO_SNDBUF, bytes)
+}
+
+/// Fixes the kernel's receive buffer of `socket` (bytes); a listener hands it to what it accepts.
+pub fn set_receive_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
+    set_option(socket, libc::SO_RCVBUF, bytes)
+}
+
+fn set_option<T>(socket: &impl AsFd, name: i32, value: T) -> io::Result<()> {
+    let size = mem::size_of::<T>() as libc::socklen_t;
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: `value` lives across the call and `size` is its size; the descriptor is borrowed.
+    let result = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const value).cast(), size)
+    };
+    check(result).map(drop)
+}
+
+/// Changes how many completed connections may wait to be accepted (the kernel allows one more).
+pub fn set_backlog(listener: &TcpListener, backlog: i32) -> io::Result<()> {
+    // SAFETY: plain integers; the descriptor is borrowed from a live listener.
+    check(unsafe { libc::listen(listener.as_raw_fd(), backlog) }).map(drop)
+}
+
+/// Clock ticks per second, the unit of the times in `/proc/PID/stat`.
+pub fn ticks_per_second() -> u64 {
+    // SAFETY: takes and returns plain integers.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).unwrap_or(100)
+}
+
+/// Confines the calling thread, and what it starts from now on, to one core.
+pub fn pin_to(core: usize) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is plain bits for which all-zero is the empty set; `CPU_SET` checks the
+    // index against the set's length; the set lives across the call.
+    let result = unsafe {
+        let mut cores: libc::cpu_set_t = mem::zeroed();
+        libc::CPU_SET(core, &mut cores);
+        libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &raw const cores)
+    };
+    check(result).map(drop)
+}
+
+/// Has the child killed when the thread that starts it ends, and pinned to `core` if given.
+pub fn tether(command: &mut Command, core: Option<usize>) {
+    let prepare = move || {
+        // SAFETY: plain integers; async-signal-safe.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        core.map_or(Ok(()), pin_to)
+    };
+    // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing
+    // and takes no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Opens the netlink socket that answers questions about TCP sockets.
+pub fn open_sock_diag() -> io::Result<File> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: plain integers; the descriptor returned is new and owned by nobody else.
+    unsafe {
+        let fd = check(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG))?;
+        Ok(File::from(OwnedFd::from_raw_fd(fd)))
+    }
+}
+
+/// Level-triggered readiness to read, for many sockets in one thread.
+#[derive(Debug)]
+pub struct Epoll {
+    fd: OwnedFd,
+    ready: Vec<libc::epoll_event>,
+}
+
+impl Epoll {
+    /// A set that reports at most `batch` sockets at a time.
+    pub fn new(batch: usize) -> io::Result<Self> {
+        // SAFETY: plain integers; the descriptor returned is new and owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?) };
+        Ok(Self { fd, ready: vec![libc::epoll_event { events: 0, u64: 0 }; batch] })
+    }
+
+    /// Watches `socket` until it is closed; `token` comes back from [`Epoll::wait`].
+    pub fn add(&self, socket: &impl AsFd, token: usize) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token as u64 };
+        let fd = socket.as_fd().as_raw_fd();
+        // SAFETY: `event` lives across the call; both descriptors are borrowed and open.
+        let result = unsafe {
+            libc::epoll_ctl(self.fd.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event)
+        };
+        check(result).map(drop)
+    }
+
+    /// Fills `tokens` with the sockets that can be read, waiting at most `millis`.
+    pub fn wait(&mut self, millis: i32, tokens: &mut Vec<usize>) -> io::Result<()> {
+        let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len() as i32);
+        tokens.clear();
+        // SAFETY: the kernel writes at most `batch` events into the `batch` long buffer.
+        match check(unsafe { libc::epoll_wait(self.fd.as_raw_fd(), room, batch, millis) }) {
+            Ok(count) => tokens.extend(self.ready[..count as usize].iter().map(|e| e.u64 as usize)),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_socket_with_bytes_to_read_is_reported_by_its_token() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        let (mut epoll, mut tokens) = (Epoll::new(4).unwrap(), Vec::new());
+        epoll.add(&server, 7).unwrap();
+        epoll.wait(0, &mut tokens).unwrap();
+        assert!(tokens.is_empty());
+        client.write_all(b"x").unwrap();
+        epoll.wait(1000, &mut tokens).unwrap();
+        assert_eq!(tokens, [7]);
+    }
+}

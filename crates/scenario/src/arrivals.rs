@@ -1,0 +1,255 @@
+//! When sessions start.
+//!
+//! Offered load is written as ρ: the work that arriving sessions would need if everyone were
+//! served at once, divided by what the servers can do. A profile is ρ over time.
+
+use bywash_units::{Rate, Span, Time};
+use serde::Deserialize;
+
+use crate::law::Stream;
+
+/// How offered load goes over time. The level that a run varies (`rho` in the file) is the
+/// steady level of `poisson`, the level after a `step`, the top of a `pulse` and of a `ramp`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Profile {
+    /// One level for the whole run.
+    Poisson,
+    /// From `base` to the run's level at `at`.
+    Step {
+        /// ρ before.
+        base: f64,
+        /// When it changes.
+        at: Span,
+    },
+    /// The run's level from `at` for `lasts`, `base` before and after: a flash crowd.
+    Pulse {
+        /// ρ before and after.
+        base: f64,
+        /// When the crowd comes.
+        at: Span,
+        /// How long it stays.
+        lasts: Span,
+    },
+    /// From `base` to the run's level, evenly over `over`, starting at `at`.
+    Ramp {
+        /// ρ before.
+        base: f64,
+        /// When it begins to rise.
+        at: Span,
+        /// How long it rises.
+        over: Span,
+    },
+    /// Sessions start at just these moments, in order.
+    Times(Vec<Time>),
+}
+
+impl Profile {
+    /// Offered load at `now` in a run of level `rho`. A file of times has no level of its own: it
+    /// is what the run says, everywhere.
+    pub fn rho_at(&self, rho: f64, now: Time) -> f64 {
+        let elapsed = now.since(Time::ZERO);
+        match *self {
+            Self::Poisson | Self::Times(_) => rho,
+            Self::Step { base, at } => {
+                if elapsed < at {
+                    base
+                } else {
+                    rho
+                }
+            }
+            Self::Pulse { base, at, lasts } => {
+                if elapsed >= at && elapsed < at + lasts {
+                    rho
+                } else {
+                    base
+                }
+            }
+            Self::Ramp { base, at, over } => {
+                let part = now.since(Time::ZERO + at).as_secs_f64() / over.as_secs_f64().max(1e-9);
+                base + (rho - base) * part.min(1.0)
+            }
+        }
+    }
+
+    /// The highest load that the profile reaches.
+    pub fn peak(&self, rho: f64) -> f64 {
+        match *self {
+            Self::Poisson | Self::Times(_) => rho,
+            Self::Step { base, .. } | Self::Pulse { base, .. } | Self::Ramp { base, .. } => {
+                base.max(rho)
+            }
+        }
+    }
+
+    /// Seconds of one server's time that a run of `duration` could put to use, per server: whole
+    /// seconds while ρ ≥ 1, none while ρ < 1 (there the offered work itself is the bound).
+    pub fn saturated(&self, rho: f64, duration: Span) -> Span {
+        const STEP: Span = Span::from_millis(10);
+        if let Self::Poisson | Self::Times(_) = self {
+            return if rho >= 1.0 { duration } else { Span::ZERO };
+        }
+        let steps = duration.as_nanos() / STEP.as_nanos();
+        let busy = (0..steps)
+            .filter(|i| self.rho_at(rho, Time::ZERO + STEP * *i) >= 1.0)
+            .count();
+        STEP * busy as u64
+    }
+}
+
+/// The moments at which sessions start, in order, until the end of the run.
+#[derive(Clone, Debug)]
+pub struct Starts {
+    profile: Profile,
+    rho: f64,
+    /// Sessions per second at ρ = 1.
+    unit: Rate,
+    end: Time,
+    now: Time,
+    taken: usize,
+    stream: Stream,
+}
+
+impl Starts {
+    /// The starts of one run. `unit` is the session rate that makes ρ = 1.
+    pub fn new(profile: &Profile, rho: f64, unit: Rate, duration: Span, seed: u64) -> Self {
+        Self {
+            profile: profile.clone(),
+            rho,
+            unit,
+            end: Time::ZERO + duration,
+            now: Time::ZERO,
+            taken: 0,
+            stream: Stream::new(seed, 0, 0),
+        }
+    }
+
+    fn next_of_times(&mut self) -> Option<Time> {
+        let Profile::Times(times) = &self.profile else {
+            return None;
+        };
+        let start = times
+            .get(self.taken)
+            .copied()
+            .filter(|start| *start < self.end)?;
+        self.taken += 1;
+        Some(start)
+    }
+
+    /// Lewis and Shedler's thinning: draw at the peak rate, keep each with probability
+    /// rate/peak.
+    fn next_of_process(&mut self) -> Option<Time> {
+        let peak = self.profile.peak(self.rho);
+        let rate = peak * self.unit.get();
+        if rate <= 0.0 {
+            return None;
+        }
+        while self.now < self.end {
+            let gap = -libm::log(self.stream.unit()) / rate;
+            self.now = self.now + Span::from_secs_f64(gap);
+            let here = self.profile.rho_at(self.rho, self.now);
+            if self.now < self.end && self.stream.unit() * peak < here {
+                return Some(self.now);
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Starts {
+    type Item = Time;
+
+    fn next(&mut self) -> Option<Time> {
+        match self.profile {
+            Profile::Times(_) => self.next_of_times(),
+            _ => self.next_of_process(),
+        }
+    }
+}
+
+/// How a profile stands in the file.
+#[derive(Deserialize)]
+#[serde(tag = "shape", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Written {
+    Poisson,
+    Step {
+        base: f64,
+        at: String,
+    },
+    Pulse {
+        base: f64,
+        at: String,
+        lasts: String,
+    },
+    Ramp {
+        base: f64,
+        at: String,
+        over: String,
+    },
+    File {
+        path: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(profile: &Profile, rho: f64, from: u64, to: u64) -> usize {
+        let starts = Starts::new(
+            profile,
+            rho,
+            Rate::per_second(50.0),
+            Span::from_secs(100),
+            3,
+        );
+        let within = |t: &Time| t.as_secs_f64() >= from as f64 && t.as_secs_f64() < to as f64;
+        starts.filter(within).count()
+    }
+
+    #[test]
+    fn a_pulse_brings_its_level_while_it_lasts() {
+        let pulse = Profile::Pulse {
+            base: 0.5,
+            at: Span::from_secs(40),
+            lasts: Span::from_secs(20),
+        };
+        let (before, during, after) = (
+            count(&pulse, 4.0, 0, 40),
+            count(&pulse, 4.0, 40, 60),
+            count(&pulse, 4.0, 60, 100),
+        );
+        assert!((900..1100).contains(&before), "{before} of 1000 expected");
+        assert!((3800..4200).contains(&during), "{during} of 4000 expected");
+        assert!((900..1100).contains(&after), "{after} of 1000 expected");
+    }
+
+    #[test]
+    fn a_ramp_rises_evenly() {
+        let ramp = Profile::Ramp {
+            base: 0.0,
+            at: Span::ZERO,
+            over: Span::from_secs(100),
+        };
+        let half = count(&ramp, 2.0, 0, 50) as f64 / count(&ramp, 2.0, 0, 100) as f64;
+        assert!(
+            (half - 0.25).abs() < 0.03,
+            "half the time holds a quarter of a ramp, not {half}"
+        );
+    }
+
+    #[test]
+    fn only_the_seconds_above_one_are_saturated() {
+        let step = Profile::Step {
+            base: 0.5,
+            at: Span::from_secs(30),
+        };
+        assert_eq!(
+            step.saturated(2.0, Span::from_secs(50)),
+            Span::from_secs(20)
+        );
+        assert_eq!(
+            Profile::Poisson.saturated(0.9, Span::from_secs(50)),
+            Span::ZERO
+        );
+    }
+}

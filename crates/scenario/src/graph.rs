@@ -1,0 +1,122 @@
+//! What a session does: a Markov chain over classes, and its averages.
+
+use bywash_units::Span;
+
+use crate::file::Class;
+use crate::law::Stream;
+
+/// The session graph of a scenario: where a session starts, where it may go next.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Index of the class of every session's first request.
+    pub start: usize,
+    /// `next[i]`: the classes that may follow class `i`, with their probabilities (sum ≤ 1; the
+    /// rest is the end of the session).
+    pub next: Vec<Vec<(usize, f64)>>,
+    /// Index of the class whose completion is an order.
+    pub order: usize,
+}
+
+/// A session is cut after so many requests, whatever the graph says; graphs without an exit are
+/// refused when the file is read, so this only bounds memory.
+const LONGEST_SESSION: usize = 10_000;
+
+impl Graph {
+    /// Draws the classes that one session will visit.
+    pub fn walk(&self, stream: &mut Stream) -> Vec<usize> {
+        let mut path = vec![self.start];
+        while path.len() < LONGEST_SESSION {
+            let Some(next) = self.step(path[path.len() - 1], stream) else {
+                break;
+            };
+            path.push(next);
+        }
+        path
+    }
+
+    fn step(&self, class: usize, stream: &mut Stream) -> Option<usize> {
+        let mut left = stream.unit();
+        for &(next, probability) in &self.next[class] {
+            left -= probability;
+            if left < 0.0 {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// Expected visits of each class in one session: v = e_start + Pᵀv, solved by iteration.
+    /// `None` when it does not converge, which is a graph that sessions never leave.
+    pub fn expected_visits(&self) -> Option<Vec<f64>> {
+        let mut visits = vec![0.0; self.next.len()];
+        for _ in 0..100_000 {
+            let updated = self.visits_after(&visits);
+            let change: f64 = updated
+                .iter()
+                .zip(&visits)
+                .map(|(a, b)| (a - b).abs())
+                .sum();
+            visits = updated;
+            if change < 1e-12 {
+                return Some(visits);
+            }
+        }
+        None
+    }
+
+    fn visits_after(&self, visits: &[f64]) -> Vec<f64> {
+        let mut updated = vec![0.0; visits.len()];
+        updated[self.start] = 1.0;
+        for (from, row) in self.next.iter().enumerate() {
+            for &(to, probability) in row {
+                updated[to] += visits[from] * probability;
+            }
+        }
+        updated
+    }
+
+    /// Mean service time that one whole session asks for.
+    pub fn work_per_session(&self, classes: &[Class]) -> Option<Span> {
+        let visits = self.expected_visits()?;
+        let seconds: f64 = visits
+            .iter()
+            .zip(classes)
+            .map(|(n, class)| n * class.service.mean().as_secs_f64())
+            .sum();
+        Some(Span::from_secs_f64(seconds))
+    }
+
+    /// Mean orders that one whole session makes.
+    pub fn orders_per_session(&self) -> Option<f64> {
+        self.expected_visits().map(|visits| visits[self.order])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_visits_of_a_loop_are_a_geometric_sum() {
+        let graph = Graph {
+            start: 0,
+            next: vec![vec![(0, 0.5), (1, 0.25)], vec![]],
+            order: 1,
+        };
+        let visits = graph.expected_visits().unwrap();
+        assert!(
+            (visits[0] - 2.0).abs() < 1e-9 && (visits[1] - 0.5).abs() < 1e-9,
+            "{visits:?}"
+        );
+    }
+
+    #[test]
+    fn a_graph_without_an_exit_is_noticed() {
+        let graph = Graph {
+            start: 0,
+            next: vec![vec![(0, 1.0)]],
+            order: 0,
+        };
+        assert_eq!(graph.expected_visits(), None);
+    }
+}

@@ -1,0 +1,350 @@
+//! Counting what happened in one run, and summing runs into a cell.
+
+use bywash_units::{Span, Time};
+use hdrhistogram::Histogram;
+
+use crate::file::{Closes, Scenario};
+use crate::result::{Cell, ClassCell, Second};
+use crate::visitor::Visitor;
+
+/// How one attempt ended, as its client saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Answered while the client waited.
+    Completed,
+    /// The client lost patience.
+    TimedOut,
+    /// Refused by the server side.
+    Dropped,
+    /// An error: a broken connection, a 5xx that is no refusal.
+    Failed,
+}
+
+/// A timeline longer than this is of no use in a report, and would be large.
+const LONGEST_TIMELINE: usize = 3600;
+
+/// The counts of one run with one seed.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    classes: Vec<ClassTally>,
+    order: usize,
+    not_generated: u64,
+    useful: Span,
+    wasted: Option<Span>,
+    saturated: Span,
+    planned_below_capacity: Span,
+    orders_planned: u64,
+    orders_possible: f64,
+    timeline: Vec<Second>,
+}
+
+#[derive(Clone, Debug)]
+struct ClassTally {
+    generated: u64,
+    completed: u64,
+    timed_out: u64,
+    dropped: u64,
+    failed: u64,
+    /// Microseconds.
+    response: Histogram<u64>,
+}
+
+impl ClassTally {
+    fn new() -> Self {
+        // One µs to a day at two significant digits: figures are quoted with fewer.
+        let response = Histogram::new_with_bounds(1, 86_400_000_000, 2)
+            .expect("constant bounds, low < high, 2 digits");
+        Self {
+            generated: 0,
+            completed: 0,
+            timed_out: 0,
+            dropped: 0,
+            failed: 0,
+            response,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.generated += other.generated;
+        self.completed += other.completed;
+        self.timed_out += other.timed_out;
+        self.dropped += other.dropped;
+        self.failed += other.failed;
+        self.response
+            .add(&other.response)
+            .expect("both histograms have the same bounds");
+    }
+
+    fn quantile_ms(&self, quantile: f64) -> f64 {
+        self.response.value_at_quantile(quantile) as f64 / 1e3
+    }
+}
+
+impl Tally {
+    /// Nothing has happened yet, in a run of `scenario` at `rho` that lasts `duration`.
+    pub fn new(scenario: &Scenario, rho: f64, duration: Span) -> Self {
+        let seconds = (duration.as_secs_f64().ceil() as usize).max(1);
+        Self {
+            classes: vec![ClassTally::new(); scenario.classes.len()],
+            order: scenario.graph.order,
+            not_generated: 0,
+            useful: Span::ZERO,
+            wasted: Some(Span::ZERO),
+            saturated: scenario.profile.saturated(rho, duration) * u64::from(scenario.workers),
+            planned_below_capacity: Span::ZERO,
+            orders_planned: 0,
+            orders_possible: 0.0,
+            timeline: vec![
+                Second::default();
+                if seconds <= LONGEST_TIMELINE {
+                    seconds
+                } else {
+                    0
+                }
+            ],
+        }
+    }
+
+    /// A session starts while offered load is `rho_now`.
+    pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, rho_now: f64) {
+        let planned = visitor.planned_orders(scenario);
+        self.orders_planned += planned;
+        self.orders_possible += planned as f64 * (1.0 / rho_now).min(1.0);
+        if rho_now < 1.0 {
+            self.planned_below_capacity += visitor.planned_work();
+        }
+    }
+
+    fn second(&mut self, now: Time) -> Option<&mut Second> {
+        self.timeline
+            .get_mut((now.as_nanos() / 1_000_000_000) as usize)
+    }
+
+    /// A request of `class` is made.
+    pub fn generated(&mut self, class: usize, now: Time) {
+        self.classes[class].generated += 1;
+        if let Some(second) = self.second(now) {
+            second.generated += 1;
+        }
+    }
+
+    /// A request of `class` ends so, `response` after it was made.
+    pub fn ended(&mut self, class: usize, now: Time, response: Span, ending: Ending) {
+        let order = u64::from(class == self.order);
+        let tally = &mut self.classes[class];
+        let mut blank = Second::default();
+        let index = (now.as_nanos() / 1_000_000_000) as usize;
+        let second = self.timeline.get_mut(index).unwrap_or(&mut blank);
+        match ending {
+            Ending::Completed => {
+                tally.completed += 1;
+                second.completed += 1;
+                second.orders += order;
+                tally
+                    .response
+                    .saturating_record(response.as_micros().max(1));
+            }
+            Ending::TimedOut => {
+                tally.timed_out += 1;
+                second.timed_out += 1;
+            }
+            Ending::Dropped => {
+                tally.dropped += 1;
+                second.dropped += 1;
+            }
+            Ending::Failed => {
+                tally.failed += 1;
+                second.failed += 1;
+            }
+        }
+    }
+
+    /// A session is over; so many of its requests were never made.
+    pub fn session_over(&mut self, not_generated: u64) {
+        self.not_generated += not_generated;
+    }
+
+    /// Service time went to a request that was answered in time.
+    pub fn useful(&mut self, work: Span) {
+        self.useful += work;
+    }
+
+    /// Service time went to anything else.
+    pub fn wasted(&mut self, work: Span) {
+        if let Some(wasted) = &mut self.wasted {
+            *wasted += work;
+        }
+    }
+
+    /// The servers do not say how long they worked.
+    pub fn wasted_unknown(&mut self) {
+        self.wasted = None;
+    }
+
+    /// Orders confirmed so far.
+    pub fn orders(&self) -> u64 {
+        self.classes[self.order].completed
+    }
+
+    /// Confirmed orders as a share of the possible ones.
+    fn revenue_share(&self) -> f64 {
+        share(self.orders() as f64, self.orders_possible)
+    }
+
+    /// Sums the runs of one cell.
+    ///
+    /// # Panics
+    /// If `tallies` is empty: a cell has at least one seed.
+    pub fn cell(
+        tallies: &[Self],
+        scenario: &Scenario,
+        label: &str,
+        rho: f64,
+        closes: Closes,
+    ) -> Cell {
+        let mut sum = tallies
+            .first()
+            .expect("a cell has at least one seed")
+            .clone();
+        for tally in &tallies[1..] {
+            sum.add(tally);
+        }
+        let possible = (sum.saturated + sum.planned_below_capacity).as_secs_f64();
+        let total = |count: fn(&ClassTally) -> u64| sum.classes.iter().map(count).sum::<u64>();
+        Cell {
+            policy: label.into(),
+            rho,
+            closes: closes.name(),
+            generated: total(|class| class.generated),
+            completed: total(|class| class.completed),
+            timed_out: total(|class| class.timed_out),
+            dropped: total(|class| class.dropped),
+            failed: total(|class| class.failed),
+            not_generated: sum.not_generated,
+            useful_work: share(sum.useful.as_secs_f64(), possible),
+            wasted_work: sum
+                .wasted
+                .map(|wasted| share(wasted.as_secs_f64(), possible)),
+            revenue_share: sum.revenue_share(),
+            revenue_error: standard_error(tallies),
+            orders: sum.orders(),
+            orders_planned: sum.orders_planned,
+            orders_possible: sum.orders_possible,
+            classes: scenario
+                .classes
+                .iter()
+                .zip(&sum.classes)
+                .map(class_cell)
+                .collect(),
+            timeline: tallies[0].timeline.clone(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (class, more) in self.classes.iter_mut().zip(&other.classes) {
+            class.add(more);
+        }
+        self.not_generated += other.not_generated;
+        self.useful += other.useful;
+        self.wasted = self.wasted.zip(other.wasted).map(|(a, b)| a + b);
+        self.saturated += other.saturated;
+        self.planned_below_capacity += other.planned_below_capacity;
+        self.orders_planned += other.orders_planned;
+        self.orders_possible += other.orders_possible;
+    }
+}
+
+fn class_cell((class, tally): (&crate::file::Class, &ClassTally)) -> ClassCell {
+    ClassCell {
+        class: class.name.clone(),
+        generated: tally.generated,
+        completed: tally.completed,
+        timed_out: tally.timed_out,
+        dropped: tally.dropped,
+        failed: tally.failed,
+        p50_ms: tally.quantile_ms(0.5),
+        p99_ms: tally.quantile_ms(0.99),
+    }
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Standard error of the mean revenue share over the seeds.
+fn standard_error(tallies: &[Tally]) -> Option<f64> {
+    let n = tallies.len() as f64;
+    if tallies.len() < 2 {
+        return None;
+    }
+    let shares: Vec<f64> = tallies.iter().map(Tally::revenue_share).collect();
+    let mean = shares.iter().sum::<f64>() / n;
+    let variance = shares
+        .iter()
+        .map(|share| (share - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
+    Some((variance / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::small;
+
+    #[test]
+    fn a_cell_sums_its_seeds_and_serialises_under_the_promised_names() {
+        let scenario = small();
+        let mut tally = Tally::new(&scenario, 1.5, Span::from_secs(10));
+        tally.generated(0, Time::ZERO);
+        tally.ended(0, Time::ZERO, Span::from_millis(120), Ending::Completed);
+        tally.generated(1, Time::ZERO);
+        tally.ended(1, Time::ZERO, Span::from_millis(50), Ending::Completed);
+        tally.useful(Span::from_secs(10));
+        tally.session_over(3);
+        let cell = Tally::cell(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
+        assert_eq!(
+            (
+                cell.generated,
+                cell.completed,
+                cell.not_generated,
+                cell.orders
+            ),
+            (4, 4, 6, 2)
+        );
+        // 20 s useful of two runs × 10 s × 2 workers.
+        assert!((cell.useful_work - 0.5).abs() < 1e-9);
+        let json = serde_json::to_value(&cell).unwrap();
+        for key in [
+            "policy",
+            "rho",
+            "closes",
+            "generated",
+            "completed",
+            "timed_out",
+            "dropped",
+        ] {
+            assert!(json.get(key).is_some(), "{key} is missing");
+        }
+        for key in [
+            "not_generated",
+            "useful_work",
+            "wasted_work",
+            "revenue_share",
+            "classes",
+        ] {
+            assert!(json.get(key).is_some(), "{key} is missing");
+        }
+    }
+
+    #[test]
+    fn below_capacity_the_offered_work_is_the_measure() {
+        let scenario = small();
+        let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+        let visitor = Visitor::new(&scenario, 1, 1);
+        tally.session(&scenario, &visitor, 0.5);
+        tally.useful(visitor.planned_work());
+        let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
+        assert!((cell.useful_work - 1.0).abs() < 1e-9);
+    }
+}

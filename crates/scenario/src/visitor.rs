@@ -1,0 +1,177 @@
+//! One visitor: the behaviour of a client as a state machine.
+//!
+//! What she wants (her path, the demand of every request, her think times) is drawn when she
+//! arrives and does not depend on how she is treated; only what she gets does.
+
+use bywash_units::Span;
+
+use crate::file::Scenario;
+use crate::law::Stream;
+use crate::tally::Ending;
+
+/// One request that a visitor means to make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Visit {
+    class: usize,
+    demand: Span,
+    think: Span,
+}
+
+/// A visitor and how far she has come.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    visits: Vec<Visit>,
+    at: usize,
+    /// Attempts already made at the present visit.
+    attempts: u32,
+    mood: Stream,
+}
+
+/// One request on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attempt {
+    /// Index of its class.
+    pub class: usize,
+    /// Service time it asks for.
+    pub demand: Span,
+    /// How long the client waits before she closes the connection.
+    pub patience: Span,
+    /// Whether an earlier attempt at the same visit failed.
+    pub retry: bool,
+}
+
+/// What a visitor does after a request has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next {
+    /// Goes on: the next attempt follows after this pause.
+    After(Span),
+    /// Is gone. So many of the requests she had in mind were never made.
+    Gone {
+        /// Requests she meant to make and never did: the seed's column «not generated».
+        not_generated: u64,
+    },
+}
+
+impl Visitor {
+    /// Draws the `index`-th visitor of a run.
+    pub fn new(scenario: &Scenario, seed: u64, index: u64) -> Self {
+        let mut wants = Stream::new(seed, 1, index);
+        let path = scenario.graph.walk(&mut wants);
+        let visits = path
+            .into_iter()
+            .map(|class| Visit {
+                class,
+                demand: scenario.classes[class].service.draw(&mut wants),
+                think: scenario.client.think.draw(&mut wants),
+            })
+            .collect();
+        Self {
+            visits,
+            at: 0,
+            attempts: 0,
+            mood: Stream::new(seed, 2, index),
+        }
+    }
+
+    /// The next request she makes.
+    pub fn attempt(&mut self, scenario: &Scenario) -> Attempt {
+        let visit = self.visits[self.at];
+        self.attempts += 1;
+        Attempt {
+            class: visit.class,
+            demand: visit.demand,
+            patience: scenario.client.patience.draw(&mut self.mood),
+            retry: self.attempts > 1,
+        }
+    }
+
+    /// What she does now that her last request has ended so.
+    pub fn ended(&mut self, scenario: &Scenario, ending: Ending) -> Next {
+        match ending {
+            Ending::Completed => self.go_on(),
+            Ending::TimedOut => self.try_again(scenario, scenario.client.pause_after_timeout),
+            Ending::Dropped | Ending::Failed => {
+                let pause = scenario.client.pause_after_refusal.draw(&mut self.mood);
+                self.try_again(scenario, pause)
+            }
+        }
+    }
+
+    fn go_on(&mut self) -> Next {
+        let think = self.visits[self.at].think;
+        self.at += 1;
+        self.attempts = 0;
+        if self.at == self.visits.len() {
+            Next::Gone { not_generated: 0 }
+        } else {
+            Next::After(think)
+        }
+    }
+
+    fn try_again(&mut self, scenario: &Scenario, pause: Span) -> Next {
+        let client = &scenario.client;
+        let fed_up = client.abandon > 0.0 && self.mood.unit() < client.abandon;
+        if self.attempts > client.retries || fed_up {
+            let left = self.visits.len() - self.at - 1;
+            return Next::Gone {
+                not_generated: left as u64,
+            };
+        }
+        Next::After(pause)
+    }
+
+    /// Service time of everything she means to do.
+    pub fn planned_work(&self) -> Span {
+        self.visits
+            .iter()
+            .fold(Span::ZERO, |sum, visit| sum + visit.demand)
+    }
+
+    /// Orders she means to make.
+    pub fn planned_orders(&self, scenario: &Scenario) -> u64 {
+        self.visits
+            .iter()
+            .filter(|visit| visit.class == scenario.graph.order)
+            .count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::small;
+
+    #[test]
+    fn what_a_visitor_wants_does_not_depend_on_how_she_is_treated() {
+        let scenario = small();
+        let mut lucky = Visitor::new(&scenario, 5, 9);
+        let mut unlucky = lucky.clone();
+        let first = lucky.attempt(&scenario);
+        unlucky.attempt(&scenario);
+        unlucky.ended(&scenario, Ending::TimedOut);
+        let again = unlucky.attempt(&scenario);
+        assert_eq!((first.class, first.demand), (again.class, again.demand));
+        assert!(again.retry && !first.retry);
+    }
+
+    #[test]
+    fn after_her_last_retry_she_is_gone_and_the_rest_is_not_generated() {
+        let scenario = small();
+        let mut visitor = (0..)
+            .map(|index| Visitor::new(&scenario, 1, index))
+            .find(|visitor| visitor.visits.len() == 3)
+            .expect("a session of three requests is common in this graph");
+        for _ in 0..scenario.client.retries {
+            visitor.attempt(&scenario);
+            assert!(matches!(
+                visitor.ended(&scenario, Ending::Dropped),
+                Next::After(_)
+            ));
+        }
+        visitor.attempt(&scenario);
+        assert_eq!(
+            visitor.ended(&scenario, Ending::Dropped),
+            Next::Gone { not_generated: 2 }
+        );
+    }
+}

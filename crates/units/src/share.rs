@@ -1,0 +1,92 @@
+//! Shares, rates and utilities.
+
+use core::fmt;
+
+/// A part of a whole, from 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Share(f64);
+
+impl Share {
+    /// Nothing of it.
+    pub const NONE: Self = Self(0.0);
+    /// All of it.
+    pub const ALL: Self = Self(1.0);
+
+    /// The share nearest to `value`; `NONE` for what is not a number.
+    pub const fn new(value: f64) -> Self {
+        if value.is_nan() {
+            Self::NONE
+        } else {
+            Self(value.clamp(0.0, 1.0))
+        }
+    }
+
+    /// From 0 to 1.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} %", self.0 * 100.0)
+    }
+}
+
+/// Happenings per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// So many per second; zero for what is negative or not a number.
+    pub fn per_second(value: f64) -> Self {
+        Self(if value > 0.0 { value } else { 0.0 })
+    }
+
+    /// Happenings per second.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// What one request of a class is worth: the probability that its session ends in revenue times
+/// that revenue. Only ratios between utilities of one configuration mean anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Utility(f64);
+
+impl Utility {
+    /// A utility; zero for what is negative, infinite or not a number.
+    pub fn new(value: f64) -> Self {
+        Self(if value.is_finite() && value > 0.0 {
+            value
+        } else {
+            0.0
+        })
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_stays_between_nothing_and_all() {
+        assert_eq!(Share::new(-3.0), Share::NONE);
+        assert_eq!(Share::new(7.0), Share::ALL);
+        assert_eq!(Share::new(f64::NAN), Share::NONE);
+    }
+
+    #[test]
+    fn nonsense_is_no_rate_and_no_utility() {
+        assert_eq!(
+            Rate::per_second(f64::NAN).get().to_bits(),
+            0.0_f64.to_bits()
+        );
+        assert_eq!(Utility::new(f64::INFINITY), Utility::new(0.0));
+    }
+}

@@ -1,0 +1,73 @@
+//! A moment on one monotonic clock.
+
+use core::ops::{Add, Sub};
+
+use crate::Span;
+
+/// A moment, in nanoseconds since the clock of its driver was started.
+///
+/// The gateway counts from process start, the simulator from the start of the run; a `Time` means
+/// nothing outside the driver that made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of the clock.
+    pub const ZERO: Self = Self(0);
+
+    /// The moment `nanoseconds` after the start of the clock.
+    pub const fn from_nanos(nanoseconds: u64) -> Self {
+        Self(nanoseconds)
+    }
+
+    /// Nanoseconds since the start of the clock.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start of the clock.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// How long after `earlier` this moment is; zero when it is not after it.
+    pub const fn since(self, earlier: Self) -> Span {
+        Span::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Self;
+
+    fn add(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.as_nanos()))
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Self;
+
+    fn sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.as_nanos()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_never_before_the_start_of_its_clock() {
+        assert_eq!(Time::ZERO - Span::from_secs(1), Time::ZERO);
+        assert_eq!(Time::ZERO.since(Time::from_nanos(5)), Span::ZERO);
+    }
+
+    #[test]
+    fn adding_and_taking_away_a_span_comes_back() {
+        let noon = Time::from_nanos(1_000);
+        assert_eq!(
+            (noon + Span::from_nanos(7)).since(noon),
+            Span::from_nanos(7)
+        );
+    }
+}
