@@ -1,1 +1,38 @@
-//! See ARCHITECTURE.md.
+//! Every decision of bywash, as a pure state machine.
+//!
+//! `(state, now, event) → actions`: no I/O, no clock, no entropy, no threads. Time and readings
+//! come in as arguments, so the gateway can drive it with the operating system's clock and the
+//! simulator with an event heap, and both run the very same code. The crate is `no_std`: reading
+//! a clock or opening a socket in a policy does not compile.
+//!
+//! Where to look:
+//! - [`Engine`] is the machine; [`Event`] goes in, [`Action`] comes out, each with a [`Reason`].
+//! - [`queue`] decides which waiting request gets the next slot, one file per policy.
+//! - [`overload`] decides whether it is overload, one file per detector.
+//! - [`session`] remembers which sessions have been served what.
+//! - [`classify`] turns method and path into a class.
+//! - [`catalog`] is the one list of policies and their parameters.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod action;
+pub mod catalog;
+pub mod classify;
+mod engine;
+mod event;
+pub mod overload;
+mod pace;
+pub mod queue;
+mod reason;
+mod request;
+pub mod session;
+
+pub use action::Action;
+pub use engine::{Engine, Options, Status};
+pub use event::{End, Event, Reading};
+pub use reason::{Outcome, Reason};
+pub use request::{
+    AddressKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Standing, Tier,
+};

@@ -89,9 +89,7 @@ impl Profile {
             return if rho >= 1.0 { duration } else { Span::ZERO };
         }
         let steps = duration.as_nanos() / STEP.as_nanos();
-        let busy = (0..steps)
-            .filter(|i| self.rho_at(rho, Time::ZERO + STEP * *i) >= 1.0)
-            .count();
+        let busy = (0..steps).filter(|i| self.rho_at(rho, Time::ZERO + STEP * *i) >= 1.0).count();
         STEP * busy as u64
     }
 }
@@ -127,10 +125,7 @@ impl Starts {
         let Profile::Times(times) = &self.profile else {
             return None;
         };
-        let start = times
-            .get(self.taken)
-            .copied()
-            .filter(|start| *start < self.end)?;
+        let start = times.get(self.taken).copied().filter(|start| *start < self.end)?;
         self.taken += 1;
         Some(start)
     }
@@ -171,23 +166,10 @@ impl Iterator for Starts {
 #[serde(tag = "shape", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Written {
     Poisson,
-    Step {
-        base: f64,
-        at: String,
-    },
-    Pulse {
-        base: f64,
-        at: String,
-        lasts: String,
-    },
-    Ramp {
-        base: f64,
-        at: String,
-        over: String,
-    },
-    File {
-        path: String,
-    },
+    Step { base: f64, at: String },
+    Pulse { base: f64, at: String, lasts: String },
+    Ramp { base: f64, at: String, over: String },
+    File { path: String },
 }
 
 #[cfg(test)]
@@ -195,29 +177,17 @@ mod tests {
     use super::*;
 
     fn count(profile: &Profile, rho: f64, from: u64, to: u64) -> usize {
-        let starts = Starts::new(
-            profile,
-            rho,
-            Rate::per_second(50.0),
-            Span::from_secs(100),
-            3,
-        );
+        let starts = Starts::new(profile, rho, Rate::per_second(50.0), Span::from_secs(100), 3);
         let within = |t: &Time| t.as_secs_f64() >= from as f64 && t.as_secs_f64() < to as f64;
         starts.filter(within).count()
     }
 
     #[test]
     fn a_pulse_brings_its_level_while_it_lasts() {
-        let pulse = Profile::Pulse {
-            base: 0.5,
-            at: Span::from_secs(40),
-            lasts: Span::from_secs(20),
-        };
-        let (before, during, after) = (
-            count(&pulse, 4.0, 0, 40),
-            count(&pulse, 4.0, 40, 60),
-            count(&pulse, 4.0, 60, 100),
-        );
+        let pulse =
+            Profile::Pulse { base: 0.5, at: Span::from_secs(40), lasts: Span::from_secs(20) };
+        let (before, during, after) =
+            (count(&pulse, 4.0, 0, 40), count(&pulse, 4.0, 40, 60), count(&pulse, 4.0, 60, 100));
         assert!((900..1100).contains(&before), "{before} of 1000 expected");
         assert!((3800..4200).contains(&during), "{during} of 4000 expected");
         assert!((900..1100).contains(&after), "{after} of 1000 expected");
@@ -225,31 +195,15 @@ mod tests {
 
     #[test]
     fn a_ramp_rises_evenly() {
-        let ramp = Profile::Ramp {
-            base: 0.0,
-            at: Span::ZERO,
-            over: Span::from_secs(100),
-        };
+        let ramp = Profile::Ramp { base: 0.0, at: Span::ZERO, over: Span::from_secs(100) };
         let half = count(&ramp, 2.0, 0, 50) as f64 / count(&ramp, 2.0, 0, 100) as f64;
-        assert!(
-            (half - 0.25).abs() < 0.03,
-            "half the time holds a quarter of a ramp, not {half}"
-        );
+        assert!((half - 0.25).abs() < 0.03, "half the time holds a quarter of a ramp, not {half}");
     }
 
     #[test]
     fn only_the_seconds_above_one_are_saturated() {
-        let step = Profile::Step {
-            base: 0.5,
-            at: Span::from_secs(30),
-        };
-        assert_eq!(
-            step.saturated(2.0, Span::from_secs(50)),
-            Span::from_secs(20)
-        );
-        assert_eq!(
-            Profile::Poisson.saturated(0.9, Span::from_secs(50)),
-            Span::ZERO
-        );
+        let step = Profile::Step { base: 0.5, at: Span::from_secs(30) };
+        assert_eq!(step.saturated(2.0, Span::from_secs(50)), Span::from_secs(20));
+        assert_eq!(Profile::Poisson.saturated(0.9, Span::from_secs(50)), Span::ZERO);
     }
 }

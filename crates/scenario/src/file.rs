@@ -154,10 +154,8 @@ pub enum ScenarioError {
 impl Scenario {
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable {
-            path: path.into(),
-            source,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ScenarioError::Unreadable { path: path.into(), source })?;
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
@@ -168,10 +166,7 @@ impl Scenario {
 
     /// Sessions per second that make ρ = 1.
     pub fn unit_rate(&self) -> Rate {
-        let work = self
-            .graph
-            .work_per_session(&self.classes)
-            .unwrap_or(Span::MAX);
+        let work = self.graph.work_per_session(&self.classes).unwrap_or(Span::MAX);
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
     }
 
@@ -341,18 +336,12 @@ fn class_index(classes: &[WrittenClass]) -> Result<HashMap<String, usize>, Scena
 fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, ScenarioError> {
     match index.get(name) {
         Some(i) => Ok(*i),
-        None => senseless(format!(
-            "{at} names class `{name}`, and there is none of that name"
-        )),
+        None => senseless(format!("{at} names class `{name}`, and there is none of that name")),
     }
 }
 
 fn graph(file: &File, index: &HashMap<String, usize>) -> Result<Graph, ScenarioError> {
-    let next = file
-        .class
-        .iter()
-        .map(|class| row(class, index))
-        .collect::<Result<_, _>>()?;
+    let next = file.class.iter().map(|class| row(class, index)).collect::<Result<_, _>>()?;
     let start = find(index, &file.session.start, "session.start")?;
     let order = find(index, &file.session.order, "session.order")?;
     Ok(Graph { start, next, order })
@@ -378,21 +367,12 @@ fn resolve_class(
     index: &HashMap<String, usize>,
 ) -> Result<Class, ScenarioError> {
     let Some((method, path)) = class.request.split_once(' ') else {
-        return senseless(format!(
-            "request of `{}`: write a method and a path",
-            class.name
-        ));
+        return senseless(format!("request of `{}`: write a method and a path", class.name));
     };
     if class.service == Law::Never || class.service.mean() == Span::ZERO {
-        return senseless(format!(
-            "service of `{}` must take some time, and end",
-            class.name
-        ));
+        return senseless(format!("service of `{}` must take some time, and end", class.name));
     }
-    let after = class
-        .after
-        .iter()
-        .map(|name| find(index, name, &class.name));
+    let after = class.after.iter().map(|name| find(index, name, &class.name));
     Ok(Class {
         name: class.name.clone(),
         method: method.into(),
@@ -406,56 +386,41 @@ fn resolve_class(
 }
 
 fn span(text: &str) -> Result<Span, ScenarioError> {
-    text.parse()
-        .or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
+    text.parse().or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
 }
 
 fn profile(written: arrivals::Written, folder: &Path) -> Result<Profile, ScenarioError> {
     use arrivals::Written;
     Ok(match written {
         Written::Poisson => Profile::Poisson,
-        Written::Step { base, at } => Profile::Step {
-            base,
-            at: span(&at)?,
-        },
-        Written::Pulse { base, at, lasts } => Profile::Pulse {
-            base,
-            at: span(&at)?,
-            lasts: span(&lasts)?,
-        },
-        Written::Ramp { base, at, over } => Profile::Ramp {
-            base,
-            at: span(&at)?,
-            over: span(&over)?,
-        },
+        Written::Step { base, at } => Profile::Step { base, at: span(&at)? },
+        Written::Pulse { base, at, lasts } => {
+            Profile::Pulse { base, at: span(&at)?, lasts: span(&lasts)? }
+        }
+        Written::Ramp { base, at, over } => {
+            Profile::Ramp { base, at: span(&at)?, over: span(&over)? }
+        }
         Written::File { path } => times(&folder.join(path))?,
     })
 }
 
 /// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
 fn times(path: &Path) -> Result<Profile, ScenarioError> {
-    let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable {
-        path: path.into(),
-        source,
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ScenarioError::Unreadable { path: path.into(), source })?;
     let mut times: Vec<Time> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let time = line
-            .parse()
-            .ok()
-            .filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
+        let time = line.parse().ok().filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
         let time = time.map(|seconds| Time::ZERO + Span::from_secs_f64(seconds));
         match time {
             Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
             _ => {
                 let at = format!("{}:{}", path.display(), number + 1);
-                return senseless(format!(
-                    "{at}: not a time in seconds at or after the last one"
-                ));
+                return senseless(format!("{at}: not a time in seconds at or after the last one"));
             }
         }
     }
@@ -463,10 +428,8 @@ fn times(path: &Path) -> Result<Profile, ScenarioError> {
 }
 
 fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
-    let pause_after_timeout = written
-        .pause_after_timeout
-        .as_deref()
-        .map_or(Ok(Span::ZERO), span)?;
+    let pause_after_timeout =
+        written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span)?;
     if written.think == Law::Never || written.pause_after_refusal == Some(Law::Never) {
         return senseless("a client that thinks for ever makes no load: think and pauses must end");
     }
@@ -475,9 +438,7 @@ fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
         patience: written.patience,
         retries: written.retries,
         pause_after_timeout,
-        pause_after_refusal: written
-            .pause_after_refusal
-            .unwrap_or(Law::Constant(Span::ZERO)),
+        pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
         abandon: written.abandon,
     })
 }
@@ -500,11 +461,7 @@ fn choice(written: WrittenPolicy) -> PolicyChoice {
     };
     PolicyChoice {
         label: written.label.unwrap_or_else(|| written.name.clone()),
-        parameters: written
-            .parameters
-            .into_iter()
-            .map(|(k, v)| (k, text(v)))
-            .collect(),
+        parameters: written.parameters.into_iter().map(|(k, v)| (k, text(v))).collect(),
         name: written.name,
     }
 }
@@ -550,14 +507,9 @@ pub(crate) mod tests {
     }
 
     fn refused(from: &str, to: &str) -> String {
-        assert!(
-            SMALL.contains(from),
-            "{from:?} is not in the small scenario"
-        );
+        assert!(SMALL.contains(from), "{from:?} is not in the small scenario");
         let text = SMALL.replacen(from, to, 1);
-        Scenario::parse(&text, Path::new("."))
-            .expect_err("this file makes no sense")
-            .to_string()
+        Scenario::parse(&text, Path::new(".")).expect_err("this file makes no sense").to_string()
     }
 
     #[test]

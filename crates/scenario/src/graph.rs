@@ -45,17 +45,13 @@ impl Graph {
         None
     }
 
-    /// Expected visits of each class in one session: v = e_start + Pᵀv, solved by iteration.
+    /// Expected visits of each class in one session: `v = e_start + Pᵀv`, solved by iteration.
     /// `None` when it does not converge, which is a graph that sessions never leave.
     pub fn expected_visits(&self) -> Option<Vec<f64>> {
         let mut visits = vec![0.0; self.next.len()];
         for _ in 0..100_000 {
             let updated = self.visits_after(&visits);
-            let change: f64 = updated
-                .iter()
-                .zip(&visits)
-                .map(|(a, b)| (a - b).abs())
-                .sum();
+            let change: f64 = updated.iter().zip(&visits).map(|(a, b)| (a - b).abs()).sum();
             visits = updated;
             if change < 1e-12 {
                 return Some(visits);
@@ -98,25 +94,14 @@ mod tests {
 
     #[test]
     fn expected_visits_of_a_loop_are_a_geometric_sum() {
-        let graph = Graph {
-            start: 0,
-            next: vec![vec![(0, 0.5), (1, 0.25)], vec![]],
-            order: 1,
-        };
+        let graph = Graph { start: 0, next: vec![vec![(0, 0.5), (1, 0.25)], vec![]], order: 1 };
         let visits = graph.expected_visits().unwrap();
-        assert!(
-            (visits[0] - 2.0).abs() < 1e-9 && (visits[1] - 0.5).abs() < 1e-9,
-            "{visits:?}"
-        );
+        assert!((visits[0] - 2.0).abs() < 1e-9 && (visits[1] - 0.5).abs() < 1e-9, "{visits:?}");
     }
 
     #[test]
     fn a_graph_without_an_exit_is_noticed() {
-        let graph = Graph {
-            start: 0,
-            next: vec![vec![(0, 1.0)]],
-            order: 0,
-        };
+        let graph = Graph { start: 0, next: vec![vec![(0, 1.0)]], order: 0 };
         assert_eq!(graph.expected_visits(), None);
     }
 }

@@ -119,13 +119,9 @@ impl<'de> Deserialize<'de> for Law {
             return Ok(Self::Never);
         }
         if written.cv.is_some() && written.shape != Shape::Lognormal {
-            return Err(D::Error::custom(
-                "`cv` belongs to shape = \"lognormal\" only",
-            ));
+            return Err(D::Error::custom("`cv` belongs to shape = \"lognormal\" only"));
         }
-        let mean = written
-            .mean
-            .ok_or_else(|| D::Error::missing_field("mean"))?;
+        let mean = written.mean.ok_or_else(|| D::Error::missing_field("mean"))?;
         let mean = mean.parse::<Span>().map_err(D::Error::custom)?;
         match written.shape {
             Shape::Constant => Ok(Self::Constant(mean)),
@@ -146,30 +142,19 @@ mod tests {
 
     fn sample(law: Law) -> (f64, f64) {
         let mut stream = Stream::new(7, 1, 1);
-        let mut draws: Vec<f64> = (0..200_000)
-            .map(|_| law.draw(&mut stream).as_secs_f64())
-            .collect();
+        let mut draws: Vec<f64> =
+            (0..200_000).map(|_| law.draw(&mut stream).as_secs_f64()).collect();
         draws.sort_by(f64::total_cmp);
-        (
-            draws.iter().sum::<f64>() / draws.len() as f64,
-            draws[draws.len() / 2],
-        )
+        (draws.iter().sum::<f64>() / draws.len() as f64, draws[draws.len() / 2])
     }
 
     #[test]
     fn draws_have_the_mean_and_the_median_of_their_law() {
         let mean = Span::from_secs(2);
-        for law in [
-            Law::Constant(mean),
-            Law::Exponential(mean),
-            Law::Lognormal { mean, cv: 1.5 },
-        ] {
+        for law in [Law::Constant(mean), Law::Exponential(mean), Law::Lognormal { mean, cv: 1.5 }] {
             let (average, middle) = sample(law);
             assert!((average - 2.0).abs() < 0.03, "{law:?}: mean {average}");
-            assert!(
-                (middle / law.median().as_secs_f64() - 1.0).abs() < 0.02,
-                "{law:?}: {middle}"
-            );
+            assert!((middle / law.median().as_secs_f64() - 1.0).abs() < 0.02, "{law:?}: {middle}");
         }
     }
 

@@ -54,14 +54,7 @@ impl ClassTally {
         // One µs to a day at two significant digits: figures are quoted with fewer.
         let response = Histogram::new_with_bounds(1, 86_400_000_000, 2)
             .expect("constant bounds, low < high, 2 digits");
-        Self {
-            generated: 0,
-            completed: 0,
-            timed_out: 0,
-            dropped: 0,
-            failed: 0,
-            response,
-        }
+        Self { generated: 0, completed: 0, timed_out: 0, dropped: 0, failed: 0, response }
     }
 
     fn add(&mut self, other: &Self) {
@@ -70,9 +63,7 @@ impl ClassTally {
         self.timed_out += other.timed_out;
         self.dropped += other.dropped;
         self.failed += other.failed;
-        self.response
-            .add(&other.response)
-            .expect("both histograms have the same bounds");
+        self.response.add(&other.response).expect("both histograms have the same bounds");
     }
 
     fn quantile_ms(&self, quantile: f64) -> f64 {
@@ -96,11 +87,7 @@ impl Tally {
             orders_possible: 0.0,
             timeline: vec![
                 Second::default();
-                if seconds <= LONGEST_TIMELINE {
-                    seconds
-                } else {
-                    0
-                }
+                if seconds <= LONGEST_TIMELINE { seconds } else { 0 }
             ],
         }
     }
@@ -116,8 +103,7 @@ impl Tally {
     }
 
     fn second(&mut self, now: Time) -> Option<&mut Second> {
-        self.timeline
-            .get_mut((now.as_nanos() / 1_000_000_000) as usize)
+        self.timeline.get_mut((now.as_nanos() / 1_000_000_000) as usize)
     }
 
     /// A request of `class` is made.
@@ -140,9 +126,7 @@ impl Tally {
                 tally.completed += 1;
                 second.completed += 1;
                 second.orders += order;
-                tally
-                    .response
-                    .saturating_record(response.as_micros().max(1));
+                tally.response.saturating_record(response.as_micros().max(1));
             }
             Ending::TimedOut => {
                 tally.timed_out += 1;
@@ -202,10 +186,7 @@ impl Tally {
         rho: f64,
         closes: Closes,
     ) -> Cell {
-        let mut sum = tallies
-            .first()
-            .expect("a cell has at least one seed")
-            .clone();
+        let mut sum = tallies.first().expect("a cell has at least one seed").clone();
         for tally in &tallies[1..] {
             sum.add(tally);
         }
@@ -222,20 +203,13 @@ impl Tally {
             failed: total(|class| class.failed),
             not_generated: sum.not_generated,
             useful_work: share(sum.useful.as_secs_f64(), possible),
-            wasted_work: sum
-                .wasted
-                .map(|wasted| share(wasted.as_secs_f64(), possible)),
+            wasted_work: sum.wasted.map(|wasted| share(wasted.as_secs_f64(), possible)),
             revenue_share: sum.revenue_share(),
             revenue_error: standard_error(tallies),
             orders: sum.orders(),
             orders_planned: sum.orders_planned,
             orders_possible: sum.orders_possible,
-            classes: scenario
-                .classes
-                .iter()
-                .zip(&sum.classes)
-                .map(class_cell)
-                .collect(),
+            classes: scenario.classes.iter().zip(&sum.classes).map(class_cell).collect(),
             timeline: tallies[0].timeline.clone(),
         }
     }
@@ -279,11 +253,7 @@ fn standard_error(tallies: &[Tally]) -> Option<f64> {
     }
     let shares: Vec<f64> = tallies.iter().map(Tally::revenue_share).collect();
     let mean = shares.iter().sum::<f64>() / n;
-    let variance = shares
-        .iter()
-        .map(|share| (share - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0);
+    let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (n - 1.0);
     Some((variance / n).sqrt())
 }
 
@@ -303,36 +273,14 @@ mod tests {
         tally.useful(Span::from_secs(10));
         tally.session_over(3);
         let cell = Tally::cell(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
-        assert_eq!(
-            (
-                cell.generated,
-                cell.completed,
-                cell.not_generated,
-                cell.orders
-            ),
-            (4, 4, 6, 2)
-        );
+        assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
         // 20 s useful of two runs × 10 s × 2 workers.
         assert!((cell.useful_work - 0.5).abs() < 1e-9);
         let json = serde_json::to_value(&cell).unwrap();
-        for key in [
-            "policy",
-            "rho",
-            "closes",
-            "generated",
-            "completed",
-            "timed_out",
-            "dropped",
-        ] {
+        for key in ["policy", "rho", "closes", "generated", "completed", "timed_out", "dropped"] {
             assert!(json.get(key).is_some(), "{key} is missing");
         }
-        for key in [
-            "not_generated",
-            "useful_work",
-            "wasted_work",
-            "revenue_share",
-            "classes",
-        ] {
+        for key in ["not_generated", "useful_work", "wasted_work", "revenue_share", "classes"] {
             assert!(json.get(key).is_some(), "{key} is missing");
         }
     }

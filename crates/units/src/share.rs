@@ -14,11 +14,7 @@ impl Share {
 
     /// The share nearest to `value`; `NONE` for what is not a number.
     pub const fn new(value: f64) -> Self {
-        if value.is_nan() {
-            Self::NONE
-        } else {
-            Self(value.clamp(0.0, 1.0))
-        }
+        if value.is_nan() { Self::NONE } else { Self(value.clamp(0.0, 1.0)) }
     }
 
     /// From 0 to 1.
@@ -57,11 +53,7 @@ pub struct Utility(f64);
 impl Utility {
     /// A utility; zero for what is negative, infinite or not a number.
     pub fn new(value: f64) -> Self {
-        Self(if value.is_finite() && value > 0.0 {
-            value
-        } else {
-            0.0
-        })
+        Self(if value.is_finite() && value > 0.0 { value } else { 0.0 })
     }
 
     /// The number itself.
@@ -83,10 +75,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_no_rate_and_no_utility() {
-        assert_eq!(
-            Rate::per_second(f64::NAN).get().to_bits(),
-            0.0_f64.to_bits()
-        );
+        assert_eq!(Rate::per_second(f64::NAN).get().to_bits(), 0.0_f64.to_bits());
         assert_eq!(Utility::new(f64::INFINITY), Utility::new(0.0));
     }
 }

@@ -77,11 +77,13 @@ impl Span {
     }
 
     /// This span times a factor; zero for a negative factor.
+    #[must_use]
     pub fn scale(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor) as u64)
     }
 
     /// This span, at least `low` and at most `high`; `low` wins when they cross.
+    #[must_use]
     pub fn clamp_to(self, low: Self, high: Self) -> Self {
         self.min(high).max(low)
     }
@@ -146,14 +148,9 @@ impl FromStr for Span {
     /// could not tell seconds from milliseconds.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let fail = || ParseSpanError(text.chars().take(40).collect());
-        let split = text
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .ok_or_else(fail)?;
+        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(fail)?;
         let (number, unit) = text.split_at(split);
-        let (_, nanos) = UNITS
-            .iter()
-            .find(|(name, _)| *name == unit.trim())
-            .ok_or_else(fail)?;
+        let (_, nanos) = UNITS.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(fail)?;
         let number: f64 = number.parse().map_err(|_| fail())?;
         Ok(Self((number * *nanos as f64) as u64))
     }
@@ -162,11 +159,8 @@ impl FromStr for Span {
 impl fmt::Display for Span {
     /// The shortest form that loses nothing a reader would miss: `250ms`, `1.5s`, `20s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, nanos) = UNITS[..4]
-            .iter()
-            .rev()
-            .find(|(_, nanos)| self.0 >= *nanos)
-            .unwrap_or(&UNITS[3]);
+        let (name, nanos) =
+            UNITS[..4].iter().rev().find(|(_, nanos)| self.0 >= *nanos).unwrap_or(&UNITS[3]);
         write!(f, "{}{name}", self.0 as f64 / *nanos as f64)
     }
 }
@@ -193,10 +187,7 @@ mod tests {
     #[test]
     fn a_number_without_a_unit_and_other_nonsense_is_refused() {
         for text in ["", "20", "s", "-1s", "1.2.3s", "5 parsecs", "nan s", "ms5"] {
-            assert!(
-                text.parse::<Span>().is_err(),
-                "{text:?} was taken for a span"
-            );
+            assert!(text.parse::<Span>().is_err(), "{text:?} was taken for a span");
         }
     }
 

@@ -65,9 +65,6 @@ mod tests {
     #[test]
     fn adding_and_taking_away_a_span_comes_back() {
         let noon = Time::from_nanos(1_000);
-        assert_eq!(
-            (noon + Span::from_nanos(7)).since(noon),
-            Span::from_nanos(7)
-        );
+        assert_eq!((noon + Span::from_nanos(7)).since(noon), Span::from_nanos(7));
     }
 }

@@ -1,0 +1,413 @@
+//! The one list of policies and their parameters.
+//!
+//! Command line, configuration schema, reference and console read it; adding a policy is its file
+//! in `queue/`, one entry here and one scenario in `lab/`.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use bywash_units::{Share, Span};
+
+use crate::queue::{ByClass, Order, SessionFirst, Single};
+use crate::request::Class;
+
+/// A policy that orders waiting requests.
+pub struct Policy {
+    /// Its name in files and on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    build: fn(&Settings, &[Class]) -> Box<dyn Order>,
+}
+
+/// One knob.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub domain: Domain,
+    /// Why one would turn it, in one line.
+    pub why: &'static str,
+}
+
+/// What a parameter takes: unit, range and default.
+#[derive(Debug)]
+pub enum Domain {
+    /// A whole number.
+    Count {
+        /// Least.
+        min: u32,
+        /// Most.
+        max: u32,
+        /// If not set.
+        default: u32,
+    },
+    /// A part of a whole, 0 to 1.
+    Share {
+        /// Least.
+        min: f64,
+        /// Most.
+        max: f64,
+        /// If not set.
+        default: f64,
+    },
+    /// A length of time.
+    Span {
+        /// Least.
+        min: Span,
+        /// Most.
+        max: Span,
+        /// If not set.
+        default: Span,
+    },
+    /// One of a few words; the first if not set.
+    Choice(&'static [&'static str]),
+}
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of a count.
+    Count(u32),
+    /// Of a share.
+    Share(Share),
+    /// Of a span.
+    Span(Span),
+    /// Of a choice.
+    Choice(&'static str),
+}
+
+const CAPACITY: Parameter = Parameter {
+    name: "capacity",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
+    why: "Places in the queue. More places mean longer waits, not more served.",
+};
+const UPPER: Parameter = Parameter {
+    name: "upper",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.90 },
+    why: "CPU utilisation above which the newest go first.",
+};
+const LOWER: Parameter = Parameter {
+    name: "lower",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.75 },
+    why: "CPU utilisation below which the oldest go first again.",
+};
+const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    domain: Domain::Span {
+        min: Span::from_millis(100),
+        max: Span::from_secs(60),
+        default: Span::from_secs(1),
+    },
+    why: "Time over which CPU utilisation is averaged.",
+};
+const BROWSE: Parameter = Parameter {
+    name: "browse",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 50 },
+    why: "Places in each browsing queue whose class sets none.",
+};
+const TRANSACT: Parameter = Parameter {
+    name: "transact",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 25 },
+    why: "Places in each transaction queue whose class sets none.",
+};
+
+/// Every policy there is, the default first.
+pub static POLICIES: [Policy; 4] = [
+    Policy {
+        name: "session-first",
+        source: "bywash",
+        about: "Transactions of proven sessions, then sessions in progress, then new ones; the \
+                worst waiting request is pushed out.",
+        parameters: &[
+            CAPACITY,
+            Parameter {
+                name: "floor_share",
+                domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
+                why: "Part of the dispatches that goes to the class which has waited longest.",
+            },
+            Parameter {
+                name: "principal_cap",
+                domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
+                why: "Requests that one session or address may have waiting.",
+            },
+            Parameter {
+                name: "signal",
+                domain: Domain::Choice(&["head-age", "cpu"]),
+                why: "What tells overload: the age of the oldest waiting request, or the CPU.",
+            },
+            Parameter {
+                name: "patience",
+                domain: Domain::Span {
+                    min: Span::from_millis(10),
+                    max: Span::from_secs(3600),
+                    default: Span::from_secs(20),
+                },
+                why: "Median patience of clients; head-age calls a tenth of it overload.",
+            },
+            UPPER,
+            LOWER,
+            INTERVAL,
+        ],
+        build: |settings, classes| Box::new(SessionFirst::new(settings, classes)),
+    },
+    Policy {
+        name: "lifo-pri",
+        source: "seed 1, LIFO-Pri",
+        about: "A queue per class, revenue first by length × utility; browsing newest first while \
+                the CPU is overloaded.",
+        parameters: &[BROWSE, TRANSACT, UPPER, LOWER, INTERVAL],
+        build: |settings, classes| Box::new(ByClass::lifo_pri(settings, classes)),
+    },
+    Policy {
+        name: "always-fifo",
+        source: "seed 1, 8Q-AF",
+        about: "A queue per class, revenue first by length × utility; always oldest first.",
+        parameters: &[BROWSE, TRANSACT],
+        build: |settings, classes| Box::new(ByClass::always_fifo(settings, classes)),
+    },
+    Policy {
+        name: "single-queue",
+        source: "seed 1, SQ",
+        about: "One queue for everything, as a server without overload control has.",
+        parameters: &[
+            CAPACITY,
+            Parameter {
+                name: "order",
+                domain: Domain::Choice(&["fifo", "lifo"]),
+                why: "Whether the oldest or the newest goes first.",
+            },
+        ],
+        build: |settings, _| Box::new(Single::new(settings)),
+    },
+];
+
+/// The policy of this name.
+pub fn find(name: &str) -> Option<&'static Policy> {
+    POLICIES.iter().find(|policy| policy.name == name)
+}
+
+/// Why a parameter was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParameterError {
+    /// The policy has none of that name.
+    Unknown {
+        /// The name that was given.
+        name: String,
+    },
+    /// The value is not of the parameter's kind, or out of its range.
+    Value {
+        /// The parameter.
+        name: String,
+        /// What was given.
+        given: String,
+        /// What it takes.
+        takes: String,
+    },
+}
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name } => write!(f, "there is no parameter `{name}`"),
+            Self::Value { name, given, takes } => {
+                write!(f, "`{name}` takes {takes}, not `{given}`")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ParameterError {}
+
+impl Policy {
+    /// Reads parameters from text; those not given have their defaults. All mistakes at once.
+    pub fn settings<'a>(
+        &'static self,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings, Vec<ParameterError>> {
+        let defaults = self.parameters.iter().map(|parameter| parameter.domain.default());
+        let mut settings = Settings { policy: self, values: defaults.collect() };
+        let mut errors = Vec::new();
+        for (name, text) in given {
+            if let Err(error) = settings.set(name, text) {
+                errors.push(error);
+            }
+        }
+        if errors.is_empty() { Ok(settings) } else { Err(errors) }
+    }
+}
+
+impl Domain {
+    fn default(&self) -> Value {
+        match self {
+            Self::Count { default, .. } => Value::Count(*default),
+            Self::Share { default, .. } => Value::Share(Share::new(*default)),
+            Self::Span { default, .. } => Value::Span(*default),
+            Self::Choice(words) => Value::Choice(words[0]),
+        }
+    }
+
+    fn read(&self, text: &str) -> Option<Value> {
+        match self {
+            Self::Count { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Count)
+            }
+            Self::Share { min, max, .. } => {
+                let share = text.parse().ok().filter(|n| (min..=max).contains(&n));
+                share.map(|n: f64| Value::Share(Share::new(n)))
+            }
+            Self::Span { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Span)
+            }
+            Self::Choice(words) => {
+                words.iter().find(|word| **word == text).map(|w| Value::Choice(w))
+            }
+        }
+    }
+
+    /// What values look like, for people: unit and range.
+    pub fn takes(&self) -> String {
+        match self {
+            Self::Count { min, max, .. } => alloc::format!("a whole number from {min} to {max}"),
+            Self::Share { min, max, .. } => alloc::format!("a share from {min} to {max}"),
+            Self::Span { min, max, .. } => {
+                alloc::format!("a span from \"{min}\" to \"{max}\" (a number and ms, s or m)")
+            }
+            Self::Choice(words) => alloc::format!("one of \"{}\"", words.join("\", \"")),
+        }
+    }
+
+    /// The default as it would be written in a file.
+    pub fn default_text(&self) -> String {
+        match self.default() {
+            Value::Count(n) => n.to_string(),
+            Value::Share(share) => share.get().to_string(),
+            Value::Span(span) => span.to_string(),
+            Value::Choice(word) => word.to_string(),
+        }
+    }
+
+    /// The unit of its values.
+    pub const fn unit(&self) -> &'static str {
+        match self {
+            Self::Count { .. } => "requests",
+            Self::Share { .. } => "share, 0 to 1",
+            Self::Span { .. } => "time",
+            Self::Choice(_) => "word",
+        }
+    }
+}
+
+/// A policy with a value for each of its parameters: what an order is made from.
+#[derive(Clone)]
+pub struct Settings {
+    policy: &'static Policy,
+    values: Vec<Value>,
+}
+
+impl Settings {
+    fn set(&mut self, name: &str, text: &str) -> Result<(), ParameterError> {
+        let index = self.policy.parameters.iter().position(|parameter| parameter.name == name);
+        let index = index.ok_or_else(|| ParameterError::Unknown { name: name.to_string() })?;
+        let domain = &self.policy.parameters[index].domain;
+        self.values[index] = domain.read(text).ok_or_else(|| ParameterError::Value {
+            name: name.to_string(),
+            given: text.to_string(),
+            takes: domain.takes(),
+        })?;
+        Ok(())
+    }
+
+    /// The policy's name.
+    pub const fn name(&self) -> &'static str {
+        self.policy.name
+    }
+
+    /// An order for these classes.
+    pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
+        (self.policy.build)(self, classes)
+    }
+
+    /// Every parameter with its value, for people.
+    pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
+        self.policy.parameters.iter().zip(self.values.iter().copied())
+    }
+
+    fn value(&self, name: &str) -> Value {
+        let index = self.policy.parameters.iter().position(|parameter| parameter.name == name);
+        self.values[index.expect("a policy asks only for the parameters in its entry")]
+    }
+
+    pub(crate) fn count(&self, name: &str) -> u32 {
+        match self.value(name) {
+            Value::Count(count) => count,
+            other => unreachable!("`{name}` is a count in the catalogue, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn share(&self, name: &str) -> Share {
+        match self.value(name) {
+            Value::Share(share) => share,
+            other => unreachable!("`{name}` is a share in the catalogue, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn span(&self, name: &str) -> Span {
+        match self.value(name) {
+            Value::Span(span) => span,
+            other => unreachable!("`{name}` is a span in the catalogue, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn choice(&self, name: &str) -> &'static str {
+        match self.value(name) {
+            Value::Choice(word) => word,
+            other => unreachable!("`{name}` is a choice in the catalogue, not {other:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(self.policy.name).field(&self.values).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_can_be_made_from_its_defaults() {
+        for policy in &POLICIES {
+            let settings = policy.settings([]).unwrap();
+            assert!(!settings.order(&[]).newest_first(), "{} starts calm", policy.name);
+        }
+    }
+
+    #[test]
+    fn every_default_reads_back_and_lies_in_its_range() {
+        for parameter in POLICIES.iter().flat_map(|policy| policy.parameters) {
+            let text = parameter.domain.default_text();
+            assert_eq!(parameter.domain.read(&text), Some(parameter.domain.default()), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_mistakes_come_at_once() {
+        let policy = find("session-first").unwrap();
+        let given = [("capacity", "0"), ("florr_share", "0.1"), ("signal", "moon")];
+        let errors = policy.settings(given).unwrap_err();
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(texts[0], "`capacity` takes a whole number from 1 to 1000000, not `0`");
+        assert_eq!(texts[1], "there is no parameter `florr_share`");
+        assert_eq!(texts[2], "`signal` takes one of \"head-age\", \"cpu\", not `moon`");
+    }
+}

@@ -1,0 +1,254 @@
+//! The machine: slots, the table of requests, and the order that is asked.
+//!
+//! A request is `Waiting` (in the queue), `Running` (holds a slot) or `Free` (its number is not in
+//! use). How many wait is the length of a list; how many run is the only kept count, changed in
+//! `start` and `take_back` alone.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+use crate::action::Action;
+use crate::event::{End, Event};
+use crate::pace::Pace;
+use crate::queue::{Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::reason::Reason;
+use crate::request::{Class, ClassId, Request, RequestId, SessionKey, Standing};
+use crate::session::Sessions;
+
+/// How an engine is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Slots: how many requests may run at once.
+    pub limit: u32,
+    /// How long a request may wait; `None` for as long as its client does.
+    pub max_wait: Option<Span>,
+    /// How many sessions are remembered.
+    pub sessions: u32,
+    /// For how long after it was last served.
+    pub session_ttl: Span,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { limit: 16, max_wait: None, sessions: 65_536, session_ttl: Span::from_secs(30 * 60) }
+    }
+}
+
+/// What the engine is doing, for people and metrics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Slots.
+    pub limit: u32,
+    /// Requests that hold one.
+    pub running: u32,
+    /// Requests that wait for one.
+    pub waiting: u32,
+    /// How long the oldest of them has waited.
+    pub oldest: Span,
+    /// Whether newest go first somewhere: it is overload.
+    pub newest_first: bool,
+    /// Mean service time of late; zero while unknown.
+    pub mean_service: Span,
+    /// Sessions remembered.
+    pub sessions: u32,
+}
+
+/// Every decision of one gateway or of one simulated server.
+pub struct Engine {
+    classes: Vec<Class>,
+    order: Box<dyn Order>,
+    requests: Requests,
+    running: u32,
+    sessions: Sessions,
+    pace: Pace,
+    options: Options,
+}
+
+/// The shortest and the longest time after which a refused client may come again.
+const RETRY_AFTER: (Span, Span) = (Span::from_secs(1), Span::from_secs(32));
+
+impl Engine {
+    /// An idle engine.
+    pub fn new(classes: Vec<Class>, order: Box<dyn Order>, options: Options) -> Self {
+        Self {
+            requests: Requests::new(classes.len()),
+            classes,
+            order,
+            running: 0,
+            sessions: Sessions::new(options.sessions, options.session_ttl),
+            pace: Pace::new(),
+            options,
+        }
+    }
+
+    /// Something happened; `actions` gets what is to be done, in order.
+    ///
+    /// Call [`Engine::next_timer`] afterwards: the answer may have changed.
+    pub fn on_event(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
+        match event {
+            Event::Arrived { id, request } => self.arrived(now, id, request, actions),
+            Event::ClientGone { id } => self.client_gone(now, id, actions),
+            Event::Finished { id, end } => self.finished(now, id, end),
+            Event::Served { session, class } => self.sessions.served(now, session, class),
+            Event::Read(reading) => self.order.read(reading),
+            Event::LimitChanged { limit } => self.options.limit = limit,
+        }
+        self.fill(now, actions);
+    }
+
+    /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
+    pub fn next_timer(&self) -> Option<Time> {
+        let moment = self.moment(Time::ZERO);
+        let oldest = moment.oldest()?;
+        self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
+    }
+
+    /// The time that [`Engine::next_timer`] named has come.
+    pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while self.next_timer().is_some_and(|due| due <= now) {
+            let Some(oldest) = self.moment(now).oldest() else {
+                break;
+            };
+            self.leave_queue(now, oldest);
+            actions.push(self.shed(oldest, Reason::WaitedTooLong));
+        }
+    }
+
+    /// How often a [`Reading::Cpu`](crate::Reading) is wanted, if at all.
+    pub fn cpu_interval(&self) -> Option<Span> {
+        self.order.cpu_interval()
+    }
+
+    /// What the engine is doing.
+    pub fn status(&self, now: Time) -> Status {
+        let moment = self.moment(now);
+        Status {
+            limit: self.options.limit,
+            running: self.running,
+            waiting: moment.length() as u32,
+            oldest: moment.oldest().map_or(Span::ZERO, |id| moment.age(id)),
+            newest_first: self.order.newest_first(),
+            mean_service: self.pace.mean(),
+            sessions: self.sessions.len() as u32,
+        }
+    }
+
+    /// How many requests of a class wait.
+    pub fn waiting_of(&self, class: ClassId) -> u32 {
+        self.moment(Time::ZERO).length_of(class.index())
+    }
+
+    /// The classes it was made with.
+    pub fn classes(&self) -> &[Class] {
+        &self.classes
+    }
+
+    /// What a request of `class` that claims `session` has proven so far.
+    pub fn standing(&self, now: Time, session: Option<SessionKey>, class: ClassId) -> Standing {
+        self.sessions.standing(now, session, &self.classes[class.index()])
+    }
+
+    fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
+        let standing = self.standing(now, request.session, request.class);
+        let principal = principal(standing, &request);
+        let waiting = Waiting { class: request.class, standing, principal, since: now };
+        self.requests.arrive(id, waiting);
+        if self.running < self.options.limit {
+            // Nobody waits while a slot is free: `fill` sees to that after every event.
+            actions.push(self.start(now, id, Reason::SlotFree));
+            return;
+        }
+        match self.order.push(&moment(now, self.pace, &self.requests), id) {
+            Push::Queued => self.requests.enter_queue(id),
+            Push::Refused(reason) => actions.push(self.shed(id, reason)),
+            Push::PushedOut(out) => {
+                self.requests.leave_queue(out);
+                self.requests.enter_queue(id);
+                actions.push(self.shed(out, Reason::PushedOut));
+            }
+        }
+    }
+
+    fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
+        match self.requests.state(id) {
+            State::Waiting => {
+                self.leave_queue(now, id);
+                self.requests.set(id, State::Free);
+            }
+            State::Running(_) => {
+                self.take_back(id);
+                actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
+            }
+            State::Free => {}
+        }
+    }
+
+    fn finished(&mut self, now: Time, id: RequestId, end: End) {
+        let State::Running(since) = self.requests.state(id) else {
+            return;
+        };
+        self.take_back(id);
+        if end == End::Answered {
+            self.pace.learn(now.since(since));
+        }
+    }
+
+    /// Gives every free slot to the best that waits.
+    fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
+        while self.running < self.options.limit && self.moment(now).length() > 0 {
+            let Some((id, reason)) = self.order.pop(&moment(now, self.pace, &self.requests)) else {
+                break;
+            };
+            self.requests.leave_queue(id);
+            actions.push(self.start(now, id, reason));
+        }
+    }
+
+    /// Takes `id` out of the order and out of the queue.
+    fn leave_queue(&mut self, now: Time, id: RequestId) {
+        self.order.remove(&moment(now, self.pace, &self.requests), id);
+        self.requests.leave_queue(id);
+    }
+
+    fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
+        self.running += 1;
+        self.requests.set(id, State::Running(now));
+        Action::Dispatch { id, reason }
+    }
+
+    fn take_back(&mut self, id: RequestId) {
+        self.running -= 1;
+        self.requests.set(id, State::Free);
+    }
+
+    fn shed(&mut self, id: RequestId, reason: Reason) -> Action {
+        self.requests.set(id, State::Free);
+        Action::Shed { id, reason, retry_after: self.retry_after() }
+    }
+
+    /// When the requests that wait now will have been served, at the present pace.
+    fn retry_after(&self) -> Span {
+        let services = self.moment(Time::ZERO).length() as u64 + 1;
+        let drained = self.pace.mean() * services / u64::from(self.options.limit.max(1));
+        drained.clamp_to(RETRY_AFTER.0, RETRY_AFTER.1)
+    }
+
+    const fn moment(&self, now: Time) -> Moment<'_> {
+        moment(now, self.pace, &self.requests)
+    }
+}
+
+/// Apart from [`Engine::moment`] so that the order can be borrowed beside it.
+const fn moment(now: Time, pace: Pace, requests: &Requests) -> Moment<'_> {
+    Moment { now, mean_service: pace.mean(), requests }
+}
+
+/// A session that has proven itself answers for its requests; otherwise the address does.
+fn principal(standing: Standing, request: &Request) -> Option<Principal> {
+    match standing {
+        Standing::Transaction | Standing::InProgress => request.session.map(Principal::Session),
+        Standing::New => request.address.map(Principal::Address),
+    }
+}

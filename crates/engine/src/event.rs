@@ -1,0 +1,60 @@
+//! What the world tells the engine.
+
+use bywash_units::Share;
+
+use crate::request::{ClassId, Request, RequestId, SessionKey};
+
+/// Something that happened. Every driver must be able to say each of these.
+#[derive(Clone, Copy, Debug)]
+pub enum Event {
+    /// A request is here. It is answered by `Dispatch` or `Shed`, at once or later.
+    Arrived {
+        /// Its number until it is gone.
+        id: RequestId,
+        /// What is known of it.
+        request: Request,
+    },
+    /// The client of a request that waits or runs has closed the connection. The number is free
+    /// after this.
+    ClientGone {
+        /// Whose.
+        id: RequestId,
+    },
+    /// A request that ran is over. The number is free after this.
+    Finished {
+        /// Which.
+        id: RequestId,
+        /// How.
+        end: End,
+    },
+    /// A session was served a request of this class: it has come so far.
+    Served {
+        /// Whose session.
+        session: SessionKey,
+        /// What it was served.
+        class: ClassId,
+    },
+    /// A measurement of the machine.
+    Read(Reading),
+    /// The number of slots has changed.
+    LimitChanged {
+        /// Slots from now on.
+        limit: u32,
+    },
+}
+
+/// How a request that ran came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The upstream answered: its time in service is a measurement.
+    Answered,
+    /// It did not: nothing can be learned from how long it took.
+    Failed,
+}
+
+/// A measurement of the machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reading {
+    /// Share of CPU time in use since the last reading.
+    Cpu(Share),
+}

@@ -1,0 +1,125 @@
+//! Overload by the age of the oldest waiting request.
+//!
+//! Source: POLICIES §2. Overloaded when the head of the line has waited longer than T; no longer
+//! when the queue is empty, or when the head has been younger than T/2 for an interval I.
+//!
+//! T = clamp(8 · mean service, 20 ms, patience/10) and I = max(100 ms, 20 · mean service): a
+//! queue of eight services is a burst, more is a backlog; and it must be noticed while the
+//! clients still have nine tenths of their patience. The age is measured *in* the queue. The
+//! waiting time of requests that were served would not do: under newest-first they are always the
+//! young ones, and the detector would go blind at the moment it is needed.
+
+use bywash_units::{Span, Time};
+
+use crate::catalog::Settings;
+
+/// The age of the head of one line.
+#[derive(Debug)]
+pub struct HeadAge {
+    patience: Span,
+    overloaded: bool,
+    /// Since when the head has been younger than T/2, while overloaded.
+    calm_since: Option<Time>,
+}
+
+const LEAST: Span = Span::from_millis(20);
+const LEAST_INTERVAL: Span = Span::from_millis(100);
+
+impl HeadAge {
+    /// From the parameter `patience`: the median patience of clients.
+    pub fn new(settings: &Settings) -> Self {
+        Self { patience: settings.span("patience"), overloaded: false, calm_since: None }
+    }
+
+    /// The oldest has waited for `head` (`None`: nobody waits), requests take `mean_service`.
+    /// Says whether it is overload.
+    pub fn observe(&mut self, now: Time, head: Option<Span>, mean_service: Span) -> bool {
+        let threshold = (mean_service * 8).clamp_to(LEAST, self.patience / 10);
+        match head {
+            None => self.leave(),
+            Some(age) if age > threshold => {
+                self.overloaded = true;
+                self.calm_since = None;
+            }
+            Some(age) if age < threshold / 2 => self.calm(now, mean_service),
+            Some(_) => self.calm_since = None,
+        }
+        self.overloaded
+    }
+
+    fn calm(&mut self, now: Time, mean_service: Span) {
+        let since = *self.calm_since.get_or_insert(now);
+        if now.since(since) >= LEAST_INTERVAL.max(mean_service * 20) {
+            self.leave();
+        }
+    }
+
+    const fn leave(&mut self) {
+        self.overloaded = false;
+        self.calm_since = None;
+    }
+
+    /// As of the last observation.
+    pub const fn overloaded(&self) -> bool {
+        self.overloaded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+
+    const SERVICE: Span = Span::from_millis(100);
+
+    fn detector() -> HeadAge {
+        let policy = catalog::find("session-first").expect("session-first is in the catalogue");
+        HeadAge::new(&policy.settings([("patience", "20s")]).unwrap())
+    }
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Span::from_secs_f64(seconds)
+    }
+
+    fn age(milliseconds: u64) -> Span {
+        Span::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn a_head_older_than_eight_services_is_overload() {
+        let mut detector = detector();
+        assert!(!detector.observe(at(1.0), Some(age(799)), SERVICE));
+        assert!(detector.observe(at(2.0), Some(age(801)), SERVICE));
+    }
+
+    #[test]
+    fn a_tenth_of_patience_is_overload_however_slow_the_service() {
+        let mut detector = detector();
+        assert!(detector.observe(at(1.0), Some(age(2001)), Span::from_secs(5)));
+    }
+
+    #[test]
+    fn an_empty_queue_ends_overload_at_once() {
+        let mut detector = detector();
+        detector.observe(at(1.0), Some(age(900)), SERVICE);
+        assert!(!detector.observe(at(1.1), None, SERVICE));
+    }
+
+    #[test]
+    fn a_young_head_ends_overload_only_after_the_interval() {
+        let mut detector = detector();
+        detector.observe(at(0.0), Some(age(900)), SERVICE);
+        assert!(detector.observe(at(1.0), Some(age(300)), SERVICE), "young for no time yet");
+        assert!(detector.observe(at(2.9), Some(age(300)), SERVICE), "young for 1.9 s of 2 s");
+        assert!(!detector.observe(at(3.0), Some(age(300)), SERVICE), "young for 2 s");
+    }
+
+    #[test]
+    fn a_head_between_the_thresholds_starts_the_interval_again() {
+        let mut detector = detector();
+        detector.observe(at(0.0), Some(age(900)), SERVICE);
+        detector.observe(at(1.0), Some(age(300)), SERVICE);
+        detector.observe(at(2.0), Some(age(500)), SERVICE);
+        assert!(detector.observe(at(3.5), Some(age(300)), SERVICE));
+    }
+}

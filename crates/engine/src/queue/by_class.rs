@@ -1,0 +1,98 @@
+//! A bounded queue per class, revenue first: seed 1's LIFO-Pri and its FIFO twin (8Q-AF).
+//!
+//! Source: seed 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues.
+//! Inside a tier the queue with the largest `length × utility` is next. Transactions are always
+//! oldest first. Browsing is newest first from when CPU utilisation over an interval exceeds the
+//! upper threshold until it falls below the lower one. `always-fifo` is the same without the last
+//! rule. This is the seed exactly: length counts requests, not principals, and no guard of ours
+//! is in it (see `session_first` for those).
+
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Utility};
+
+use super::{Moment, Order, Push};
+use crate::catalog::Settings;
+use crate::event::Reading;
+use crate::overload::Cpu;
+use crate::reason::Reason;
+use crate::request::{Class, RequestId, Tier};
+
+/// One queue per class with dynamic priority `length × utility`.
+#[derive(Debug)]
+pub struct ByClass {
+    queues: Vec<Queue>,
+    /// `None`: always oldest first.
+    cpu: Option<Cpu>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    tier: Tier,
+    utility: Utility,
+    places: u32,
+}
+
+impl ByClass {
+    /// The FIFO twin: 8Q-AF.
+    pub fn always_fifo(settings: &Settings, classes: &[Class]) -> Self {
+        let queue = |class: &Class| Queue {
+            tier: class.tier,
+            utility: class.utility,
+            places: class.queue.unwrap_or_else(|| settings.count(class.tier.name())),
+        };
+        Self { queues: classes.iter().map(queue).collect(), cpu: None }
+    }
+
+    /// LIFO-Pri.
+    pub fn lifo_pri(settings: &Settings, classes: &[Class]) -> Self {
+        Self { cpu: Some(Cpu::new(settings)), ..Self::always_fifo(settings, classes) }
+    }
+
+    /// The queue of this tier with the largest `length × utility`; the first of equals.
+    fn largest(&self, moment: &Moment<'_>, tier: Tier) -> Option<usize> {
+        let mut best = None;
+        let mut most = -1.0;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let length = moment.length_of(index);
+            let priority = f64::from(length) * queue.utility.get();
+            if queue.tier == tier && length > 0 && priority > most {
+                (best, most) = (Some(index), priority);
+            }
+        }
+        best
+    }
+}
+
+impl Order for ByClass {
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        let class = moment.waiting(id).class.index();
+        if moment.length_of(class) >= self.queues[class].places {
+            return Push::Refused(Reason::QueueFull);
+        }
+        Push::Queued
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let transact = self.largest(moment, Tier::Transact);
+        let class = transact.or_else(|| self.largest(moment, Tier::Browse))?;
+        let newest = self.queues[class].tier == Tier::Browse && self.newest_first();
+        let next = if newest { moment.newest_of(class) } else { moment.oldest_of(class) };
+        next.map(|id| (id, Reason::Best))
+    }
+
+    fn read(&mut self, reading: Reading) {
+        let Reading::Cpu(share) = reading;
+        if let Some(cpu) = &mut self.cpu {
+            cpu.read(share);
+        }
+    }
+
+    fn cpu_interval(&self) -> Option<Span> {
+        self.cpu.as_ref().map(Cpu::interval)
+    }
+
+    fn newest_first(&self) -> bool {
+        self.cpu.as_ref().is_some_and(Cpu::overloaded)
+    }
+}

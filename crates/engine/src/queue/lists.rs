@@ -1,0 +1,145 @@
+//! Doubly linked lists over request numbers: the one data structure of every queue.
+//!
+//! States of a number: in no list (`list == NONE`, other fields meaningless) or in exactly one
+//! list of this set. The links are indices into one array, so taking a request out of the middle
+//! is four stores, and nothing is allocated once the array is as long as the highest number.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::request::RequestId;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    before: u32,
+    after: u32,
+    list: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    front: u32,
+    back: u32,
+    length: u32,
+}
+
+/// A set of lists; each request is in one of them or in none.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    links: Vec<Link>,
+    ends: Vec<Ends>,
+    length: usize,
+}
+
+impl Lists {
+    /// So many empty lists.
+    pub(crate) fn new(lists: usize) -> Self {
+        let ends = vec![Ends { front: NONE, back: NONE, length: 0 }; lists];
+        Self { links: Vec::new(), ends, length: 0 }
+    }
+
+    /// Requests in all lists.
+    pub(crate) const fn total(&self) -> usize {
+        self.length
+    }
+
+    /// Requests in one list.
+    pub(crate) fn length(&self, list: usize) -> u32 {
+        self.ends[list].length
+    }
+
+    /// The request that has been in this list longest.
+    pub(crate) fn front(&self, list: usize) -> Option<RequestId> {
+        some(self.ends[list].front)
+    }
+
+    /// The request that came into this list last.
+    pub(crate) fn back(&self, list: usize) -> Option<RequestId> {
+        some(self.ends[list].back)
+    }
+
+    /// Puts `id` at the back of a list.
+    ///
+    /// # Panics
+    /// If it is in a list already: the engine's own invariant, kept on in production.
+    pub(crate) fn push_back(&mut self, list: usize, id: RequestId) {
+        if id.index() >= self.links.len() {
+            let free = Link { before: NONE, after: NONE, list: NONE };
+            self.links.resize(id.index() + 1, free);
+        }
+        assert_eq!(self.links[id.index()].list, NONE, "a request is in one list at a time");
+        let back = self.ends[list].back;
+        self.links[id.index()] = Link { before: back, after: NONE, list: list as u32 };
+        match some(back) {
+            Some(before) => self.links[before.index()].after = id.0,
+            None => self.ends[list].front = id.0,
+        }
+        self.ends[list].back = id.0;
+        self.ends[list].length += 1;
+        self.length += 1;
+    }
+
+    /// Takes `id` out of whatever list it is in, and says which; `None` if it was in none.
+    pub(crate) fn remove(&mut self, id: RequestId) -> Option<usize> {
+        let link = self.links.get_mut(id.index()).filter(|link| link.list != NONE)?;
+        let Link { before, after, list } = *link;
+        link.list = NONE;
+        let ends = &mut self.ends[list as usize];
+        match some(before) {
+            Some(before) => self.links[before.index()].after = after,
+            None => ends.front = after,
+        }
+        match some(after) {
+            Some(after) => self.links[after.index()].before = before,
+            None => ends.back = before,
+        }
+        ends.length -= 1;
+        self.length -= 1;
+        Some(list as usize)
+    }
+}
+
+const fn some(number: u32) -> Option<RequestId> {
+    if number == NONE { None } else { Some(RequestId(number)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use super::*;
+
+    /// Every sequence of a few thousand random operations does what plain deques would do.
+    #[test]
+    fn lists_behave_like_deques() {
+        let mut seed = 1_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            (seed >> 33) % below
+        };
+        let mut lists = Lists::new(3);
+        let mut model: [VecDeque<u32>; 3] = core::array::from_fn(|_| VecDeque::new());
+        for step in 0..20_000 {
+            let id = random(40) as u32;
+            if model.iter().any(|list| list.contains(&id)) {
+                let was = model.iter().position(|list| list.contains(&id));
+                for list in &mut model {
+                    list.retain(|other| *other != id);
+                }
+                assert_eq!(lists.remove(RequestId(id)), was, "step {step}");
+            } else {
+                assert_eq!(lists.remove(RequestId(id)), None, "step {step}");
+                let list = random(3) as usize;
+                model[list].push_back(id);
+                lists.push_back(list, RequestId(id));
+            }
+            for (list, expected) in model.iter().enumerate() {
+                assert_eq!(lists.front(list).map(|id| id.0), expected.front().copied());
+                assert_eq!(lists.back(list).map(|id| id.0), expected.back().copied());
+                assert_eq!(lists.length(list) as usize, expected.len(), "step {step}");
+            }
+        }
+    }
+}

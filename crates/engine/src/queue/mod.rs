@@ -1,0 +1,198 @@
+//! Which waiting request gets the next slot.
+//!
+//! One policy is one file with one type that is an [`Order`]. The catalogue lists them; nothing
+//! else knows their names. Every operation, the removal of a request from the middle included, is
+//! O(1) in the number of requests that wait (and at most linear in the number of classes, ≤ 64),
+//! and allocates only while the number of requests at once grows beyond what was seen before.
+
+mod by_class;
+mod lists;
+mod principals;
+mod session_first;
+mod single;
+
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+pub use by_class::ByClass;
+pub(crate) use lists::Lists;
+pub use principals::Principal;
+pub use session_first::SessionFirst;
+pub use single::Single;
+
+use crate::event::Reading;
+use crate::reason::Reason;
+use crate::request::{ClassId, RequestId, Standing};
+
+/// A request that waits, as far as an order may use it.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// Its class.
+    pub class: ClassId,
+    /// What its session has proven.
+    pub standing: Standing,
+    /// Who is charged for it, if anybody can be.
+    pub principal: Option<Principal>,
+    /// Since when it waits.
+    pub since: Time,
+}
+
+/// What an order sees when it is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The time.
+    pub now: Time,
+    /// Mean service time of late; zero while unknown.
+    pub mean_service: Span,
+    pub(crate) requests: &'a Requests,
+}
+
+impl Moment<'_> {
+    /// What is known of a waiting request.
+    pub fn waiting(&self, id: RequestId) -> &Waiting {
+        &self.requests.entries[id.index()].waiting
+    }
+
+    /// How long it has waited.
+    pub fn age(&self, id: RequestId) -> Span {
+        self.now.since(self.waiting(id).since)
+    }
+
+    /// How many wait.
+    pub fn length(&self) -> usize {
+        self.requests.arrivals.total()
+    }
+
+    /// The request that has waited longest.
+    pub fn oldest(&self) -> Option<RequestId> {
+        self.requests.arrivals.front(0)
+    }
+
+    /// The request that came last.
+    pub fn newest(&self) -> Option<RequestId> {
+        self.requests.arrivals.back(0)
+    }
+
+    /// How many of a class wait.
+    pub fn length_of(&self, class: usize) -> u32 {
+        self.requests.by_class.length(class)
+    }
+
+    /// The request of a class that has waited longest.
+    pub fn oldest_of(&self, class: usize) -> Option<RequestId> {
+        self.requests.by_class.front(class)
+    }
+
+    /// The request of a class that came last.
+    pub fn newest_of(&self, class: usize) -> Option<RequestId> {
+        self.requests.by_class.back(class)
+    }
+}
+
+/// What becomes of a request that asks to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// It waits.
+    Queued,
+    /// It does not, for this reason.
+    Refused(Reason),
+    /// It waits, and this one, which was worse, no longer does.
+    PushedOut(RequestId),
+}
+
+/// A policy that orders waiting requests.
+///
+/// The engine keeps who waits, by arrival and by class, and shows it in the [`Moment`]; an order
+/// keeps only what it needs beyond that. A request that is pushed is not in the moment yet, one
+/// that is removed still is.
+pub trait Order: Send {
+    /// A request wants to wait.
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push;
+
+    /// A slot is free: who gets it? It waits no longer. `None` when nobody waits.
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)>;
+
+    /// A waiting request has gone.
+    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let _ = (moment, id);
+    }
+
+    /// A measurement has come.
+    fn read(&mut self, reading: Reading) {
+        let _ = reading;
+    }
+
+    /// How often it wants to hear of the CPU, if at all.
+    fn cpu_interval(&self) -> Option<Span> {
+        None
+    }
+
+    /// Whether newest go first somewhere at the moment.
+    fn newest_first(&self) -> bool;
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The number is not in use.
+    Free,
+    /// It waits for a slot.
+    Waiting,
+    /// It has had a slot since then.
+    Running(Time),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    waiting: Waiting,
+    state: State,
+}
+
+/// The engine's table of requests by number, and who waits.
+///
+/// A number whose state is `Waiting` is in both lists once it has entered the queue; any other is
+/// in none.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    entries: Vec<Entry>,
+    arrivals: Lists,
+    by_class: Lists,
+}
+
+impl Requests {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self { entries: Vec::new(), arrivals: Lists::new(1), by_class: Lists::new(classes) }
+    }
+
+    /// Notes a request under a number that is not in use.
+    pub(crate) fn arrive(&mut self, id: RequestId, waiting: Waiting) {
+        let entry = Entry { waiting, state: State::Waiting };
+        if id.index() >= self.entries.len() {
+            self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
+        }
+        debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
+        self.entries[id.index()] = entry;
+    }
+
+    pub(crate) fn state(&self, id: RequestId) -> State {
+        self.entries.get(id.index()).map_or(State::Free, |entry| entry.state)
+    }
+
+    pub(crate) fn set(&mut self, id: RequestId, state: State) {
+        self.entries[id.index()].state = state;
+    }
+
+    /// It waits from now on.
+    pub(crate) fn enter_queue(&mut self, id: RequestId) {
+        self.arrivals.push_back(0, id);
+        let class = self.entries[id.index()].waiting.class;
+        self.by_class.push_back(class.index(), id);
+    }
+
+    /// It waits no longer.
+    pub(crate) fn leave_queue(&mut self, id: RequestId) {
+        self.arrivals.remove(id);
+        self.by_class.remove(id);
+    }
+}

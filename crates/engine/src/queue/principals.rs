@@ -1,0 +1,48 @@
+//! How many requests of one principal wait.
+
+use hashbrown::HashMap;
+
+use crate::request::{AddressKey, SessionKey};
+use crate::session::KeyHasher;
+
+/// Who is charged for a request: a proven session, or else an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// A session that was served before.
+    Session(SessionKey),
+    /// The address it came from.
+    Address(AddressKey),
+}
+
+/// Counts of waiting requests by principal. No larger than the queue that it is kept for, as a
+/// principal with nothing waiting is not in it.
+#[derive(Debug)]
+pub(super) struct Principals {
+    waiting: HashMap<Principal, u32, KeyHasher>,
+}
+
+impl Principals {
+    pub(super) fn new(queue: u32) -> Self {
+        Self { waiting: HashMap::with_capacity_and_hasher(queue as usize, KeyHasher) }
+    }
+
+    pub(super) fn of(&self, principal: Option<Principal>) -> u32 {
+        principal.and_then(|principal| self.waiting.get(&principal).copied()).unwrap_or(0)
+    }
+
+    pub(super) fn add(&mut self, principal: Option<Principal>) {
+        if let Some(principal) = principal {
+            *self.waiting.entry(principal).or_insert(0) += 1;
+        }
+    }
+
+    pub(super) fn take(&mut self, principal: Option<Principal>) {
+        let Some(principal) = principal else { return };
+        if let Some(count) = self.waiting.get_mut(&principal) {
+            *count -= 1;
+            if *count == 0 {
+                self.waiting.remove(&principal);
+            }
+        }
+    }
+}

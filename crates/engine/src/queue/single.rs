@@ -1,0 +1,44 @@
+//! One queue for everything: the baseline that every server has (seed 1: SQ).
+//!
+//! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin.
+
+use super::{Moment, Order, Push};
+use crate::catalog::Settings;
+use crate::reason::Reason;
+use crate::request::RequestId;
+
+/// One bounded queue, oldest first or newest first.
+#[derive(Debug)]
+pub struct Single {
+    capacity: usize,
+    newest_first: bool,
+}
+
+impl Single {
+    /// As the catalogue's parameters say.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            capacity: settings.count("capacity") as usize,
+            newest_first: settings.choice("order") == "lifo",
+        }
+    }
+}
+
+impl Order for Single {
+    fn push(&mut self, moment: &Moment<'_>, _: RequestId) -> Push {
+        if moment.length() < self.capacity {
+            Push::Queued
+        } else {
+            Push::Refused(Reason::QueueFull)
+        }
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let next = if self.newest_first { moment.newest() } else { moment.oldest() };
+        next.map(|id| (id, Reason::Best))
+    }
+
+    fn newest_first(&self) -> bool {
+        self.newest_first
+    }
+}

@@ -1,0 +1,113 @@
+//! Why, as an enum: logs, metrics, headers and the console read the same value.
+
+/// Why an action was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A slot was free and nobody waited.
+    SlotFree,
+    /// It was the best of those that waited.
+    Best,
+    /// Its class had waited longest, and every class gets a floor share.
+    FloorShare,
+    /// The queue was full and nothing worse waited in it.
+    QueueFull,
+    /// The queue was full and something better came.
+    PushedOut,
+    /// Its principal had as many requests waiting as one principal may.
+    PrincipalCap,
+    /// It had waited as long as a request may.
+    WaitedTooLong,
+    /// Its client closed the connection.
+    ClientLeft,
+}
+
+impl Reason {
+    /// All of them, for tables of metrics.
+    pub const ALL: [Self; 8] = [
+        Self::SlotFree,
+        Self::Best,
+        Self::FloorShare,
+        Self::QueueFull,
+        Self::PushedOut,
+        Self::PrincipalCap,
+        Self::WaitedTooLong,
+        Self::ClientLeft,
+    ];
+
+    /// The word for it in logs, metrics and headers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SlotFree => "slot_free",
+            Self::Best => "best",
+            Self::FloorShare => "floor_share",
+            Self::QueueFull => "queue_full",
+            Self::PushedOut => "pushed_out",
+            Self::PrincipalCap => "principal_cap",
+            Self::WaitedTooLong => "waited_too_long",
+            Self::ClientLeft => "client_left",
+        }
+    }
+
+    /// What it means, for an operator who reads a refusal.
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::SlotFree => "A slot was free and nobody waited.",
+            Self::Best => "It was the best of the requests that waited.",
+            Self::FloorShare => "Its class had waited longest; every class gets a floor share.",
+            Self::QueueFull => "The queue was full and nothing worse waited in it.",
+            Self::PushedOut => "The queue was full and a better request came.",
+            Self::PrincipalCap => "Its session or address had too many requests waiting.",
+            Self::WaitedTooLong => "It had waited as long as a request may.",
+            Self::ClientLeft => "Its client closed the connection.",
+        }
+    }
+}
+
+/// What became of a request: exactly one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Answered in time.
+    Served,
+    /// Answered after its client's patience.
+    Late,
+    /// Refused before it ran.
+    Shed,
+    /// Held back by a rule that an operator approved.
+    Throttled,
+    /// Waited longer than a request may.
+    Expired,
+    /// Stopped while it ran, for its age.
+    Terminated,
+    /// Its client left.
+    Orphaned,
+    /// The upstream failed it.
+    UpstreamError,
+}
+
+impl Outcome {
+    /// All of them, for tables of metrics.
+    pub const ALL: [Self; 8] = [
+        Self::Served,
+        Self::Late,
+        Self::Shed,
+        Self::Throttled,
+        Self::Expired,
+        Self::Terminated,
+        Self::Orphaned,
+        Self::UpstreamError,
+    ];
+
+    /// The word for it in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Served => "served",
+            Self::Late => "late",
+            Self::Shed => "shed",
+            Self::Throttled => "throttled",
+            Self::Expired => "expired",
+            Self::Terminated => "terminated",
+            Self::Orphaned => "orphaned",
+            Self::UpstreamError => "upstream_error",
+        }
+    }
+}

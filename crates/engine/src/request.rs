@@ -1,0 +1,135 @@
+//! A request as the engine sees it, and the names of things.
+
+use alloc::string::String;
+
+use bywash_units::Utility;
+
+/// A request in the engine's hands.
+///
+/// The driver gives the numbers and keeps them dense (a slab index): the engine's tables are
+/// arrays over them. A number is in use from `Arrived` until its last event or action and may be
+/// given again after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u32);
+
+impl RequestId {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Index of a class in the engine's list of classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u8);
+
+impl ClassId {
+    /// As an array index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A set of classes; there are at most [`ClassSet::MOST`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassSet(u64);
+
+impl ClassSet {
+    /// How many classes there can be.
+    pub const MOST: usize = 64;
+    /// No class.
+    pub const NONE: Self = Self(0);
+
+    /// This set and `class`.
+    #[must_use]
+    pub const fn with(self, class: ClassId) -> Self {
+        Self(self.0 | (1 << class.0))
+    }
+
+    /// Whether both sets have a class in common.
+    pub const fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether there is no class in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// `transact` earns, `browse` looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Part of a purchase.
+    Transact,
+    /// Anything else.
+    Browse,
+}
+
+impl Tier {
+    /// The word for it in files, logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transact => "transact",
+            Self::Browse => "browse",
+        }
+    }
+}
+
+/// A named kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Whether it earns.
+    pub tier: Tier,
+    /// What one of it is worth.
+    pub utility: Utility,
+    /// Places in its queue, for orders with a queue per class; the policy's default if `None`.
+    pub queue: Option<u32>,
+    /// A session has walked to this class once it was served one of these. Empty: once it was
+    /// served anything.
+    pub after: ClassSet,
+}
+
+/// A visitor's session, as the keyed hash of its cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionKey(pub u64);
+
+/// A client address, as a keyed hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AddressKey(pub u64);
+
+/// What is known of a request when it arrives. Nothing in it is believed: the session counts only
+/// if the engine itself has seen it being served.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Its class.
+    pub class: ClassId,
+    /// The session that it claims.
+    pub session: Option<SessionKey>,
+    /// Where it comes from, if it is to be charged for it.
+    pub address: Option<AddressKey>,
+}
+
+/// How far a session has come, as far as it is proven. Better standings come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// A transaction of a session that walked there.
+    Transaction,
+    /// A session that was served before.
+    InProgress,
+    /// A session that nothing is known of.
+    New,
+}
+
+impl Standing {
+    pub(crate) const COUNT: usize = 3;
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::Transaction => 0,
+            Self::InProgress => 1,
+            Self::New => 2,
+        }
+    }
+}

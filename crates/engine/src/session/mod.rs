@@ -1,0 +1,203 @@
+//! Which sessions have been served what.
+//!
+//! A session is what the engine has seen of it and nothing that a client says: it exists from its
+//! first *served* request. That bounds the table against a flood as well: an entry costs its
+//! maker one service, so a flood of refused requests evicts nobody. The least recently served
+//! session makes room when the table is full; one that was not served for `ttl` is forgotten.
+
+use alloc::vec::Vec;
+use core::hash::{BuildHasher, Hasher};
+
+use bywash_units::{Span, Time};
+use hashbrown::HashMap;
+
+use crate::queue::Lists;
+use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Standing, Tier};
+
+/// The sessions that were served of late.
+#[derive(Debug)]
+pub struct Sessions {
+    places: HashMap<SessionKey, u32, KeyHasher>,
+    known: Vec<Session>,
+    /// By when they were last served, longest ago in front. Numbers are indices of `known`.
+    recency: Lists,
+    capacity: usize,
+    ttl: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    key: SessionKey,
+    served: ClassSet,
+    last: Time,
+}
+
+impl Sessions {
+    /// Room for `capacity` sessions, each remembered for `ttl` after it was last served.
+    pub fn new(capacity: u32, ttl: Span) -> Self {
+        let capacity = capacity.max(1) as usize;
+        Self {
+            places: HashMap::with_capacity_and_hasher(capacity, KeyHasher),
+            known: Vec::new(),
+            recency: Lists::new(1),
+            capacity,
+            ttl,
+        }
+    }
+
+    /// A session was served a request of `class`.
+    pub fn served(&mut self, now: Time, key: SessionKey, class: ClassId) {
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None => self.place_for(key, now),
+        };
+        let session = &mut self.known[place as usize];
+        if now.since(session.last) > self.ttl {
+            session.served = ClassSet::NONE;
+        }
+        session.served = session.served.with(class);
+        session.last = now;
+        self.recency.remove(RequestId(place));
+        self.recency.push_back(0, RequestId(place));
+    }
+
+    fn place_for(&mut self, key: SessionKey, now: Time) -> u32 {
+        let fresh = Session { key, served: ClassSet::NONE, last: now };
+        let place = if self.known.len() < self.capacity {
+            self.known.push(fresh);
+            self.known.len() as u32 - 1
+        } else {
+            let RequestId(place) =
+                self.recency.front(0).expect("a full table of at least one has an oldest");
+            self.places.remove(&self.known[place as usize].key);
+            self.known[place as usize] = fresh;
+            place
+        };
+        self.places.insert(key, place);
+        place
+    }
+
+    /// What a request of `class` that claims this session has proven.
+    pub fn standing(&self, now: Time, key: Option<SessionKey>, class: &Class) -> Standing {
+        let place = key.and_then(|key| self.places.get(&key));
+        let Some(session) = place.map(|place| &self.known[*place as usize]) else {
+            return Standing::New;
+        };
+        if now.since(session.last) > self.ttl {
+            return Standing::New;
+        }
+        let walked = class.after.is_empty() || session.served.meets(class.after);
+        match class.tier {
+            Tier::Transact if walked => Standing::Transaction,
+            Tier::Transact | Tier::Browse => Standing::InProgress,
+        }
+    }
+
+    /// How many sessions are remembered.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+}
+
+/// Spreads keys that are uniform already (they are keyed hashes; only the simulator's are plain
+/// numbers) with one multiplication. What an attacker may choose is hashed with a secret key
+/// before it comes here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyHasher;
+
+/// See [`KeyHasher`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyHash(u64);
+
+impl BuildHasher for KeyHasher {
+    type Hasher = KeyHash;
+
+    fn build_hasher(&self) -> KeyHash {
+        KeyHash::default()
+    }
+}
+
+impl Hasher for KeyHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+
+    use bywash_units::Utility;
+
+    use super::*;
+
+    const LOGIN: ClassId = ClassId(1);
+
+    fn pay() -> Class {
+        Class {
+            name: "pay".to_string(),
+            tier: Tier::Transact,
+            utility: Utility::new(1.0),
+            queue: None,
+            after: ClassSet::NONE.with(LOGIN),
+        }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_transaction_counts_only_on_a_path_that_was_walked() {
+        let mut sessions = Sessions::new(4, Span::from_secs(60));
+        let key = SessionKey(7);
+        assert_eq!(sessions.standing(at(0), Some(key), &pay()), Standing::New);
+        sessions.served(at(0), key, ClassId(0));
+        assert_eq!(sessions.standing(at(1), Some(key), &pay()), Standing::InProgress);
+        sessions.served(at(1), key, LOGIN);
+        assert_eq!(sessions.standing(at(2), Some(key), &pay()), Standing::Transaction);
+        assert_eq!(sessions.standing(at(2), None, &pay()), Standing::New);
+    }
+
+    #[test]
+    fn a_session_not_served_for_its_ttl_starts_again() {
+        let mut sessions = Sessions::new(4, Span::from_secs(60));
+        sessions.served(at(0), SessionKey(7), LOGIN);
+        assert_eq!(sessions.standing(at(61), Some(SessionKey(7)), &pay()), Standing::New);
+        sessions.served(at(62), SessionKey(7), ClassId(0));
+        assert_eq!(sessions.standing(at(62), Some(SessionKey(7)), &pay()), Standing::InProgress);
+    }
+
+    #[test]
+    fn a_full_table_forgets_the_session_served_longest_ago() {
+        let mut sessions = Sessions::new(2, Span::from_secs(60));
+        sessions.served(at(0), SessionKey(1), LOGIN);
+        sessions.served(at(1), SessionKey(2), LOGIN);
+        sessions.served(at(2), SessionKey(1), LOGIN);
+        sessions.served(at(3), SessionKey(3), LOGIN);
+        let known = [1, 2, 3].map(|key| {
+            sessions.standing(at(4), Some(SessionKey(key)), &pay()) == Standing::Transaction
+        });
+        assert_eq!((known, sessions.len()), ([true, false, true], 2));
+    }
+}
