@@ -135,6 +135,11 @@ impl Engine {
         }
     }
 
+    /// How many requests hold a slot.
+    pub const fn running(&self) -> u32 {
+        self.running
+    }
+
     /// How many requests of a class wait.
     pub fn waiting_of(&self, class: ClassId) -> u32 {
         self.moment(Time::ZERO).length_of(class.index())

@@ -22,6 +22,8 @@ pub struct Scenario {
     pub about: String,
     /// Requests that the servers run at once.
     pub workers: u32,
+    /// How long a request may wait for a worker; `None` for as long as its client does.
+    pub max_wait: Option<Span>,
     /// Kinds of request, in the order of the file.
     pub classes: Vec<Class>,
     /// What sessions do.
@@ -94,6 +96,17 @@ impl Closes {
     }
 }
 
+/// Until when a client's patience counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitsFor {
+    /// The whole answer.
+    #[default]
+    Answer,
+    /// The beginning of service: whoever is being served stays. Only the simulator can play this.
+    Service,
+}
+
 /// How clients behave.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
@@ -101,6 +114,8 @@ pub struct Client {
     pub think: Law,
     /// How long a client waits for an answer.
     pub patience: Law,
+    /// What she waits for.
+    pub waits_for: WaitsFor,
     /// Further attempts after the first has failed; then the session is abandoned.
     pub retries: u32,
     /// Pause before the retry of a request that timed out.
@@ -204,6 +219,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Servers {
     workers: u32,
+    #[serde(default)]
+    max_wait: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -234,6 +251,8 @@ struct Session {
 struct WrittenClient {
     think: Law,
     patience: Law,
+    #[serde(default)]
+    waits_for: WaitsFor,
     #[serde(default)]
     retries: u32,
     #[serde(default)]
@@ -284,6 +303,7 @@ fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioError> {
     }
     let scenario = Scenario {
         workers: file.servers.workers,
+        max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
         profile: profile(file.arrivals, folder)?,
         client: client(&file.client)?,
         closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
@@ -436,6 +456,7 @@ fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
     Ok(Client {
         think: written.think,
         patience: written.patience,
+        waits_for: written.waits_for,
         retries: written.retries,
         pause_after_timeout,
         pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),

@@ -20,7 +20,7 @@ pub mod tally;
 pub mod visitor;
 
 pub use arrivals::Profile;
-pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier};
+pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
 pub use result::{Cell, ClassCell, RunResult, Second};

@@ -1,0 +1,67 @@
+//! The event heap: what happens next in virtual time.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use bywash_units::Time;
+
+/// Something that is going to happen. Requests and visitors are named by slab index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happening {
+    /// The next session starts.
+    SessionStarts,
+    /// A visitor makes her next request.
+    Attempt { visitor: u32 },
+    /// A server is done with a request. Void if `serial` is no longer the one of that slot.
+    ServiceEnds { request: u32, serial: u64 },
+    /// A client's patience ends. Void as above.
+    PatienceEnds { request: u32, serial: u64 },
+    /// The engine asked to be called.
+    EngineTimer,
+    /// It is time to read the CPU.
+    CpuReading,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scheduled {
+    at: Time,
+    /// Ties go by order of scheduling, so that a run is the same on every machine.
+    number: u64,
+    what: Happening,
+}
+
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The heap pops its greatest; the earliest must be that.
+        (other.at, other.number).cmp(&(self.at, self.number))
+    }
+}
+
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What is going to happen, earliest first.
+#[derive(Debug, Default)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Scheduled>,
+    number: u64,
+}
+
+impl Events {
+    pub(crate) fn schedule(&mut self, at: Time, what: Happening) {
+        self.number += 1;
+        self.heap.push(Scheduled { at, number: self.number, what });
+    }
+
+    pub(crate) fn next(&mut self) -> Option<(Time, Happening)> {
+        self.heap.pop().map(|scheduled| (scheduled.at, scheduled.what))
+    }
+
+    /// Events scheduled so far.
+    pub(crate) const fn count(&self) -> u64 {
+        self.number
+    }
+}

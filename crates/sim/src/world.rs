@@ -1,0 +1,386 @@
+//! One run: visitors, servers and the engine between them.
+
+use bywash_engine::catalog::Settings;
+use bywash_engine::{
+    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request, RequestId,
+    SessionKey, Tier,
+};
+use bywash_scenario::arrivals::Starts;
+use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
+use bywash_units::{Share, Span, Time};
+
+use crate::events::{Events, Happening};
+
+/// What is to be played.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// The load.
+    pub scenario: &'a Scenario,
+    /// The policy.
+    pub settings: &'a Settings,
+    /// The level of load.
+    pub rho: f64,
+    /// Whether departures are seen.
+    pub closes: Closes,
+    /// Which visitors.
+    pub seed: u64,
+}
+
+/// What a run yields.
+#[derive(Clone, Debug)]
+pub struct Outturn {
+    /// Counts, work and revenue.
+    pub tally: Tally,
+    /// Requests that got a server.
+    pub started: u64,
+    /// Those of them that had to wait for it.
+    pub delayed: u64,
+    /// How long they waited, all together.
+    pub waited: Span,
+    /// Events of the run.
+    pub events: u64,
+}
+
+/// A request in the world. The engine knows it by its index.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    visitor: u32,
+    session: SessionKey,
+    class: usize,
+    demand: Span,
+    made: Time,
+    started: Option<Time>,
+    /// Its client has given up and nobody could see it.
+    abandoned: bool,
+    /// Changes with every use of the slot; events that name another are void.
+    serial: u64,
+}
+
+struct World<'a> {
+    case: Case<'a>,
+    now: Time,
+    events: Events,
+    starts: Starts,
+    sessions: u64,
+    arrivals_over: bool,
+    visitors: Slots<(u64, Visitor)>,
+    requests: Slots<Live>,
+    serial: u64,
+    engine: Engine,
+    actions: Vec<Action>,
+    timer: Option<Time>,
+    cpu: CpuMeter,
+    /// Work that ends after this is not counted: under lasting overload the servers go on with
+    /// what is left when arrivals have ended, and that is no part of the run's capacity.
+    cut: Time,
+    out: Outturn,
+}
+
+/// Plays one case to its end.
+pub fn play(case: Case<'_>) -> Outturn {
+    let mut world = World::new(case);
+    world.start();
+    while let Some((at, what)) = world.events.next() {
+        world.now = at;
+        world.happen(what);
+    }
+    world.out.events = world.events.count();
+    world.out
+}
+
+impl<'a> World<'a> {
+    fn new(case: Case<'a>) -> Self {
+        let Case { scenario, rho, seed, .. } = case;
+        let duration = scenario.duration(rho);
+        let classes = engine_classes(scenario);
+        let order = case.settings.order(&classes);
+        let options =
+            Options { limit: scenario.workers, max_wait: scenario.max_wait, ..Options::default() };
+        let end = Time::ZERO + duration;
+        let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
+        Self {
+            starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),
+            engine: Engine::new(classes, order, options),
+            cut: if overloaded_at_end { end } else { end + Span::MAX },
+            out: Outturn {
+                tally: Tally::new(scenario, rho, duration),
+                started: 0,
+                delayed: 0,
+                waited: Span::ZERO,
+                events: 0,
+            },
+            case,
+            now: Time::ZERO,
+            events: Events::default(),
+            sessions: 0,
+            arrivals_over: false,
+            visitors: Slots::default(),
+            requests: Slots::default(),
+            serial: 0,
+            actions: Vec::new(),
+            timer: None,
+            cpu: CpuMeter::default(),
+        }
+    }
+
+    fn start(&mut self) {
+        self.schedule_next_session();
+        if let Some(interval) = self.engine.cpu_interval() {
+            self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
+        }
+    }
+
+    fn happen(&mut self, what: Happening) {
+        match what {
+            Happening::SessionStarts => self.session_starts(),
+            Happening::Attempt { visitor } => self.attempt(visitor),
+            Happening::ServiceEnds { request, serial } => self.service_ends(request, serial),
+            Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
+            Happening::EngineTimer => self.engine_timer(),
+            Happening::CpuReading => self.cpu_reading(),
+        }
+    }
+
+    fn schedule_next_session(&mut self) {
+        match self.starts.next() {
+            Some(at) => self.events.schedule(at, Happening::SessionStarts),
+            None => self.arrivals_over = true,
+        }
+    }
+
+    fn session_starts(&mut self) {
+        let Case { scenario, rho, seed, .. } = self.case;
+        let visitor = Visitor::new(scenario, seed, self.sessions);
+        let rho_now = scenario.profile.rho_at(rho, self.now);
+        self.out.tally.session(scenario, &visitor, rho_now);
+        let visitor = self.visitors.put((self.sessions, visitor));
+        self.sessions += 1;
+        self.attempt(visitor);
+        self.schedule_next_session();
+    }
+
+    fn attempt(&mut self, number: u32) {
+        let (session, visitor) = self.visitors.get_mut(number);
+        let (session, attempt) = (SessionKey(*session), visitor.attempt(self.case.scenario));
+        let request =
+            Request { class: ClassId(attempt.class as u8), session: Some(session), address: None };
+        self.serial += 1;
+        let id = self.requests.put(Live {
+            visitor: number,
+            session,
+            class: attempt.class,
+            demand: attempt.demand,
+            made: self.now,
+            started: None,
+            abandoned: false,
+            serial: self.serial,
+        });
+        self.out.tally.generated(attempt.class, self.now);
+        if attempt.patience < Span::MAX {
+            let end = Happening::PatienceEnds { request: id, serial: self.serial };
+            self.events.schedule(self.now + attempt.patience, end);
+        }
+        self.tell(Event::Arrived { id: RequestId(id), request });
+    }
+
+    fn service_ends(&mut self, id: u32, serial: u64) {
+        let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
+        let live = *live;
+        self.work_done(&live, live.demand);
+        self.requests.free(id);
+        if !live.abandoned {
+            self.ended(&live, Ending::Completed);
+        }
+        self.tell(Event::Served { session: live.session, class: ClassId(live.class as u8) });
+        self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
+    }
+
+    fn patience_ends(&mut self, id: u32, serial: u64) {
+        let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
+        let live = *live;
+        let stays = self.case.scenario.client.waits_for == WaitsFor::Service;
+        if stays && live.started.is_some() {
+            return;
+        }
+        match self.case.closes {
+            Closes::Hidden => self.requests.get_mut(id).abandoned = true,
+            Closes::Visible => {
+                if let Some(started) = live.started {
+                    self.count_wasted(self.now.since(started));
+                }
+                self.requests.free(id);
+                self.tell(Event::ClientGone { id: RequestId(id) });
+            }
+        }
+        self.ended(&live, Ending::TimedOut);
+    }
+
+    /// A request ended for its client; what does she do now?
+    fn ended(&mut self, live: &Live, ending: Ending) {
+        let response = self.now.since(live.made);
+        self.out.tally.ended(live.class, self.now, response, ending);
+        let (_, visitor) = self.visitors.get_mut(live.visitor);
+        match visitor.ended(self.case.scenario, ending) {
+            Next::After(pause) => {
+                let again = Happening::Attempt { visitor: live.visitor };
+                self.events.schedule(self.now + pause, again);
+            }
+            Next::Gone { not_generated } => {
+                self.out.tally.session_over(not_generated);
+                self.visitors.free(live.visitor);
+            }
+        }
+    }
+
+    fn work_done(&mut self, live: &Live, work: Span) {
+        if live.abandoned {
+            self.count_wasted(work);
+        } else if self.now <= self.cut {
+            self.out.tally.useful(work);
+        }
+    }
+
+    fn count_wasted(&mut self, work: Span) {
+        if self.now <= self.cut {
+            self.out.tally.wasted(work);
+        }
+    }
+
+    /// Tells the engine and does what it says.
+    fn tell(&mut self, event: Event) {
+        self.cpu.advance(self.now, self.engine.running());
+        let mut actions = std::mem::take(&mut self.actions);
+        self.engine.on_event(self.now, event, &mut actions);
+        self.carry_out(actions);
+    }
+
+    fn engine_timer(&mut self) {
+        self.timer = None;
+        let mut actions = std::mem::take(&mut self.actions);
+        self.engine.on_timer(self.now, &mut actions);
+        self.carry_out(actions);
+    }
+
+    fn carry_out(&mut self, mut actions: Vec<Action>) {
+        for action in actions.drain(..) {
+            match action {
+                Action::Dispatch { id, .. } => self.dispatch(id.0),
+                Action::Shed { id, .. } => self.shed(id.0),
+                // The client has left and the world has accounted for it in `patience_ends`.
+                Action::Cancel { .. } => {}
+            }
+        }
+        self.actions = actions;
+        let next = self.engine.next_timer();
+        if next.is_some() && (self.timer.is_none() || next < self.timer) {
+            self.timer = next;
+            self.events.schedule(next.unwrap_or(self.now), Happening::EngineTimer);
+        }
+    }
+
+    fn dispatch(&mut self, id: u32) {
+        let now = self.now;
+        let live = self.requests.get_mut(id);
+        live.started = Some(now);
+        let waited = now.since(live.made);
+        let end = Happening::ServiceEnds { request: id, serial: live.serial };
+        self.events.schedule(now + live.demand, end);
+        self.out.started += 1;
+        self.out.delayed += u64::from(waited > Span::ZERO);
+        self.out.waited += waited;
+    }
+
+    fn shed(&mut self, id: u32) {
+        let live = *self.requests.get_mut(id);
+        self.requests.free(id);
+        if !live.abandoned {
+            self.ended(&live, Ending::Dropped);
+        }
+    }
+
+    fn cpu_reading(&mut self) {
+        let Some(interval) = self.engine.cpu_interval() else { return };
+        self.cpu.advance(self.now, self.engine.running());
+        let share = self.cpu.take(interval * u64::from(self.case.scenario.workers));
+        self.tell(Event::Read(Reading::Cpu(share)));
+        if !self.arrivals_over || self.visitors.in_use() > 0 {
+            self.events.schedule(self.now + interval, Happening::CpuReading);
+        }
+    }
+}
+
+/// Busy time of the servers since the last reading.
+#[derive(Debug, Default)]
+struct CpuMeter {
+    last: Time,
+    busy: Span,
+}
+
+impl CpuMeter {
+    /// Up to `now`, `running` servers have been busy since the last call.
+    fn advance(&mut self, now: Time, running: u32) {
+        self.busy += now.since(self.last) * u64::from(running);
+        self.last = now;
+    }
+
+    /// The share of `whole` that was busy; starts a new interval.
+    fn take(&mut self, whole: Span) -> Share {
+        let busy = std::mem::take(&mut self.busy);
+        Share::new(busy.as_secs_f64() / whole.as_secs_f64())
+    }
+}
+
+fn engine_classes(scenario: &Scenario) -> Vec<Class> {
+    let class = |class: &bywash_scenario::file::Class| Class {
+        name: class.name.clone(),
+        tier: match class.tier {
+            bywash_scenario::Tier::Transact => Tier::Transact,
+            bywash_scenario::Tier::Browse => Tier::Browse,
+        },
+        utility: class.utility,
+        queue: class.queue,
+        after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
+    };
+    scenario.classes.iter().map(class).collect()
+}
+
+/// A slab: numbers that are dense and used again.
+#[derive(Debug)]
+struct Slots<T> {
+    slots: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slots<T> {
+    fn put(&mut self, value: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.slots[number as usize] = Some(value);
+            return number;
+        }
+        self.slots.push(Some(value));
+        self.slots.len() as u32 - 1
+    }
+
+    fn get(&self, number: u32) -> Option<&T> {
+        self.slots[number as usize].as_ref()
+    }
+
+    fn get_mut(&mut self, number: u32) -> &mut T {
+        self.slots[number as usize].as_mut().expect("the world names only what is in it")
+    }
+
+    fn free(&mut self, number: u32) {
+        self.slots[number as usize] = None;
+        self.free.push(number);
+    }
+
+    fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

@@ -1,0 +1,84 @@
+//! What must hold in every run, whatever the policy.
+
+use std::path::Path;
+
+use bywash_engine::catalog;
+use bywash_scenario::{Cell, Closes, PolicyChoice, RunResult, Scenario};
+
+fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/seed-1.toml");
+    let mut scenario = Scenario::read(&path).expect("the seed's scenario is well-formed");
+    scenario.rho = vec![rho];
+    scenario.closes = vec![closes];
+    scenario.seeds = 2;
+    let span = bywash_units::Span::from_secs(minutes * 60);
+    scenario.length = bywash_scenario::file::Length::Duration(span);
+    scenario
+}
+
+fn run(scenario: &Scenario) -> RunResult {
+    bywash_sim::run(scenario, &|_, _| ()).expect("the scenario can be simulated")
+}
+
+fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a Cell {
+    result.cells.iter().find(|cell| cell.policy == policy).expect("the scenario lists it")
+}
+
+#[test]
+fn every_request_ends_exactly_once_under_every_policy_of_the_catalogue() {
+    for closes in [Closes::Visible, Closes::Hidden] {
+        let mut scenario = seed_1(2.0, closes, 20);
+        let choice = |policy: &catalog::Policy| PolicyChoice {
+            name: policy.name.into(),
+            label: policy.name.into(),
+            parameters: [].into(),
+        };
+        scenario.policies = catalog::POLICIES.iter().map(choice).collect();
+        scenario.max_wait = Some(bywash_units::Span::from_secs(30));
+        for cell in run(&scenario).cells {
+            let ended = cell.completed + cell.timed_out + cell.dropped + cell.failed;
+            assert_eq!(cell.generated, ended, "{} with {} closes", cell.policy, cell.closes);
+            let worked = cell.useful_work + cell.wasted_work.unwrap_or(0.0);
+            assert!(worked < 1.02, "{}: {worked} of capacity was worked", cell.policy);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_to_the_last_digit() {
+    let scenario = seed_1(1.4, Closes::Hidden, 10);
+    let twice = [run(&scenario), run(&scenario)].map(|result| format!("{result:?}"));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn every_policy_faces_the_same_visitors() {
+    let result = run(&seed_1(5.0, Closes::Visible, 10));
+    let planned: Vec<u64> = result.cells.iter().map(|cell| cell.orders_planned).collect();
+    assert!(planned.windows(2).all(|pair| pair[0] == pair[1]), "{planned:?}");
+}
+
+/// Seed 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
+/// (LIFO-Pri); confirmed orders 8, 15, 50.
+#[test]
+fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
+    let result = run(&seed_1(1.4, Closes::Hidden, 240));
+    let orders = ["SQ", "8Q-AF", "8Q-LIFO-Pri"].map(|policy| cell(&result, policy).orders);
+    assert!(orders[0] < orders[1] && orders[1] < orders[2], "{orders:?}");
+    assert!(orders[2] >= 5 * orders[0], "the seed's six- to sevenfold increase: {orders:?}");
+}
+
+#[test]
+fn session_first_earns_more_than_lifo_pri_when_most_visitors_cannot_be_served() {
+    let result = run(&seed_1(5.0, Closes::Visible, 240));
+    let share = |policy| cell(&result, policy).revenue_share;
+    assert!(share("session-first") > share("8Q-LIFO-Pri"), "{:?}", result.cells);
+}
+
+#[test]
+fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
+    let result = run(&seed_1(0.5, Closes::Visible, 60));
+    let cell = cell(&result, "session-first");
+    assert_eq!(cell.dropped, 0);
+    assert!(cell.useful_work > 0.99, "{}", cell.useful_work);
+}

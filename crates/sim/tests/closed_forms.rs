@@ -1,0 +1,187 @@
+//! The simulator against closed forms that it did not produce.
+//!
+//! Erlang's formulas for M/M/k (waiting) and M/M/k/K (loss), and the Erlang-A model (abandonment
+//! from the queue) solved as the birth–death chain that it is. Each is compared with the mean of
+//! twenty independent runs; the exact value must lie inside ±3.5 standard errors, which a right
+//! simulator leaves once in some four hundred comparisons. Seeds are fixed, so the tests are not
+//! flaky: they hold or they do not.
+
+use std::path::Path;
+
+use bywash_engine::catalog::{self, Settings};
+use bywash_scenario::{Closes, Scenario};
+use bywash_sim::{Case, Outturn, play};
+
+const RUNS: u64 = 20;
+
+/// One queueing system: `servers` servers of mean service 1 s, load ρ.
+#[derive(Clone, Copy, Debug)]
+struct System {
+    servers: u32,
+    rho: f64,
+    /// Places in the queue.
+    places: u32,
+    /// Mean patience while waiting, seconds; `None`: for ever.
+    patience: Option<f64>,
+}
+
+impl System {
+    fn scenario(self) -> Scenario {
+        let patience = self.patience.map_or_else(
+            || String::from("{ shape = \"none\" }"),
+            |mean| format!("{{ mean = \"{mean}s\", shape = \"exponential\" }}"),
+        );
+        let text = format!(
+            r#"
+            name = "queue"
+            [servers]
+            workers = {}
+            [[class]]
+            name = "all"
+            request = "GET /"
+            tier = "browse"
+            utility = 1
+            service = {{ mean = "1s", shape = "exponential" }}
+            [session]
+            start = "all"
+            order = "all"
+            [arrivals]
+            shape = "poisson"
+            [client]
+            think = {{ mean = "1s", shape = "constant" }}
+            patience = {patience}
+            waits_for = "service"
+            [run]
+            rho = [{}]
+            duration = "100000s"
+            "#,
+            self.servers, self.rho
+        );
+        Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed")
+    }
+
+    fn settings(self) -> Settings {
+        let policy = catalog::find("single-queue").expect("it is in the catalogue");
+        policy.settings([("capacity", self.places.to_string().as_str())]).expect("a valid size")
+    }
+
+    /// Checks that `measure`, averaged over the runs, agrees with `exact`.
+    fn check(self, what: &str, exact: f64, measure: fn(&Outturn) -> f64) {
+        let (scenario, settings) = (self.scenario(), self.settings());
+        let run = |seed| {
+            let case = Case {
+                scenario: &scenario,
+                settings: &settings,
+                rho: self.rho,
+                closes: Closes::Visible,
+                seed,
+            };
+            measure(&play(case))
+        };
+        let values: Vec<f64> = (1..=RUNS).map(run).collect();
+        let n = RUNS as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let error = (variance / n).sqrt();
+        let off = (mean - exact) / error;
+        assert!(
+            off.abs() < 3.5,
+            "{what} of {self:?}: exact {exact:.5}, simulated {mean:.5} ± {error:.5} ({off:.1} σ)"
+        );
+        assert!(error / exact < 0.05, "{what} of {self:?}: ± {error} says nothing about {exact}");
+    }
+
+    /// Stationary probabilities of the number in the system, as a birth–death chain: births λ,
+    /// deaths min(n, k) + (n − k)⁺/patience.
+    fn stationary(self) -> Vec<f64> {
+        let k = f64::from(self.servers);
+        let arrivals = self.rho * k;
+        let leaving = self.patience.map_or(0.0, |mean| 1.0 / mean);
+        let mut p = vec![1.0];
+        for n in 1..=(self.servers + self.places) {
+            let n = f64::from(n);
+            let deaths = n.min(k) + (n - k).max(0.0) * leaving;
+            p.push(p[p.len() - 1] * arrivals / deaths);
+        }
+        let sum: f64 = p.iter().sum();
+        p.iter().map(|x| x / sum).collect()
+    }
+
+    fn mean_queue(self) -> f64 {
+        let over = |(n, p): (usize, &f64)| (n as f64 - f64::from(self.servers)).max(0.0) * p;
+        self.stationary().iter().enumerate().map(over).sum()
+    }
+}
+
+/// Erlang's C formula: the probability of having to wait in M/M/k.
+fn erlang_c(servers: u32, rho: f64) -> f64 {
+    let a = rho * f64::from(servers);
+    let mut term = 1.0;
+    let mut sum = 1.0;
+    for n in 1..servers {
+        term *= a / f64::from(n);
+        sum += term;
+    }
+    let last = term * a / f64::from(servers) / (1.0 - rho);
+    last / (sum + last)
+}
+
+fn delayed(out: &Outturn) -> f64 {
+    out.delayed as f64 / out.started as f64
+}
+
+fn mean_wait(out: &Outturn) -> f64 {
+    out.waited.as_secs_f64() / out.started as f64
+}
+
+fn class_share(out: &Outturn, count: fn(&bywash_scenario::Cell) -> u64) -> f64 {
+    let scenario = System { servers: 1, rho: 1.0, places: 1, patience: None }.scenario();
+    let cell = bywash_scenario::Tally::cell(
+        std::slice::from_ref(&out.tally),
+        &scenario,
+        "",
+        1.0,
+        Closes::Visible,
+    );
+    count(&cell) as f64 / cell.generated as f64
+}
+
+fn lost(out: &Outturn) -> f64 {
+    class_share(out, |cell| cell.dropped)
+}
+
+fn abandoned(out: &Outturn) -> f64 {
+    class_share(out, |cell| cell.timed_out)
+}
+
+#[test]
+fn waiting_in_m_m_k_is_as_erlang_says() {
+    for (servers, rho) in [(1, 0.5), (1, 0.8), (4, 0.8), (16, 0.9)] {
+        let system = System { servers, rho, places: 1_000_000, patience: None };
+        let waits = erlang_c(servers, rho);
+        system.check("probability of waiting", waits, delayed);
+        let mean = waits / (f64::from(servers) * (1.0 - rho));
+        system.check("mean wait", mean, mean_wait);
+    }
+}
+
+#[test]
+fn loss_in_m_m_k_k_is_as_the_chain_says() {
+    for (servers, rho, places) in [(1, 0.9, 5), (2, 1.4, 10), (4, 3.0, 1)] {
+        let system = System { servers, rho, places, patience: None };
+        let full = *system.stationary().last().expect("the chain has states");
+        system.check("loss", full, lost);
+    }
+}
+
+#[test]
+fn abandonment_is_as_erlang_a_says() {
+    for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0), (8, 1.1, 2.0)] {
+        let system = System { servers, rho, places: 2000, patience: Some(patience) };
+        // Everyone in the queue leaves it at rate 1/patience, so the share that abandons is
+        // E[queue]/(patience·λ).
+        let arrivals = rho * f64::from(servers);
+        let share = system.mean_queue() / (patience * arrivals);
+        system.check("abandonment", share, abandoned);
+    }
+}
