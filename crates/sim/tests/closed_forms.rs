@@ -53,7 +53,7 @@ impl System {
             waits_for = "service"
             [run]
             rho = [{}]
-            duration = "100000s"
+            duration = "20000s"
             "#,
             self.servers, self.rho
         );
