@@ -1,6 +1,7 @@
-//! What `/proc` says about a process's CPU time, the machine's stolen time and open sockets.
+//! What `/proc` says about a process's CPU time, the whole machine's and open sockets.
 //!
-//! Each file has a pure parser, tested on text, and a reader. Fields: proc_pid_stat(5), proc_stat(5).
+//! Each file has a pure parser, tested on text, and a reader. Fields: man pages
+//! `proc_pid_stat(5)`, `proc_stat(5)`.
 
 use crate::sys;
 use std::fs;
@@ -35,16 +36,30 @@ pub fn micros(ticks: u64) -> f64 {
     ticks as f64 * 1e6 / sys::ticks_per_second() as f64
 }
 
-/// Ticks of the whole machine since it started: stolen by other guests, and in total.
-pub fn stolen_and_total() -> io::Result<(u64, u64)> {
-    let text = fs::read_to_string("/proc/stat")?;
-    parse_steal(&text).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
+/// What all cores together have done since the machine started, in clock ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MachineTicks {
+    /// Run processes: user, nice and system time.
+    pub worked: u64,
+    /// Waited while the hypervisor ran others.
+    pub stolen: u64,
+    /// Everything, idleness and interrupts included.
+    pub total: u64,
 }
 
-fn parse_steal(text: &str) -> Option<(u64, u64)> {
+/// What the machine has done so far.
+pub fn machine_ticks() -> io::Result<MachineTicks> {
+    let text = fs::read_to_string("/proc/stat")?;
+    parse_machine(&text).ok_or_else(|| io::Error::other("cannot read /proc/stat"))
+}
+
+fn parse_machine(text: &str) -> Option<MachineTicks> {
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().skip(1).flat_map(str::parse).collect();
-    Some((*ticks.get(7)?, ticks.iter().take(8).sum()))
+    // The last two, guest time, are contained in user and nice.
+    let [user, nice, system, .., stolen] = ticks.get(..8)? else { return None };
+    let total = ticks[..8].iter().sum();
+    Some(MachineTicks { worked: user + nice + system, stolen: *stolen, total })
 }
 
 /// Local addresses of the sockets that are trying to connect to port `port` (state `SYN_SENT`).
@@ -81,9 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn steal_is_the_eighth_field_and_guest_time_is_not_counted_twice() {
+    fn guest_time_is_not_counted_twice() {
         let text = "cpu  10 1 20 300 4 0 5 60 7 8\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
-        assert_eq!(parse_steal(text), Some((60, 400)));
+        let expected = MachineTicks { worked: 31, stolen: 60, total: 400 };
+        assert_eq!(parse_machine(text), Some(expected));
+        assert_eq!(parse_machine("cpu  1 2 3\n"), None);
     }
 
     #[test]
@@ -99,6 +116,6 @@ mod tests {
     #[test]
     fn this_process_can_read_its_own_cpu_time() {
         assert!(cpu_ticks(std::process::id()).is_ok());
-        assert!(stolen_and_total().is_ok_and(|(stolen, total)| stolen <= total));
+        assert!(machine_ticks().is_ok_and(|ticks| ticks.stolen + ticks.worked <= ticks.total));
     }
 }

@@ -15,26 +15,25 @@ use std::process::Command;
 /// Makes the next close of `stream` send RST instead of FIN (`SO_LINGER` of zero seconds).
 pub fn reset_on_close(stream: &TcpStream) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    set_option(stream, libc::SO_LINGER, linger)
+    set_option(stream, libc::SO_LINGER, &linger)
 }
 
 /// Fixes the kernel's send buffer of `socket` (bytes), which also switches its auto-tuning off.
 pub fn set_send_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
-    set_option(socket, libc::SO_SNDBUF, bytes)
+    set_option(socket, libc::SO_SNDBUF, &bytes)
 }
 
 /// Fixes the kernel's receive buffer of `socket` (bytes); a listener hands it to what it accepts.
 pub fn set_receive_buffer(socket: &impl AsFd, bytes: i32) -> io::Result<()> {
-    set_option(socket, libc::SO_RCVBUF, bytes)
+    set_option(socket, libc::SO_RCVBUF, &bytes)
 }
 
-fn set_option<T>(socket: &impl AsFd, name: i32, value: T) -> io::Result<()> {
+fn set_option<T>(socket: &impl AsFd, name: i32, value: &T) -> io::Result<()> {
     let size = mem::size_of::<T>() as libc::socklen_t;
     let fd = socket.as_fd().as_raw_fd();
-    // SAFETY: `value` lives across the call and `size` is its size; the descriptor is borrowed.
-    let result = unsafe {
-        libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const value).cast(), size)
-    };
+    // SAFETY: `value` is borrowed across the call and `size` is its size; the descriptor is borrowed.
+    let result =
+        unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const *value).cast(), size) };
     check(result).map(drop)
 }
 
@@ -113,7 +112,7 @@ impl Epoll {
 
     /// Fills `tokens` with the sockets that can be read, waiting at most `millis`.
     pub fn wait(&mut self, millis: i32, tokens: &mut Vec<usize>) -> io::Result<()> {
-        let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len() as i32);
+        let (room, batch) = (self.ready.as_mut_ptr(), self.ready.len().cast_signed() as i32);
         tokens.clear();
         // SAFETY: the kernel writes at most `batch` events into the `batch` long buffer.
         match check(unsafe { libc::epoll_wait(self.fd.as_raw_fd(), room, batch, millis) }) {

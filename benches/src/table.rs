@@ -29,14 +29,15 @@ impl Table {
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in &self.rows {
-            let mut line = String::new();
-            for (column, cell) in row.iter().enumerate() {
+            let cells = row.iter().enumerate().map(|(column, cell)| {
                 let width = self.width(column);
-                line += &match column < self.left {
-                    true => format!("{cell:<width$}  "),
-                    false => format!("{cell:>width$}  "),
-                };
-            }
+                if column < self.left {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())

@@ -160,6 +160,12 @@ impl Tally {
         }
     }
 
+    /// The servers have worked so long in all; what was not useful was wasted.
+    pub fn worked(&mut self, work: Span) {
+        let wasted = work.as_nanos().saturating_sub(self.useful.as_nanos());
+        self.wasted = Some(Span::from_nanos(wasted));
+    }
+
     /// The servers do not say how long they worked.
     pub fn wasted_unknown(&mut self) {
         self.wasted = None;

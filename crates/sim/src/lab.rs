@@ -42,11 +42,11 @@ pub struct Job {
 }
 
 /// Runs every cell of `scenario` with the seeds 1, 2, …; `progress(done, all)` is called after
-/// each run, from whichever thread did it.
+/// each run, from whichever thread did it. Gives the number of events besides.
 pub fn run(
     scenario: &Scenario,
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<RunResult, SimError> {
+) -> Result<(RunResult, u64), SimError> {
     let settings = policies(&scenario.policies)?;
     let jobs = jobs(scenario);
     let outturns = play_all(scenario, &settings, &jobs, progress);
@@ -58,12 +58,14 @@ pub fn run(
     // The seeds of a cell stand together.
     let each = scenario.seeds as usize;
     let cells = jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect();
-    Ok(RunResult {
+    let events = outturns.iter().map(|outturn| outturn.events).sum();
+    let result = RunResult {
         scenario: scenario.name.clone(),
         seeds: seeds(scenario).collect(),
         invalid: None,
         cells,
-    })
+    };
+    Ok((result, events))
 }
 
 /// The settings of each policy that a scenario lists.

@@ -17,7 +17,7 @@ fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
 }
 
 fn run(scenario: &Scenario) -> RunResult {
-    bywash_sim::run(scenario, &|_, _| ()).expect("the scenario can be simulated")
+    bywash_sim::run(scenario, &|_, _| ()).expect("the scenario can be simulated").0
 }
 
 fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a Cell {

@@ -1,1 +1,35 @@
-//! t
+//! The shop of seed 1 (LIFO-Pri): the application that the laboratory overloads.
+//!
+//! Eight stages over real HTTP/1.1 and a real SQLite file: main, browse, search, details, login,
+//! shipping, payment, confirm. A confirmed order *is* a committed row, so what an experiment
+//! earned can be counted afterwards without believing anybody's log.
+//!
+//! It is an ordinary server on purpose. A fixed number of worker threads take requests from one
+//! bounded first-come-first-served queue, as a process pool behind a listen backlog does; when the
+//! queue is full the answer is 503. It does nothing clever about overload, because what is clever
+//! belongs in front of it. By default it even works on for clients who have left, as CGI did;
+//! [`Options::notice_close`] makes it the better citizen.
+//!
+//! How long a request occupies its worker comes with the request (`shop-demand-us`, see
+//! [`DEMAND_HEADER`]), so that two shops under comparison are given identical work.
+
+mod ask;
+mod counters;
+mod error;
+mod form;
+mod house;
+mod options;
+mod shop;
+mod stage;
+mod stats;
+mod store;
+mod web;
+mod work;
+
+pub use ask::{DEMAND_HEADER, MAX_DEMAND, ORDER_TAG_HEADER};
+pub use error::ShopError;
+pub use options::{Burn, Options};
+pub use shop::Shop;
+pub use stage::Stage;
+pub use stats::{StageStats, Stats};
+pub use store::{Cents, Order, orders};

@@ -1,0 +1,126 @@
+//! Just enough HTTP/1.1 framing to know where a head ends and how its body is delimited.
+//!
+//! It serves the two ends of a measurement, which only ever meet messages written by this crate
+//! or relayed by a proxy that has already checked them; it is not a parser to put on a network.
+
+/// How the body of a message is delimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// As many bytes as `Content-Length` says; none when it is absent.
+    Length(usize),
+    /// Chunked transfer coding.
+    Chunked,
+}
+
+/// The parts of a request or response head that a measurement needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Second word of the first line: a request's path, a response's status.
+    pub subject: String,
+    /// How the body that follows is delimited.
+    pub body: Body,
+    /// Bytes of the head with its empty line: where the body begins.
+    pub length: usize,
+}
+
+impl Head {
+    /// Reads the head at the start of `bytes`; `None` until it is complete.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let length = head_length(bytes)?;
+        let text = String::from_utf8_lossy(&bytes[..length]);
+        let mut lines = text.split("\r\n");
+        let subject = lines.next()?.split(' ').nth(1)?.to_owned();
+        let body = lines.filter_map(|line| line.split_once(':')).find_map(body_of);
+        Some(Self { subject, body: body.unwrap_or(Body::Length(0)), length })
+    }
+}
+
+/// Bytes of the head at the start of `bytes`, with its empty line; `None` until it is complete.
+pub fn head_length(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
+}
+
+fn body_of((name, value): (&str, &str)) -> Option<Body> {
+    if name.eq_ignore_ascii_case("content-length") {
+        return value.trim().parse().ok().map(Body::Length);
+    }
+    let chunked = name.eq_ignore_ascii_case("transfer-encoding")
+        && value.trim().eq_ignore_ascii_case("chunked");
+    chunked.then_some(Body::Chunked)
+}
+
+/// True if the message with this head is the last on its connection.
+pub fn says_close(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let mut fields = text.split("\r\n").filter_map(|line| line.split_once(':'));
+    fields.any(|(name, value)| {
+        name.eq_ignore_ascii_case("connection") && value.trim().eq_ignore_ascii_case("close")
+    })
+}
+
+/// Bytes of the whole message at the start of `bytes`; `None` until it is complete. A chunked
+/// body is taken to end with the buffer, which holds for one message at a time without trailers.
+pub fn message_length(head: &Head, bytes: &[u8]) -> Option<usize> {
+    match head.body {
+        Body::Length(body) => Some(head.length + body).filter(|&end| end <= bytes.len()),
+        Body::Chunked => {
+            let body = &bytes[head.length..];
+            let ended = body == b"0\r\n\r\n" || body.ends_with(b"\r\n0\r\n\r\n");
+            ended.then_some(bytes.len())
+        }
+    }
+}
+
+/// A request without a body.
+pub fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: bench.test\r\n\r\n")
+}
+
+/// The head of a POST whose remaining header lines (each with CR LF) are `lines`.
+pub fn post(path: &str, lines: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nHost: bench.test\r\n{lines}\r\n")
+}
+
+/// A complete 200 response with the given body.
+pub fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_complete_only_with_its_empty_line() {
+        let request = get("/a");
+        assert_eq!(Head::parse(&request.as_bytes()[..request.len() - 1]), None);
+        let head = Head::parse(request.as_bytes()).unwrap();
+        assert_eq!((head.subject.as_str(), head.length), ("/a", request.len()));
+        assert_eq!(head.body, Body::Length(0));
+    }
+
+    #[test]
+    fn a_message_ends_where_its_length_says() {
+        let response = ok("hello");
+        let head = Head::parse(response.as_bytes()).unwrap();
+        assert_eq!((head.subject.as_str(), head.body), ("200", Body::Length(5)));
+        assert_eq!(message_length(&head, response.as_bytes()), Some(response.len()));
+        assert_eq!(message_length(&head, &response.as_bytes()[..response.len() - 1]), None);
+    }
+
+    #[test]
+    fn only_a_connection_field_announces_the_close() {
+        assert!(says_close(b"HTTP/1.1 503 x\r\nconnection: Close\r\n\r\n"));
+        assert!(!says_close(b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nX: close\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_chunked_message_ends_with_the_last_chunk() {
+        let head = post("/a", "transfer-encoding: Chunked\r\n");
+        let whole = format!("{head}2\r\nhi\r\n0\r\n\r\n");
+        let head = Head::parse(whole.as_bytes()).unwrap();
+        assert_eq!(head.body, Body::Chunked);
+        assert_eq!(message_length(&head, whole.as_bytes()), Some(whole.len()));
+        assert_eq!(message_length(&head, &whole.as_bytes()[..whole.len() - 2]), None);
+    }
+}

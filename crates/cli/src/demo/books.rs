@@ -1,0 +1,113 @@
+//! The books: which orders of which visitors stand in which shop's database.
+//!
+//! A visitor belongs to the phase in which she came. What she meant to buy follows from the seed,
+//! so what was possible is known without asking anybody; what she got is the rows of the database
+//! that carry her number.
+
+use bywash_report::{Align, Table};
+use bywash_scenario::arrivals::Starts;
+use bywash_scenario::{Profile, Scenario, Visitor};
+use bywash_shop::Order;
+use bywash_units::{Span, Time};
+
+use super::side::{Outcome, rho};
+use crate::failure::Failure;
+
+pub(super) struct Books {
+    pub(super) phases: [Phase; 3],
+}
+
+/// What happened to the visitors who came in one phase.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    /// Orders that they meant to make.
+    pub(super) planned: u64,
+    /// min(1, 1/ρ) of them.
+    pub(super) possible: f64,
+    /// Rows in the plain shop's database.
+    pub(super) plain: u64,
+    /// Rows in the database of the shop behind bywash.
+    pub(super) bywash: u64,
+}
+
+/// When the crowd comes and goes.
+pub(super) fn crowd(scenario: &Scenario) -> (Time, Time) {
+    match scenario.profile {
+        Profile::Pulse { at, lasts, .. } => (Time::ZERO + at, Time::ZERO + at + lasts),
+        _ => (Time::ZERO, Time::ZERO + Span::MAX),
+    }
+}
+
+impl Books {
+    pub(super) fn audit(
+        scenario: &Scenario,
+        seed: u64,
+        plain: &Outcome,
+        bywash: &Outcome,
+    ) -> Result<Self, Failure> {
+        let phase = |name| Phase { name, ..Phase::default() };
+        let mut books = Self { phases: ["calm before", "flash crowd", "calm after"].map(phase) };
+        let phase_of = books.plan(scenario, seed);
+        for (outcome, count) in [
+            (plain, (|phase: &mut Phase| &mut phase.plain) as fn(&mut Phase) -> &mut u64),
+            (bywash, |phase: &mut Phase| &mut phase.bywash),
+        ] {
+            for order in &outcome.orders {
+                let phase = phase_of.get(visitor(order)?).copied();
+                let phase = phase.ok_or_else(|| Failure::running("an order of nobody's"))?;
+                *count(&mut books.phases[phase]) += 1;
+            }
+        }
+        Ok(books)
+    }
+
+    /// Counts what was meant; says in which phase each visitor came.
+    fn plan(&mut self, scenario: &Scenario, seed: u64) -> Vec<usize> {
+        let (level, (from, to)) = (rho(scenario), crowd(scenario));
+        let duration = scenario.duration(level);
+        let starts = Starts::new(&scenario.profile, level, scenario.unit_rate(), duration, seed);
+        let mut phase_of = Vec::new();
+        for (index, at) in starts.enumerate() {
+            let phase = usize::from(at >= from) + usize::from(at >= to);
+            let planned = Visitor::new(scenario, seed, index as u64).planned_orders(scenario);
+            let rho_now = scenario.profile.rho_at(level, at);
+            self.phases[phase].planned += planned;
+            self.phases[phase].possible += planned as f64 * (1.0 / rho_now).min(1.0);
+            phase_of.push(phase);
+        }
+        phase_of
+    }
+
+    /// Of the crowd.
+    pub(super) const fn crowd(&self) -> &Phase {
+        &self.phases[1]
+    }
+
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            ("orders in the databases", Align::Left),
+            ("meant", Align::Right),
+            ("possible", Align::Right),
+            ("plain proxy", Align::Right),
+            ("bywash", Align::Right),
+        ]);
+        for phase in &self.phases {
+            table.push(vec![
+                phase.name.into(),
+                phase.planned.to_string(),
+                format!("{:.0}", phase.possible),
+                phase.plain.to_string(),
+                phase.bywash.to_string(),
+            ]);
+        }
+        table
+    }
+}
+
+/// The number of the visitor who made an order: the last part of its tag.
+fn visitor(order: &Order) -> Result<usize, Failure> {
+    let tag = order.tag.as_deref().unwrap_or_default();
+    let number = tag.rsplit('-').next().and_then(|number| number.parse().ok());
+    number.ok_or_else(|| Failure::running(format!("an order has the strange tag {tag:?}")))
+}

@@ -1,0 +1,48 @@
+//! How a command fails: what it says and the exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// A command that could not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    words: String,
+    code: u8,
+}
+
+impl Failure {
+    /// Something went wrong while running.
+    pub(crate) fn running(words: impl Display) -> Self {
+        Self { words: format!("bywash: {words}"), code: 1 }
+    }
+
+    /// It was called in a way that makes no sense.
+    pub(crate) fn usage(words: impl Display) -> Self {
+        Self { words: format!("bywash: {words}"), code: 2 }
+    }
+
+    /// The admin listener cannot be reached.
+    pub(crate) fn unreachable(words: impl Display) -> Self {
+        Self { words: format!("bywash: {words}"), code: 69 }
+    }
+
+    /// The configuration is wrong; `words` say where, in full.
+    pub(crate) fn configuration(words: impl Display) -> Self {
+        Self { words: words.to_string(), code: 78 }
+    }
+
+    /// A promise was not kept.
+    pub(crate) fn promise(words: impl Display) -> Self {
+        Self { words: format!("bywash: {words}"), code: 99 }
+    }
+
+    pub(crate) fn tell(&self) {
+        if !self.words.is_empty() {
+            eprintln!("{}", self.words);
+        }
+    }
+
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}

@@ -1,0 +1,58 @@
+//! The codes of problems. A code never changes its meaning: people search for it.
+//!
+//! 0xx: a value or a key by itself; 1xx: values that do not go together. `E` stops the start, `W`
+//! does not.
+
+use crate::problem::Severity;
+
+/// A kind of problem.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) name: &'static str,
+    /// One line for the reference.
+    pub(crate) about: &'static str,
+}
+
+impl Code {
+    pub(crate) fn severity(&self) -> Severity {
+        if self.name.starts_with('W') { Severity::Warning } else { Severity::Error }
+    }
+}
+
+macro_rules! codes {
+    ($($constant:ident = $name:literal, $about:literal;)*) => {
+        $(pub(crate) const $constant: Code = Code { name: $name, about: $about };)*
+        /// Every code there is.
+        pub(crate) const ALL: &[Code] = &[$($constant),*];
+    };
+}
+
+codes! {
+    UNREADABLE = "E000", "The file cannot be read: it is missing, too large or not UTF-8.";
+    SYNTAX = "E001", "The text is not TOML.";
+    UNKNOWN_KEY = "E002", "There is no such key in this table.";
+    WRONG_TYPE = "E003", "The value is of another type: a number for a text, a text for a table.";
+    BAD_VALUE = "E004", "The value is of the right type and not allowed: out of range, say.";
+    MISSING = "E005", "A required key is missing.";
+    VERSION = "E006", "The file is written for another version of bywash.";
+    DUPLICATE = "E007", "The same key stands twice in one table.";
+    UNKNOWN_POLICY = "E010", "There is no such policy.";
+    FOREIGN_PARAMETER = "E011", "The parameter belongs to another policy.";
+    SERVER = "E012", "The upstream is not http://HOST:PORT.";
+    TLS = "E013", "https to the upstream is not supported yet.";
+    SESSION = "E014", "The session is neither cookie:NAME nor none.";
+    ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
+    PATTERN = "E016", "The text is no pattern: METHOD /path.";
+    CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";
+    CLASSES = "E018", "There are more classes than the engine has room for.";
+    TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
+    THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
+    UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
+    ADMIN = "E106", "The admin address is open to other machines and has no authentication yet.";
+    SAME_ADDRESS = "E107", "Two listeners would have the same address.";
+    LOOP = "E108", "The upstream is this proxy itself.";
+    AFTER = "E109", "`after` names no class, or the class itself.";
+    OTHER_MATCH = "E110", "`other` is what no pattern matches; it has none of its own.";
+    AFTER_BROWSE = "W111", "`after` is for transactions; for browsing it does nothing.";
+    BUFFERS = "W112", "The buffer for all bodies is smaller than the buffer for one.";
+}

@@ -1,0 +1,164 @@
+//! The text as a tree, its mistakes reported; and the tables of that tree as values.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Error};
+
+use crate::code;
+use crate::guess;
+use crate::key::Section;
+use crate::keys;
+use crate::kind::described;
+use crate::read::{self, Table, Values};
+use crate::report::{Finding, Report};
+use crate::source::shown;
+
+/// A file as TOML.
+pub(crate) struct Document<'t> {
+    root: DeTable<'t>,
+}
+
+/// A table of `[class.NAME]`.
+pub(crate) struct Entry<'d, 't> {
+    pub(crate) name: &'d str,
+    /// Where its name stands.
+    pub(crate) at: Range<usize>,
+    table: &'d DeTable<'t>,
+}
+
+impl<'t> Document<'t> {
+    /// Parses with recovery: what cannot be understood is reported, the rest is there.
+    pub(crate) fn parse(text: &'t str, report: &mut Report) -> Self {
+        let (root, errors) = DeTable::parse_recoverable(text);
+        let echoes = echoes(&errors);
+        for (index, error) in errors.iter().enumerate() {
+            if echoes.contains(&index) {
+                report.distrust(&error.span().unwrap_or_default());
+            } else {
+                add_error(text, error, report);
+            }
+        }
+        let document = Self { root: root.into_inner() };
+        document.complain_of_strangers(report);
+        document
+    }
+
+    /// The file that says nothing but where the application is; the text is `url` itself.
+    pub(crate) fn for_upstream(url: &'t str) -> Self {
+        let whole = 0..url.len();
+        let at = |value| Spanned::new(whole.clone(), value);
+        let key = |name: &'static str| Spanned::new(whole.clone(), name.into());
+        let version = DeValue::parse("1").expect("1 is TOML").into_inner();
+        let mut upstream = DeTable::new();
+        upstream.insert(key(keys::SERVER.name), at(DeValue::String(url.into())));
+        let mut root = DeTable::new();
+        root.insert(key(keys::VERSION.name), at(version));
+        root.insert(key(keys::UPSTREAM.name), at(DeValue::Table(upstream)));
+        Self { root }
+    }
+
+    /// The values of a table; defaults where the table is not there.
+    pub(crate) fn section(&self, section: &Section, report: &mut Report) -> Values {
+        let table = self.table(section);
+        if !section.name.is_empty() {
+            read::complain_of_strangers(&table, section.keys, report);
+        }
+        read::values(&table, section.keys, report)
+    }
+
+    /// A table of the file as it stands there.
+    pub(crate) fn table(&self, section: &Section) -> Table<'_, 't> {
+        if section.name.is_empty() {
+            return Table { path: String::new(), at: 0..0, entries: Some(&self.root) };
+        }
+        let found = self.root.get_key_value(section.name);
+        let at = found.map_or(0..0, |(key, _)| key.span());
+        let entries = found.and_then(|(_, value)| value.get_ref().as_table());
+        Table { path: section.name.to_string(), at, entries }
+    }
+
+    /// The tables `[class.NAME]` in the order of the file.
+    pub(crate) fn classes(&self, report: &mut Report) -> Vec<Entry<'_, 't>> {
+        let mut classes = Vec::new();
+        for (name, value) in self.table(&keys::CLASS).entries.into_iter().flatten() {
+            let at = name.span();
+            let name = name.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Table(table) => classes.push(Entry { name, at, table }),
+                other => report.add(no_table(&format!("class.{}", shown(name)), at, other)),
+            }
+        }
+        classes.sort_by_key(|class| class.at.start);
+        classes
+    }
+
+    /// Tables that are none, and names above the first table that are known nowhere.
+    fn complain_of_strangers(&self, report: &mut Report) {
+        for (key, value) in &self.root {
+            let name = key.get_ref().as_ref();
+            let is_key = keys::ROOT.keys.iter().any(|key| key.name == name);
+            let is_section = keys::SECTIONS.iter().any(|section| section.name == name);
+            if is_section && !value.get_ref().is_table() {
+                report.add(no_table(name, key.span(), value.get_ref()));
+            } else if !is_section && !is_key {
+                report.add(stranger(name, key.span()));
+            }
+        }
+    }
+}
+
+impl<'d, 't> Entry<'d, 't> {
+    pub(crate) fn table(&self) -> Table<'d, 't> {
+        let path = format!("class.{}", shown(self.name));
+        Table { path, at: self.at.clone(), entries: Some(self.table) }
+    }
+}
+
+fn stranger(name: &str, at: Range<usize>) -> Finding {
+    let tables = keys::SECTIONS.iter().map(|section| section.name);
+    let known = keys::ROOT.keys.iter().map(|key| key.name).chain(tables);
+    let message = format!("unknown key `{}`", shown(name));
+    let help = guess::did_you_mean(name, known).or_else(|| read::home_of(name));
+    Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
+}
+
+fn no_table(path: &str, at: Range<usize>, given: &DeValue<'_>) -> Finding {
+    let message = format!("`{path}` takes a table, not {}", described(given));
+    let example = if path == keys::CLASS.name { "class.NAME" } else { path };
+    Finding::new(&code::WRONG_TYPE, at, message).help(format!("write [{example}] on its own line"))
+}
+
+/// A list that is not closed swallows the rest of the file, and the parser complains of every
+/// line of it. Which of its complaints only repeat the first.
+fn echoes(errors: &[Error]) -> Range<usize> {
+    let is_unclosed = |error: &Error| error.message().starts_with("unclosed array");
+    let Some(end) = errors.iter().rposition(is_unclosed) else {
+        return 0..0;
+    };
+    let is_of_list = |error: &&Error| error.message().contains("array");
+    let run = errors[..end].iter().rev().take_while(is_of_list).count();
+    end - run + 1..end + 1
+}
+
+fn add_error(text: &str, error: &Error, report: &mut Report) {
+    let at = error.span().unwrap_or_default();
+    let given = text.get(at.clone()).unwrap_or_default();
+    if error.message() == "duplicate key" {
+        let message = format!("`{}` stands twice in the same table", shown(given));
+        let help = "keep one of them".to_string();
+        report.add(Finding::new(&code::DUPLICATE, at, message).help(help));
+        return;
+    }
+    let message = format!("this is not TOML: {}", error.message());
+    let help = help_of(error.message(), given);
+    report.add_broken(Finding::new(&code::SYNTAX, at, message).help(help));
+}
+
+fn help_of(message: &str, given: &str) -> Option<String> {
+    if message.starts_with("string values must be quoted") && !given.is_empty() {
+        return Some(format!("write \"{}\"", shown(given)));
+    }
+    let is_of_list = message.contains("array");
+    is_of_list.then(|| "is a `,` or a `]` missing before this?".to_string())
+}

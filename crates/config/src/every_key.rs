@@ -1,0 +1,161 @@
+//! Tests that walk the table of keys: a key that is added is tested with no further line.
+
+use bywash_engine::catalog::{POLICIES, Policy};
+
+use crate::key::{Key, Presence, Section};
+use crate::kind::Kind;
+use crate::{Config, Problem, Problems, keys, schema};
+
+/// A key in the table where it may stand.
+struct Place {
+    section: &'static Section,
+    policy: Option<&'static Policy>,
+    key: Key,
+}
+
+fn places() -> Vec<Place> {
+    let of_section = |section: &'static Section| {
+        let keys = section.keys.iter().cloned();
+        keys.map(move |key| Place { section, policy: None, key })
+    };
+    let of_policy = |policy: &'static Policy| {
+        let keys = keys::parameters(policy).into_iter();
+        keys.map(move |key| Place { section: &keys::ORDER, policy: Some(policy), key })
+    };
+    let keys = keys::SECTIONS.into_iter().flat_map(of_section);
+    keys.chain(POLICIES.iter().flat_map(of_policy)).collect()
+}
+
+impl Place {
+    /// A file that is right but for `lines`, which stand where the key would.
+    fn file(&self, lines: &str) -> String {
+        let mut file = String::new();
+        for section in keys::SECTIONS {
+            let class = if section.name == keys::CLASS.name { ".home" } else { "" };
+            if !section.name.is_empty() {
+                file += &["[", section.name, class, "]\n"].concat();
+            }
+            if section.name == self.section.name {
+                file += lines;
+            }
+            file += &self.rest(section);
+        }
+        file
+    }
+
+    /// The other lines that a table needs.
+    fn rest(&self, section: &Section) -> String {
+        if let (Some(policy), "order") = (self.policy, section.name) {
+            return format!("policy = \"{}\"\n", policy.name);
+        }
+        let is_this = |key: &Key| section.name == self.section.name && key.name == self.key.name;
+        let needed = |key: &&Key| key.presence == Presence::Required && !is_this(key);
+        section.keys.iter().filter(needed).map(|key| key.line() + "\n").collect()
+    }
+
+    fn problems(&self, lines: &str) -> Problems {
+        Config::parse(&self.file(lines), "test").expect_err(lines)
+    }
+
+    /// The only problem of a file with this value.
+    fn problem_of(&self, value: &str) -> Problem {
+        let problems = self.problems(&format!("{} = {value}\n", self.key.name));
+        let [problem] = &problems.list[..] else { panic!("{value}: {problems}") };
+        let line = self.file("\u{1}").lines().position(|line| line.contains('\u{1}'));
+        assert_eq!(problem.line, line.unwrap() + 1, "{problems}");
+        problem.clone()
+    }
+}
+
+/// Values of the right type that the kind does not allow.
+fn not_allowed(kind: &Kind) -> Vec<String> {
+    match kind {
+        Kind::Exactly(only) => vec![format!("{}", only + 1)],
+        Kind::Whole { max, .. } => vec![format!("{}", max + 1), "-1".into()],
+        Kind::Number { .. } => vec!["-0.1".into(), "nan".into(), "inf".into()],
+        Kind::Span { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
+        Kind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
+        Kind::Word(_) | Kind::Policy => vec!["\"zzz\"".into(), "\"\"".into()],
+        Kind::Address => vec!["\"8080\"".into(), "\"localhost:1\"".into()],
+        Kind::Text { .. } => vec!["\"?\"".into(), "\"\"".into()],
+        Kind::Texts { least: 0, .. } => vec!["[\"zzz\"]".into()],
+        Kind::Texts { .. } => vec!["[]".into(), "[\"zzz\"]".into()],
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_refused_at_its_place() {
+    for place in places() {
+        for value in ["true", "2020-01-01", "{}", "{ a = 1 }"] {
+            let problem = place.problem_of(value);
+            assert_eq!(problem.code, "E003", "{} = {value}", place.key.name);
+            assert_eq!(problem.column, place.key.name.len() + 4);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_not_allowed_is_refused_at_its_place() {
+    for place in places() {
+        for value in not_allowed(&place.key.kind) {
+            let problems = place.problems(&format!("{} = {value}\n", place.key.name));
+            let first = problems.iter().find(|problem| problem.severity.name() == "error").unwrap();
+            assert!(first.code != "E003" && first.code != "E001", "{} {value}", place.key.name);
+            let item = usize::from(value.starts_with("[\""));
+            assert_eq!(first.column, place.key.name.len() + 4 + item, "{problems}");
+        }
+    }
+}
+
+#[test]
+fn a_slip_in_the_name_of_a_key_gets_the_name() {
+    for place in places() {
+        let (name, wrong) = (place.key.name, format!("{}x", place.key.name));
+        let value = place.key.kind.literal(&place.key.text);
+        let problems = place.problems(&format!("{wrong} = {value}\n"));
+        let problem = problems.iter().find(|problem| problem.code == "E002").unwrap();
+        assert!(problem.message.contains(&wrong), "{problems}");
+        assert_eq!(problem.help.as_deref(), Some(format!("did you mean `{name}`?").as_str()));
+    }
+}
+
+#[test]
+fn a_required_key_that_is_missing_is_written_out_for_the_reader() {
+    for place in places().iter().filter(|place| place.key.presence == Presence::Required) {
+        let problems = place.problems("");
+        assert_eq!(problems.list[0].code, "E005", "{problems}");
+        let help = problems.list[0].help.as_deref().unwrap();
+        assert!(help.contains(&place.key.line()), "{help}");
+    }
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused_at_the_second() {
+    for place in places() {
+        let line = format!("{}\n", place.key.line());
+        let problems = place.problems(&line.repeat(2));
+        let problem = problems.iter().find(|problem| problem.code == "E007");
+        let first = place.file("\u{1}").lines().position(|line| line.contains('\u{1}'));
+        assert_eq!(problem.unwrap().line, first.unwrap() + 2, "{problems}");
+    }
+}
+
+#[test]
+fn every_key_has_its_entry_in_the_schema() {
+    let schema = schema();
+    for place in places() {
+        let table = match (place.section.name, place.policy) {
+            ("", _) => &schema,
+            ("class", _) => &schema["properties"]["class"]["additionalProperties"],
+            ("order", policy) => {
+                let index = POLICIES.iter().position(|p| Some(p.name) == policy.map(|p| p.name));
+                &schema["properties"]["order"]["oneOf"][index.unwrap_or(0)]
+            }
+            (name, _) => &schema["properties"][name],
+        };
+        let entry = &table["properties"][place.key.name];
+        assert!(entry["description"].is_string(), "{} {}", place.section.name, place.key.name);
+        assert_eq!(entry["default"].is_null(), place.key.presence != Presence::Default);
+        assert_eq!(table["additionalProperties"], false);
+    }
+}

@@ -1,0 +1,77 @@
+//! The commented file that `bywash schema --example` or a package puts down.
+//!
+//! Every key stands in it with its default, so that a reader sees what holds; keys without a
+//! default stand in comments.
+
+use std::fmt::Write as _;
+
+use bywash_engine::catalog::{POLICIES, Policy};
+
+use crate::key::{Key, Presence, Section};
+use crate::keys;
+
+/// Columns of the comments.
+const WIDTH: usize = 92;
+
+/// A complete file. It is read without a problem.
+pub fn example() -> String {
+    let mut out = String::new();
+    for section in keys::SECTIONS {
+        write(&mut out, section);
+    }
+    out
+}
+
+fn write(out: &mut String, section: &Section) {
+    match section.name {
+        "" => comment(out, "bywash. Every key has its default here; unknown keys are errors."),
+        name => {
+            out.push('\n');
+            comment(out, section.about);
+            let class = if name == keys::CLASS.name { ".home" } else { "" };
+            let _ = writeln!(out, "[{name}{class}]");
+        }
+    }
+    for key in section.keys {
+        entry(out, key);
+    }
+    if section.name == keys::ORDER.name {
+        for policy in &POLICIES {
+            parameters(out, policy);
+        }
+    }
+}
+
+fn entry(out: &mut String, key: &Key) {
+    comment(out, &format!("{} Takes {}.", key.why, key.kind.takes()));
+    let off = if key.presence == Presence::Optional { "# " } else { "" };
+    let _ = writeln!(out, "{off}{}", key.line());
+}
+
+/// Those of the default policy as they hold, those of the others in comments.
+fn parameters(out: &mut String, policy: &'static Policy) {
+    let holds = policy.name == keys::POLICY.text;
+    out.push('\n');
+    comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));
+    for key in keys::parameters(policy) {
+        if holds {
+            entry(out, &key);
+        } else {
+            let _ = writeln!(out, "# {}", key.line());
+        }
+    }
+}
+
+/// A text as comment lines, wrapped between words.
+fn comment(out: &mut String, text: &str) {
+    let mut line = String::from("#");
+    for word in text.split_whitespace() {
+        if line.len() + 1 + word.len() > WIDTH {
+            let _ = writeln!(out, "{line}");
+            line.truncate(1);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(out, "{line}");
+}

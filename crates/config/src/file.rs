@@ -1,0 +1,70 @@
+//! From a file, a text or a URL to a [`Config`].
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::code;
+use crate::config::Config;
+use crate::document::Document;
+use crate::problem::Problems;
+use crate::report::{Finding, Report};
+use crate::resolve;
+use crate::source::{Source, shown};
+
+/// Bytes of a file that are read; a configuration is far smaller.
+const LARGEST: usize = 1024 * 1024;
+
+impl Config {
+    /// Reads a text; `name` stands for it in messages. With the configuration come the warnings.
+    pub fn parse(text: &str, name: &str) -> Result<(Self, Problems), Problems> {
+        if text.len() > LARGEST {
+            return Err(unreadable(name, &too_large()));
+        }
+        let mut report = Report::new(Source::new(name, text));
+        let document = Document::parse(text, &mut report);
+        let config = resolve::config(&document, &mut report);
+        report.finish(config)
+    }
+
+    /// Reads a file.
+    pub fn read(path: impl AsRef<Path>) -> Result<(Self, Problems), Problems> {
+        let name = path.as_ref().display().to_string();
+        let text = text_of(path.as_ref()).map_err(|why| unreadable(&name, &why))?;
+        Self::parse(&text, &name)
+    }
+
+    /// Every default, mode `observe` and the class `other` alone: what a gateway does that was
+    /// told only where the application is.
+    pub fn for_upstream(url: &str) -> Result<Self, Problems> {
+        let mut report = Report::new(Source::new("--upstream", url));
+        let config = resolve::config(&Document::for_upstream(url), &mut report);
+        report.finish(config).map(|(config, _)| config)
+    }
+}
+
+/// At most one byte more than the largest file: whoever reads on sees that it is too large.
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let read = file.take(LARGEST as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() > LARGEST {
+        return Err(too_large());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.split(|byte| *byte == b'\n').count();
+        format!("it is not UTF-8 in line {line}")
+    })
+}
+
+fn too_large() -> String {
+    format!("it has more than {LARGEST} bytes")
+}
+
+fn unreadable(name: &str, why: &str) -> Problems {
+    let message = format!("cannot read {}: {}", shown(name), shown(why));
+    let report = Report::new(Source::new(name, ""));
+    report.give_up(Finding::new(&code::UNREADABLE, 0..0, message))
+}

@@ -1,0 +1,246 @@
+//! What a key takes: how it is read, described and written.
+
+use std::ops::Range;
+
+use bywash_engine::catalog::POLICIES;
+use bywash_units::Span;
+use serde_json::json;
+use toml::Spanned;
+use toml::de::{DeInteger, DeValue};
+
+use crate::code::{self, Code};
+use crate::guess;
+use crate::size;
+use crate::source::shown;
+use crate::value::Value;
+
+/// The kinds of values there are.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// This number and no other.
+    Exactly(u64),
+    Whole {
+        min: u64,
+        max: u64,
+    },
+    Number {
+        min: f64,
+        max: f64,
+    },
+    Span {
+        min: Span,
+        max: Span,
+    },
+    /// A number, or a text with a unit.
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    Word(&'static [&'static str]),
+    /// The name of a policy in the engine's catalogue.
+    Policy,
+    /// An IP address and a port.
+    Address,
+    /// Text that whoever uses it reads further.
+    Text {
+        takes: &'static str,
+        regex: &'static str,
+    },
+    Texts {
+        of: &'static str,
+        regex: &'static str,
+        least: usize,
+    },
+}
+
+/// Why a value was refused.
+pub(crate) struct Refusal {
+    pub(crate) code: &'static Code,
+    /// What stands there, for «takes …, not …».
+    pub(crate) given: String,
+    pub(crate) help: Option<String>,
+    pub(crate) at: Range<usize>,
+}
+
+impl Kind {
+    /// The value, if it is of this kind and in its range. Of a list, the items that are texts;
+    /// every other is refused by itself, so that it does not hide what is wrong with these.
+    pub(crate) fn read(
+        &self,
+        given: &Spanned<DeValue<'_>>,
+        refused: &mut Vec<Refusal>,
+    ) -> Option<Value> {
+        let value = match (self, given.get_ref()) {
+            (Self::Texts { least, .. }, DeValue::Array(items)) if items.len() >= *least => {
+                let texts = items.iter().filter_map(|item| text_item(item, refused));
+                Some(Value::Texts(texts.collect()))
+            }
+            (_, DeValue::Integer(n)) => self.read_integer(n),
+            (_, DeValue::Float(x)) => self.read_float(x.as_str()),
+            (_, DeValue::String(text)) => self.read_text(text),
+            _ => None,
+        };
+        if value.is_none() {
+            refused.push(self.refusal(given));
+        }
+        value
+    }
+
+    fn read_integer(&self, given: &DeInteger<'_>) -> Option<Value> {
+        let n = i128::from_str_radix(given.as_str(), given.radix()).ok()?;
+        match self {
+            Self::Number { .. } => self.read_float(&n.to_string()),
+            Self::Exactly(only) => (n == i128::from(*only)).then_some(Value::Whole(*only)),
+            Self::Whole { min, max } | Self::Bytes { min, max } => {
+                u64::try_from(n).ok().filter(|n| (min..=max).contains(&n)).map(Value::Whole)
+            }
+            _ => None,
+        }
+    }
+
+    fn read_float(&self, given: &str) -> Option<Value> {
+        let Self::Number { min, max } = self else {
+            return None;
+        };
+        given.parse().ok().filter(|x| (min..=max).contains(&x)).map(Value::Number)
+    }
+
+    fn read_text(&self, given: &str) -> Option<Value> {
+        match self {
+            Self::Span { min, max } => {
+                given.parse().ok().filter(|span| (min..=max).contains(&span)).map(Value::Span)
+            }
+            Self::Bytes { min, max } => {
+                size::parse(given).filter(|n| (min..=max).contains(&n)).map(Value::Whole)
+            }
+            Self::Word(_) | Self::Policy => {
+                self.words().contains(&given).then(|| Value::Text(given.to_string()))
+            }
+            Self::Address => given.parse().ok().map(Value::Address),
+            Self::Text { .. } => Some(Value::Text(given.to_string())),
+            Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } | Self::Texts { .. } => {
+                None
+            }
+        }
+    }
+
+    fn refusal(&self, given: &Spanned<DeValue<'_>>) -> Refusal {
+        Refusal {
+            code: self.code(given.get_ref()),
+            given: described(given.get_ref()),
+            help: guess::value(self, given.get_ref()),
+            at: given.span(),
+        }
+    }
+
+    fn code(&self, given: &DeValue<'_>) -> &'static Code {
+        match (self, given) {
+            _ if !self.takes_type_of(given) => &code::WRONG_TYPE,
+            (Self::Exactly(_), _) => &code::VERSION,
+            (Self::Policy, _) => &code::UNKNOWN_POLICY,
+            _ => &code::BAD_VALUE,
+        }
+    }
+
+    fn takes_type_of(&self, given: &DeValue<'_>) -> bool {
+        match self {
+            Self::Exactly(_) | Self::Whole { .. } => given.is_integer(),
+            Self::Number { .. } => given.is_integer() || given.is_float(),
+            Self::Bytes { .. } => given.is_integer() || given.is_str(),
+            Self::Texts { .. } => given.is_array(),
+            Self::Span { .. }
+            | Self::Word(_)
+            | Self::Policy
+            | Self::Address
+            | Self::Text { .. } => given.is_str(),
+        }
+    }
+
+    /// The words that it takes, if it takes words.
+    pub(crate) fn words(&self) -> Vec<&'static str> {
+        match self {
+            Self::Word(words) => words.to_vec(),
+            Self::Policy => POLICIES.iter().map(|policy| policy.name).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it takes, for people.
+    pub(crate) fn takes(&self) -> String {
+        match self {
+            Self::Exactly(only) => only.to_string(),
+            Self::Whole { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Number { min, max: f64::MAX } => format!("a number, {min} or more"),
+            Self::Number { min, max } => format!("a number from {min} to {max}"),
+            Self::Span { min, max } => {
+                format!("a span from \"{}\" to \"{}\"", span_text(*min), span_text(*max))
+            }
+            Self::Bytes { min, max } => {
+                format!("a size from {} to {}", size::text(*min), size::text(*max))
+            }
+            Self::Word(_) | Self::Policy => {
+                format!("one of \"{}\"", self.words().join("\", \""))
+            }
+            Self::Address => "an IP address and a port".to_string(),
+            Self::Text { takes, .. } => (*takes).to_string(),
+            Self::Texts { of, least: 0, .. } => format!("a list of {of}"),
+            Self::Texts { of, .. } => format!("a list of {of} (one or more)"),
+        }
+    }
+
+    /// A default or an example of the table of keys, as JSON.
+    pub(crate) fn json(&self, text: &str) -> serde_json::Value {
+        match self {
+            Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } => {
+                text.parse().expect("numbers in the table of keys are JSON")
+            }
+            Self::Texts { .. } => json!([text]),
+            _ => json!(text),
+        }
+    }
+
+    /// The same as TOML; its numbers, texts and lists are written as those of JSON.
+    pub(crate) fn literal(&self, text: &str) -> String {
+        self.json(text).to_string()
+    }
+}
+
+fn text_item(item: &Spanned<DeValue<'_>>, refused: &mut Vec<Refusal>) -> Option<Spanned<String>> {
+    if let DeValue::String(text) = item.get_ref() {
+        return Some(Spanned::new(item.span(), text.to_string()));
+    }
+    refused.push(Refusal {
+        code: &code::WRONG_TYPE,
+        given: described(item.get_ref()),
+        help: Some("put every item in quotes".to_string()),
+        at: item.span(),
+    });
+    None
+}
+
+/// A span in the largest unit that divides it.
+pub(crate) fn span_text(span: Span) -> String {
+    const MINUTE: u64 = 60_000_000_000;
+    let nanos = span.as_nanos();
+    let minutes = nanos / MINUTE;
+    match nanos {
+        0 => span.to_string(),
+        n if n.is_multiple_of(60 * MINUTE) => format!("{}h", minutes / 60),
+        n if n.is_multiple_of(MINUTE) => format!("{minutes}m"),
+        _ => span.to_string(),
+    }
+}
+
+/// What a value is, for «takes …, not …».
+pub(crate) fn described(given: &DeValue<'_>) -> String {
+    match given {
+        DeValue::String(text) => format!("\"{}\"", shown(text)),
+        DeValue::Integer(n) => shown(&n.to_string()),
+        DeValue::Float(x) => shown(&x.to_string()),
+        DeValue::Boolean(truth) => truth.to_string(),
+        DeValue::Datetime(_) => "a date".to_string(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".to_string(),
+        DeValue::Array(_) => "a list".to_string(),
+        DeValue::Table(_) => "a table".to_string(),
+    }
+}

@@ -1,0 +1,64 @@
+//! The reference of keys, policies and codes in Markdown, for the documentation.
+
+use std::fmt::Write as _;
+
+use bywash_engine::catalog::POLICIES;
+
+use crate::code::{self, Code};
+use crate::key::{Key, Presence, Section};
+use crate::keys;
+
+/// Every key with what it takes, its default and why one would set it; then the policies'
+/// parameters and the codes of problems.
+pub fn reference() -> String {
+    let mut out = String::from("# The configuration file\n");
+    for section in keys::SECTIONS {
+        write(&mut out, section);
+    }
+    out.push_str(
+        "\n## Codes\n\n`E` prevents the start, `W` does not.\n\n| code | what is wrong |\n",
+    );
+    out.push_str("|---|---|\n");
+    for Code { name, about } in code::ALL {
+        let _ = writeln!(out, "| {name} | {about} |");
+    }
+    out
+}
+
+fn write(out: &mut String, section: &Section) {
+    let _ = match section.name {
+        "" => writeln!(out, "\n## Top\n\n{}\n", section.about),
+        "class" => writeln!(out, "\n## [class.NAME]\n\n{}\n", section.about),
+        name => writeln!(out, "\n## [{name}]\n\n{}\n", section.about),
+    };
+    table(out, section.keys);
+    if section.name == keys::ORDER.name {
+        for policy in &POLICIES {
+            let (name, about, source) = (policy.name, policy.about, policy.source);
+            let _ = writeln!(out, "\n### `{name}`\n\n{about} Source: {source}.\n");
+            table(out, &keys::parameters(policy));
+        }
+    }
+}
+
+fn table(out: &mut String, keys: &[Key]) {
+    out.push_str("| key | takes | default | why |\n|---|---|---|---|\n");
+    for key in keys {
+        row(out, key);
+    }
+}
+
+fn row(out: &mut String, key: &Key) {
+    let default = match key.presence {
+        Presence::Required => "required".to_string(),
+        Presence::Optional => "none".to_string(),
+        Presence::Default => format!("`{}`", key.kind.literal(&key.text)),
+    };
+    let (name, takes, why) = (key.name, key.kind.takes(), key.why);
+    let _ = writeln!(out, "| `{name}` | {} | {default} | {} |", cell(&takes), cell(why));
+}
+
+/// A text that does not end its cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('*', "\\*")
+}

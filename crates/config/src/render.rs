@@ -1,0 +1,163 @@
+//! Draws problems with the lines that they are about, through `miette`.
+//!
+//! The lines shown are not the lines of the file: what a terminal would obey is replaced, and a
+//! line is cut where nobody would read on. Line and column in the heading are those of the file.
+
+use std::fmt;
+use std::ops::Range;
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
+    MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+};
+
+use crate::problem::{Problem, Problems, Severity};
+use crate::source::{Source, floor, shown};
+
+/// Bytes of a line that are shown.
+const LINE: usize = 240;
+/// Columns to wrap messages at.
+const WIDTH: usize = 100;
+
+impl Problems {
+    /// All problems, for people. `color` is for the caller to choose: it knows the terminal and
+    /// `NO_COLOR`.
+    pub fn render(&self, color: bool) -> String {
+        let theme =
+            if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme)
+            .with_width(WIDTH)
+            .with_context_lines(0)
+            .with_links(false);
+        let excerpts = Excerpts::new(&self.text);
+        let mut out = String::new();
+        for problem in self {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            let drawing = Drawing { problem, excerpts: &excerpts };
+            if handler.render_report(&mut out, &drawing).is_err() {
+                // A problem without its drawing is better than none.
+                out.push_str(&drawing.to_string());
+                out.push('\n');
+            }
+        }
+        out.push('\n');
+        out + &self.summary()
+    }
+
+    fn summary(&self) -> String {
+        let more = if self.more > 0 { format!(", and {} more", self.more) } else { String::new() };
+        let errors = counted(self.count(Severity::Error), "error");
+        let warnings = counted(self.count(Severity::Warning), "warning");
+        format!("{errors}, {warnings}{more} in {}\n", shown(&self.text.name))
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// One problem as `miette` wants it.
+#[derive(thiserror::Error)]
+#[error("{} {}", problem.code, problem.message)]
+struct Drawing<'a> {
+    problem: &'a Problem,
+    excerpts: &'a Excerpts<'a>,
+}
+
+impl fmt::Debug for Drawing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Diagnostic for Drawing<'_> {
+    fn severity(&self) -> Option<miette::Severity> {
+        Some(match self.problem.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        (!self.excerpts.source.text.is_empty()).then_some(self.excerpts as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let here = self.excerpts.label(&self.problem.span, None);
+        let there = self.problem.elsewhere.as_ref();
+        let there = there.map(|there| self.excerpts.label(&there.span, Some(there.label.clone())));
+        Some(Box::new([here].into_iter().chain(there)))
+    }
+}
+
+/// The lines of a source that are asked for, made fit to be shown. Offsets are those of the
+/// source: every replacement has as many bytes as what it replaces.
+struct Excerpts<'a> {
+    source: &'a Source,
+    name: String,
+    clean: String,
+}
+
+impl<'a> Excerpts<'a> {
+    fn new(source: &'a Source) -> Self {
+        let mut clean = String::with_capacity(source.text.len());
+        source.text.chars().for_each(|c| add_harmless(&mut clean, c));
+        Self { source, name: shown(&source.name), clean }
+    }
+
+    fn label(&self, span: &Range<usize>, text: Option<String>) -> LabeledSpan {
+        let line = self.cut(self.source.line_of(span.start));
+        let start = span.start.min(line.end);
+        LabeledSpan::new(text, start, span.end.min(line.end) - start)
+    }
+
+    /// The part of a line that is shown.
+    fn cut(&self, index: usize) -> Range<usize> {
+        let line = self.source.line(index);
+        line.start..floor(&self.clean, line.end.min(line.start + LINE))
+    }
+}
+
+impl SourceCode for Excerpts<'_> {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        _: usize,
+        _: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let first = self.source.line_of(span.offset());
+        let last = self.source.line_of(span.offset() + span.len());
+        if first != last && self.cut(first).end < self.source.line(first).end {
+            // Two lines in one drawing, and the first is too long: `miette` then draws two.
+            return Err(MietteError::OutOfBounds);
+        }
+        let shown = self.cut(first).start..self.cut(last).end;
+        let column = self.source.position(span.offset()).1 - 1;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            &self.clean.as_bytes()[shown.clone()],
+            (shown.start, shown.len()).into(),
+            first,
+            column,
+            1,
+        )))
+    }
+}
+
+/// Adds `c`, or as many bytes of something that no terminal obeys.
+fn add_harmless(clean: &mut String, c: char) {
+    let plain = matches!(c, '\n' | '\t' | '"' | '\'' | '\\') || c.escape_debug().len() == 1;
+    match c.len_utf8() {
+        _ if plain => clean.push(c),
+        1 => clean.push('?'),
+        2 => clean.push('¿'),
+        3 => clean.push('\u{fffd}'),
+        _ => clean.push_str("¿¿"),
+    }
+}

@@ -1,0 +1,129 @@
+//! Collects problems while a file is read.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::code::Code;
+use crate::problem::{Elsewhere, Problem, Problems, Severity};
+use crate::source::Source;
+
+/// Kept while reading, to be sorted afterwards. More than are listed, so that those listed are
+/// the first of the file; bounded, so that a hostile file costs no memory.
+const KEPT: usize = 10 * Problems::MOST;
+
+/// A problem before its place has a line.
+pub(crate) struct Finding {
+    code: &'static Code,
+    at: Range<usize>,
+    message: String,
+    help: Option<String>,
+    elsewhere: Option<(Range<usize>, String)>,
+}
+
+impl Finding {
+    pub(crate) fn new(code: &'static Code, at: Range<usize>, message: String) -> Self {
+        Self { code, at, message, help: None, elsewhere: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+        self.help = help.into();
+        self
+    }
+
+    pub(crate) fn elsewhere(mut self, at: Range<usize>, label: &str) -> Self {
+        self.elsewhere = Some((at, label.to_string()));
+        self
+    }
+}
+
+/// Problems of one text, as they are found.
+pub(crate) struct Report {
+    source: Source,
+    found: Vec<Problem>,
+    more: usize,
+    failed: bool,
+    /// Lines that are not TOML: what was recovered from them is a guess.
+    broken: BTreeSet<usize>,
+}
+
+impl Report {
+    pub(crate) const fn new(source: Source) -> Self {
+        Self { source, found: Vec::new(), more: 0, failed: false, broken: BTreeSet::new() }
+    }
+
+    /// Takes a finding, unless the parser has complained about that line already.
+    pub(crate) fn add(&mut self, finding: Finding) {
+        if !self.broken.contains(&self.source.line_of(finding.at.start)) {
+            self.keep(finding);
+        }
+    }
+
+    /// Takes what the parser says; one complaint per line, as the others follow from the first.
+    pub(crate) fn add_broken(&mut self, finding: Finding) {
+        if self.broken.insert(self.source.line_of(finding.at.start)) {
+            self.keep(finding);
+        }
+    }
+
+    /// Believes nothing of a line, without a word about it.
+    pub(crate) fn distrust(&mut self, at: &Range<usize>) {
+        self.broken.insert(self.source.line_of(at.start));
+    }
+
+    /// Line of a place, from 1.
+    pub(crate) fn line(&self, at: &Range<usize>) -> usize {
+        self.source.line_of(at.start) + 1
+    }
+
+    /// Whether the text is not TOML somewhere, so that keys may have been lost.
+    pub(crate) fn is_broken(&self) -> bool {
+        !self.broken.is_empty()
+    }
+
+    fn keep(&mut self, finding: Finding) {
+        self.failed |= finding.code.severity() == Severity::Error;
+        if self.found.len() < KEPT {
+            let problem = self.place(finding);
+            self.found.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn place(&self, finding: Finding) -> Problem {
+        let span = self.source.in_one_line(&finding.at);
+        let (line, column) = self.source.position(span.start);
+        Problem {
+            code: finding.code.name,
+            severity: finding.code.severity(),
+            message: finding.message,
+            line,
+            column,
+            span,
+            help: finding.help,
+            elsewhere: finding.elsewhere.map(|(at, label)| self.elsewhere(&at, label)),
+        }
+    }
+
+    fn elsewhere(&self, at: &Range<usize>, label: String) -> Elsewhere {
+        let span = self.source.in_one_line(at);
+        let (line, column) = self.source.position(span.start);
+        Elsewhere { label, line, column, span }
+    }
+
+    /// `value`, with the warnings, if nothing prevents its use.
+    pub(crate) fn finish<T>(mut self, value: T) -> Result<(T, Problems), Problems> {
+        self.found.sort_by_key(|problem| problem.span.start);
+        let beyond = self.found.len().saturating_sub(Problems::MOST);
+        self.found.truncate(Problems::MOST);
+        let more = self.more + beyond;
+        let problems = Problems { text: self.source, list: self.found, more };
+        if self.failed { Err(problems) } else { Ok((value, problems)) }
+    }
+
+    /// The end of a text that cannot even be looked at.
+    pub(crate) fn give_up(mut self, finding: Finding) -> Problems {
+        self.keep(finding);
+        Problems { text: self.source, list: self.found, more: self.more }
+    }
+}

@@ -1,0 +1,234 @@
+//! `[class.NAME]`: classes in the order of the file, their patterns, and what must come first.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::ops::Range;
+
+use bywash_engine::classify::{Classifier, Pattern};
+use bywash_engine::{Class, ClassId, ClassSet, Tier};
+use bywash_units::Utility;
+use toml::Spanned;
+
+use crate::code;
+use crate::config::{ClassConfig, Mode};
+use crate::document::{Document, Entry};
+use crate::guess;
+use crate::keys;
+use crate::read::{self, Table, Values};
+use crate::report::{Finding, Report};
+use crate::source::shown;
+use crate::value::Value;
+
+/// A class whose values are read and whose names are not looked up yet.
+struct Draft {
+    name: String,
+    /// Where its name stands; nothing for an `other` that is not in the file.
+    at: Option<Range<usize>>,
+    values: Values,
+}
+
+pub(super) fn classes(
+    document: &Document<'_>,
+    mode: Mode,
+    report: &mut Report,
+) -> (Vec<ClassConfig>, Classifier) {
+    let drafts = drafts(document, report);
+    let classifier = classifier(&drafts, report);
+    let classes: Vec<ClassConfig> =
+        drafts.iter().map(|draft| resolve(draft, &drafts, mode, report)).collect();
+    check_utilities(&drafts, report);
+    (classes, classifier)
+}
+
+/// The classes of the file in its order, `other` last, no more than there can be.
+fn drafts(document: &Document<'_>, report: &mut Report) -> Vec<Draft> {
+    let mut entries = document.classes(report);
+    let other = entries.iter().position(|entry| entry.name == keys::OTHER);
+    let other = other.map(|index| entries.remove(index));
+    if let Some(first) = entries.get(keys::CLASSES) {
+        let message =
+            format!("there are {} classes, at most {} can be", entries.len(), keys::CLASSES);
+        report.add(Finding::new(&code::CLASSES, first.at.clone(), message));
+    }
+    entries.truncate(keys::CLASSES);
+    let mut drafts: Vec<Draft> = entries.iter().map(|entry| draft(entry, report)).collect();
+    drafts.push(draft_of_other(other.as_ref(), report));
+    drafts
+}
+
+fn draft(entry: &Entry<'_, '_>, report: &mut Report) -> Draft {
+    check_name(entry, report);
+    let table = entry.table();
+    read::complain_of_strangers(&table, keys::CLASS.keys, report);
+    let values = read::values(&table, keys::CLASS.keys, report);
+    Draft { name: entry.name.to_string(), at: Some(entry.at.clone()), values }
+}
+
+fn draft_of_other(entry: Option<&Entry<'_, '_>>, report: &mut Report) -> Draft {
+    let nowhere = Table { path: format!("class.{}", keys::OTHER), at: 0..0, entries: None };
+    let table = entry.map_or(nowhere, Entry::table);
+    let keys = keys::of_other();
+    for (name, at) in read::strangers(&table, &keys) {
+        report.add(if name == keys::MATCH.name {
+            let message = "`class.other` takes no `match`".to_string();
+            let help = "it gets what no pattern matches; give the patterns to another class";
+            Finding::new(&code::OTHER_MATCH, at, message).help(help.to_string())
+        } else {
+            read::stranger(&table, &keys, name, at)
+        });
+    }
+    let values = read::values(&table, &keys, report);
+    Draft { name: keys::OTHER.to_string(), at: entry.map(|entry| entry.at.clone()), values }
+}
+
+fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
+    let is_fit = |name: &str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+        starts && name.len() <= 32 && name.chars().all(plain)
+    };
+    if !is_fit(entry.name) {
+        let message = format!("`{}` is no name of a class", shown(entry.name));
+        let meant = entry.name.to_lowercase().replace([' ', '.'], "-");
+        let help = if is_fit(&meant) {
+            format!("did you mean `{meant}`?")
+        } else {
+            "a to z first, then a to z, 0 to 9, _ and -, at most 32 characters".to_string()
+        };
+        report.add(Finding::new(&code::CLASS_NAME, entry.at.clone(), message).help(help));
+    }
+}
+
+fn resolve(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> ClassConfig {
+    let values = &draft.values;
+    ClassConfig {
+        class: Class {
+            name: draft.name.clone(),
+            tier: values.of(&keys::TIER).word(),
+            utility: Utility::new(values.of(&keys::UTILITY).number()),
+            queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
+            after: after(draft, drafts, report),
+        },
+        mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
+        patience: values.get(&keys::PATIENCE).map(Value::span),
+        line: draft.at.as_ref().map(|at| report.line(at)),
+    }
+}
+
+/// The classes of which a session must have been served one before.
+fn after(draft: &Draft, drafts: &[Draft], report: &mut Report) -> ClassSet {
+    let Some((value, at)) = draft.values.given(&keys::AFTER) else {
+        return ClassSet::NONE;
+    };
+    if draft.values.of(&keys::TIER).word::<Tier>() == Tier::Browse {
+        let message = format!("`class.{}.after` does nothing for browsing", shown(&draft.name));
+        let help = format!("write tier = \"{}\", or leave it out", Tier::Transact.name());
+        report.add(Finding::new(&code::AFTER_BROWSE, at, message).help(help));
+    }
+    let mut set = ClassSet::NONE;
+    for name in value.texts() {
+        match drafts.iter().position(|other| other.name == *name.get_ref()) {
+            Some(index) if drafts[index].name != draft.name => {
+                set = set.with(ClassId(index as u8));
+            }
+            Some(_) => report.add(after_itself(name)),
+            None => report.add(after_nothing(name, drafts)),
+        }
+    }
+    set
+}
+
+fn after_itself(name: &Spanned<String>) -> Finding {
+    let message = format!("`{}` cannot come after itself", shown(name.get_ref()));
+    let help = "leave it out".to_string();
+    Finding::new(&code::AFTER, name.span(), message).help(help)
+}
+
+fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
+    let message = format!("there is no class `{}`", shown(name.get_ref()));
+    let names = drafts.iter().map(|draft| draft.name.as_str());
+    let help = guess::did_you_mean(name.get_ref(), names);
+    Finding::new(&code::AFTER, name.span(), message).help(help)
+}
+
+/// The classifier of all patterns that can be used; each that cannot is reported.
+fn classifier(drafts: &[Draft], report: &mut Report) -> Classifier {
+    let mut rules = Vec::new();
+    let mut seen: HashMap<String, Range<usize>> = HashMap::new();
+    for (index, draft) in drafts.iter().enumerate() {
+        let Some((value, _)) = draft.values.given(&keys::MATCH) else {
+            continue;
+        };
+        for text in value.texts() {
+            let Some(pattern) = pattern(text, report) else {
+                continue;
+            };
+            match seen.entry(pattern.to_string()) {
+                Slot::Occupied(first) => report.add(tie(text, first.get().clone())),
+                Slot::Vacant(place) => {
+                    place.insert(text.span());
+                    rules.push((pattern, ClassId(index as u8)));
+                }
+            }
+        }
+    }
+    let other = ClassId((drafts.len() - 1) as u8);
+    Classifier::new(rules, other).expect("patterns that stand twice are left out above")
+}
+
+fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
+    let message = format!("the pattern \"{}\" stands twice", shown(text.get_ref()));
+    let help = "a request has one class: keep one of them".to_string();
+    Finding::new(&code::TIE, text.span(), message).help(help).elsewhere(first, "first here")
+}
+
+fn pattern(text: &Spanned<String>, report: &mut Report) -> Option<Pattern> {
+    let parsed = Pattern::parse(text.get_ref());
+    if parsed.is_err() {
+        let message = format!("\"{}\" is no pattern", shown(text.get_ref()));
+        let help = meant_pattern(text.get_ref());
+        report.add(Finding::new(&code::PATTERN, text.span(), message).help(help));
+    }
+    parsed.ok()
+}
+
+/// What was probably meant by `/p/*`, `get /` or `GET p?x=1`.
+fn meant_pattern(text: &str) -> String {
+    let (method, path) = text.trim().split_once(' ').unwrap_or(("*", text.trim()));
+    let path = path.trim().split(['?', '#']).next().unwrap_or_default();
+    let path = format!("/{}", path.trim_start_matches('/'));
+    let meant = format!("{} {path}", method.to_ascii_uppercase());
+    if Pattern::parse(&meant).is_ok() {
+        format!("did you mean \"{}\"?", shown(&meant))
+    } else {
+        "write a method (or *) and a plain path, like \"GET /p/*\"".to_string()
+    }
+}
+
+/// A transaction that is worth less than browsing goes after it, which nobody wants.
+fn check_utilities(drafts: &[Draft], report: &mut Report) {
+    let tier = |draft: &&Draft| draft.values.of(&keys::TIER).word::<Tier>();
+    let worth = |draft: &Draft| draft.values.of(&keys::UTILITY).number();
+    let browsing = drafts.iter().filter(|draft| tier(draft) == Tier::Browse);
+    let Some(best) = browsing.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+        return;
+    };
+    for draft in drafts.iter().filter(|draft| tier(draft) == Tier::Transact) {
+        if worth(draft) < worth(best) {
+            report.add(cheap(draft, best, worth(draft), worth(best)));
+        }
+    }
+}
+
+fn cheap(draft: &Draft, best: &Draft, worth: f64, most: f64) -> Finding {
+    let (name, browsing) = (shown(&draft.name), shown(&best.name));
+    let message = format!(
+        "`{name}` is a transaction and worth {worth}, browsing `{browsing}` is worth {most}"
+    );
+    let help = format!("set `utility` of `{name}` to more than {most}");
+    let finding = Finding::new(&code::UTILITY, draft.values.at(&keys::UTILITY), message).help(help);
+    match best.values.given(&keys::UTILITY) {
+        Some((_, at)) => finding.elsewhere(at, "worth more"),
+        None => finding,
+    }
+}

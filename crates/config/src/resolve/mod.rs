@@ -1,0 +1,128 @@
+//! Values become a [`Config`]; the checks between them.
+
+mod classes;
+mod listen;
+mod order;
+mod upstream;
+
+use bywash_engine::Options;
+
+use crate::code;
+use crate::config::{AccessLog, Config, Identify, Limits, Queue};
+use crate::document::Document;
+use crate::guess;
+use crate::keys;
+use crate::read::Values;
+use crate::report::{Finding, Report};
+use crate::source::shown;
+
+/// The configuration of a document. Whatever is wrong is reported, and a default stands in.
+pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
+    let root = document.section(&keys::ROOT, report);
+    let mode = root.of(&keys::MODE).word();
+    let listen = listen::listen(document, report);
+    let upstream = upstream::upstream(document, &listen, report);
+    let queue = document.section(&keys::QUEUE, report);
+    let identify = document.section(&keys::IDENTIFY, report);
+    let (classes, classifier) = classes::classes(document, mode, report);
+    Config {
+        mode,
+        listen,
+        order: order::settings(document, report),
+        engine: options(upstream.limit, &queue, &identify),
+        upstream,
+        queue: buffers(&queue, report),
+        identify: identification(&identify, report),
+        limits: limits(&document.section(&keys::LIMITS, report)),
+        access_log: access_log(&document.section(&keys::LOG, report), report),
+        grace: document.section(&keys::STOP, report).of(&keys::GRACE).span(),
+        classes,
+        classifier,
+    }
+}
+
+fn options(limit: u32, queue: &Values, identify: &Values) -> Options {
+    Options {
+        limit,
+        max_wait: Some(queue.of(&keys::MAX_WAIT).span()),
+        sessions: identify.of(&keys::SESSIONS).whole() as u32,
+        session_ttl: identify.of(&keys::SESSION_TTL).span(),
+    }
+}
+
+fn buffers(values: &Values, report: &mut Report) -> Queue {
+    let one = values.of(&keys::BODY_BUFFER).whole() as usize;
+    let total = values.of(&keys::BODY_BUFFER_TOTAL).whole() as usize;
+    if total < one {
+        let message = "`queue.body_buffer_total` is smaller than `queue.body_buffer`".to_string();
+        let at = values.at(&keys::BODY_BUFFER_TOTAL);
+        let help = "not even one body of the allowed size can be read ahead".to_string();
+        report.add(Finding::new(&code::BUFFERS, at, message).help(help));
+    }
+    Queue { body_buffer: one, body_buffer_total: total }
+}
+
+fn identification(values: &Values, report: &mut Report) -> Identify {
+    Identify {
+        session_cookie: session_cookie(values, report),
+        charge: values.of(&keys::CHARGE).word(),
+    }
+}
+
+fn session_cookie(values: &Values, report: &mut Report) -> Option<String> {
+    let text = values.of(&keys::SESSION).text();
+    if text == "none" {
+        return None;
+    }
+    let name = text.strip_prefix("cookie:").filter(|name| is_token(name));
+    if name.is_none() {
+        let message =
+            format!("`identify.session` takes cookie:NAME or none, not \"{}\"", shown(text));
+        let at = values.at(&keys::SESSION);
+        report.add(Finding::new(&code::SESSION, at, message).help(meant_session(text)));
+    }
+    name.map(str::to_string)
+}
+
+fn meant_session(text: &str) -> Option<String> {
+    let name = text.strip_prefix("cookie:").unwrap_or(text);
+    let name: String = name.chars().filter(|c| is_token(&c.to_string())).collect();
+    let meant = || format!("did you mean \"cookie:{}\"? a cookie's name is a token", shown(&name));
+    guess::did_you_mean(text, ["none"]).or_else(|| (!name.is_empty()).then(meant))
+}
+
+/// A token of RFC 9110 §5.6.2, which RFC 6265 §4.1.1 asks of a cookie's name.
+fn is_token(name: &str) -> bool {
+    let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))
+}
+
+fn limits(values: &Values) -> Limits {
+    Limits {
+        header_timeout: values.of(&keys::HEADER_TIMEOUT).span(),
+        max_headers: values.of(&keys::MAX_HEADERS).whole() as usize,
+        max_header_bytes: values.of(&keys::MAX_HEADER_BYTES).whole() as usize,
+        max_uri_bytes: values.of(&keys::MAX_URI_BYTES).whole() as usize,
+        connections: values.of(&keys::CONNECTIONS).whole() as usize,
+    }
+}
+
+/// A path has a slash in it, so that `stdot` is a mistake and no file.
+fn access_log(values: &Values, report: &mut Report) -> AccessLog {
+    match values.of(&keys::ACCESS).text() {
+        "stdout" => AccessLog::Stdout,
+        "off" => AccessLog::Off,
+        path if path.contains('/') && !path.contains(char::is_control) => {
+            AccessLog::File(path.into())
+        }
+        other => {
+            let text = shown(other);
+            let message = format!("`log.access` takes stdout, off or a path, not \"{text}\"");
+            let help = guess::did_you_mean(other, ["stdout", "off"])
+                .unwrap_or_else(|| format!("for a file of that name write \"./{text}\""));
+            let at = values.at(&keys::ACCESS);
+            report.add(Finding::new(&code::ACCESS_LOG, at, message).help(help));
+            AccessLog::Off
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The JSON Schema of the file, for editors (`#:schema ./bywash.schema.json`).
+//!
+//! It follows from the table of keys and the catalogue. What a schema cannot say (ranges of
+//! spans, whatever holds between values) is in the descriptions or only in [`Config::parse`].
+//!
+//! [`Config::parse`]: crate::Config::parse
+
+use bywash_engine::catalog::{POLICIES, Policy};
+use serde_json::{Map, Value, json};
+
+use crate::key::{Key, Presence, Section};
+use crate::keys;
+use crate::kind::Kind;
+
+/// JSON Schema, draft 2020-12.
+pub fn schema() -> Value {
+    let mut properties = properties(keys::ROOT.keys);
+    for section in keys::SECTIONS.iter().filter(|section| !section.name.is_empty()) {
+        properties.insert(section.name.to_string(), table(section));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "bywash",
+        "description": "The configuration file of the bywash overload-control proxy.",
+        "type": "object",
+        "additionalProperties": false,
+        "required": [keys::VERSION.name, keys::UPSTREAM.name],
+        "properties": properties,
+    })
+}
+
+fn table(section: &Section) -> Value {
+    let mut schema = match section.name {
+        name if name == keys::ORDER.name => order(),
+        name if name == keys::CLASS.name => classes(),
+        _ => object(section.keys),
+    };
+    schema["description"] = json!(section.about);
+    schema
+}
+
+fn object(keys: &[Key]) -> Value {
+    let required = keys.iter().filter(|key| key.presence == Presence::Required);
+    let required: Vec<&str> = required.map(|key| key.name).collect();
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "required": required,
+        "properties": properties(keys),
+    })
+}
+
+fn properties(keys: &[Key]) -> Map<String, Value> {
+    keys.iter().map(|key| (key.name.to_string(), property(key))).collect()
+}
+
+/// One branch per policy, as each has its own parameters.
+fn order() -> Value {
+    let branches: Vec<Value> = POLICIES.iter().map(branch).collect();
+    json!({ "type": "object", "oneOf": branches })
+}
+
+fn branch(policy: &'static Policy) -> Value {
+    let mut schema = object(&keys::parameters(policy));
+    let mut name = property(&keys::POLICY);
+    name["const"] = json!(policy.name);
+    schema["properties"][keys::POLICY.name] = name;
+    if policy.name != keys::POLICY.text {
+        schema["required"] = json!([keys::POLICY.name]);
+    }
+    schema["description"] = json!(policy.about);
+    schema
+}
+
+fn classes() -> Value {
+    json!({
+        "type": "object",
+        "maxProperties": keys::CLASSES + 1,
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,31}$" },
+        "properties": { keys::OTHER: object(&keys::of_other()) },
+        "additionalProperties": object(keys::CLASS.keys),
+    })
+}
+
+fn property(key: &Key) -> Value {
+    let mut schema = takes(&key.kind);
+    schema["description"] = json!(format!("{} Takes {}.", key.why, key.kind.takes()));
+    let text = key.kind.json(&key.text);
+    match key.presence {
+        Presence::Default => schema["default"] = text,
+        Presence::Required | Presence::Optional => schema["examples"] = json!([text]),
+    }
+    schema
+}
+
+fn takes(kind: &Kind) -> Value {
+    match kind {
+        Kind::Exactly(only) => json!({ "const": only }),
+        Kind::Whole { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Number { min, max: f64::MAX } => json!({ "type": "number", "minimum": min }),
+        Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Span { .. } => {
+            json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]*)?\\s*(ns|us|ms|s|m|h)$" })
+        }
+        Kind::Bytes { min, max } => json!({
+            "type": ["integer", "string"],
+            "minimum": min,
+            "maximum": max,
+            "pattern": "^[0-9]+ *(B|KiB|MiB|GiB)$",
+        }),
+        Kind::Word(_) | Kind::Policy => json!({ "enum": kind.words() }),
+        Kind::Address => json!({ "type": "string", "pattern": "^.+:[0-9]{1,5}$" }),
+        Kind::Text { regex, .. } => json!({ "type": "string", "pattern": regex }),
+        Kind::Texts { regex, least, .. } => json!({
+            "type": "array",
+            "minItems": least,
+            "items": { "type": "string", "pattern": regex },
+        }),
+    }
+}

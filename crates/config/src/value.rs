@@ -1,0 +1,82 @@
+//! What a key was given, once it is known to be of the key's kind.
+
+use std::net::SocketAddr;
+
+use bywash_units::Span;
+use toml::Spanned;
+
+use crate::words::Worded;
+
+/// A value of a [`Kind`](crate::kind::Kind).
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Of a whole number or of a size in bytes.
+    Whole(u64),
+    Number(f64),
+    Span(Span),
+    /// Of a word or of free text.
+    Text(String),
+    Texts(Vec<Spanned<String>>),
+    Address(SocketAddr),
+}
+
+/// The reader of a key knows its kind from the same table as the one who asks: a mismatch is a
+/// mistake in this crate, and the first test that reads the key finds it.
+impl Value {
+    pub(crate) fn whole(&self) -> u64 {
+        match self {
+            Self::Whole(whole) => *whole,
+            other => unreachable!("{other:?} is no whole number"),
+        }
+    }
+
+    pub(crate) fn number(&self) -> f64 {
+        match self {
+            Self::Number(number) => *number,
+            other => unreachable!("{other:?} is no number"),
+        }
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Self::Span(span) => *span,
+            other => unreachable!("{other:?} is no span"),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            other => unreachable!("{other:?} is no text"),
+        }
+    }
+
+    pub(crate) fn word<T: Worded>(&self) -> T {
+        T::from_word(self.text())
+    }
+
+    pub(crate) fn texts(&self) -> &[Spanned<String>] {
+        match self {
+            Self::Texts(texts) => texts,
+            other => unreachable!("{other:?} is no list"),
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Address(address) => *address,
+            other => unreachable!("{other:?} is no address"),
+        }
+    }
+
+    /// As the engine's catalogue reads it; the catalogue has no lists and no addresses.
+    pub(crate) fn parameter(&self) -> String {
+        match self {
+            Self::Whole(whole) => whole.to_string(),
+            Self::Number(number) => number.to_string(),
+            Self::Span(span) => format!("{}ns", span.as_nanos()),
+            Self::Text(text) => text.clone(),
+            Self::Texts(_) | Self::Address(_) => unreachable!("{self:?} is of no parameter"),
+        }
+    }
+}

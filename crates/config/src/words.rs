@@ -1,0 +1,33 @@
+//! Enums whose variants are words in the file.
+
+use bywash_engine::Tier;
+
+use crate::config::{Charge, HalfClose, Mode};
+
+/// An enum that is written as one of a few words.
+pub(crate) trait Worded: Copy + 'static {
+    /// Every variant.
+    const ALL: &'static [Self];
+    /// Their words, for the table of keys.
+    const WORDS: &'static [&'static str];
+
+    /// The variant of a word that the table of keys has let through.
+    fn from_word(word: &str) -> Self {
+        let index = Self::WORDS.iter().position(|known| *known == word);
+        Self::ALL[index.expect("the table of keys lists the words of this very enum")]
+    }
+}
+
+macro_rules! worded {
+    ($type:ident: $($variant:ident),*) => {
+        impl Worded for $type {
+            const ALL: &'static [Self] = &[$(Self::$variant),*];
+            const WORDS: &'static [&'static str] = &[$(Self::$variant.name()),*];
+        }
+    };
+}
+
+worded!(Mode: Observe, Enforce);
+worded!(HalfClose: Abort, Allow);
+worded!(Charge: Session, Address);
+worded!(Tier: Browse, Transact);

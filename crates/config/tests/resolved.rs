@@ -1,0 +1,157 @@
+//! What a right file becomes, and the documents made of the table of keys.
+
+use bywash_config::{
+    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, example, reference, schema,
+};
+use bywash_engine::{ClassId, ClassSet, Tier};
+use bywash_units::{Span, Utility};
+
+const SHOP: &str = r#"
+version = 1
+mode = "observe"
+class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, after = ["home"], queue = 25 }
+
+[listen]
+http = "0.0.0.0:80"
+half_close = "allow"
+[upstream]
+server = "http://[::1]"
+limit = 8
+[order]
+policy = "lifo-pri"
+transact = 30
+interval = "2s"
+[queue]
+max_wait = "1.5s"
+body_buffer = 4096
+[identify]
+session = "none"
+charge = "address"
+[log]
+access = "./access.log"
+
+[class.home]
+match = ["GET /", "GET /p/*"]
+utility = 2.5
+mode = "enforce"
+patience = "4s"
+[class.other]
+queue = 3
+mode = "enforce"
+"#;
+
+fn shop() -> Config {
+    let (config, warnings) = Config::parse(SHOP, "shop.toml").expect("the shop is right");
+    assert!(warnings.is_empty(), "{warnings}");
+    config
+}
+
+#[test]
+fn values_arrive_where_they_are_used() {
+    let config = shop();
+    assert_eq!(config.mode, Mode::Observe);
+    assert_eq!(config.listen.http, "0.0.0.0:80".parse().unwrap());
+    assert_eq!(config.listen.half_close, HalfClose::Allow);
+    assert_eq!(config.upstream.authority(), "[::1]:80");
+    assert_eq!((config.upstream.limit, config.engine.limit), (8, 8));
+    assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
+    assert_eq!(config.queue.body_buffer, 4096);
+    assert_eq!(config.identify.session_cookie, None);
+    assert_eq!(config.identify.charge, Charge::Address);
+    assert_eq!(config.access_log, AccessLog::File("./access.log".into()));
+}
+
+#[test]
+fn the_policy_gets_its_parameters() {
+    let order = shop().order;
+    assert_eq!(order.name(), "lifo-pri");
+    let values: Vec<String> = order.values().map(|(p, v)| format!("{} {v:?}", p.name)).collect();
+    assert!(values.contains(&"transact Count(30)".to_string()), "{values:?}");
+    assert!(values.contains(&"browse Count(50)".to_string()), "{values:?}");
+}
+
+#[test]
+fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
+    let classes = shop().classes;
+    let names: Vec<&str> = classes.iter().map(|class| class.class.name.as_str()).collect();
+    assert_eq!(names, ["pay", "home", "other"]);
+    let lines: Vec<_> = classes.iter().map(|class| class.line).collect();
+    assert_eq!(lines, [Some(4), Some(25), Some(30)]);
+    let ClassConfig { class, mode, patience, .. } = &classes[0];
+    assert_eq!((class.tier, class.queue), (Tier::Transact, Some(25)));
+    assert_eq!(class.after, ClassSet::NONE.with(ClassId(1)));
+    assert_eq!((*mode, *patience), (Mode::Observe, None));
+    assert_eq!((classes[1].mode, classes[1].patience), (Mode::Enforce, Some(Span::from_secs(4))));
+}
+
+#[test]
+fn other_is_worth_nothing_and_gets_what_no_pattern_matches() {
+    let config = shop();
+    let other = config.classes.last().unwrap();
+    assert_eq!((other.class.utility, other.class.queue), (Utility::new(0.0), Some(3)));
+    assert_eq!(other.mode, Mode::Enforce);
+    let index = |method, path| config.classifier.class(method, path).index();
+    assert_eq!([index("POST", "/pay"), index("GET", "/p/1"), index("PUT", "/x")], [0, 1, 2]);
+}
+
+#[test]
+fn an_upstream_alone_is_enough() {
+    let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
+    assert_eq!(config.mode, Mode::Observe);
+    assert_eq!(config.upstream.authority(), "127.0.0.1:3000");
+    assert_eq!(config.order.name(), "session-first");
+    assert_eq!(config.identify.session_cookie.as_deref(), Some("sid"));
+    assert_eq!(config.limits.max_header_bytes, 16 * 1024);
+    assert_eq!(config.grace, Span::from_secs(30));
+    let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
+    assert_eq!((other.class.name.as_str(), other.line), ("other", None));
+    assert_eq!(config.classifier.class("GET", "/"), ClassId(0));
+}
+
+#[test]
+fn the_example_has_every_default_and_not_one_problem() {
+    let (config, warnings) = Config::parse(&example(), "example.toml").unwrap();
+    assert!(warnings.is_empty(), "{warnings}");
+    let plain = Config::for_upstream("http://127.0.0.1:3000").unwrap();
+    assert_eq!(format!("{:?}", config.order), format!("{:?}", plain.order));
+    assert_eq!(format!("{:?}", config.engine), format!("{:?}", plain.engine));
+    assert_eq!((config.listen, config.limits), (plain.listen, plain.limits));
+    assert_eq!((config.upstream, config.queue), (plain.upstream, plain.queue));
+}
+
+#[test]
+fn what_the_example_has_in_comments_is_right_too() {
+    let on = |line: &str| {
+        let key = line.strip_prefix("# ").filter(|key| key.contains(" = "));
+        key.map_or(line.to_string(), |key| key.replace("details", "other"))
+    };
+    let (classes, rest): (Vec<_>, Vec<_>) = {
+        let example = example();
+        let at = example.find("[class.home]").unwrap();
+        let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
+        (lines(&example[at..]), lines(&example[..at]))
+    };
+    let text = [rest, classes.iter().map(|line| on(line)).collect()].concat().join("\n");
+    let (config, _) = Config::parse(&text, "example.toml").unwrap();
+    assert_eq!(config.classes[0].mode, Mode::Enforce);
+    assert_eq!(config.classes[0].class.queue, Some(50));
+}
+
+#[test]
+fn the_schema_knows_parameters_with_their_ranges() {
+    let schema = schema();
+    let capacity = &schema["properties"]["order"]["oneOf"][0]["properties"]["capacity"];
+    assert_eq!(capacity["minimum"], 1);
+    assert_eq!(capacity["maximum"], 1_000_000);
+    assert_eq!(capacity["default"], 100);
+    assert_eq!(schema["properties"]["mode"]["enum"][0], "observe");
+    assert!(schema["properties"]["class"]["properties"]["other"]["properties"]["match"].is_null());
+}
+
+#[test]
+fn the_reference_names_keys_parameters_and_codes() {
+    let reference = reference();
+    for text in ["`max_wait`", "### `lifo-pri`", "`floor_share`", "[class.NAME]", "| E101 |"] {
+        assert!(reference.contains(text), "{text}");
+    }
+}

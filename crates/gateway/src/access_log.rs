@@ -1,0 +1,83 @@
+//! One JSON object per request, on a line of its own.
+//!
+//! Lines go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
+//! never holds up a request: lines that find the channel full are dropped and counted.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bywash_config::AccessLog as Target;
+
+/// Lines that may wait to be written.
+const WAITING: usize = 8192;
+
+pub(crate) struct AccessLog {
+    lines: Option<SyncSender<String>>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl AccessLog {
+    /// Opens the log; its thread ends when the log is dropped.
+    pub(crate) fn open(target: &Target) -> io::Result<Self> {
+        let out: Box<dyn Write + Send> = match target {
+            Target::Off => return Ok(Self { lines: None, dropped: Arc::default() }),
+            Target::Stdout => Box::new(io::stdout()),
+            Target::File(path) => {
+                Box::new(OpenOptions::new().create(true).append(true).open(path)?)
+            }
+        };
+        let (lines, waiting) = sync_channel(WAITING);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let lost = Arc::clone(&dropped);
+        std::thread::Builder::new()
+            .name("access-log".into())
+            .spawn(move || write(&waiting, BufWriter::new(out), &lost))?;
+        Ok(Self { lines: Some(lines), dropped })
+    }
+
+    pub(crate) const fn is_on(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    pub(crate) fn write(&self, line: String) {
+        if let Some(lines) = &self.lines
+            && lines.try_send(line).is_err()
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lines that could not be written.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// Writes lines as they come, and flushes whenever there is none waiting.
+fn write(lines: &Receiver<String>, mut out: impl Write, lost: &AtomicU64) {
+    while let Ok(first) = lines.recv() {
+        let mut next = Ok(first);
+        while let Ok(line) = next {
+            if writeln!(out, "{line}").is_err() {
+                lost.fetch_add(1, Ordering::Relaxed);
+            }
+            next = lines.try_recv();
+        }
+        if out.flush().is_err() {
+            lost.fetch_add(1, Ordering::Relaxed);
+        }
+        if next == Err(TryRecvError::Disconnected) {
+            return;
+        }
+    }
+}
+
+/// Milliseconds since 1970, for people who compare logs; nothing is decided by it.
+pub(crate) fn wall_clock_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

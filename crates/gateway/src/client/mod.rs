@@ -1,0 +1,102 @@
+//! Client connections: accepted, watched, served, bounded.
+
+mod io;
+mod watch;
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+
+use bywash_config::HalfClose;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use tokio::net::TcpStream;
+
+use crate::request;
+use crate::worker::Worker;
+use io::ClientIo;
+pub(crate) use watch::{Client, Clients, Phase};
+
+/// Serves one connection, in a task of its own.
+pub(crate) fn serve(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    stop: tokio::sync::watch::Receiver<bool>,
+) {
+    let shared = &worker.shared;
+    if shared.connections.load(Ordering::Relaxed) >= shared.config.limits.connections {
+        shared.metrics.connection_refused();
+        return;
+    }
+    // Answers are small and somebody waits for each.
+    let _ = stream.set_nodelay(true);
+    let half_close = shared.config.listen.half_close;
+    let Ok(client) = worker.clients.admit(&stream, half_close) else {
+        shared.metrics.connection_refused();
+        return;
+    };
+    let open = Open::new(Rc::clone(worker));
+    tokio::task::spawn_local(async move {
+        connection(&open.0, stream, peer, client, stop).await;
+    });
+}
+
+/// Counts a connection for as long as it is open.
+struct Open(Rc<Worker>);
+
+impl Open {
+    fn new(worker: Rc<Worker>) -> Self {
+        worker.shared.connections.fetch_add(1, Ordering::Relaxed);
+        Self(worker)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.shared.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The whole life of one connection. Returning drops hyper's connection and with it whatever
+/// request is in it, in whatever phase: this is the one place where a departure takes effect.
+async fn connection(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    client: Rc<Client>,
+    mut stop: tokio::sync::watch::Receiver<bool>,
+) {
+    let io = ClientIo::new(stream, Rc::clone(&client));
+    let service =
+        service_fn(|request| request::serve(Rc::clone(worker), Rc::clone(&client), peer, request));
+    let mut http = pin!(http(worker).serve_connection(io, service));
+    let mut stopping = pin!(stop.wait_for(|stop| *stop));
+    let mut stopped = false;
+    std::future::poll_fn(|cx| {
+        if client.poll_gone(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !stopped && stopping.as_mut().poll(cx).is_ready() {
+            stopped = true;
+            http.as_mut().graceful_shutdown();
+        }
+        http.as_mut().poll(cx).map(|_| ())
+    })
+    .await;
+}
+
+/// hyper, set up. Heads are timed by the worker's tick and not by a timer for each request.
+fn http(worker: &Worker) -> http1::Builder {
+    let limits = &worker.shared.config.limits;
+    let mut builder = http1::Builder::new();
+    builder
+        .half_close(worker.shared.config.listen.half_close == HalfClose::Allow)
+        .header_read_timeout(None)
+        .max_headers(limits.max_headers)
+        .max_buf_size(limits.max_header_bytes.max(8192))
+        .pipeline_flush(true);
+    builder
+}

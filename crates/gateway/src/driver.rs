@@ -1,0 +1,252 @@
+//! The engine behind one short lock, and the tickets that requests hold.
+//!
+//! States of a seat (one for each request number): `Free` (the number may be given), `Waiting`
+//! (the engine has it in its queue; `waker` is whoever polls the ticket), `Granted` (it holds a
+//! slot) and `Shed` (refused; the engine has forgotten the number, the ticket not yet). Only the
+//! ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
+//! a microsecond) and never while waking somebody: wakers are taken out and called after it.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use bywash_engine::{
+    Action, ClassId, End, Engine, Event, Reading, Reason, Request, RequestId, SessionKey, Status,
+};
+use bywash_units::{Span, Time};
+
+/// The engine in real time.
+pub(crate) struct Driver {
+    started: Instant,
+    core: Mutex<Core>,
+}
+
+struct Core {
+    engine: Engine,
+    seats: Vec<Seat>,
+    free: Vec<u32>,
+    /// Reused from call to call.
+    actions: Vec<Action>,
+}
+
+enum Seat {
+    Free,
+    Waiting(Option<Waker>),
+    Granted { reason: Reason, at: Time },
+    Shed(Refusal),
+}
+
+/// The engine's answer to a request that does not get a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) retry_after: Span,
+    pub(crate) at: Time,
+}
+
+/// What the engine has decided about a request so far.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Decision {
+    Waits,
+    Granted { reason: Reason, at: Time },
+    Refused(Refusal),
+}
+
+/// Who was woken for: called when the lock has been released.
+type Wakers = Vec<Waker>;
+
+impl Driver {
+    pub(crate) fn new(engine: Engine) -> Self {
+        let core = Core { engine, seats: Vec::new(), free: Vec::new(), actions: Vec::new() };
+        Self { started: Instant::now(), core: Mutex::new(core) }
+    }
+
+    /// The time on the engine's clock.
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO + Span::from(self.started.elapsed())
+    }
+
+    /// A request has arrived.
+    pub(crate) fn arrive(self: &Arc<Self>, request: Request) -> Ticket {
+        let id = self.with(|core, now, wakers| {
+            let id = core.take_seat();
+            core.tell(now, Event::Arrived { id, request }, wakers);
+            id
+        });
+        let driver = Arc::clone(self);
+        Ticket { driver, id, session: request.session, class: request.class, done: false }
+    }
+
+    /// A measurement of the machine.
+    pub(crate) fn read(&self, reading: Reading) {
+        self.with(|core, now, wakers| core.tell(now, Event::Read(reading), wakers));
+    }
+
+    /// How often a CPU reading is wanted.
+    pub(crate) fn cpu_interval(&self) -> Option<Span> {
+        self.lock().engine.cpu_interval()
+    }
+
+    /// Lets the engine do what is due, and says when it is next to be called.
+    pub(crate) fn on_timer(&self) -> Option<Time> {
+        self.with(|core, now, wakers| {
+            let mut actions = std::mem::take(&mut core.actions);
+            core.engine.on_timer(now, &mut actions);
+            core.carry_out(now, actions, wakers);
+            core.engine.next_timer()
+        })
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.lock().engine.status(self.now())
+    }
+
+    /// How many of each class wait.
+    pub(crate) fn waiting_by_class(&self) -> Vec<u32> {
+        let core = self.lock();
+        let classes = core.engine.classes().len();
+        (0..classes).map(|class| core.engine.waiting_of(ClassId(class as u8))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        // A panic inside the engine may have left its tables half changed: going on would hand
+        // out slots that nobody gives back.
+        self.core.lock().expect("the engine has panicked")
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {
+        let mut wakers = Wakers::new();
+        let result = {
+            let mut core = self.lock();
+            act(&mut core, self.now(), &mut wakers)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        result
+    }
+}
+
+impl Core {
+    fn take_seat(&mut self) -> RequestId {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.seats.push(Seat::Free);
+            self.seats.len() as u32 - 1
+        });
+        self.seats[number as usize] = Seat::Waiting(None);
+        RequestId(number)
+    }
+
+    fn tell(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.engine.on_event(now, event, &mut actions);
+        self.carry_out(now, actions, wakers);
+    }
+
+    fn carry_out(&mut self, at: Time, mut actions: Vec<Action>, wakers: &mut Wakers) {
+        for action in actions.drain(..) {
+            let (id, seat) = match action {
+                Action::Dispatch { id, reason } => (id, Seat::Granted { reason, at }),
+                Action::Shed { id, reason, retry_after } => {
+                    (id, Seat::Shed(Refusal { reason, retry_after, at }))
+                }
+                // Only ever the answer to a ticket that was dropped, whose request is gone.
+                Action::Cancel { .. } => continue,
+            };
+            let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
+            if let Seat::Waiting(Some(waker)) = before {
+                wakers.push(waker);
+            }
+        }
+        self.actions = actions;
+    }
+
+    fn decision(&self, id: RequestId) -> Decision {
+        match &self.seats[id.0 as usize] {
+            Seat::Waiting(_) | Seat::Free => Decision::Waits,
+            Seat::Granted { reason, at } => Decision::Granted { reason: *reason, at: *at },
+            Seat::Shed(refusal) => Decision::Refused(*refusal),
+        }
+    }
+
+    /// The request is over; `end` is `None` when nobody waits for its answer any more.
+    fn leave(&mut self, now: Time, id: RequestId, end: Option<End>, wakers: &mut Wakers) {
+        let seat = std::mem::replace(&mut self.seats[id.0 as usize], Seat::Free);
+        match (seat, end) {
+            (Seat::Granted { .. }, Some(end)) => {
+                self.tell(now, Event::Finished { id, end }, wakers);
+            }
+            // One that waits and is over all the same was only observed: it leaves the queue.
+            (Seat::Waiting(_), _) | (Seat::Granted { .. }, None) => {
+                self.tell(now, Event::ClientGone { id }, wakers);
+            }
+            (Seat::Shed(_) | Seat::Free, _) => {}
+        }
+        self.free.push(id.0);
+    }
+}
+
+/// A request's place with the engine: in the queue, or on a slot. Dropping it gives the place
+/// back; nothing else does.
+pub(crate) struct Ticket {
+    driver: Arc<Driver>,
+    id: RequestId,
+    class: ClassId,
+    session: Option<SessionKey>,
+    done: bool,
+}
+
+impl Ticket {
+    /// What the engine has decided so far.
+    pub(crate) fn decision(&self) -> Decision {
+        self.driver.lock().decision(self.id)
+    }
+
+    /// Ready when it has a slot or is refused.
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Decision> {
+        let mut core = self.driver.lock();
+        match core.decision(self.id) {
+            Decision::Waits => {}
+            decided => return Poll::Ready(decided),
+        }
+        if let Seat::Waiting(waker) = &mut core.seats[self.id.0 as usize] {
+            match waker {
+                Some(waker) => waker.clone_from(cx.waker()),
+                None => *waker = Some(cx.waker().clone()),
+            }
+        }
+        Poll::Pending
+    }
+
+    /// The upstream has answered in full. `served`: the session that has got on by it, which is
+    /// the request's own or one that the answer has begun.
+    pub(crate) fn answered(mut self, served: Option<SessionKey>) {
+        let (id, class) = (self.id, self.class);
+        self.done = true;
+        self.driver.with(|core, now, wakers| {
+            if let Some(session) = served {
+                core.tell(now, Event::Served { session, class }, wakers);
+            }
+            core.leave(now, id, Some(End::Answered), wakers);
+        });
+    }
+
+    /// The session that the request claims.
+    pub(crate) const fn session(&self) -> Option<SessionKey> {
+        self.session
+    }
+
+    /// The upstream has failed it.
+    pub(crate) fn failed(mut self) {
+        let id = self.id;
+        self.done = true;
+        self.driver.with(|core, now, wakers| core.leave(now, id, Some(End::Failed), wakers));
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.done {
+            let id = self.id;
+            self.driver.with(|core, now, wakers| core.leave(now, id, None, wakers));
+        }
+    }
+}

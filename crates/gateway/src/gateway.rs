@@ -1,0 +1,217 @@
+//! The composition root: from a configuration to a running gateway.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bywash_config::Config;
+use bywash_engine::{Engine, Reading};
+use bywash_units::{Span, Time};
+use tokio::sync::watch;
+
+use crate::access_log::AccessLog;
+use crate::driver::Driver;
+use crate::metrics::Metrics;
+use crate::shared::Shared;
+use crate::{admin, worker};
+
+/// Why a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// An address could not be listened on.
+    #[error("cannot listen on {address} ({what}): {source}")]
+    Listen {
+        /// `listen.http` or `listen.admin`.
+        what: &'static str,
+        /// Which address.
+        address: SocketAddr,
+        /// Why; in use, most likely.
+        source: io::Error,
+    },
+    /// The access log could not be opened.
+    #[error("cannot open the access log: {0}")]
+    Log(io::Error),
+    /// The system gave no thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    http: SocketAddr,
+    admin: SocketAddr,
+    stop: watch::Sender<bool>,
+    stop_admin: watch::Sender<bool>,
+    workers: Vec<JoinHandle<io::Result<()>>>,
+    helpers: Vec<JoinHandle<()>>,
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Starts a gateway. Everything that can fail fails here, before the first connection is taken.
+pub fn start(config: Config) -> Result<Gateway, GatewayError> {
+    let http = listen("listen.http", config.listen.http)?;
+    let admin = listen("listen.admin", config.listen.admin)?;
+    let (http_address, admin_address) = (address_of(&http), address_of(&admin));
+    let log = AccessLog::open(&config.access_log).map_err(GatewayError::Log)?;
+    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let engine = Engine::new(classes.clone(), config.order.order(&classes), config.engine.clone());
+    let metrics = Metrics::new(&config);
+    let threads = worker_count(&config);
+    let shared = Arc::new(Shared::new(config, Driver::new(engine), metrics, log));
+    let (stop, stopped) = watch::channel(false);
+    let (stop_admin, admin_stopped) = watch::channel(false);
+    let mut gateway = Gateway {
+        shared,
+        http: http_address,
+        admin: admin_address,
+        stop,
+        stop_admin,
+        workers: Vec::new(),
+        helpers: Vec::new(),
+    };
+    for number in 0..threads {
+        let listener = http.try_clone().map_err(GatewayError::Thread)?;
+        gateway.start_worker(number, listener, stopped.clone())?;
+    }
+    gateway.start_helpers(admin, admin_stopped)?;
+    Ok(gateway)
+}
+
+fn worker_count(config: &Config) -> usize {
+    match config.listen.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    }
+}
+
+fn listen(what: &'static str, address: SocketAddr) -> Result<TcpListener, GatewayError> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let open = || {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        // A restart must not wait for the last process's connections to be forgotten. This does
+        // not let two processes share the port.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket.into())
+    };
+    open().map_err(|source| GatewayError::Listen { what, address, source })
+}
+
+fn address_of(listener: &TcpListener) -> SocketAddr {
+    listener.local_addr().expect("a bound socket has an address")
+}
+
+impl Gateway {
+    /// Where clients come in.
+    pub const fn http(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// Where operators come in.
+    pub const fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// On: no decisions, every request goes straight to the upstream.
+    pub fn bypass(&self, on: bool) {
+        self.shared.bypass.store(on, Ordering::Relaxed);
+    }
+
+    /// How often the policy wants a CPU reading, if it wants one.
+    pub fn cpu_interval(&self) -> Option<Span> {
+        self.shared.driver.cpu_interval()
+    }
+
+    /// Hands the engine a reading of the machine, from any thread.
+    pub fn reader(&self) -> impl Fn(Reading) + Send + use<> {
+        let driver = Arc::clone(&self.shared.driver);
+        move |reading| driver.read(reading)
+    }
+
+    /// Takes no more connections, lets running and waiting requests end for at most `grace`, then
+    /// stops. Says how many connections were still open.
+    pub fn stop(mut self, grace: Span) -> usize {
+        self.shared.draining.store(true, Ordering::Relaxed);
+        self.stop.send_replace(true);
+        let end = Instant::now() + grace.to_std();
+        while Instant::now() < end && !self.workers.iter().all(JoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let left = self.shared.connections.load(Ordering::Relaxed);
+        self.end(left == 0);
+        left
+    }
+
+    fn start_worker(
+        &mut self,
+        number: usize,
+        listener: TcpListener,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<(), GatewayError> {
+        let shared = Arc::clone(&self.shared);
+        let run = move || worker::run(shared, listener, stopped);
+        self.workers.push(spawn(format!("worker-{number}"), run)?);
+        Ok(())
+    }
+
+    fn start_helpers(
+        &mut self,
+        admin: TcpListener,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<(), GatewayError> {
+        let shared = Arc::clone(&self.shared);
+        let until = stopped.clone();
+        let run = move || {
+            // Without its admin listener the gateway goes on: the data path needs nobody.
+            let _ = admin::run(shared, admin, until);
+        };
+        self.helpers.push(spawn("admin".into(), run)?);
+        if let Some(longest) = self.shared.config.engine.max_wait {
+            let shared = Arc::clone(&self.shared);
+            let run = move || keep_time(&shared.driver, longest, &stopped);
+            self.helpers.push(spawn("timekeeper".into(), run)?);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, workers_have_ended: bool) {
+        self.stop.send_replace(true);
+        self.stop_admin.send_replace(true);
+        for helper in self.helpers.drain(..) {
+            let _ = helper.join();
+        }
+        if workers_have_ended {
+            for worker in self.workers.drain(..) {
+                let _ = worker.join();
+            }
+        }
+    }
+}
+
+fn spawn<R: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>, GatewayError> {
+    std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
+}
+
+/// Calls the engine when a request has waited as long as it may.
+///
+/// Nothing has to wake this thread: a request that arrives while it sleeps expires `longest`
+/// later at the earliest. It sleeps in steps, so as to end soon when the gateway does.
+fn keep_time(driver: &Driver, longest: Span, stopped: &watch::Receiver<bool>) {
+    const STEP: Span = Span::from_millis(50);
+    while !*stopped.borrow() {
+        let now = driver.now();
+        let due = driver.on_timer().map_or(longest, |at: Time| at.since(now));
+        std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
+    }
+}

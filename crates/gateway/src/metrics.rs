@@ -1,0 +1,240 @@
+//! Counters and histograms in Prometheus' text format.
+//!
+//! Every label is a class, an outcome, a reason or a mode: all bounded by the configuration.
+//! Handles are looked up once, at start; a request touches atomics only.
+
+use std::fmt::Error;
+
+use bywash_config::{Config, Mode};
+use bywash_engine::{ClassId, Outcome, Reason};
+use bywash_units::Span;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::record::Verdict;
+use crate::request::Fault;
+
+type Labels = Vec<(&'static str, String)>;
+
+pub(crate) struct Metrics {
+    registry: Registry,
+    classes: Vec<ClassMetrics>,
+    malformed: Vec<Counter>,
+    refused_connections: Counter,
+    failed_accepts: Counter,
+    failed_watches: Counter,
+    gauges: Gauges,
+}
+
+struct ClassMetrics {
+    outcomes: Vec<Counter>,
+    decisions: Vec<Counter>,
+    still_waiting: Counter,
+    wait: Histogram,
+    service: Histogram,
+    waiting: Gauge,
+}
+
+/// What is read off the gateway when somebody asks.
+#[derive(Clone, Default)]
+pub(crate) struct Gauges {
+    pub(crate) limit: Gauge,
+    pub(crate) running: Gauge,
+    pub(crate) newest_first: Gauge,
+    pub(crate) connections: Gauge,
+    pub(crate) sessions: Gauge,
+    pub(crate) draining: Gauge,
+    pub(crate) log_dropped: Gauge,
+}
+
+/// Seconds: from less than a fast answer takes to longer than anyone waits.
+const BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+/// The families of metrics that have a label for the class.
+struct Families {
+    outcomes: Family<Labels, Counter>,
+    decisions: Family<Labels, Counter>,
+    wait: Family<Labels, Histogram>,
+    service: Family<Labels, Histogram>,
+    waiting: Family<Labels, Gauge>,
+}
+
+impl Families {
+    fn register(registry: &mut Registry) -> Self {
+        let this = Self {
+            outcomes: Family::default(),
+            decisions: Family::default(),
+            wait: Family::new_with_constructor(histogram),
+            service: Family::new_with_constructor(histogram),
+            waiting: Family::default(),
+        };
+        let help = "Requests by what became of them";
+        registry.register("bywash_requests", help, this.outcomes.clone());
+        let help = "Decisions of the engine; in mode observe they were not carried out";
+        registry.register("bywash_decisions", help, this.decisions.clone());
+        let help = "Time from arrival to the start of service, or to the end without one";
+        registry.register("bywash_queue_wait_seconds", help, this.wait.clone());
+        let help = "Time from the start of service to the last byte of the answer";
+        registry.register("bywash_service_seconds", help, this.service.clone());
+        let help = "Requests that wait for a slot; in mode observe: would wait";
+        registry.register("bywash_waiting", help, this.waiting.clone());
+        this
+    }
+
+    fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
+        let class = || ("class", name.to_owned());
+        let decision = |reason: &str| {
+            let mode = ("mode", mode.name().to_owned());
+            let labels = vec![class(), mode, ("reason", reason.to_owned())];
+            self.decisions.get_or_create(&labels).clone()
+        };
+        let outcome = |outcome: &Outcome| {
+            let labels = vec![class(), ("outcome", outcome.name().to_owned())];
+            self.outcomes.get_or_create(&labels).clone()
+        };
+        ClassMetrics {
+            outcomes: Outcome::ALL.iter().map(outcome).collect(),
+            decisions: Reason::ALL.iter().map(|reason| decision(reason.name())).collect(),
+            still_waiting: decision("still_waiting"),
+            wait: self.wait.get_or_create(&vec![class()]).clone(),
+            service: self.service.get_or_create(&vec![class()]).clone(),
+            waiting: self.waiting.get_or_create(&vec![class()]).clone(),
+        }
+    }
+}
+
+impl Metrics {
+    pub(crate) fn new(config: &Config) -> Self {
+        let mut registry = Registry::default();
+        let families = Families::register(&mut registry);
+        let class =
+            |class: &bywash_config::ClassConfig| families.class(&class.class.name, class.mode);
+        let faults = Family::<Labels, Counter>::default();
+        let help = "Messages refused as malformed; nothing of them was forwarded";
+        registry.register("bywash_malformed_messages", help, faults.clone());
+        let fault =
+            |fault: &Fault| faults.get_or_create(&vec![("fault", fault.name().to_owned())]).clone();
+        Self {
+            classes: config.classes.iter().map(class).collect(),
+            malformed: Fault::ALL.iter().map(fault).collect(),
+            refused_connections: counter(
+                &mut registry,
+                "bywash_refused_connections",
+                "Connections closed at accept: listen.connections or file descriptors were used up",
+            ),
+            failed_accepts: counter(
+                &mut registry,
+                "bywash_failed_accepts",
+                "Accepts that failed, for want of file descriptors most likely",
+            ),
+            failed_watches: counter(
+                &mut registry,
+                "bywash_failed_watches",
+                "Workers that can no longer watch for departures; restart the gateway",
+            ),
+            gauges: Gauges::register(&mut registry),
+            registry,
+        }
+    }
+
+    /// A request of `class` has ended; `service` if it ran.
+    pub(crate) fn ended(
+        &self,
+        class: ClassId,
+        outcome: Outcome,
+        wait: Span,
+        service: Option<Span>,
+    ) {
+        let metrics = &self.classes[class.index()];
+        metrics.outcomes[outcome as usize].inc();
+        metrics.wait.observe(wait.as_secs_f64());
+        if let Some(service) = service {
+            metrics.service.observe(service.as_secs_f64());
+        }
+    }
+
+    /// The engine has decided, or would have, about a request of `class`.
+    pub(crate) fn decided(&self, class: ClassId, verdict: Verdict) {
+        let metrics = &self.classes[class.index()];
+        match verdict {
+            Verdict::None => {}
+            Verdict::Run(reason, _) | Verdict::Shed(reason, _) => {
+                metrics.decisions[reason as usize].inc();
+            }
+            Verdict::StillWaiting => {
+                metrics.still_waiting.inc();
+            }
+        }
+    }
+
+    pub(crate) fn malformed(&self, fault: Fault) {
+        self.malformed[fault as usize].inc();
+    }
+
+    pub(crate) fn connection_refused(&self) {
+        self.refused_connections.inc();
+    }
+
+    pub(crate) fn accept_failed(&self) {
+        self.failed_accepts.inc();
+    }
+
+    pub(crate) fn watch_failed(&self) {
+        self.failed_watches.inc();
+    }
+
+    /// Requests of `class` that ended so.
+    pub(crate) fn outcome(&self, class: ClassId, outcome: Outcome) -> u64 {
+        self.classes[class.index()].outcomes[outcome as usize].get()
+    }
+
+    pub(crate) const fn gauges(&self) -> &Gauges {
+        &self.gauges
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: &[u32]) {
+        for (metrics, waiting) in self.classes.iter().zip(waiting) {
+            metrics.waiting.set(i64::from(*waiting));
+        }
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn text(&self) -> Result<String, Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+    let counter = Counter::default();
+    registry.register(name, help, counter.clone());
+    counter
+}
+
+impl Gauges {
+    fn register(registry: &mut Registry) -> Self {
+        let this = Self::default();
+        let mut gauge = |name: &str, help: &str, gauge: &Gauge| {
+            registry.register(name, help, gauge.clone());
+        };
+        gauge("bywash_limit", "Slots", &this.limit);
+        gauge("bywash_running", "Requests that hold a slot", &this.running);
+        gauge("bywash_newest_first", "1 while newest go first: it is overload", &this.newest_first);
+        gauge("bywash_connections", "Open client connections", &this.connections);
+        gauge("bywash_sessions", "Sessions remembered", &this.sessions);
+        gauge("bywash_draining", "1 while the gateway is stopping", &this.draining);
+        let help = "Lines of the access log that could not be written";
+        gauge("bywash_access_log_dropped", help, &this.log_dropped);
+        this
+    }
+}

@@ -1,0 +1,144 @@
+//! The life of a request: examine → wait for a slot → forward → stream back.
+//!
+//! [`serve`] is one future inside the future of its client's connection. Nothing in it watches
+//! for the client's departure: that drops the connection's future, and this one with it.
+
+mod answer;
+mod examine;
+mod forward;
+mod refuse;
+mod upload;
+mod wait;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use bywash_config::Mode;
+use bywash_engine::Outcome;
+use http::request::Parts;
+use http::{Request, Response};
+use hyper::body::Incoming;
+
+pub(crate) use answer::Answer;
+use answer::Streaming;
+pub(crate) use examine::{Facts, Fault};
+pub(crate) use refuse::full;
+pub(crate) use upload::Upload;
+use wait::Waited;
+
+use crate::client::{Client, Phase};
+use crate::driver::Ticket;
+use crate::record::Record;
+use crate::worker::Worker;
+
+/// The request ended before its head was answered; hyper closes the connection.
+#[derive(Debug, thiserror::Error)]
+#[error("the client has left")]
+pub(crate) struct Departed;
+
+/// Marks a connection as busy for as long as a request is in the gateway's hands.
+pub(crate) struct Busy(Rc<Client>);
+
+impl Busy {
+    fn new(client: Rc<Client>) -> Self {
+        client.enter(Phase::Busy);
+        Self(client)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.enter(Phase::Idle);
+    }
+}
+
+/// One request, from its head to the beginning of its answer; the rest of its life is in the
+/// answer's body.
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    client: Rc<Client>,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<Response<Answer>, Departed> {
+    let busy = Busy::new(client);
+    let facts = match examine::examine(&worker.shared, &request, peer.ip()) {
+        Ok(facts) => facts,
+        Err(fault) => {
+            worker.shared.metrics.malformed(fault);
+            return Ok(refuse::malformed(fault));
+        }
+    };
+    let (parts, body) = request.into_parts();
+    let record = Record::new(&worker.shared, &facts, &parts);
+    let upload = Upload::new(body, &parts.headers, &worker.shared);
+    match admit(&worker, &facts, record, upload).await {
+        Admission::Runs(running) => run(&worker, busy, *running, parts, peer).await,
+        Admission::Refused(answer) => Ok(answer),
+        Admission::Left => Err(Departed),
+    }
+}
+
+/// A request that may run now.
+struct Running {
+    record: Record,
+    upload: Upload,
+    /// `None`: the gateway is bypassed.
+    ticket: Option<Ticket>,
+}
+
+enum Admission {
+    Runs(Box<Running>),
+    Refused(Response<Answer>),
+    Left,
+}
+
+/// Asks the engine and, where its decisions are carried out, waits for what it says.
+async fn admit(
+    worker: &Worker,
+    facts: &Facts,
+    mut record: Record,
+    mut upload: Upload,
+) -> Admission {
+    let shared = &worker.shared;
+    if shared.is_bypassed() {
+        return Admission::Runs(Box::new(Running { record, upload, ticket: None }));
+    }
+    let ticket = shared.driver.arrive(facts.request);
+    let mode = shared.config.classes[facts.request.class.index()].mode;
+    if mode == Mode::Enforce {
+        match wait::for_slot(&ticket, &mut upload).await {
+            Waited::Granted(reason, at) => record.granted(reason, at),
+            Waited::Refused(refusal) => {
+                record.refused(&refusal);
+                return Admission::Refused(refuse::busy(&refusal, upload.expects_continue()));
+            }
+            Waited::Left => return Admission::Left,
+        }
+    }
+    Admission::Runs(Box::new(Running { record, upload, ticket: Some(ticket) }))
+}
+
+/// Forwards an admitted request and hands its answer on.
+async fn run(
+    worker: &Rc<Worker>,
+    busy: Busy,
+    running: Running,
+    parts: Parts,
+    peer: SocketAddr,
+) -> Result<Response<Answer>, Departed> {
+    let Running { mut record, upload, ticket } = running;
+    record.runs();
+    match forward::forward(worker, &record, parts, upload, peer).await {
+        Ok((link, response)) => {
+            let streaming = Streaming { worker: Rc::clone(worker), busy, record, ticket, link };
+            Ok(streaming.answer(response))
+        }
+        Err(error) => {
+            record.ends(Outcome::UpstreamError, refuse::status_of(&error));
+            if let Some(ticket) = ticket {
+                ticket.failed();
+            }
+            Ok(refuse::upstream(&error))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The body of a request on its way to the upstream: what was read ahead, then the rest.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::header::{self, HeaderMap};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use crate::shared::Shared;
+
+pub(crate) struct Upload {
+    /// `None`: there is no body.
+    body: Option<Incoming>,
+    ahead: VecDeque<Frame<Bytes>>,
+    held: Held,
+    /// The client sends its body only when it is told to. Reading it would tell it to, and that
+    /// must not be before it is admitted.
+    expects_continue: bool,
+}
+
+/// Bytes read ahead, counted against the gateway's whole; given back when sent or dropped.
+struct Held {
+    shared: Arc<Shared>,
+    bytes: usize,
+}
+
+impl Held {
+    fn has_room(&self) -> bool {
+        let queue = self.shared.config.queue;
+        self.bytes < queue.body_buffer
+            && self.shared.buffered.load(Ordering::Relaxed) < queue.body_buffer_total
+    }
+
+    fn add(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.shared.buffered.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn release(&mut self, bytes: usize) {
+        self.bytes -= bytes;
+        self.shared.buffered.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release(self.bytes);
+    }
+}
+
+impl Upload {
+    pub(crate) fn new(body: Incoming, headers: &HeaderMap, shared: &Arc<Shared>) -> Self {
+        Self {
+            body: Some(body),
+            ahead: VecDeque::new(),
+            held: Held { shared: Arc::clone(shared), bytes: 0 },
+            expects_continue: headers.contains_key(header::EXPECT),
+        }
+    }
+
+    /// No body at all.
+    pub(crate) fn empty(shared: &Arc<Shared>) -> Self {
+        let held = Held { shared: Arc::clone(shared), bytes: 0 };
+        Self { body: None, ahead: VecDeque::new(), held, expects_continue: false }
+    }
+
+    /// Whether the client waits to be told before it sends its body.
+    pub(crate) const fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// Reads ahead while there is room. Ready when there is nothing more to read, or not now.
+    pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<hyper::Result<()>> {
+        let Some(body) = self.body.as_mut().filter(|_| !self.expects_continue) else {
+            return Poll::Ready(Ok(()));
+        };
+        while !body.is_end_stream() && self.held.has_room() {
+            match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    self.held.add(frame.data_ref().map_or(0, Buf::remaining));
+                    self.ahead.push_back(frame);
+                }
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        if let Some(frame) = this.ahead.pop_front() {
+            this.held.release(frame.data_ref().map_or(0, Buf::remaining));
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        match &mut this.body {
+            Some(body) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ahead.is_empty() && self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let none = || SizeHint::with_exact(0);
+        let rest = self.body.as_ref().map_or_else(none, Body::size_hint);
+        let held = self.held.bytes as u64;
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + held);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + held);
+        }
+        hint
+    }
+}

@@ -1,0 +1,174 @@
+//! One keep-alive HTTP/1.1 connection, and asking one question over it.
+//!
+//! The connection is not a task of its own: whoever holds it also moves its bytes (see
+//! [`Connection::drive`]). Dropping it therefore closes the socket there and then, and nothing
+//! can be left behind that still holds it.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::request::Question;
+
+/// Room for the head of an answer. There are many connections, and a site that sends more than
+/// this is not well.
+const BUFFER: usize = 64 * 1024;
+
+type Driver = http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>;
+
+/// A connection to the site; dropping it closes it.
+pub(crate) struct Connection {
+    sender: SendRequest<Empty<Bytes>>,
+    /// `None` once either side has closed it.
+    driver: Option<Driver>,
+}
+
+/// The site's answer, read to its end.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    /// Whether all of the body came.
+    pub(crate) whole: bool,
+    /// To ask the next question over, if it is still open.
+    pub(crate) connection: Option<Connection>,
+}
+
+/// Why there is no answer.
+pub(crate) enum Broken {
+    /// The connection was closed before the question was sent; here it is, back.
+    Unsent(Box<Question>),
+    /// The connection broke, or could not be made.
+    Lost,
+    /// This machine has no descriptor or no port left: not the site's fault.
+    Exhausted,
+}
+
+/// Asks one question: over the kept connection if it is still good, else over a new one.
+///
+/// A question that was already on its way when the connection broke is not asked again: the site
+/// may have acted upon it.
+pub(crate) async fn ask(
+    kept: Option<Connection>,
+    address: SocketAddr,
+    question: Question,
+) -> Result<Answer, Broken> {
+    let question = match kept {
+        Some(connection) => match connection.exchange(question).await {
+            Err(Broken::Unsent(question)) => *question,
+            ended => return ended,
+        },
+        None => question,
+    };
+    Connection::open(address).await?.exchange(question).await
+}
+
+impl Connection {
+    async fn open(address: SocketAddr) -> Result<Self, Broken> {
+        let stream = TcpStream::connect(address).await.map_err(|error| blame(&error))?;
+        // A request is one small write: waiting to fill a segment would only be measured.
+        stream.set_nodelay(true).map_err(|error| blame(&error))?;
+        let (sender, driver) = http1::Builder::new()
+            .max_buf_size(BUFFER)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|_| Broken::Lost)?;
+        Ok(Self { sender, driver: Some(driver) })
+    }
+
+    async fn exchange(mut self, question: Question) -> Result<Answer, Broken> {
+        let ready = drive(&mut self.driver, self.sender.ready()).await;
+        if ready.is_err() {
+            return Err(Broken::Unsent(Box::new(question)));
+        }
+        let sent = self.sender.try_send_request(question);
+        let (head, body) = match drive(&mut self.driver, sent).await {
+            Ok(answer) => answer.into_parts(),
+            Err(mut error) => return Err(error.take_message().map_or(Broken::Lost, unsent)),
+        };
+        let whole = self.drive(read_out(body)).await;
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            whole,
+            connection: (whole && self.is_open()).then_some(self),
+        })
+    }
+
+    /// Does `task` while bytes go to and fro. Also notices, and answers, that the site closes.
+    pub(crate) async fn drive<T>(&mut self, task: impl Future<Output = T>) -> T {
+        drive(&mut self.driver, task).await
+    }
+
+    /// Whether neither side has closed it, as far as it was driven.
+    pub(crate) fn is_open(&self) -> bool {
+        self.driver.is_some()
+    }
+}
+
+/// [`Connection::drive`], for a task that borrows the other half.
+async fn drive<T>(driver: &mut Option<Driver>, task: impl Future<Output = T>) -> T {
+    let mut task = pin!(task);
+    poll_fn(|context| {
+        if let Poll::Ready(done) = task.as_mut().poll(context) {
+            return Poll::Ready(done);
+        }
+        // The task is woken when its connection ends, as it holds the other end of its channel.
+        if let Some(running) = driver
+            && Pin::new(running).poll(context).is_ready()
+        {
+            *driver = None;
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Reads a body to its end without keeping it; whether the end came.
+async fn read_out(mut body: Incoming) -> bool {
+    while let Some(frame) = body.frame().await {
+        if frame.is_err() {
+            return false;
+        }
+    }
+    true
+}
+
+fn unsent(question: Question) -> Broken {
+    Broken::Unsent(Box::new(question))
+}
+
+/// Whose fault it is that there is no connection.
+fn blame(error: &io::Error) -> Broken {
+    // ENFILE and EMFILE, which the standard library has no name for.
+    let no_descriptor = matches!(error.raw_os_error(), Some(23 | 24));
+    if no_descriptor || error.kind() == io::ErrorKind::AddrNotAvailable {
+        Broken::Exhausted
+    } else {
+        Broken::Lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machines_own_shortage_is_no_fault_of_the_site() {
+        for (errno, ours) in [(23, true), (24, true), (104, false)] {
+            let broken = blame(&io::Error::from_raw_os_error(errno));
+            assert_eq!(matches!(broken, Broken::Exhausted), ours, "{errno}");
+        }
+        assert!(matches!(blame(&io::ErrorKind::AddrNotAvailable.into()), Broken::Exhausted));
+        assert!(matches!(blame(&io::ErrorKind::ConnectionRefused.into()), Broken::Lost));
+    }
+}

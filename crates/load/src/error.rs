@@ -1,0 +1,50 @@
+//! Why a run cannot begin. Once it has begun, nothing but the counts tells how it went.
+
+use std::io;
+
+use crate::options::Options;
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The target is not a URL at all, or more than scheme, host and port.
+    #[error("target `{0}`: write http://host:port and nothing else")]
+    NotATarget(String),
+    /// The scheme is not http.
+    #[error("target `{0}`: only http:// can be played; for https, play against the hop behind it")]
+    NotHttp(String),
+    /// The port is missing.
+    #[error("target `{0}`: the port is missing, like in http://127.0.0.1:8080")]
+    NoPort(String),
+    /// Nobody answers there.
+    #[error("target `{url}` cannot be reached: {source}")]
+    Unreachable {
+        /// The target, as given.
+        url: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The level of load makes no sense.
+    #[error("rho is {0}: it must be above 0 and at most 1000")]
+    Rho(f64),
+    /// A live client cannot see when she is being served.
+    #[error("clients that wait for service can only be simulated: a live one waits for the answer")]
+    WaitsForService,
+    /// The tag cannot stand in a header that the target would take.
+    #[error(
+        "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",
+        max = Options::LONGEST_TAG
+    )]
+    Tag(String),
+    /// A class of the scenario cannot be asked for over HTTP.
+    #[error("class `{class}` cannot be requested: `{request}` is not a method and a path")]
+    Request {
+        /// Its name.
+        class: String,
+        /// Its method and path.
+        request: String,
+    },
+    /// This machine refused what the generator needs to run.
+    #[error("cannot start the generator: {0}")]
+    Runtime(#[from] io::Error),
+}

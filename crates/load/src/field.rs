@@ -1,0 +1,94 @@
+//! What all visitors of a run share: what to play, where, the clock, the books and the places.
+//!
+//! Everything lives on one thread. `ledger` is borrowed for single calls only, never across an
+//! await.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use bywash_scenario::arrivals::Starts;
+use bywash_scenario::{Closes, Scenario, Tally, WaitsFor};
+use bywash_units::{Span, Time};
+
+use crate::clock::Clock;
+use crate::error::LoadError;
+use crate::ledger::{Ledger, Progress};
+use crate::options::Options;
+use crate::request::Requests;
+use crate::slots::Slots;
+use crate::target::Target;
+
+/// The common ground of a run.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) scenario: Scenario,
+    pub(crate) target: Target,
+    pub(crate) requests: Requests,
+    pub(crate) closes: Closes,
+    pub(crate) rho: f64,
+    pub(crate) seed: u64,
+    pub(crate) clock: Clock,
+    /// When arrivals end.
+    pub(crate) last_arrival: Time,
+    /// When every connection is closed.
+    pub(crate) closing: Time,
+    pub(crate) slots: Rc<Slots>,
+    pub(crate) ledger: RefCell<Ledger>,
+}
+
+impl Field {
+    /// Checks what is to be played. The clock runs from here on.
+    pub(crate) fn new(scenario: &Scenario, options: &Options) -> Result<Self, LoadError> {
+        // The same bounds as in a scenario file, which this level need not come from.
+        if !(options.rho > 0.0 && options.rho <= 1000.0) {
+            return Err(LoadError::Rho(options.rho));
+        }
+        if scenario.client.waits_for == WaitsFor::Service {
+            return Err(LoadError::WaitsForService);
+        }
+        let target = Target::find(&options.target)?;
+        let requests = Requests::new(scenario, options, &target)?;
+        let duration = scenario.duration(options.rho);
+        Ok(Self {
+            scenario: scenario.clone(),
+            target,
+            requests,
+            closes: options.closes,
+            rho: options.rho,
+            seed: options.seed,
+            clock: Clock::start(),
+            last_arrival: Time::ZERO + duration,
+            closing: Time::ZERO + duration + options.drain,
+            slots: Slots::new(options.max_visitors),
+            ledger: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
+        })
+    }
+
+    /// When sessions start.
+    pub(crate) fn starts(&self) -> Starts {
+        let duration = self.last_arrival.since(Time::ZERO);
+        let unit = self.scenario.unit_rate();
+        Starts::new(&self.scenario.profile, self.rho, unit, duration, self.seed)
+    }
+
+    /// Offered load at `moment`.
+    pub(crate) fn rho_at(&self, moment: Time) -> f64 {
+        if moment < self.last_arrival {
+            self.scenario.profile.rho_at(self.rho, moment)
+        } else {
+            0.0
+        }
+    }
+
+    /// How late it is for what was meant to be done at `moment`.
+    pub(crate) fn lag(&self, moment: Time) -> Span {
+        self.clock.now().since(moment)
+    }
+
+    /// How the run stands.
+    pub(crate) fn progress(&self) -> Progress {
+        let now = self.clock.now();
+        let elapsed = now.since(Time::ZERO);
+        self.ledger.borrow().progress(elapsed, self.rho_at(now))
+    }
+}

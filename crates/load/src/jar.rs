@@ -1,0 +1,101 @@
+//! What a visitor remembers of a site: its cookies, for one site and for as long as she stays.
+//!
+//! Of RFC 6265 this keeps what a session needs (§4.1.1 name and value, §5.2.2 `Max-Age` when it
+//! deletes); paths, domains and dates make no difference to a visitor of one site.
+
+use http::header::{COOKIE, SET_COOKIE};
+use http::{HeaderMap, HeaderValue};
+
+/// A site may hand out more, or longer ones: a visitor must not cost more memory than a session
+/// needs.
+const MOST: usize = 8;
+const LONGEST: usize = 1024;
+
+/// Names and values, in the order in which they were first set.
+#[derive(Debug, Default)]
+pub(crate) struct Jar(Vec<(String, String)>);
+
+impl Jar {
+    /// Takes what an answer sets or deletes.
+    pub(crate) fn remember(&mut self, answer: &HeaderMap) {
+        let set = answer.get_all(SET_COOKIE).iter();
+        for cookie in set.filter_map(|value| value.to_str().ok()) {
+            self.take(cookie);
+        }
+    }
+
+    fn take(&mut self, cookie: &str) {
+        let mut parts = cookie.split(';').map(str::trim);
+        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
+            return;
+        };
+        if parts.any(deletes) {
+            self.0.retain(|(known, _)| known != name);
+        } else if name.len() + value.len() <= LONGEST {
+            self.set(name, value);
+        }
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        if let Some((_, known)) = self.0.iter_mut().find(|(known, _)| known == name) {
+            *known = value.into();
+        } else if self.0.len() < MOST {
+            self.0.push((name.into(), value.into()));
+        }
+    }
+
+    /// Puts the cookies into a request.
+    pub(crate) fn show(&self, request: &mut HeaderMap) {
+        let pairs: Vec<String> = self.0.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        if let (false, Ok(value)) = (pairs.is_empty(), HeaderValue::from_str(&pairs.join("; "))) {
+            request.insert(COOKIE, value);
+        }
+    }
+}
+
+fn deletes(attribute: &str) -> bool {
+    let Some((name, seconds)) = attribute.split_once('=') else {
+        return false;
+    };
+    name.trim().eq_ignore_ascii_case("max-age")
+        && seconds.trim().parse().is_ok_and(|age: i64| age <= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(set: &[&str]) -> Option<String> {
+        let mut answer = HeaderMap::new();
+        for cookie in set {
+            answer.append(SET_COOKIE, cookie.parse().unwrap());
+        }
+        let mut jar = Jar::default();
+        jar.remember(&answer);
+        let mut request = HeaderMap::new();
+        jar.show(&mut request);
+        let value = request.get(COOKIE)?;
+        Some(value.to_str().unwrap().into())
+    }
+
+    #[test]
+    fn the_last_value_of_each_name_is_sent_back() {
+        let set = ["sid=1; Path=/; HttpOnly", "cart=a=b", "sid=2"];
+        assert_eq!(shown(&set).as_deref(), Some("sid=2; cart=a=b"));
+    }
+
+    #[test]
+    fn a_deleted_cookie_is_forgotten() {
+        assert_eq!(shown(&["sid=1", "sid=; Max-Age=0"]), None);
+    }
+
+    #[test]
+    fn a_site_that_sets_too_much_is_not_remembered_in_full() {
+        let long = format!("long={}", "x".repeat(2000));
+        assert_eq!(shown(&[&long, "no pair"]), None);
+        let many: Vec<String> = (0..100).map(|i| format!("c{i}=1")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let shown = shown(&many).expect("some are kept");
+        assert_eq!(shown.split(';').count(), MOST);
+    }
+}

@@ -1,0 +1,115 @@
+//! The books of one run: the scenario's tally, how late the generator was, what went wrong here.
+
+use bywash_scenario::{Attempt, Ending, Scenario, Tally, Visitor};
+use bywash_units::{Span, Time};
+use hdrhistogram::Histogram;
+
+use crate::verdict::Flaws;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Since the run began.
+    pub elapsed: Span,
+    /// Offered load now; 0 after the last arrival.
+    pub rho_now: f64,
+    /// Visitors on the site now.
+    pub active: u64,
+    /// Requests made so far.
+    pub generated: u64,
+    /// Answered while the client waited.
+    pub completed: u64,
+    /// Given up by the client.
+    pub timed_out: u64,
+    /// Refused.
+    pub dropped: u64,
+    /// Answered with an error or not at all.
+    pub failed: u64,
+    /// Orders confirmed.
+    pub orders: u64,
+}
+
+/// The books.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) tally: Tally,
+    pub(crate) flaws: Flaws,
+    /// Microseconds between a moment and the generator's acting upon it.
+    lag: Histogram<u64>,
+    useful: Span,
+    counts: Progress,
+}
+
+impl Ledger {
+    pub(crate) fn new(tally: Tally) -> Self {
+        // One µs to an hour at two significant digits.
+        let lag = Histogram::new_with_bounds(1, 3_600_000_000, 2)
+            .expect("constant bounds, low < high, 2 digits");
+        Self {
+            tally,
+            flaws: Flaws::default(),
+            lag,
+            useful: Span::ZERO,
+            counts: Progress::default(),
+        }
+    }
+
+    /// A visitor comes while offered load is `rho_now`.
+    pub(crate) fn session(&mut self, scenario: &Scenario, visitor: &Visitor, rho_now: f64) {
+        self.counts.active += 1;
+        self.tally.session(scenario, visitor, rho_now);
+    }
+
+    /// A visitor is gone; so many of her requests were never made.
+    pub(crate) fn session_over(&mut self, not_generated: u64) {
+        self.counts.active -= 1;
+        self.tally.session_over(not_generated);
+    }
+
+    /// Something was done `lag` after its moment.
+    pub(crate) fn late(&mut self, lag: Span) {
+        self.lag.saturating_record(lag.as_micros());
+    }
+
+    /// How late the generator was, at this quantile.
+    pub(crate) fn lag(&self, quantile: f64) -> Span {
+        Span::from_micros(self.lag.value_at_quantile(quantile))
+    }
+
+    /// A request is made.
+    pub(crate) fn generated(&mut self, class: usize, at: Time) {
+        self.counts.generated += 1;
+        self.tally.generated(class, at);
+    }
+
+    /// A request ends so, `response` after it was meant to be made.
+    pub(crate) fn ended(&mut self, attempt: &Attempt, at: Time, response: Span, ending: Ending) {
+        let count = match ending {
+            Ending::Completed => &mut self.counts.completed,
+            Ending::TimedOut => &mut self.counts.timed_out,
+            Ending::Dropped => &mut self.counts.dropped,
+            Ending::Failed => &mut self.counts.failed,
+        };
+        *count += 1;
+        self.tally.ended(attempt.class, at, response, ending);
+        if ending == Ending::Completed {
+            self.useful += attempt.demand;
+            self.tally.useful(attempt.demand);
+        }
+    }
+
+    /// The target had been busy for so long in all before the run and after it, if it says.
+    pub(crate) fn busy(&mut self, before_and_after: Option<(Span, Span)>) {
+        let Some((before, after)) = before_and_after else {
+            return self.tally.wasted_unknown();
+        };
+        let served = before + self.useful;
+        let rest = after.as_nanos().saturating_sub(served.as_nanos());
+        self.tally.wasted(Span::from_nanos(rest));
+    }
+
+    /// How the run stands at `elapsed`.
+    pub(crate) fn progress(&self, elapsed: Span, rho_now: f64) -> Progress {
+        Progress { elapsed, rho_now, orders: self.tally.orders(), ..self.counts }
+    }
+}

@@ -1,0 +1,149 @@
+//! Attempts as HTTP requests.
+
+use bytes::Bytes;
+use bywash_scenario::Scenario;
+use bywash_units::Span;
+use http::header::{CONTENT_LENGTH, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http_body_util::Empty;
+
+use crate::error::LoadError;
+use crate::jar::Jar;
+use crate::options::Options;
+use crate::target::Target;
+
+/// Says how long the request is to occupy a worker, in whole microseconds: two emulated shops
+/// that are played with one seed get the very same work.
+pub const DEMAND_HEADER: &str = "shop-demand-us";
+
+/// Marks the visitor who asks, when the run has a tag.
+pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
+
+/// A request without a body, as all of them are.
+pub(crate) type Question = Request<Empty<Bytes>>;
+
+/// The requests of a scenario's classes, checked once so that none can go wrong in the run.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    classes: Vec<Template>,
+    tag: Option<String>,
+    seed: u64,
+}
+
+#[derive(Debug)]
+struct Template {
+    method: Method,
+    path: Uri,
+    headers: HeaderMap,
+}
+
+impl Requests {
+    pub(crate) fn new(
+        scenario: &Scenario,
+        options: &Options,
+        target: &Target,
+    ) -> Result<Self, LoadError> {
+        let classes = scenario.classes.iter().map(|class| {
+            template(&class.method, &class.path, target).ok_or_else(|| LoadError::Request {
+                class: class.name.clone(),
+                request: format!("{} {}", class.method, class.path),
+            })
+        });
+        Ok(Self {
+            classes: classes.collect::<Result<_, _>>()?,
+            tag: options.tag.as_deref().map(checked_tag).transpose()?,
+            seed: options.seed,
+        })
+    }
+
+    /// The mark of the `index`-th visitor.
+    pub(crate) fn tag(&self, index: u64) -> Option<HeaderValue> {
+        let tag = format!("{}-{}-{index}", self.tag.as_ref()?, self.seed);
+        // Letters, digits, `-` and `_` only: `checked_tag` saw to it.
+        HeaderValue::try_from(tag).ok()
+    }
+
+    /// A request of `class` that asks for `demand`, by the visitor with this jar and this tag.
+    pub(crate) fn ask(
+        &self,
+        class: usize,
+        demand: Span,
+        jar: &Jar,
+        tag: Option<&HeaderValue>,
+    ) -> Question {
+        let template = &self.classes[class];
+        let mut question = Request::new(Empty::new());
+        *question.method_mut() = template.method.clone();
+        *question.uri_mut() = template.path.clone();
+        let mut headers = template.headers.clone();
+        headers.insert(DEMAND_HEADER, demand.as_micros().into());
+        if let Some(tag) = tag {
+            headers.insert(ORDER_TAG_HEADER, tag.clone());
+        }
+        jar.show(&mut headers);
+        *question.headers_mut() = headers;
+        question
+    }
+}
+
+fn template(method: &str, path: &str, target: &Target) -> Option<Template> {
+    let method = Method::from_bytes(method.as_bytes()).ok()?;
+    let path: Uri = path.starts_with('/').then(|| path.parse().ok())??;
+    let mut headers = HeaderMap::new();
+    headers.insert(HOST, target.host.clone());
+    headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));
+    // RFC 9110 §8.6: a method that could have content says so when it has none.
+    if matches!(method, Method::POST | Method::PUT | Method::PATCH) {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
+    // A CONNECT has no path, and its answer no end.
+    (method != Method::CONNECT).then_some(Template { method, path, headers })
+}
+
+fn checked_tag(tag: &str) -> Result<String, LoadError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=Options::LONGEST_TAG).contains(&tag.len()) && tag.chars().all(plain) {
+        Ok(tag.into())
+    } else {
+        Err(LoadError::Tag(tag.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target() -> Target {
+        Target {
+            address: ([127, 0, 0, 1], 80).into(),
+            host: HeaderValue::from_static("127.0.0.1:80"),
+        }
+    }
+
+    #[test]
+    fn a_tag_that_a_shop_would_refuse_is_refused_here() {
+        assert!(checked_tag("demo_A-1").is_ok());
+        for tag in ["", "a b", "ä", "a-tag-of-23-characters--"] {
+            assert!(checked_tag(tag).is_err(), "{tag:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        assert!(template("GET", "/a?b=c", &target()).is_some());
+        for (method, path) in
+            [("GET", "a"), ("GET", "http://x/"), ("G T", "/"), ("GET", "/a b"), ("CONNECT", "/")]
+        {
+            assert!(template(method, path, &target()).is_none(), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_post_says_that_it_is_empty_and_a_get_does_not() {
+        let has = |method| {
+            let template = template(method, "/", &target()).unwrap();
+            template.headers.contains_key(CONTENT_LENGTH)
+        };
+        assert!(has("POST") && !has("GET"));
+    }
+}

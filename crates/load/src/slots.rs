@@ -1,0 +1,96 @@
+//! How many connections there may be at once: memory and descriptors have an end.
+//!
+//! Owned by one thread. A [`Slot`] is a place; dropping it gives the place back, however its
+//! holder ended.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+/// Descriptors left to the rest of the process.
+const SPARE: usize = 200;
+
+/// The places there are.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    limit: usize,
+    taken: Cell<usize>,
+    freed: Notify,
+}
+
+impl Slots {
+    /// `wanted` places, or fewer if this process may not open so many files.
+    pub(crate) fn new(wanted: usize) -> Rc<Self> {
+        Self::of(descriptors().map_or(wanted, |open| wanted.min(open.saturating_sub(SPARE))))
+    }
+
+    fn of(limit: usize) -> Rc<Self> {
+        Rc::new(Self { limit, taken: Cell::new(0), freed: Notify::new() })
+    }
+
+    /// How many there are in all.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes a place, if one is free.
+    pub(crate) fn take(self: &Rc<Self>) -> Option<Slot> {
+        let taken = self.taken.get();
+        (taken < self.limit).then(|| {
+            self.taken.set(taken + 1);
+            Slot(Rc::clone(self))
+        })
+    }
+
+    /// Waits until nobody holds a place.
+    pub(crate) async fn all_free(&self) {
+        while self.taken.get() > 0 {
+            self.freed.notified().await;
+        }
+    }
+}
+
+/// A place taken.
+#[derive(Debug)]
+pub(crate) struct Slot(Rc<Slots>);
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.taken.set(self.0.taken.get() - 1);
+        self.0.freed.notify_one();
+    }
+}
+
+/// How many files this process may open; `None` where the system does not say.
+fn descriptors() -> Option<usize> {
+    soft_limit(&std::fs::read_to_string("/proc/self/limits").ok()?)
+}
+
+/// The soft limit in the text of `/proc/self/limits`, see `proc_pid_limits(5)`.
+fn soft_limit(limits: &str) -> Option<usize> {
+    let line = limits.lines().find_map(|l| l.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_is_the_first_figure() {
+        let line = "Limit  Soft\nMax open files            1024                 524288  files\n";
+        assert_eq!(soft_limit(line), Some(1024));
+        assert_eq!(soft_limit("Max open files  unlimited unlimited files"), None);
+        assert_eq!(soft_limit(""), None);
+    }
+
+    #[test]
+    fn a_place_comes_back_when_its_holder_is_gone() {
+        let slots = Slots::of(1);
+        let slot = slots.take().expect("it is free");
+        assert!(slots.take().is_none());
+        drop(slot);
+        assert!(slots.take().is_some());
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether the figures of a run may be used.
+//!
+//! A generator that could not do what the scenario says measures itself and not the site; its
+//! figures look like any others, so it has to say so.
+
+use std::fmt;
+
+use bywash_units::Span;
+
+/// Later than this in one of a hundred cases, and response times of some ten milliseconds are
+/// the generator's own.
+const MOST_LAG: Span = Span::from_millis(10);
+
+/// What the generator itself could not do.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Flaws {
+    /// Visitors for whom there was no place.
+    pub(crate) not_started: u64,
+    /// Connections closed although closes are hidden, as there was no place for them either.
+    pub(crate) not_hidden: u64,
+    /// Connections for which this machine had no descriptor or port.
+    pub(crate) exhausted: u64,
+}
+
+/// What is wrong with a run, in full sentences for whoever reads the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) flaws: Flaws,
+    pub(crate) lag_p99: Span,
+    /// Visitors at once, at most.
+    pub(crate) places: usize,
+}
+
+impl Verdict {
+    /// The text, if anything is wrong.
+    pub(crate) fn invalid(self) -> Option<String> {
+        let text = self.to_string();
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn faults(self) -> impl Iterator<Item = String> {
+        let places = self.places;
+        let lag = (self.lag_p99 > MOST_LAG).then(|| {
+            let lag = self.lag_p99;
+            format!(
+                "the generator fell behind its own clock: its p99 lag is {lag}, above {MOST_LAG}"
+            )
+        });
+        let not_started = some(self.flaws.not_started).map(|n| {
+            let remedy = "raise max_visitors or `ulimit -n`";
+            format!("{n} visitors were not started: {places} at once is the limit ({remedy})")
+        });
+        let not_hidden = some(self.flaws.not_hidden).map(|n| {
+            let limit = format!("{places} at once is the limit");
+            format!("{n} connections were closed although closes are hidden: {limit}")
+        });
+        let exhausted = some(self.flaws.exhausted).map(|n| {
+            format!("{n} connections failed as this machine had no descriptor or port left")
+        });
+        [lag, not_started, not_hidden, exhausted].into_iter().flatten()
+    }
+}
+
+fn some(count: u64) -> Option<u64> {
+    (count > 0).then_some(count)
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<String> = self.faults().collect();
+        f.write_str(&faults.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(lag_p99: Span, flaws: Flaws) -> Option<String> {
+        let verdict = Verdict { flaws, lag_p99, places: 7 };
+        verdict.invalid()
+    }
+
+    #[test]
+    fn a_generator_that_kept_up_is_valid() {
+        assert_eq!(verdict(Span::from_millis(10), Flaws::default()), None);
+    }
+
+    #[test]
+    fn a_generator_that_was_late_says_how_late() {
+        let text = verdict(Span::from_millis(11), Flaws::default()).expect("11 ms is too late");
+        assert!(text.contains("11ms"), "{text}");
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_named() {
+        let flaws = Flaws { not_started: 3, not_hidden: 4, exhausted: 5 };
+        let text = verdict(Span::ZERO, flaws).expect("nothing of this is allowed");
+        for part in ["3 visitors", "4 connections", "5 connections", "7 at once"] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+    }
+}

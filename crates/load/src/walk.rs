@@ -1,0 +1,196 @@
+//! One visitor on her way through the site.
+//!
+//! `bywash_scenario::Visitor` decides; this makes her requests, waits as long as she would, and
+//! writes down what she got. All moments are the intended ones: a request counts from when it was
+//! meant to be made, and a pause from when the last request ended for *her*.
+
+use std::rc::Rc;
+
+use bywash_scenario::{Attempt, Closes, Ending, Next, Visitor};
+use bywash_units::Time;
+use http::{HeaderValue, StatusCode};
+use tokio::task::spawn_local;
+use tokio::time::timeout_at;
+
+use crate::connection::{Answer, Broken, Connection, ask};
+use crate::field::Field;
+use crate::jar::Jar;
+use crate::slots::Slot;
+
+/// A visitor, and what she carries.
+pub(crate) struct Walk {
+    field: Rc<Field>,
+    visitor: Visitor,
+    jar: Jar,
+    tag: Option<HeaderValue>,
+    /// Kept between requests while the site keeps it.
+    connection: Option<Connection>,
+    _slot: Slot,
+}
+
+impl Walk {
+    /// The `index`-th visitor of the run, before her first request.
+    pub(crate) fn new(field: &Rc<Field>, index: u64, slot: Slot) -> Self {
+        Self {
+            visitor: Visitor::new(&field.scenario, field.seed, index),
+            tag: field.requests.tag(index),
+            jar: Jar::default(),
+            connection: None,
+            field: Rc::clone(field),
+            _slot: slot,
+        }
+    }
+
+    /// All of her session, which is meant to start at `start`.
+    pub(crate) async fn go(mut self, start: Time) {
+        let field = Rc::clone(&self.field);
+        let rho = field.rho_at(start);
+        field.ledger.borrow_mut().session(&field.scenario, &self.visitor, rho);
+        let not_generated = self.requests(start).await;
+        field.ledger.borrow_mut().session_over(not_generated);
+    }
+
+    /// Request after request, until she is gone or the run is over; how many she did not make.
+    async fn requests(&mut self, start: Time) -> u64 {
+        let mut intended = start;
+        loop {
+            let lag = self.field.lag(intended);
+            self.field.ledger.borrow_mut().late(lag);
+            let (ended, ending) = self.request(intended).await;
+            match self.visitor.ended(&self.field.scenario, ending) {
+                Next::Gone { not_generated } => return not_generated,
+                Next::After(pause) => intended = ended + pause,
+            }
+            if intended >= self.field.closing {
+                return self.left(ending);
+            }
+            self.pause(intended).await;
+        }
+    }
+
+    /// One request, meant to be made at `intended`; when and how it ended for her.
+    async fn request(&mut self, intended: Time) -> (Time, Ending) {
+        let field = Rc::clone(&self.field);
+        let attempt = self.visitor.attempt(&field.scenario);
+        field.ledger.borrow_mut().generated(attempt.class, intended);
+        let deadline = (intended + attempt.patience).min(field.closing);
+        let ending = self.try_until(deadline, &attempt).await;
+        let ended = match ending {
+            Ending::TimedOut => deadline,
+            Ending::Completed | Ending::Dropped | Ending::Failed => field.clock.now(),
+        };
+        let mut ledger = field.ledger.borrow_mut();
+        ledger.ended(&attempt, ended, ended.since(intended), ending);
+        (ended, ending)
+    }
+
+    /// Asks, and waits for the whole answer until `deadline`.
+    async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
+        let field = Rc::clone(&self.field);
+        let tag = self.tag.as_ref();
+        let question = field.requests.ask(attempt.class, attempt.demand, &self.jar, tag);
+        let kept = self.connection.take();
+        let mut asking = Box::pin(ask(kept, field.target.address, question));
+        match timeout_at(field.clock.instant(deadline), &mut asking).await {
+            // The timer may be late by a millisecond; she is not.
+            Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,
+            Ok(answer) => self.take(answer),
+            Err(_) => {
+                give_up(&field, asking);
+                Ending::TimedOut
+            }
+        }
+    }
+
+    /// What an answer, or none, means to her.
+    fn take(&mut self, answer: Result<Answer, Broken>) -> Ending {
+        match answer {
+            Ok(answer) => {
+                self.jar.remember(&answer.headers);
+                self.connection = answer.connection;
+                meaning(answer.status, answer.whole)
+            }
+            Err(Broken::Exhausted) => {
+                self.field.ledger.borrow_mut().flaws.exhausted += 1;
+                Ending::Failed
+            }
+            Err(Broken::Lost | Broken::Unsent(_)) => Ending::Failed,
+        }
+    }
+
+    /// Waits for the next request, and meanwhile sees whether the site closes her connection.
+    async fn pause(&mut self, until: Time) {
+        let over = self.field.clock.reach(until);
+        match &mut self.connection {
+            Some(connection) => connection.drive(over).await,
+            None => over.await,
+        }
+        self.connection.take_if(|connection| !connection.is_open());
+    }
+
+    /// Requests that she still had in mind when the run ended in one of her pauses, the last
+    /// request having ended so.
+    fn left(&self, last: Ending) -> u64 {
+        let mut rest = self.visitor.clone();
+        let mut visits = 0;
+        loop {
+            rest.attempt(&self.field.scenario);
+            visits += 1;
+            if let Next::Gone { .. } = rest.ended(&self.field.scenario, Ending::Completed) {
+                break;
+            }
+        }
+        // A visit that was tried and failed was made, though in vain.
+        visits - u64::from(last != Ending::Completed)
+    }
+}
+
+/// A client who has lost patience: her socket is closed now, unless a hop hides it. Then it is
+/// read on, for nobody, until the answer has come or the run is over.
+fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken>> + 'static) {
+    if field.closes == Closes::Visible || field.clock.now() >= field.closing {
+        return drop(asking);
+    }
+    let Some(slot) = field.slots.take() else {
+        field.ledger.borrow_mut().flaws.not_hidden += 1;
+        return;
+    };
+    let closing = field.clock.instant(field.closing);
+    spawn_local(async move {
+        // Whatever comes, it comes too late for anybody.
+        let _ = timeout_at(closing, asking).await;
+        drop(slot);
+    });
+}
+
+/// What a status means to a client. A refusal is one even if its text is cut short.
+fn meaning(status: StatusCode, whole: bool) -> Ending {
+    match status {
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Ending::Dropped,
+        _ if whole && (status.is_success() || status.is_redirection()) => Ending::Completed,
+        _ => Ending::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_answer_completes_and_only_503_and_429_refuse() {
+        let cases = [
+            (200, true, Ending::Completed),
+            (304, true, Ending::Completed),
+            (200, false, Ending::Failed),
+            (503, false, Ending::Dropped),
+            (429, true, Ending::Dropped),
+            (500, true, Ending::Failed),
+            (404, true, Ending::Failed),
+            (101, true, Ending::Failed),
+        ];
+        for (status, whole, ending) in cases {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(meaning(status, whole), ending, "{status}, whole: {whole}");
+        }
+    }
+}

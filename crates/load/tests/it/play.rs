@@ -1,0 +1,79 @@
+//! Scenarios for the tests, and playing one.
+
+use std::path::Path;
+
+use bywash_load::{Options, Progress, Run, run};
+use bywash_scenario::{Cell, Profile, Scenario};
+use bywash_units::{Span, Time};
+
+/// Two requests a session, `GET /` and then `POST /buy`, with 100 ms between; clients without end
+/// to their patience, and two retries at once.
+const TWO_STEPS: &str = r#"
+    name = "two steps"
+    [servers]
+    workers = 1
+    [[class]]
+    name = "main"
+    request = "GET /"
+    tier = "browse"
+    utility = 1
+    service = { mean = "6ms", shape = "constant" }
+    next = { buy = 1.0 }
+    [[class]]
+    name = "buy"
+    request = "POST /buy"
+    tier = "transact"
+    utility = 100
+    service = { mean = "4ms", shape = "constant" }
+    [session]
+    start = "main"
+    order = "buy"
+    [arrivals]
+    shape = "poisson"
+    [client]
+    think = { mean = "100ms", shape = "constant" }
+    patience = { shape = "none" }
+    retries = 2
+    [run]
+    rho = [1.0]
+    duration = "300ms"
+"#;
+
+/// About thirty sessions in 300 ms.
+pub(crate) fn crowd() -> Scenario {
+    Scenario::parse(TWO_STEPS, Path::new(".")).expect("the scenario is well-formed")
+}
+
+/// One session, at once.
+pub(crate) fn alone() -> Scenario {
+    Scenario { profile: Profile::Times(vec![Time::ZERO]), ..crowd() }
+}
+
+/// This scenario with clients who wait so long and do not try again more than so often.
+pub(crate) fn impatient(mut scenario: Scenario, patience: Span, retries: u32) -> Scenario {
+    scenario.client.patience = bywash_scenario::Law::Constant(patience);
+    scenario.client.retries = retries;
+    scenario
+}
+
+/// Plays it against `url` with these further options.
+pub(crate) fn play(scenario: &Scenario, options: &Options) -> (Run, Cell) {
+    let mut last = Progress::default();
+    let run = run(scenario, options, &mut |progress| last = *progress).expect("the site is up");
+    let cell = run.result(scenario, options).cells.remove(0);
+    assert_eq!(
+        cell.generated,
+        cell.completed + cell.timed_out + cell.dropped + cell.failed,
+        "every request ends once: {cell:?}"
+    );
+    assert_eq!(last.active, 0, "everybody is gone at the end");
+    let told = (last.generated, last.completed, last.timed_out, last.orders);
+    let counted = (cell.generated, cell.completed, cell.timed_out, cell.orders);
+    assert_eq!(told, counted, "who watches is told what was counted");
+    (run, cell)
+}
+
+/// Options for seed 1 at ρ = 1.
+pub(crate) fn at(url: &str) -> Options {
+    Options::new(url, 1.0, 1)
+}

@@ -1,0 +1,159 @@
+//! What a visitor sends, and how she goes through a site that is well.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bywash_load::{LoadError, Options, run};
+use bywash_scenario::arrivals::Starts;
+use bywash_scenario::{Scenario, WaitsFor};
+use bywash_units::Span;
+
+use crate::play::{alone, at, crowd, play};
+use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
+
+#[test]
+fn everybody_is_served_by_a_site_that_is_well() {
+    let url = answering(|_| answer(200, "here you are"));
+    let scenario = crowd();
+    let starts =
+        Starts::new(&scenario.profile, 1.0, scenario.unit_rate(), scenario.duration(1.0), 1);
+    let sessions = starts.count() as u64;
+    let (run, cell) = play(&scenario, &at(&url));
+    assert!(sessions > 10, "{sessions} sessions are few");
+    assert_eq!((cell.completed, cell.orders), (2 * sessions, sessions));
+    assert_eq!((cell.generated, cell.not_generated), (2 * sessions, 0));
+    assert_eq!(cell.wasted_work, None, "this site does not say");
+    assert_eq!(run.not_started, 0);
+    let useful = (2 * sessions) as f64 * 0.005 / 0.3;
+    assert!((cell.useful_work - useful).abs() < 1e-9);
+}
+
+#[test]
+fn a_request_says_what_it_asks_for_and_who_asks() {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let url = handling({
+        let requests = Arc::clone(&requests);
+        move |mut stream| {
+            while let Some(text) = request(&mut stream) {
+                requests.lock().unwrap().push(text.to_lowercase());
+                write_ok(&mut stream);
+            }
+        }
+    });
+    let options = Options { tag: Some("demo".into()), ..at(&url) };
+    let (_, cell) = play(&alone(), &options);
+    assert_eq!(cell.completed, 2);
+    let requests = requests.lock().unwrap();
+    let host = format!("host: {}\r\n", url.trim_start_matches("http://"));
+    for text in requests.iter() {
+        for line in [&host, "user-agent: bywash-load\r\n", "shop-order-tag: demo-1-0\r\n"] {
+            assert_eq!(text.matches(line).count(), 1, "{line:?} in {text}");
+        }
+    }
+    assert!(requests[0].starts_with("get / http/1.1\r\n"));
+    assert!(requests[0].contains("shop-demand-us: 6000\r\n"));
+    assert!(!requests[0].contains("content-length"));
+    assert!(requests[1].starts_with("post /buy http/1.1\r\n"));
+    assert!(requests[1].contains("shop-demand-us: 4000\r\n"));
+    assert_eq!(requests[1].matches("content-length: 0\r\n").count(), 1);
+}
+
+#[test]
+fn cookies_come_back_and_belong_to_one_visitor() {
+    let given = Arc::new(AtomicU64::new(0));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let url = answering({
+        let (given, seen) = (Arc::clone(&given), Arc::clone(&seen));
+        move |request| {
+            let mut answer = answer(200, "");
+            if let Some(cookie) = request.headers().get("cookie") {
+                seen.lock().unwrap().push(cookie.clone());
+            } else {
+                let cookie = format!("sid={}; HttpOnly", given.fetch_add(1, Ordering::SeqCst));
+                let value = cookie.parse().expect("a header");
+                answer.headers_mut().insert("set-cookie", value);
+            }
+            answer
+        }
+    });
+    let (_, cell) = play(&crowd(), &at(&url));
+    let seen = seen.lock().unwrap();
+    let (given, returned) = (given.load(Ordering::SeqCst), seen.len() as u64);
+    assert_eq!((given, returned), (cell.orders, cell.orders));
+    let different: HashSet<_> = seen.iter().collect();
+    assert_eq!(different.len(), seen.len(), "nobody shows another's cookie");
+}
+
+#[test]
+fn a_visitor_keeps_her_connection_while_the_site_keeps_it() {
+    let askers = Arc::new(Mutex::new(HashSet::new()));
+    let url = handling({
+        let askers = Arc::clone(&askers);
+        move |mut stream| {
+            while request(&mut stream).is_some() {
+                askers.lock().unwrap().insert(stream.peer_addr().unwrap());
+                write_ok(&mut stream);
+            }
+        }
+    });
+    let (_, cell) = play(&alone(), &at(&url));
+    assert_eq!(cell.completed, 2);
+    assert_eq!(askers.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn a_connection_that_the_site_has_closed_meanwhile_is_replaced() {
+    let url = handling(|mut stream| {
+        if request(&mut stream).is_some() {
+            write_ok(&mut stream);
+        }
+    });
+    let (_, cell) = play(&alone(), &at(&url));
+    assert_eq!((cell.completed, cell.failed), (2, 0));
+}
+
+#[test]
+fn work_beyond_the_useful_is_wasted_when_the_site_says_how_long_it_worked() {
+    let url = answering(|_| answer(200, ""));
+    let asked = AtomicU64::new(0);
+    let busy = move || Some(Span::from_millis(500 + 40 * asked.fetch_add(1, Ordering::SeqCst)));
+    let options = Options { busy: Some(Box::new(busy)), ..at(&url) };
+    let (_, cell) = play(&alone(), &options);
+    // 40 ms busy, 6 + 4 ms of it useful, of 300 ms there were.
+    let wasted = cell.wasted_work.expect("the site says");
+    assert!((wasted - 0.030 / 0.3).abs() < 1e-9, "{wasted}");
+}
+
+#[test]
+fn a_visitor_for_whom_there_is_no_place_makes_the_run_invalid() {
+    let url = handling(|mut stream| wait_for_close(&mut stream));
+    let options = Options { max_visitors: 1, drain: Span::from_millis(50), ..at(&url) };
+    let (run, cell) = play(&crowd(), &options);
+    assert_eq!((cell.generated, cell.timed_out), (1, 1));
+    assert!(run.not_started > 10, "{}", run.not_started);
+    let why = run.invalid.expect("most visitors are missing");
+    assert!(why.contains("not started: 1 at once"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_played_is_refused_before_it_begins() {
+    let url = answering(|_| answer(200, ""));
+    let refused = |options: &Options, scenario: &Scenario| {
+        let error = run(scenario, options, &mut |_| ()).expect_err("this cannot be played");
+        error.to_string()
+    };
+    let tag = Options { tag: Some("two words".into()), ..at(&url) };
+    assert!(refused(&tag, &alone()).contains("`two words`"));
+    for rho in [0.0, f64::NAN, f64::INFINITY] {
+        let error = run(&alone(), &Options::new(&url, rho, 1), &mut |_| ());
+        assert!(matches!(error, Err(LoadError::Rho(_))), "{rho}");
+    }
+    let mut scenario = alone();
+    scenario.classes[1].path = "buy".into();
+    assert!(refused(&at(&url), &scenario).contains("class `buy`"));
+    let mut scenario = alone();
+    scenario.client.waits_for = WaitsFor::Service;
+    assert!(refused(&at(&url), &scenario).contains("simulated"));
+    assert!(refused(&at("https://127.0.0.1:1"), &alone()).contains("https"));
+}

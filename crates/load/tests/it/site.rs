@@ -1,0 +1,108 @@
+//! Sites that do one thing. Their threads end with the test process.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+
+/// An answer of a site that speaks HTTP properly.
+pub(crate) type Answer = Response<Full<Bytes>>;
+
+/// An answer of this status with a body of this text.
+pub(crate) fn answer(status: u16, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::from(text));
+    *answer.status_mut() = status.try_into().expect("a status");
+    answer
+}
+
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    (listener, format!("http://{address}"))
+}
+
+/// A site that keeps connections alive and answers so; its URL.
+pub(crate) fn answering(
+    respond: impl Fn(&Request<Incoming>) -> Answer + Send + Sync + 'static,
+) -> String {
+    let (listener, url) = listen();
+    listener.set_nonblocking(true).expect("it is a socket");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    thread::spawn(move || runtime.block_on(serve(listener, Arc::new(respond))));
+    url
+}
+
+async fn serve<F>(listener: TcpListener, respond: Arc<F>)
+where
+    F: Fn(&Request<Incoming>) -> Answer + Send + Sync + 'static,
+{
+    let listener = tokio::net::TcpListener::from_std(listener).expect("it does not block");
+    loop {
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let respond = Arc::clone(&respond);
+        let service = service_fn(move |request| {
+            let answer = respond(&request);
+            async move { Ok::<_, std::convert::Infallible>(answer) }
+        });
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        // A connection that its client closes in mid-answer is nothing to a test site.
+        tokio::spawn(async { drop(serving.await) });
+    }
+}
+
+/// A site that does this with each connection, one thread each; its URL.
+pub(crate) fn handling(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> String {
+    let (listener, url) = listen();
+    let handle = Arc::new(handle);
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let handle = Arc::clone(&handle);
+            thread::spawn(move || handle(stream));
+        }
+    });
+    url
+}
+
+/// A site that does this with one connection after the other; its URL.
+pub(crate) fn one_by_one(mut handle: impl FnMut(TcpStream) + Send + 'static) -> String {
+    let (listener, url) = listen();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            handle(stream);
+        }
+    });
+    url
+}
+
+/// Reads one request without a body; `None` when the client closed before its end.
+pub(crate) fn request(stream: &mut TcpStream) -> Option<String> {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        text.push(byte[0]);
+    }
+    String::from_utf8(text).ok()
+}
+
+/// Reads until the client closes.
+pub(crate) fn wait_for_close(stream: &mut TcpStream) {
+    let mut bytes = [0; 1024];
+    while matches!(stream.read(&mut bytes), Ok(1..)) {}
+}
+
+/// Writes an answer of two bytes, after which the connection could be kept.
+pub(crate) fn write_ok(stream: &mut TcpStream) {
+    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+}

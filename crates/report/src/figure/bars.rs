@@ -1,0 +1,188 @@
+//! Bars: one group of bars per label, lying, so that a long label stays on its line.
+
+use super::canvas::{Canvas, Look, WIDTH, text_width};
+use super::frame::{LABELS_BELOW, Plot};
+use super::legend::{self, Sample};
+use super::scale::Scale;
+use super::{Axis, Reference, Svg};
+use crate::number::short;
+use crate::text::elided;
+
+/// What to draw.
+#[derive(Clone, Debug, Default)]
+pub struct Bars {
+    /// What the figure shows.
+    pub title: String,
+    /// What is measured, with its unit. The axis starts at zero in any case.
+    pub axis: Axis,
+    /// One bar of every group each.
+    pub series: Vec<String>,
+    /// Each label with a value per series; a missing one is NaN or left out.
+    pub groups: Vec<(String, Vec<f64>)>,
+    /// A value to compare with.
+    pub reference: Option<Reference>,
+}
+
+/// From one bar to the next.
+const PITCH: f64 = 20.0;
+/// Height of a bar.
+const THICK: f64 = 14.0;
+/// Between groups.
+const GAP: f64 = 14.0;
+/// Characters of the longest label.
+const LONGEST: usize = 34;
+
+/// Draws groups of bars.
+pub fn bars(spec: &Bars) -> Svg {
+    let mut canvas = Canvas::new();
+    let top = key(&mut canvas, spec) + 20.0;
+    let group = PITCH * spec.series.len().max(1) as f64 + GAP;
+    let label = |(label, _): &(String, _)| text_width(&elided(label, LONGEST));
+    let labels = spec.groups.iter().map(label).fold(0.0, f64::max);
+    // A marker before each bar says its series without colour.
+    let marker = if spec.series.len() > 1 { 16.0 } else { 0.0 };
+    let plot = Plot::new(top, group * spec.groups.len().max(2) as f64, labels + marker);
+
+    let x = scale(spec, plot);
+    for tick in &x.ticks {
+        let at = x.place(tick.value);
+        canvas.line("grid", (at, plot.top), (at, plot.bottom));
+    }
+    for (i, (label, values)) in spec.groups.iter().enumerate() {
+        let top = plot.top + group * i as f64;
+        let middle = top + group / 2.0 + 4.0;
+        canvas.text("end", (plot.left - 8.0 - marker, middle), &elided(label, LONGEST));
+        for (s, value) in values.iter().enumerate() {
+            let name = spec.series.get(s).filter(|_| spec.series.len() > 1);
+            let words = name.map_or(label.clone(), |name| format!("{label}, {name}"));
+            bar(
+                &mut canvas,
+                &x,
+                s,
+                *value,
+                top + GAP / 2.0 + PITCH * s as f64,
+                (&words, name.is_some()),
+            );
+        }
+    }
+    plot.x_axis(&mut canvas, &x, &spec.axis.title);
+    if let Some(reference) = &spec.reference {
+        plot.upright(&mut canvas, &x, reference, plot.top - 6.0);
+    }
+    if spec.groups.is_empty() {
+        plot.empty(&mut canvas);
+    }
+    canvas.finish(&spec.title, &description(spec), plot.bottom + LABELS_BELOW)
+}
+
+/// One series needs no key: the title says what it is.
+fn key(canvas: &mut Canvas, spec: &Bars) -> f64 {
+    if spec.series.len() < 2 {
+        return 0.0;
+    }
+    let entry = |(i, name): (usize, &'_ String)| (Sample::Bar(Look::of(i)), name.clone());
+    let entries: Vec<(Sample, String)> = spec.series.iter().enumerate().map(entry).collect();
+    let entries: Vec<(Sample, &str)> =
+        entries.iter().map(|(sample, name)| (*sample, name.as_str())).collect();
+    legend::draw(canvas, &entries)
+}
+
+/// From zero, with room on the right for the value at the end of the longest bar.
+fn scale(spec: &Bars, plot: Plot) -> Scale {
+    let mut axis = spec.axis.clone();
+    axis.log = false;
+    axis.cover.push(0.0);
+    axis.cover.extend(spec.reference.iter().map(|reference| reference.value));
+    let values = spec.groups.iter().flat_map(|(_, values)| values.iter().copied());
+    Scale::spread(&axis, &values, (plot.left, (WIDTH - 64.0).max(plot.left + 1.0)))
+}
+
+fn bar(
+    canvas: &mut Canvas,
+    x: &Scale,
+    series: usize,
+    value: f64,
+    y: f64,
+    (words, marked): (&str, bool),
+) {
+    let look = Look::of(series);
+    let zero = x.place(0.0);
+    let middle = y + PITCH / 2.0;
+    if marked {
+        canvas.path(&format!("mark c{}", look.colour), &look.marker(zero - 11.0, middle));
+    }
+    let Some(end) = x.at(value) else { return };
+    let number = short(value, 2);
+    canvas.hover(&format!("{words}: {number}"), |canvas| {
+        let [left, right] = [zero.min(end), zero.max(end)];
+        let class = format!("bar c{}", look.colour);
+        canvas.rect(&class, [left, middle - THICK / 2.0, right - left, THICK]);
+        canvas.text("halo", (right + 6.0, middle + 4.0), &number);
+    });
+}
+
+fn description(spec: &Bars) -> String {
+    let value = |(i, value): (usize, &f64)| match spec.series.get(i) {
+        Some(name) if spec.series.len() > 1 => format!("{name} {}", short(*value, 2)),
+        _ => short(*value, 2),
+    };
+    let group = |(label, values): &(String, Vec<f64>)| {
+        let values: Vec<String> = values.iter().enumerate().map(value).collect();
+        format!(" {label}: {}.", values.join(", "))
+    };
+    let mut words = format!("Bars of {}.", spec.axis.title);
+    words.extend(spec.groups.iter().map(group));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(series: &[&str], groups: &[(&str, &[f64])]) -> String {
+        bars(&Bars {
+            title: "Orders".into(),
+            axis: Axis { title: "orders".into(), ..Axis::default() },
+            series: series.iter().map(|name| (*name).into()).collect(),
+            groups: groups
+                .iter()
+                .map(|(label, values)| ((*label).into(), values.to_vec()))
+                .collect(),
+            reference: Some(Reference { value: 400.0, label: "possible".into() }),
+        })
+        .to_string()
+    }
+
+    #[test]
+    fn every_value_has_a_bar_and_is_written_at_its_end() {
+        let svg =
+            drawn(&["visible", "hidden"], &[("fifo", &[1234.0, 8.0]), ("lifo", &[300.0, 0.0])]);
+        assert_eq!(svg.matches("<rect class=\"bar").count(), 2 + 4, "two in the key");
+        assert!(svg.contains(">1,234</text>"));
+        assert!(svg.contains("fifo: visible 1,234, hidden 8."));
+        assert!(svg.contains(">possible</text>"));
+    }
+
+    #[test]
+    fn a_single_series_has_no_key() {
+        assert!(!drawn(&["orders"], &[("fifo", &[3.0])]).contains("class=\"key\""));
+    }
+
+    #[test]
+    fn odd_numbers_neither_panic_nor_show() {
+        let odd: &[f64] = &[f64::NAN, f64::NEG_INFINITY, -3.0, 1e308];
+        for svg in [
+            drawn(&[], &[]),
+            drawn(&["a"], &[("none", &[])]),
+            drawn(&["a"], &[("odd", odd), ("zero", &[0.0])]),
+        ] {
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_text() {
+        let svg = drawn(&["x"], &[("<script>alert(1)</script>", &[1.0])]);
+        assert!(!svg.contains("<script"));
+    }
+}

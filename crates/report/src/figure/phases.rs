@@ -1,0 +1,61 @@
+//! The phases of a run: bands behind its strips, with their names above.
+
+use super::Phase;
+use super::canvas::{Canvas, text_width};
+use super::frame::Plot;
+use crate::text::elided;
+
+/// Height of a row of names.
+const ROW: f64 = 16.0;
+/// A name that would meet another moves up a row; if it still would, only the description has it.
+const ROWS: usize = 2;
+/// Characters of the longest name.
+const LONGEST: usize = 30;
+
+/// How much room the names need above a plot.
+pub(super) fn room(phases: &[Phase]) -> f64 {
+    phases.len().min(ROWS) as f64 * ROW
+}
+
+/// Draws what lies behind the data: every other phase shaded, from the top of `plot` to its
+/// bottom. `at` gives the place of a second.
+pub(super) fn draw(
+    canvas: &mut Canvas,
+    phases: &[Phase],
+    plot: Plot,
+    at: impl Fn(f64) -> Option<f64>,
+) {
+    let within = |second| Some(at(second)?.clamp(plot.left, plot.right));
+    let bands: Vec<(f64, f64, &Phase)> = phases
+        .iter()
+        .filter_map(|phase| Some((within(phase.from_s)?, within(phase.to_s)?, phase)))
+        .collect();
+    for (from, to, _) in bands.iter().step_by(2) {
+        canvas.rect("shade", [*from, plot.top, to - from, plot.bottom - plot.top]);
+    }
+    names(canvas, &bands, plot);
+}
+
+fn names(canvas: &mut Canvas, bands: &[(f64, f64, &Phase)], plot: Plot) {
+    let mut taken = [f64::MIN; ROWS];
+    let mut texts = Vec::new();
+    for (from, _, phase) in bands {
+        let name = elided(&phase.label, LONGEST);
+        let width = text_width(&name);
+        let x = from.min(plot.right - width).max(plot.left);
+        let row = taken.iter().position(|end| *end + 10.0 < x);
+        let y = plot.top - 6.0 - ROW * row.unwrap_or(0) as f64;
+        if *from > plot.left {
+            let top = if row.is_some() { y + 4.0 } else { plot.top };
+            canvas.line("reference", (*from, top), (*from, plot.bottom));
+        }
+        if let Some(row) = row {
+            taken[row] = x + width;
+            texts.push(((x + 2.0, y), name));
+        }
+    }
+    // After all the lines, so that a name interrupts the line that passes behind it.
+    for (place, name) in texts {
+        canvas.text("tick halo", place, &name);
+    }
+}

@@ -1,0 +1,231 @@
+//! The page: one HTML file that stands alone.
+//!
+//! Order is that of a reader in a hurry: the verdict, how to repeat the run, then the evidence.
+//! The security policy in the head forbids every request and script, so that even a fault in the
+//! escaping below could do no more than look wrong.
+
+use crate::figure::{self, Svg};
+use crate::table::{Align, Table};
+use crate::text::{escape, escape_lines};
+
+mod file;
+
+pub use file::write;
+
+/// All of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What was examined.
+    pub title: String,
+    /// Whether a promise was kept, if one was made.
+    pub verdict: Option<Verdict>,
+    /// Where and how the run took place: names and values.
+    pub environment: Vec<(String, String)>,
+    /// What to type to get the same again.
+    pub command: String,
+    /// The evidence.
+    pub sections: Vec<Section>,
+}
+
+/// The one line that some readers came for.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Whether the promise was kept.
+    pub kept: bool,
+    /// The promise, and what came of it.
+    pub line: String,
+}
+
+/// A heading and what stands under it.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// What it is about.
+    pub heading: String,
+    /// How to read it; an empty line starts a new paragraph.
+    pub prose: String,
+    /// Tables, figures, text.
+    pub body: Vec<Block>,
+}
+
+/// A part of a section.
+#[derive(Clone, Debug)]
+pub enum Block {
+    /// Rows under a heading.
+    Table(Table),
+    /// A picture under its title.
+    Figure(Svg),
+    /// Paragraphs, separated by empty lines.
+    Text(String),
+    /// What a reader must know before believing the rest.
+    Warning(String),
+    /// What only some readers want, behind its summary.
+    Details {
+        /// What is in it.
+        summary: String,
+        /// What is shown once it is opened.
+        body: Vec<Block>,
+    },
+}
+
+/// Forbids everything but the style in the page itself.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const STYLE: &str = include_str!("page/style.css");
+
+impl Report {
+    /// The page.
+    pub fn html(&self) -> String {
+        let title = escape(&self.title);
+        let mut page = Page::default();
+        page.add(&format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n",
+            figure::STYLE
+        ));
+        page.add(&format!("<header>\n<p class=\"maker\">bywash report</p>\n<h1>{title}</h1>\n"));
+        page.verdict(self.verdict.as_ref());
+        page.origin(&self.environment, &self.command);
+        page.add("</header>\n<main>\n");
+        for section in &self.sections {
+            page.section(section);
+        }
+        page.add(&format!(
+            "</main>\n<footer>Made by bywash {}. This file holds all it shows: it runs no script \
+             and requests nothing.</footer>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION")
+        ));
+        page.html
+    }
+}
+
+/// A page under way.
+#[derive(Default)]
+struct Page {
+    html: String,
+    figures: usize,
+}
+
+impl Page {
+    fn add(&mut self, html: &str) {
+        self.html.push_str(html);
+    }
+
+    fn verdict(&mut self, verdict: Option<&Verdict>) {
+        let Some(Verdict { kept, line }) = verdict else { return };
+        let (class, words) = match kept {
+            true => ("kept", "✓ Promise kept."),
+            false => ("broken", "✗ Promise not kept."),
+        };
+        let line = escape(line);
+        self.add(&format!("<p class=\"verdict {class}\"><strong>{words}</strong> {line}</p>\n"));
+    }
+
+    /// Where the figures come from, and how to get them again.
+    fn origin(&mut self, environment: &[(String, String)], command: &str) {
+        if !environment.is_empty() {
+            self.add("<dl>\n");
+            for (name, value) in environment {
+                self.add(&format!("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value)));
+            }
+            self.add("</dl>\n");
+        }
+        if !command.is_empty() {
+            let command = escape_lines(command);
+            self.add(&format!(
+                "<pre aria-label=\"Command to repeat the run\"><code>{command}</code></pre>\n"
+            ));
+        }
+    }
+
+    fn section(&mut self, section: &Section) {
+        self.add(&format!("<section>\n<h2>{}</h2>\n", escape(&section.heading)));
+        self.paragraphs(&section.prose);
+        for block in &section.body {
+            self.block(block, &section.heading);
+        }
+        self.add("</section>\n");
+    }
+
+    /// `about` names a table, which has no title of its own, to those who do not see it.
+    fn block(&mut self, block: &Block, about: &str) {
+        match block {
+            Block::Table(table) => self.table(table, about),
+            Block::Figure(svg) => self.figure(svg),
+            Block::Text(text) => self.paragraphs(text),
+            Block::Warning(text) => {
+                let text = escape(text);
+                self.add(&format!("<p class=\"warning\"><strong>! Caution.</strong> {text}</p>\n"));
+            }
+            Block::Details { summary, body } => {
+                self.add(&format!("<details>\n<summary>{}</summary>\n", escape(summary)));
+                for block in body {
+                    self.block(block, summary);
+                }
+                self.add("</details>\n");
+            }
+        }
+    }
+
+    fn paragraphs(&mut self, text: &str) {
+        let lines: Vec<&str> = text.lines().collect();
+        for paragraph in
+            lines.split(|line| line.trim().is_empty()).filter(|lines| !lines.is_empty())
+        {
+            self.add(&format!("<p>{}</p>\n", escape(&paragraph.join(" "))));
+        }
+    }
+
+    fn figure(&mut self, svg: &Svg) {
+        self.figures += 1;
+        let title = escape(svg.title());
+        let element = svg.element(&format!("f{}", self.figures));
+        self.add(&format!(
+            "<figure>\n<figcaption>{title}</figcaption>\n\
+             <div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{title}\">{element}</div>\n\
+             </figure>\n"
+        ));
+    }
+
+    /// A table scrolls within itself on a narrow screen, its first column staying in sight.
+    fn table(&mut self, table: &Table, about: &str) {
+        let about = escape(about);
+        self.add(&format!(
+            "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"{about}\">\n<table>\n<thead><tr>"
+        ));
+        for (column, heading) in table.header.iter().enumerate() {
+            let class = class(table, column);
+            self.add(&format!("<th scope=\"col\"{class}>{}</th>", escape(heading)));
+        }
+        self.add("</tr></thead>\n<tbody>\n");
+        for row in &table.rows {
+            self.row(table, row);
+        }
+        self.add("</tbody>\n</table>\n</div>\n");
+    }
+
+    fn row(&mut self, table: &Table, row: &[String]) {
+        self.add("<tr>");
+        for column in 0..table.header.len() {
+            let entry = escape(row.get(column).map_or("", String::as_str));
+            let class = class(table, column);
+            let cell = match column {
+                0 => format!("<th scope=\"row\"{class}>{entry}</th>"),
+                _ => format!("<td{class}>{entry}</td>"),
+            };
+            self.add(&cell);
+        }
+        self.add("</tr>\n");
+    }
+}
+
+fn class(table: &Table, column: usize) -> &'static str {
+    match table.align_of(column) {
+        Align::Left => "",
+        Align::Right => " class=\"number\"",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! A made-up result for the tests and for `examples/sample.rs`: shaped like overload, true of
+//! nothing.
+
+use bywash_scenario::{Cell, ClassCell, RunResult, Second};
+
+/// Three policies, four levels, closes seen or not; a timeline at ρ = 1.4 and 2.
+pub(crate) fn result() -> RunResult {
+    let mut cells = Vec::new();
+    for closes in ["visible", "hidden"] {
+        for rho in [0.75, 1.0, 1.4, 2.0] {
+            for policy in ["fifo", "lifo-pri", "session push-out <b>"] {
+                cells.push(cell(policy, rho, closes));
+            }
+        }
+    }
+    RunResult { scenario: "flash crowd".into(), seeds: (1..=30).collect(), invalid: None, cells }
+}
+
+/// One cell of [`result`].
+pub(crate) fn cell(policy: &str, rho: f64, closes: &'static str) -> Cell {
+    let loss = loss(policy, rho, closes);
+    let generated = (30_000.0 * rho) as u64;
+    let [timed_out, dropped] = [0.6, 0.4].map(|part| (generated as f64 * loss * part) as u64);
+    let orders = (400.0 * (1.0 - loss).powi(2)) as u64;
+    Cell {
+        policy: policy.into(),
+        rho,
+        closes,
+        generated,
+        completed: generated - timed_out - dropped,
+        timed_out,
+        dropped,
+        failed: 0,
+        not_generated: (generated as f64 * loss * 0.3) as u64,
+        useful_work: 1.0 - loss,
+        wasted_work: Some(loss * 0.8),
+        revenue_share: (1.0 - loss).powi(2),
+        revenue_error: Some(0.004 + loss * 0.02),
+        orders,
+        orders_planned: 560,
+        orders_possible: 400.0,
+        classes: ["home", "search", "confirm"].map(|name| class(name, loss)).into(),
+        timeline: if rho > 1.2 { timeline(rho, loss) } else { Vec::new() },
+    }
+}
+
+fn loss(policy: &str, rho: f64, closes: &str) -> f64 {
+    let worst = match policy {
+        "fifo" => 0.9,
+        "lifo-pri" => 0.4,
+        _ => 0.25,
+    };
+    let seen = if closes == "visible" { 0.6 } else { 1.0 };
+    worst * seen * (1.0 - 1.0 / rho.max(1.0)) * 1.4 + 0.01
+}
+
+fn class(name: &str, loss: f64) -> ClassCell {
+    let generated = 12_345;
+    let unanswered = (12_345.0 * loss) as u64;
+    ClassCell {
+        class: name.into(),
+        generated,
+        completed: generated - unanswered,
+        timed_out: unanswered / 2,
+        dropped: unanswered - unanswered / 2,
+        failed: 0,
+        p50_ms: 8.25,
+        p99_ms: 1_830.0,
+    }
+}
+
+/// Ten minutes with a crowd from the third to the seventh.
+fn timeline(rho: f64, loss: f64) -> Vec<Second> {
+    let second = |s: u64| {
+        let wave = 3.0 * (s as f64 / 9.0).sin() + 2.0 * (s as f64 / 2.3).sin();
+        let crowd = if (180..420).contains(&s) { rho } else { 0.6 };
+        let generated = (25.0 * crowd + wave).max(0.0);
+        let unanswered = if (180..450).contains(&s) { generated * loss * 1.3 } else { 0.0 };
+        Second {
+            generated: generated as u64,
+            completed: (generated - unanswered).max(0.0) as u64,
+            timed_out: (unanswered * 0.6) as u64,
+            dropped: (unanswered * 0.4) as u64,
+            failed: u64::from(s > 400 && s < 420) * 3,
+            orders: u64::from((s * 7919) % 97 < (60.0 * (1.0 - loss)) as u64),
+        }
+    };
+    (0..600).map(second).collect()
+}

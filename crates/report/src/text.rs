@@ -1,0 +1,85 @@
+//! Text that others wrote, made safe to show.
+//!
+//! A policy label or a class name may come from a log that an attacker filled. In a terminal an
+//! escape sequence could rewrite the screen; in HTML a tag could run; in both a change of writing
+//! direction could make a line read as its opposite. Every such text passes through here.
+
+/// `text` on one line, each control character shown as U+FFFD.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(shown).collect()
+}
+
+fn shown(c: char) -> char {
+    match c {
+        '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
+        c if unshowable(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    }
+}
+
+fn unshowable(c: char) -> bool {
+    // The controls of writing direction, see Unicode TR 36 §2.
+    let turns = matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    // Not characters at all for XML and HTML.
+    let nothing = matches!(c, '\u{FDD0}'..='\u{FDEF}' | '\u{FFFE}' | '\u{FFFF}');
+    turns || nothing || c.is_control()
+}
+
+/// [`printable`] `text` for HTML and SVG, as content or inside a quoted attribute.
+pub(crate) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len() + 8);
+    for c in text.chars().map(shown) {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// [`escape`], but the lines stay lines.
+pub(crate) fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// Width in columns. One per character: right for every script our figures have met, and a table
+/// that is one column off in others is still read.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// At most `most` columns of `text`, the last of them `…` if something had to go.
+pub(crate) fn elided(text: &str, most: usize) -> String {
+    let text = printable(text);
+    if columns(&text) <= most {
+        return text;
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(escape(r#"<a b="c" d='e'>&"#), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+    }
+
+    #[test]
+    fn nothing_can_steer_a_terminal_or_turn_the_writing() {
+        assert_eq!(printable("a\x1b[2Jb\u{9b}c\u{202e}d\ne"), "a�[2Jb�c�d e");
+        assert!(!escape("\0\x01").chars().any(char::is_control));
+    }
+
+    #[test]
+    fn a_long_label_ends_in_an_ellipsis() {
+        assert_eq!(elided("session push-out", 9), "session…");
+        assert_eq!(elided("short", 9), "short");
+    }
+}

@@ -1,0 +1,128 @@
+//! What one request asks of the shop, read from its head and body before it may queue.
+//!
+//! Everything a client can send is bounded and checked here; past this point there are only typed
+//! values.
+
+use std::time::Duration;
+
+use http::header::{COOKIE, HeaderMap};
+
+use crate::Stage;
+use crate::form::Form;
+use crate::store::Sid;
+use crate::web::Refusal;
+
+/// Carries the service demand of a request in whole microseconds, at most [`MAX_DEMAND`].
+pub const DEMAND_HEADER: &str = "shop-demand-us";
+
+/// Carries a mark of the client's own that is stored with the order: 1 to 64 characters of
+/// `A-Z a-z 0-9 _ -`.
+pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
+
+/// The longest time one request may occupy a worker.
+pub const MAX_DEMAND: Duration = Duration::from_secs(60);
+
+/// The longest order tag in characters.
+const MAX_TAG: usize = 64;
+
+/// A request that may queue.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) stage: Stage,
+    /// What the client wants done, unless it left that to the shop.
+    pub(crate) demand: Option<Duration>,
+    /// The session the client claims; the store knows whether it exists.
+    pub(crate) sid: Option<Sid>,
+    pub(crate) order_tag: Option<String>,
+    /// Query and body.
+    pub(crate) form: Form,
+}
+
+impl Ask {
+    /// Reads a request for `stage`; refuses a demand or a tag that is not what it should be.
+    pub(crate) fn read(
+        stage: Stage,
+        head: &http::request::Parts,
+        body: &[u8],
+    ) -> Result<Self, Refusal> {
+        Ok(Self {
+            stage,
+            demand: demand(&head.headers)?,
+            sid: sid(&head.headers),
+            order_tag: order_tag(&head.headers)?,
+            form: Form::read(head.uri.query().unwrap_or_default(), body),
+        })
+    }
+}
+
+fn demand(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
+    let Some(value) = headers.get(DEMAND_HEADER) else {
+        return Ok(None);
+    };
+    let micros = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let demand = micros.and_then(|text| text.parse().ok()).map(Duration::from_micros);
+    demand.filter(|demand| *demand <= MAX_DEMAND).map(Some).ok_or(Refusal::Demand)
+}
+
+fn order_tag(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+    let Some(value) = headers.get(ORDER_TAG_HEADER) else {
+        return Ok(None);
+    };
+    let tag = value.to_str().ok().filter(|text| is_tag(text));
+    tag.map(|text| Some(text.to_owned())).ok_or(Refusal::OrderTag)
+}
+
+fn is_tag(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=MAX_TAG).contains(&text.len()) && text.bytes().all(plain)
+}
+
+/// The first well-formed `sid` of all cookies. Anything else is no session rather than an error: a
+/// browser sends what other applications of the same host have left with it.
+fn sid(headers: &HeaderMap) -> Option<Sid> {
+    let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';'));
+    pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Sid::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(headers: &[(&str, &str)]) -> HeaderMap {
+        let mut request = http::Request::builder();
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0.headers
+    }
+
+    #[test]
+    fn a_demand_is_whole_microseconds_up_to_a_minute() {
+        let read = |text: &str| demand(&head(&[(DEMAND_HEADER, text)]));
+        assert_eq!(demand(&head(&[])), Ok(None));
+        assert_eq!(read("0"), Ok(Some(Duration::ZERO)));
+        assert_eq!(read("60000000"), Ok(Some(MAX_DEMAND)));
+        for wrong in ["", "60000001", "-1", "+1", "1.5", "20ms", "99999999999999999999"] {
+            assert_eq!(read(wrong), Err(Refusal::Demand), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_short_and_plain() {
+        let read = |text: &str| order_tag(&head(&[(ORDER_TAG_HEADER, text)]));
+        assert_eq!(read("run-7_A"), Ok(Some("run-7_A".to_owned())));
+        assert!(read(&"x".repeat(64)).is_ok());
+        for wrong in ["", "a b", "a'b", &"x".repeat(65)] {
+            assert_eq!(read(wrong), Err(Refusal::OrderTag), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_well_formed_sid_of_all_cookies_counts() {
+        let good = "0123456789abcdef0123456789abcdef";
+        let own = format!("theme=dark; sid={good}");
+        assert_eq!(sid(&head(&[("cookie", "sid=nonsense"), ("cookie", &own)])), Sid::parse(good));
+        assert_eq!(sid(&head(&[("cookie", "sid=; xsid=1; ;;=")])), None);
+    }
+}

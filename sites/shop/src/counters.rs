@@ -1,0 +1,131 @@
+//! The running totals behind [`Stats`](crate::Stats).
+//!
+//! Shared by the HTTP thread and all workers, so every one is an atomic. They order nothing:
+//! `Relaxed` throughout, and a reading is a set of numbers each true at some moment.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::{Stage, StageStats};
+
+/// How a request that was received ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fate {
+    /// Never queued, or thrown out of the queue when the shop closed.
+    Refused,
+    /// Taken from the queue after its client had left, and dropped.
+    Skipped,
+    /// Its worker was busy for so long and the client took the answer.
+    Answered(Duration),
+    /// Its worker was busy for so long and nobody took the answer.
+    Wasted(Duration),
+}
+
+/// Everything that is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    stages: [StageCounters; Stage::ALL.len()],
+    running: AtomicUsize,
+    departed: AtomicU64,
+    orders: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct StageCounters {
+    received: AtomicU64,
+    refused: AtomicU64,
+    skipped: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+    wasted: AtomicU64,
+    busy_us_useful: AtomicU64,
+    busy_us_wasted: AtomicU64,
+}
+
+impl Counters {
+    /// Totals of a shop whose database already holds `orders`. The number is kept here from then
+    /// on, because statistics must be had while the database is the bottleneck.
+    pub(crate) fn new(orders: u64) -> Self {
+        Self { orders: AtomicU64::new(orders), ..Self::default() }
+    }
+
+    pub(crate) fn received(&self, stage: Stage) {
+        self.of(stage).received.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn ended(&self, stage: Stage, fate: Fate) {
+        let counters = self.of(stage);
+        let (count, busy) = match fate {
+            Fate::Refused => (&counters.refused, None),
+            Fate::Skipped => (&counters.skipped, None),
+            Fate::Answered(busy) => (&counters.answered, Some((&counters.busy_us_useful, busy))),
+            Fate::Wasted(busy) => (&counters.wasted, Some((&counters.busy_us_wasted, busy))),
+        };
+        if let Some((total, busy)) = busy {
+            total.fetch_add(busy.as_micros() as u64, Relaxed);
+        }
+        count.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn failed(&self, stage: Stage) {
+        self.of(stage).failed.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn departed(&self) {
+        self.departed.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn ordered(&self) {
+        self.orders.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a worker as running until the guard is dropped.
+    pub(crate) fn run(&self) -> Running<'_> {
+        self.running.fetch_add(1, Relaxed);
+        Running(&self.running)
+    }
+
+    /// A reading of one stage.
+    pub(crate) fn stage(&self, stage: Stage) -> StageStats {
+        let counters = self.of(stage);
+        StageStats {
+            received: counters.received.load(Relaxed),
+            refused: counters.refused.load(Relaxed),
+            skipped: counters.skipped.load(Relaxed),
+            answered: counters.answered.load(Relaxed),
+            failed: counters.failed.load(Relaxed),
+            wasted: counters.wasted.load(Relaxed),
+            busy_us_useful: counters.busy_us_useful.load(Relaxed),
+            busy_us_wasted: counters.busy_us_wasted.load(Relaxed),
+        }
+    }
+
+    /// Workers running now.
+    pub(crate) fn running_now(&self) -> usize {
+        self.running.load(Relaxed)
+    }
+
+    /// Clients departed so far.
+    pub(crate) fn departed_so_far(&self) -> u64 {
+        self.departed.load(Relaxed)
+    }
+
+    /// Orders committed so far.
+    pub(crate) fn orders_so_far(&self) -> u64 {
+        self.orders.load(Relaxed)
+    }
+
+    fn of(&self, stage: Stage) -> &StageCounters {
+        &self.stages[stage.index()]
+    }
+}
+
+/// One running worker.
+#[derive(Debug)]
+pub(crate) struct Running<'a>(&'a AtomicUsize);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}

@@ -1,0 +1,84 @@
+//! What the HTTP thread and the workers share: the queue between them, the totals, the closing.
+//!
+//! Ownership: one `House` in an `Arc` per shop. The HTTP thread pushes, the workers pop, anybody
+//! counts; closing happens once and is never undone.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::ask::Ask;
+use crate::counters::{Counters, Fate};
+use crate::store::Answer;
+use crate::web::Refusal;
+use crate::work::{Job, Queue};
+use crate::{Options, Stage, Stats};
+
+/// How long work that is running when the shop closes may go on.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A running shop as its threads see it.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) options: Options,
+    pub(crate) counters: Counters,
+    pub(crate) queue: Queue<Job>,
+    /// When work still running is broken off; set on closing.
+    cut_at: OnceLock<Instant>,
+}
+
+impl House {
+    /// An open house whose database holds `orders` already.
+    pub(crate) fn new(options: Options, orders: u64) -> Self {
+        Self {
+            queue: Queue::new(options.backlog),
+            counters: Counters::new(orders),
+            cut_at: OnceLock::new(),
+            options,
+        }
+    }
+
+    /// Puts a request into the queue; the answer comes through the receiver. The sender dropped
+    /// without an answer means that the shop closed first.
+    pub(crate) fn offer(&self, ask: Ask) -> Result<oneshot::Receiver<Answer>, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.counters.received(ask.stage);
+        self.queue.push(Job { ask, reply }).map_err(|job| self.refuse(&job))?;
+        Ok(answer)
+    }
+
+    /// Takes no more requests, turns away the waiting ones, and gives the running ones a moment.
+    pub(crate) fn close(&self) {
+        self.cut_at.get_or_init(|| Instant::now() + GRACE);
+        for job in self.queue.close() {
+            self.refuse(&job);
+        }
+    }
+
+    /// Whether running work must be broken off now.
+    pub(crate) fn cuts(&self) -> bool {
+        self.cut_at.get().is_some_and(|at| Instant::now() >= *at)
+    }
+
+    /// A reading of everything.
+    pub(crate) fn stats(&self) -> Stats {
+        let stages = Stage::ALL.map(|stage| (stage, self.counters.stage(stage)));
+        Stats {
+            busy_us_useful: stages.iter().map(|(_, stage)| stage.busy_us_useful).sum(),
+            busy_us_wasted: stages.iter().map(|(_, stage)| stage.busy_us_wasted).sum(),
+            stages: stages.into(),
+            queue_length: self.queue.len(),
+            running: self.counters.running_now(),
+            departed: self.counters.departed_so_far(),
+            orders: self.counters.orders_so_far(),
+            workers: self.options.workers,
+            backlog: self.options.backlog,
+        }
+    }
+
+    fn refuse(&self, job: &Job) -> Refusal {
+        self.counters.ended(job.ask.stage, Fate::Refused);
+        Refusal::Busy
+    }
+}

@@ -1,0 +1,106 @@
+//! The eight stages of a visit, in the order in which a buyer walks them.
+
+use http::Method;
+use serde::Serialize;
+
+/// One stage of a visit; each is one route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// `GET /`: the front page.
+    Main,
+    /// `GET /browse`: a shelf, optionally `?category=`.
+    Browse,
+    /// `GET /search?q=`: products whose name contains the words.
+    Search,
+    /// `GET /details?id=`: one product, which goes into the cart.
+    Details,
+    /// `POST /login`: the session gets a customer.
+    Login,
+    /// `POST /shipping`: the session gets an address.
+    Shipping,
+    /// `POST /payment`: the session gets a payment reference.
+    Payment,
+    /// `POST /confirm`: the cart becomes an order.
+    Confirm,
+}
+
+impl Stage {
+    /// Every stage, in walking order; `ALL[stage.index()] == stage`.
+    pub const ALL: [Self; 8] = [
+        Self::Main,
+        Self::Browse,
+        Self::Search,
+        Self::Details,
+        Self::Login,
+        Self::Shipping,
+        Self::Payment,
+        Self::Confirm,
+    ];
+
+    /// The place of the stage in [`Stage::ALL`], which is also its place in `Options::demand`.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in the statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Browse => "browse",
+            Self::Search => "search",
+            Self::Details => "details",
+            Self::Login => "login",
+            Self::Shipping => "shipping",
+            Self::Payment => "payment",
+            Self::Confirm => "confirm",
+        }
+    }
+
+    /// The path of its route.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Main => "/",
+            Self::Browse => "/browse",
+            Self::Search => "/search",
+            Self::Details => "/details",
+            Self::Login => "/login",
+            Self::Shipping => "/shipping",
+            Self::Payment => "/payment",
+            Self::Confirm => "/confirm",
+        }
+    }
+
+    /// The method of its route: browsing reads, buying writes.
+    pub const fn method(self) -> Method {
+        match self {
+            Self::Main | Self::Browse | Self::Search | Self::Details => Method::GET,
+            Self::Login | Self::Shipping | Self::Payment | Self::Confirm => Method::POST,
+        }
+    }
+
+    /// The stage at `path`.
+    pub fn at(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.path() == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_is_found_at_its_own_place_and_path() {
+        for stage in Stage::ALL {
+            assert_eq!(Stage::ALL[stage.index()], stage);
+            assert_eq!(Stage::at(stage.path()), Some(stage));
+        }
+    }
+
+    #[test]
+    fn the_name_is_the_name_in_json() {
+        for stage in Stage::ALL {
+            assert_eq!(serde_json::to_value(stage).unwrap(), stage.name());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The shop's database: products, sessions, carts, orders.
+//!
+//! One [`Store`] per worker, each with its own connection to the same SQLite file. Readers never
+//! wait (write-ahead log). Writers of this process take turns on a mutex before `BEGIN IMMEDIATE`:
+//! SQLite alone would have the second one poll with sleeps of whole milliseconds, which would show
+//! as service time. The busy timeout is left for other processes.
+//!
+//! `synchronous = NORMAL`: a killed process loses nothing that was committed; a power cut may lose
+//! the last orders but leaves a consistent file. A laboratory does not need more.
+
+mod catalogue;
+mod order;
+mod schema;
+mod session;
+mod sid;
+
+use std::fs::File;
+use std::io;
+use std::iter::repeat_with;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::ask::Ask;
+use crate::{ShopError, Stage};
+
+pub(crate) use catalogue::Product;
+pub use order::{Cents, Order, orders};
+pub(crate) use order::{Missing, Receipt};
+pub(crate) use sid::Sid;
+
+/// How long to wait for another process that writes to the same file.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// Statements kept prepared per connection; more than the shop has.
+const STATEMENTS: usize = 32;
+
+/// One connection, and the right to take turns at writing.
+#[derive(Debug)]
+pub(crate) struct Store {
+    connection: Connection,
+    /// Held while a transaction of this process writes.
+    turn: Arc<Mutex<()>>,
+    /// `/dev/urandom`, for session ids.
+    entropy: File,
+}
+
+/// What a stage made of a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) verdict: Verdict,
+    /// The session was made for this request and the client must be told its name.
+    pub(crate) new_session: Option<Sid>,
+}
+
+/// How a stage ended.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// Something to show.
+    Page(Page),
+    /// An order that cannot be placed yet.
+    Missing(Missing),
+    /// The product asked for does not exist.
+    NoSuchProduct,
+    /// The database failed; the details are on stderr.
+    Failed,
+}
+
+/// What there is to show.
+#[derive(Debug)]
+pub(crate) enum Page {
+    /// A list of products.
+    Shelf(Vec<Product>),
+    /// One product, now in the cart.
+    Details(Product),
+    /// The session has a customer.
+    LoggedIn,
+    /// The session has an address.
+    AddressKept,
+    /// The session has a payment reference.
+    PaymentKept,
+    /// The order is committed.
+    Ordered(Receipt),
+}
+
+/// Why a request could not be served from the database.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error("{0}")]
+    Database(#[from] rusqlite::Error),
+    #[error("no random numbers: {0}")]
+    Entropy(#[from] io::Error),
+}
+
+impl Store {
+    /// Opens `count` connections to one file, and says how many orders it holds.
+    pub(crate) fn open_all(path: &Path, count: usize) -> Result<(Vec<Self>, u64), ShopError> {
+        let turn = Arc::new(Mutex::new(()));
+        schema::prepare(path)?;
+        let stores: Result<Vec<_>, _> =
+            repeat_with(|| Self::open(path, Arc::clone(&turn))).take(count).collect();
+        Ok((stores?, order::count(path)?))
+    }
+
+    fn open(path: &Path, turn: Arc<Mutex<()>>) -> Result<Self, ShopError> {
+        let connection = schema::connect(path)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        let entropy = File::open("/dev/urandom").map_err(ShopError::system("/dev/urandom"))?;
+        Ok(Self { connection, turn, entropy })
+    }
+
+    /// Runs the stage of one request. When this returns an order, it is committed.
+    pub(crate) fn serve(&mut self, ask: &Ask) -> Result<Answer, StoreError> {
+        let visit = self.visit(ask.sid)?;
+        let verdict = self.stage(visit.sid, ask)?;
+        Ok(Answer { verdict, new_session: visit.is_new.then_some(visit.sid) })
+    }
+
+    fn stage(&mut self, sid: Sid, ask: &Ask) -> rusqlite::Result<Verdict> {
+        let page = match ask.stage {
+            Stage::Main => self.front().map(Page::Shelf),
+            Stage::Browse => self.shelf(ask.form.get("category")).map(Page::Shelf),
+            Stage::Search => self.search(ask.form.get("q").unwrap_or_default()).map(Page::Shelf),
+            Stage::Details => return self.details(sid, ask.form.get("id")),
+            Stage::Login => self.log_in(sid, ask.form.get("name")),
+            Stage::Shipping => self.ship_to(sid, ask.form.get("address")),
+            Stage::Payment => self.pay_with(sid, ask.form.get("reference")),
+            Stage::Confirm => return self.confirm(sid, ask.order_tag.as_deref()),
+        };
+        page.map(Verdict::Page)
+    }
+
+    /// Runs `work` as one writing transaction and commits it.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        // A poisoned turn protects nothing that could be half done: SQLite has rolled back.
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = self.connection.transaction_with_behavior(behavior)?;
+        let made = work(&transaction)?;
+        transaction.commit()?;
+        Ok(made)
+    }
+}
+
+/// Milliseconds since 1970; zero for a clock set before that.
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,145 @@
+//! Orders: the one thing an experiment is about.
+
+use std::fmt;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
+
+use super::schema::failed;
+use super::{BUSY, Page, Sid, Store, Verdict, unix_ms};
+use crate::ShopError;
+
+/// An amount of money in hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cents(pub i64);
+
+/// One committed order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The session that placed it, 32 hexadecimal digits.
+    pub session: String,
+    /// The client's own mark, from the header `shop-order-tag`.
+    pub tag: Option<String>,
+    /// The price of the cart.
+    pub total: Cents,
+    /// When it was placed, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// What the customer is told about an order.
+#[derive(Debug)]
+pub(crate) struct Receipt {
+    pub(crate) number: i64,
+    pub(crate) total: Cents,
+}
+
+/// What a session lacks before it can order, in the order in which a walk collects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Cart,
+    Login,
+    Shipping,
+    Payment,
+}
+
+impl fmt::Display for Cents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let size = self.0.unsigned_abs();
+        write!(f, "{sign}{}.{:02}", size / 100, size % 100)
+    }
+}
+
+/// All orders in the database of a running or stopped shop, oldest first. The file is only read,
+/// and must exist.
+pub fn orders(database: &Path) -> Result<Vec<Order>, ShopError> {
+    let read = || -> rusqlite::Result<Vec<Order>> {
+        let select = "SELECT session, tag, total_cents, at_ms FROM orders ORDER BY id";
+        reader(database)?.prepare(select)?.query_map((), order)?.collect()
+    };
+    read().map_err(failed(database))
+}
+
+/// How many orders the database holds.
+pub(super) fn count(database: &Path) -> Result<u64, ShopError> {
+    let read = || -> rusqlite::Result<i64> {
+        reader(database)?.query_row("SELECT count(*) FROM orders", (), |row| row.get(0))
+    };
+    read().map(i64::unsigned_abs).map_err(failed(database))
+}
+
+fn reader(database: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+fn order(row: &Row<'_>) -> rusqlite::Result<Order> {
+    Ok(Order {
+        session: row.get(0)?,
+        tag: row.get(1)?,
+        total: Cents(row.get(2)?),
+        at_ms: row.get(3)?,
+    })
+}
+
+impl Store {
+    /// Makes the cart an order if nothing is missing. Check and order are one transaction, so the
+    /// same cart cannot be ordered twice by two requests at once.
+    pub(super) fn confirm(&mut self, sid: Sid, tag: Option<&str>) -> rusqlite::Result<Verdict> {
+        self.write(|transaction| match basket(transaction, sid)? {
+            Ok(total) => {
+                let receipt = place(transaction, sid, tag, total)?;
+                Ok(Verdict::Page(Page::Ordered(receipt)))
+            }
+            Err(missing) => Ok(Verdict::Missing(missing)),
+        })
+    }
+}
+
+/// The total of a session that may order, or what it lacks first.
+fn basket(transaction: &Transaction<'_>, sid: Sid) -> rusqlite::Result<Result<Cents, Missing>> {
+    let select = "SELECT (SELECT sum(quantity * price_cents) FROM cart
+                          JOIN products ON products.id = product WHERE cart.sid = ?1),
+                         customer IS NOT NULL, address IS NOT NULL, payment IS NOT NULL
+                  FROM sessions WHERE sid = ?1";
+    transaction.prepare_cached(select)?.query_row([sid.to_string()], |row| {
+        let total: Option<i64> = row.get(0)?;
+        Ok(match (total, row.get(1)?, row.get(2)?, row.get(3)?) {
+            (None, ..) => Err(Missing::Cart),
+            (_, false, ..) => Err(Missing::Login),
+            (_, _, false, _) => Err(Missing::Shipping),
+            (_, _, _, false) => Err(Missing::Payment),
+            (Some(total), true, true, true) => Ok(Cents(total)),
+        })
+    })
+}
+
+/// Writes the order and uses up what paid for it. Customer and address stay for the next one.
+fn place(
+    transaction: &Transaction<'_>,
+    sid: Sid,
+    tag: Option<&str>,
+    total: Cents,
+) -> rusqlite::Result<Receipt> {
+    let sid = sid.to_string();
+    let insert = "INSERT INTO orders (session, total_cents, at_ms, tag) VALUES (?1, ?2, ?3, ?4)";
+    transaction.prepare_cached(insert)?.execute(params![sid, total.0, unix_ms(), tag])?;
+    let number = transaction.last_insert_rowid();
+    transaction.prepare_cached("DELETE FROM cart WHERE sid = ?1")?.execute([&sid])?;
+    let used = "UPDATE sessions SET payment = NULL WHERE sid = ?1";
+    transaction.prepare_cached(used)?.execute([&sid])?;
+    Ok(Receipt { number, total })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_written_with_two_decimals() {
+        assert_eq!(Cents(0).to_string(), "0.00");
+        assert_eq!(Cents(1_205).to_string(), "12.05");
+        assert_eq!(Cents(-5).to_string(), "-0.05");
+    }
+}

@@ -1,0 +1,63 @@
+//! The name of a session.
+
+use std::fmt;
+use std::io::{self, Read};
+
+/// 128 random bits, written as 32 hexadecimal digits. Knowing one is being that visitor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sid(u128);
+
+impl Sid {
+    /// A new name out of `entropy`.
+    pub(super) fn draw(mut entropy: impl Read) -> io::Result<Self> {
+        let mut bits = [0; 16];
+        entropy.read_exact(&mut bits)?;
+        Ok(Self(u128::from_le_bytes(bits)))
+    }
+
+    /// The name written as `text`, if it is one.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for Sid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Sid {
+    /// A secret of the visitor's: enough to tell two apart, not to use one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sid({:04x}…)", self.0 >> 112)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_survives_being_written_and_read() {
+        let sid = Sid::draw([7_u8; 16].as_slice()).unwrap();
+        assert_eq!(sid.to_string().len(), 32);
+        assert_eq!(Sid::parse(&sid.to_string()), Some(sid));
+    }
+
+    #[test]
+    fn what_is_not_32_hexadecimal_digits_is_no_name() {
+        let long = "0".repeat(33);
+        let signed = format!("+{}", "0".repeat(31));
+        for text in ["", "0123", "zz23456789abcdef0123456789abcdef", &long, &signed] {
+            assert_eq!(Sid::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn debug_output_does_not_give_the_name_away() {
+        let sid = Sid::parse("0123456789abcdef0123456789abcdef");
+        assert_eq!(format!("{sid:?}"), "Some(Sid(0123…))");
+    }
+}

@@ -1,0 +1,109 @@
+//! The bounded first-come-first-served queue between the HTTP thread and the workers.
+//!
+//! States: open, then closed for ever. Locks: one mutex around the waiting items and the state,
+//! held for a few instructions; the condition variable says that an item or the closing is there.
+//! The HTTP thread never waits: a full queue is an answer.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Items waiting for a worker.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    waiting: Mutex<Waiting<T>>,
+    changed: Condvar,
+    capacity: usize,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    items: VecDeque<T>,
+    is_closed: bool,
+}
+
+impl<T> Queue<T> {
+    /// An open queue in which at most `capacity` items wait.
+    pub(crate) fn new(capacity: usize) -> Self {
+        let waiting = Waiting { items: VecDeque::new(), is_closed: false };
+        Self { waiting: Mutex::new(waiting), changed: Condvar::new(), capacity }
+    }
+
+    /// Adds `item` at the end; gives it back if the queue is full or closed.
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        let mut waiting = self.lock();
+        if waiting.is_closed || waiting.items.len() >= self.capacity {
+            return Err(item);
+        }
+        waiting.items.push_back(item);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Waits for the oldest item; `None` once the queue is closed.
+    pub(crate) fn pop(&self) -> Option<T> {
+        let idle = |waiting: &mut Waiting<T>| waiting.items.is_empty() && !waiting.is_closed;
+        let waiting = self.changed.wait_while(self.lock(), idle);
+        waiting.unwrap_or_else(PoisonError::into_inner).items.pop_front()
+    }
+
+    /// Closes the queue and gives back what was still waiting.
+    pub(crate) fn close(&self) -> VecDeque<T> {
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        self.changed.notify_all();
+        std::mem::take(&mut waiting.items)
+    }
+
+    /// How many items wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().items.len()
+    }
+
+    /// Poison is ignored: every change under the lock is a single step.
+    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_comes_out_first() {
+        let queue = Queue::new(3);
+        for item in 1..=3 {
+            queue.push(item).unwrap();
+        }
+        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_item_back_at_once() {
+        let queue = Queue::new(1);
+        assert_eq!(queue.push('a'), Ok(()));
+        assert_eq!(queue.push('b'), Err('b'));
+        assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn closing_returns_the_waiting_and_ends_the_takers() {
+        let queue = Queue::new(2);
+        queue.push(7).unwrap();
+        assert_eq!(queue.close(), [7]);
+        assert_eq!(queue.pop(), None);
+        assert_eq!(queue.push(8), Err(8));
+    }
+
+    #[test]
+    fn a_taker_that_waits_is_woken_by_closing() {
+        let queue: Queue<u8> = Queue::new(1);
+        thread::scope(|scope| {
+            let taker = scope.spawn(|| queue.pop());
+            queue.close();
+            assert_eq!(taker.join().unwrap(), None);
+        });
+    }
+}

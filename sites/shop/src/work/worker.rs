@@ -1,0 +1,82 @@
+//! One worker thread: takes a request, is occupied by it, runs its SQL, answers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Job;
+use super::burn::{Burner, Cut};
+use crate::ask::Ask;
+use crate::counters::Fate;
+use crate::house::House;
+use crate::store::{Answer, Page, Store, Verdict};
+
+/// Between two looks at the client, when departures are noticed.
+const ATTENTIVE: Duration = Duration::from_millis(5);
+
+/// Between two looks at whether the shop is closing.
+const BUSY: Duration = Duration::from_millis(100);
+
+/// A worker and its own database connection.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    house: Arc<House>,
+    store: Store,
+    burner: Burner,
+}
+
+impl Worker {
+    /// A worker of `house`, to be made on its own thread.
+    pub(crate) fn new(house: Arc<House>, store: Store) -> Self {
+        let burner = Burner::new(house.options.burn);
+        Self { house, store, burner }
+    }
+
+    /// Works until the queue is closed.
+    pub(crate) fn run(mut self) {
+        while let Some(job) = self.house.queue.pop() {
+            self.take(job);
+        }
+    }
+
+    fn take(&mut self, job: Job) {
+        let house = Arc::clone(&self.house);
+        let _running = house.counters.run();
+        let stage = job.ask.stage;
+        let fate = if self.notices_departure(&job) { Fate::Skipped } else { self.work(job) };
+        house.counters.ended(stage, fate);
+    }
+
+    /// Useful is what reaches a client who is still there; nothing else is.
+    fn work(&mut self, job: Job) -> Fate {
+        let begun = Instant::now();
+        let answer = self.occupy(&job).map(|()| self.answer(&job.ask));
+        let busy = begun.elapsed();
+        match answer.map(|answer| job.reply.send(answer)) {
+            Ok(Ok(())) => Fate::Answered(busy),
+            Ok(Err(_)) | Err(Cut) => Fate::Wasted(busy),
+        }
+    }
+
+    fn occupy(&self, job: &Job) -> Result<(), Cut> {
+        let options = &self.house.options;
+        let demand = job.ask.demand.unwrap_or(options.demand[job.ask.stage.index()]);
+        let step = if options.notice_close { ATTENTIVE } else { BUSY };
+        self.burner.burn(demand, step, || self.house.cuts() || self.notices_departure(job))
+    }
+
+    fn answer(&mut self, ask: &Ask) -> Answer {
+        let served = self.store.serve(ask).unwrap_or_else(|error| {
+            eprintln!("shop: {}: {error}", ask.stage.name());
+            self.house.counters.failed(ask.stage);
+            Answer { verdict: Verdict::Failed, new_session: None }
+        });
+        if matches!(served.verdict, Verdict::Page(Page::Ordered(_))) {
+            self.house.counters.ordered();
+        }
+        served
+    }
+
+    fn notices_departure(&self, job: &Job) -> bool {
+        self.house.options.notice_close && job.reply.is_closed()
+    }
+}

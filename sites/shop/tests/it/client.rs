@@ -1,0 +1,110 @@
+//! The smallest HTTP client that can do what the tests need: keep a cookie, and leave.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Far beyond anything a test waits for, so that a hanging shop fails instead of hanging.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One visitor.
+pub(crate) struct Client {
+    address: SocketAddr,
+    pub(crate) sid: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// A request on its way; dropping it is leaving.
+pub(crate) struct Pending(TcpStream);
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { address, sid: None }
+    }
+
+    pub(crate) fn with_sid(address: SocketAddr, sid: &str) -> Self {
+        Self { address, sid: Some(sid.to_owned()) }
+    }
+
+    /// Sends without waiting. `extra` is whole header lines.
+    pub(crate) fn send(&self, method: &str, target: &str, extra: &str, body: &str) -> Pending {
+        let cookie = self.sid.as_ref().map(|sid| format!("Cookie: a=b; sid={sid}\r\n"));
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\
+             Content-Length: {}\r\n{}{extra}\r\n",
+            body.len(),
+            cookie.unwrap_or_default(),
+        );
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        // The shop may refuse before it has read everything; what counts then is its answer.
+        let _ = stream.write_all((head + body).as_bytes());
+        Pending(stream)
+    }
+
+    /// A request that needs its worker for `demand`.
+    pub(crate) fn ask(&self, method: &str, target: &str, demand: Duration) -> Pending {
+        let header = format!("shop-demand-us: {}\r\n", demand.as_micros());
+        self.send(method, target, &header, "")
+    }
+
+    pub(crate) fn get(&mut self, target: &str) -> Reply {
+        self.exchange("GET", target, "", "")
+    }
+
+    pub(crate) fn post(&mut self, target: &str, body: &str) -> Reply {
+        self.exchange("POST", target, "", body)
+    }
+
+    /// Sends, waits, and keeps the cookie.
+    pub(crate) fn exchange(
+        &mut self,
+        method: &str,
+        target: &str,
+        extra: &str,
+        body: &str,
+    ) -> Reply {
+        let reply = self.send(method, target, extra, body).reply();
+        if let Some(sid) = reply.new_sid() {
+            self.sid = Some(sid);
+        }
+        reply
+    }
+}
+
+impl Pending {
+    pub(crate) fn reply(mut self) -> Reply {
+        let mut bytes = Vec::new();
+        if let Err(error) = self.0.read_to_end(&mut bytes) {
+            assert!(!bytes.is_empty(), "no reply: {error}");
+        }
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Reply { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    pub(crate) fn leave(self) {
+        drop(self);
+    }
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+
+    pub(crate) fn new_sid(&self) -> Option<String> {
+        let cookie = self.header("set-cookie")?;
+        let sid = cookie.strip_prefix("sid=")?.strip_suffix("; Path=/; HttpOnly")?;
+        Some(sid.to_owned())
+    }
+}

@@ -1,0 +1,10 @@
+//! The shop seen from outside: over real sockets, with a real database file.
+#![allow(clippy::unwrap_used, reason = "clippy takes the helpers of these tests for a library")]
+
+mod binary;
+mod capacity;
+mod client;
+mod departure;
+mod refusal;
+mod site;
+mod walk;
