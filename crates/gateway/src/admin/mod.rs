@@ -36,15 +36,15 @@ pub(crate) fn run(
     stop: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, TcpListener::from_std(listener), stop))
+    LocalSet::new().block_on(&runtime, serve(shared, listener, stop))
 }
 
 async fn serve(
     shared: Arc<Shared>,
-    listener: std::io::Result<TcpListener>,
+    listener: StdListener,
     mut stop: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    let listener = listener?;
+    let listener = TcpListener::from_std(listener)?;
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
