@@ -42,7 +42,8 @@ pub(crate) fn run(
         let listener = TcpListener::from_std(listener)?;
         tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
         tokio::task::spawn_local(tick(Rc::clone(&worker)));
-        accept(&worker, listener, stop.clone()).await;
+        accept(&worker, listener, stop).await;
+        worker.clients.stop();
         drain(&worker).await;
         Ok(())
     };
@@ -61,7 +62,7 @@ async fn accept(worker: &Rc<Worker>, listener: TcpListener, mut stop: watch::Rec
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        client::serve(worker, stream, peer, stop.clone());
+        client::serve(worker, stream, peer);
     }
 }
 

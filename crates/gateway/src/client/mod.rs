@@ -14,18 +14,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 
-use crate::request;
+use crate::request::{self, Peer};
 use crate::worker::Worker;
 use io::ClientIo;
+use watch::Wish;
 pub(crate) use watch::{Client, Clients, Phase};
 
 /// Serves one connection, in a task of its own.
-pub(crate) fn serve(
-    worker: &Rc<Worker>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    stop: tokio::sync::watch::Receiver<bool>,
-) {
+pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     let shared = &worker.shared;
     if shared.connections.load(Ordering::Relaxed) >= shared.config.limits.connections {
         shared.metrics.connection_refused();
@@ -40,7 +36,7 @@ pub(crate) fn serve(
     };
     let open = Open::new(Rc::clone(worker));
     tokio::task::spawn_local(async move {
-        connection(&open.0, stream, peer, client, stop).await;
+        connection(&open.0, stream, peer, client).await;
     });
 }
 
@@ -62,26 +58,22 @@ impl Drop for Open {
 
 /// The whole life of one connection. Returning drops hyper's connection and with it whatever
 /// request is in it, in whatever phase: this is the one place where a departure takes effect.
-async fn connection(
-    worker: &Rc<Worker>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    client: Rc<Client>,
-    mut stop: tokio::sync::watch::Receiver<bool>,
-) {
+async fn connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, client: Rc<Client>) {
     let io = ClientIo::new(stream, Rc::clone(&client));
-    let service =
-        service_fn(|request| request::serve(Rc::clone(worker), Rc::clone(&client), peer, request));
+    let peer = Rc::new(Peer::new(peer));
+    let service = service_fn(|request| {
+        request::serve(Rc::clone(worker), Rc::clone(&client), Rc::clone(&peer), request)
+    });
     let mut http = pin!(http(worker).serve_connection(io, service));
-    let mut stopping = pin!(stop.wait_for(|stop| *stop));
-    let mut stopped = false;
+    let mut stopping = false;
     std::future::poll_fn(|cx| {
-        if client.poll_gone(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        if !stopped && stopping.as_mut().poll(cx).is_ready() {
-            stopped = true;
-            http.as_mut().graceful_shutdown();
+        match client.poll_wish(cx) {
+            Wish::End => return Poll::Ready(()),
+            Wish::EndSoon if !stopping => {
+                stopping = true;
+                http.as_mut().graceful_shutdown();
+            }
+            Wish::EndSoon | Wish::GoOn => {}
         }
         http.as_mut().poll(cx).map(|_| ())
     })

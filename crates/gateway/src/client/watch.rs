@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
@@ -20,6 +20,7 @@ use bywash_sentry::{Departure, Watch};
 pub(crate) struct Clients {
     watch: Watch,
     seats: Rc<RefCell<Seats>>,
+    stopping: Cell<bool>,
     /// Seconds since the worker began: the coarse clock of the limits below.
     seconds: Rc<Cell<u32>>,
 }
@@ -32,7 +33,7 @@ struct Seats {
 
 /// One connection.
 pub(crate) struct Client {
-    gone: Cell<bool>,
+    wish: Cell<Wish>,
     waker: RefCell<Option<Waker>>,
     phase: Cell<Phase>,
     /// When the phase began, on the coarse clock.
@@ -40,6 +41,17 @@ pub(crate) struct Client {
     seconds: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
+}
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Nothing in particular.
+    GoOn,
+    /// The gateway stops: it ends with its present request.
+    EndSoon,
+    /// Its client has left, or has taken too long.
+    End,
 }
 
 /// What a connection is doing, as far as its time is limited.
@@ -58,7 +70,8 @@ const IDLE_LIMIT: u32 = 75;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { watch: Watch::new()?, seats: Rc::default(), seconds: Rc::default() })
+        let (seats, seconds) = (Rc::default(), Rc::default());
+        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), seconds })
     }
 
     /// Watches a new connection.
@@ -69,7 +82,7 @@ impl Clients {
     ) -> io::Result<Rc<Client>> {
         let (seat, generation) = self.seats.borrow_mut().take();
         let client = Rc::new(Client {
-            gone: Cell::new(false),
+            wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
             waker: RefCell::new(None),
             phase: Cell::new(Phase::Head),
             since: Cell::new(self.seconds.get()),
@@ -99,7 +112,7 @@ impl Clients {
             _ => None,
         };
         if let Some(client) = client {
-            client.leave();
+            client.wishes(Wish::End);
         }
     }
 
@@ -116,13 +129,21 @@ impl Clients {
                 Phase::Busy => false,
             }
         };
-        let clients = self.seats.borrow();
-        let late: Vec<Rc<Client>> =
-            clients.seats.iter().filter_map(|(_, c)| c.upgrade()).filter(over).collect();
-        drop(clients);
-        for client in late {
-            client.leave();
+        for client in self.all().iter().filter(|client| over(client)) {
+            client.wishes(Wish::End);
         }
+    }
+
+    /// The gateway stops: every connection ends with its present request.
+    pub(crate) fn stop(&self) {
+        self.stopping.set(true);
+        for client in self.all().iter().filter(|client| client.wish.get() == Wish::GoOn) {
+            client.wishes(Wish::EndSoon);
+        }
+    }
+
+    fn all(&self) -> Vec<Rc<Client>> {
+        self.seats.borrow().seats.iter().filter_map(|(_, client)| client.upgrade()).collect()
     }
 
     /// How many are open.
@@ -143,17 +164,14 @@ impl Seats {
 }
 
 impl Client {
-    /// Ready once the client has left.
-    pub(crate) fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.gone.get() {
-            return Poll::Ready(());
-        }
+    /// What is to become of it; the task is woken when that changes.
+    pub(crate) fn poll_wish(&self, cx: &mut Context<'_>) -> Wish {
         let mut waker = self.waker.borrow_mut();
         match waker.as_mut() {
             Some(waker) => waker.clone_from(cx.waker()),
             None => *waker = Some(cx.waker().clone()),
         }
-        Poll::Pending
+        self.wish.get()
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -168,8 +186,8 @@ impl Client {
         }
     }
 
-    fn leave(&self) {
-        self.gone.set(true);
+    fn wishes(&self, wish: Wish) {
+        self.wish.set(wish);
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();
         }

@@ -13,6 +13,7 @@ use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::fields::Fields;
 use super::{Busy, examine};
 use crate::driver::Ticket;
 use crate::record::Record;
@@ -49,9 +50,12 @@ pub(crate) struct Stream {
 impl Streaming {
     /// The answer for the client. One without a body ends its request here and now.
     pub(super) fn answer(self, response: Response<Incoming>) -> Response<Answer> {
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
+        let fields = Fields::of(&parts.headers);
+        fields.remove_hop_by_hop(&mut parts.headers);
         let claimed = self.ticket.as_ref().and_then(Ticket::session);
-        let served = examine::session_begun(&self.worker.shared, &parts.headers).or(claimed);
+        let begun = || examine::session_begun(&self.worker.shared, &parts.headers);
+        let served = if fields.set_cookie { begun().or(claimed) } else { claimed };
         let status = parts.status;
         let mut stream = Stream { body, status, served, running: Some(self) };
         if stream.body.is_end_stream() {

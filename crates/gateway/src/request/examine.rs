@@ -10,12 +10,14 @@ use bywash_engine::{Request as EngineRequest, SessionKey};
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Request, Version};
 
+use super::fields::Fields;
 use crate::shared::Shared;
 
 /// What the gateway knows of a request from its head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
+    pub(super) fields: Fields,
 }
 
 /// Why a message is refused as such.
@@ -68,46 +70,49 @@ pub(crate) fn examine<B>(
     request: &Request<B>,
     peer: IpAddr,
 ) -> Result<Facts, Fault> {
+    let (headers, fields) = (request.headers(), Fields::of(request.headers()));
     method(request.method())?;
-    host(request)?;
-    framing(request.version(), request.headers())?;
-    expectation(request.headers())?;
-    nominated(request.headers())?;
-    sizes(shared, request)?;
+    host(request, fields)?;
+    if fields.transfer_encoding {
+        framing(request.version(), headers)?;
+    }
+    if fields.expect {
+        expectation(headers)?;
+    }
+    if fields.connection {
+        nominated(headers)?;
+    }
+    sizes(shared, request, fields.bytes)?;
     let identify = &shared.config.identify;
-    let cookie = identify.session_cookie.as_deref();
-    let session = cookie.and_then(|name| session_of(shared, name, request.headers()));
+    let cookie = identify.session_cookie.as_deref().filter(|_| fields.cookie);
+    let session = cookie.and_then(|name| session_of(shared, name, headers));
     let address = match identify.charge {
         Charge::Session => None,
         Charge::Address => Some(shared.address_key(peer)),
     };
     let class = shared.config.classifier.class(request.method().as_str(), request.uri().path());
-    Ok(Facts { request: EngineRequest { class, session, address } })
+    Ok(Facts { request: EngineRequest { class, session, address }, fields })
 }
 
 fn method(method: &Method) -> Result<(), Fault> {
     if *method == Method::CONNECT { Err(Fault::Method) } else { Ok(()) }
 }
 
-fn host<B>(request: &Request<B>) -> Result<(), Fault> {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (_, Some(_)) => Err(Fault::Host),
-        (None, _) if request.version() == Version::HTTP_11 => Err(Fault::Host),
-        (Some(host), None) => agrees(request, host),
-        (None, None) => Ok(()),
+fn host<B>(request: &Request<B>, fields: Fields) -> Result<(), Fault> {
+    match fields.hosts {
+        0 if request.version() == Version::HTTP_11 => Err(Fault::Host),
+        0 => Ok(()),
+        1 => agrees(request),
+        _ => Err(Fault::Host),
     }
 }
 
 /// An absolute request line must name the same host as the `Host` field.
-fn agrees<B>(request: &Request<B>, host: &HeaderValue) -> Result<(), Fault> {
-    let same = |name: &str| name.as_bytes().eq_ignore_ascii_case(host.as_bytes());
-    let authority = request.uri().authority();
-    if authority.is_none_or(|authority| same(authority.as_str())) {
-        Ok(())
-    } else {
-        Err(Fault::Host)
-    }
+fn agrees<B>(request: &Request<B>) -> Result<(), Fault> {
+    let Some(authority) = request.uri().authority() else { return Ok(()) };
+    let host = request.headers().get(header::HOST).map(HeaderValue::as_bytes);
+    let same = |host: &[u8]| authority.as_str().as_bytes().eq_ignore_ascii_case(host);
+    if host.is_some_and(same) { Ok(()) } else { Err(Fault::Host) }
 }
 
 fn framing(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
@@ -148,16 +153,12 @@ fn nominated(headers: &HeaderMap) -> Result<(), Fault> {
     if any { Err(Fault::Nominated) } else { Ok(()) }
 }
 
-fn sizes<B>(shared: &Shared, request: &Request<B>) -> Result<(), Fault> {
+fn sizes<B>(shared: &Shared, request: &Request<B>, bytes: usize) -> Result<(), Fault> {
     let limits = &shared.config.limits;
     let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if target > limits.max_uri_bytes {
         return Err(Fault::UriTooLong);
     }
-    // Name, colon, space, value, line end: what it took on the wire.
-    let field =
-        |(name, value): (&header::HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
-    let bytes: usize = request.headers().iter().map(field).sum();
     let too_many = request.headers().len() > limits.max_headers;
     if bytes > limits.max_header_bytes || too_many { Err(Fault::HeadTooLarge) } else { Ok(()) }
 }
@@ -200,6 +201,10 @@ mod tests {
             request = request.header(*name, *value);
         }
         request.body(()).unwrap()
+    }
+
+    fn host(request: &Request<()>) -> Result<(), Fault> {
+        super::host(request, Fields::of(request.headers()))
     }
 
     #[test]

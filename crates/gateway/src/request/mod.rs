@@ -5,23 +5,24 @@
 
 mod answer;
 mod examine;
+mod fields;
 mod forward;
 mod refuse;
 mod upload;
 mod wait;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use bywash_config::Mode;
 use bywash_engine::Outcome;
-use http::request::Parts;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 use hyper::body::Incoming;
 
 pub(crate) use answer::Answer;
 use answer::Streaming;
 pub(crate) use examine::{Facts, Fault};
+use forward::Forward;
 pub(crate) use refuse::full;
 pub(crate) use upload::Upload;
 use wait::Waited;
@@ -35,6 +36,21 @@ use crate::worker::Worker;
 #[derive(Debug, thiserror::Error)]
 #[error("the client has left")]
 pub(crate) struct Departed;
+
+/// The other end of a client's connection.
+pub(crate) struct Peer {
+    address: IpAddr,
+    /// As it stands in `X-Forwarded-For`; written once for all requests of the connection.
+    text: HeaderValue,
+}
+
+impl Peer {
+    pub(crate) fn new(peer: SocketAddr) -> Self {
+        let address = peer.ip();
+        let text = HeaderValue::from_str(&address.to_string());
+        Self { address, text: text.expect("an address is written in visible characters") }
+    }
+}
 
 /// Marks a connection as busy for as long as a request is in the gateway's hands.
 pub(crate) struct Busy(Rc<Client>);
@@ -57,11 +73,11 @@ impl Drop for Busy {
 pub(crate) async fn serve(
     worker: Rc<Worker>,
     client: Rc<Client>,
-    peer: SocketAddr,
+    peer: Rc<Peer>,
     request: Request<Incoming>,
 ) -> Result<Response<Answer>, Departed> {
     let busy = Busy::new(client);
-    let facts = match examine::examine(&worker.shared, &request, peer.ip()) {
+    let facts = match examine::examine(&worker.shared, &request, peer.address) {
         Ok(facts) => facts,
         Err(fault) => {
             worker.shared.metrics.malformed(fault);
@@ -72,7 +88,12 @@ pub(crate) async fn serve(
     let record = Record::new(&worker.shared, &facts, &parts);
     let upload = Upload::new(body, &parts.headers, &worker.shared);
     match admit(&worker, &facts, record, upload).await {
-        Admission::Runs(running) => run(&worker, busy, *running, parts, peer).await,
+        Admission::Runs(running) => {
+            let Running { record, upload, ticket } = running;
+            let name = record.name();
+            let forward = Forward { parts, upload, fields: facts.fields, peer: &peer.text, name };
+            run(worker, busy, record, ticket, forward).await
+        }
         Admission::Refused(answer) => Ok(answer),
         Admission::Left => Err(Departed),
     }
@@ -87,7 +108,7 @@ struct Running {
 }
 
 enum Admission {
-    Runs(Box<Running>),
+    Runs(Running),
     Refused(Response<Answer>),
     Left,
 }
@@ -101,7 +122,7 @@ async fn admit(
 ) -> Admission {
     let shared = &worker.shared;
     if shared.is_bypassed() {
-        return Admission::Runs(Box::new(Running { record, upload, ticket: None }));
+        return Admission::Runs(Running { record, upload, ticket: None });
     }
     let ticket = shared.driver.arrive(facts.request);
     let mode = shared.config.classes[facts.request.class.index()].mode;
@@ -115,23 +136,21 @@ async fn admit(
             Waited::Left => return Admission::Left,
         }
     }
-    Admission::Runs(Box::new(Running { record, upload, ticket: Some(ticket) }))
+    Admission::Runs(Running { record, upload, ticket: Some(ticket) })
 }
 
 /// Forwards an admitted request and hands its answer on.
 async fn run(
-    worker: &Rc<Worker>,
+    worker: Rc<Worker>,
     busy: Busy,
-    running: Running,
-    parts: Parts,
-    peer: SocketAddr,
+    mut record: Record,
+    ticket: Option<Ticket>,
+    forward: Forward<'_>,
 ) -> Result<Response<Answer>, Departed> {
-    let Running { mut record, upload, ticket } = running;
     record.runs();
-    match forward::forward(worker, &record, parts, upload, peer).await {
+    match forward::forward(&worker, forward).await {
         Ok((link, response)) => {
-            let streaming = Streaming { worker: Rc::clone(worker), busy, record, ticket, link };
-            Ok(streaming.answer(response))
+            Ok(Streaming { worker, busy, record, ticket, link }.answer(response))
         }
         Err(error) => {
             record.ends(Outcome::UpstreamError, refuse::status_of(&error));

@@ -23,6 +23,8 @@ pub(crate) struct Link {
     io: Pin<Box<Connection<TokioIo<TcpStream>, Upload>>>,
     /// The future has ended and must not be polled again.
     closed: bool,
+    /// It has not been used for about a second: the upstream may have thought of closing it.
+    rested: bool,
 }
 
 /// A request that got no answer.
@@ -36,7 +38,7 @@ impl Link {
     pub(crate) async fn new(stream: TcpStream) -> Result<Self, UpstreamError> {
         let (sender, io) =
             handshake(TokioIo::new(stream)).await.map_err(UpstreamError::from_hyper)?;
-        Ok(Self { sender, io: Box::pin(io), closed: false })
+        Ok(Self { sender, io: Box::pin(io), closed: false, rested: false })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -56,6 +58,15 @@ impl Link {
             let unsent = failed.take_message();
             Box::new(SendError { error: UpstreamError::from_hyper(failed.into_error()), unsent })
         })
+    }
+
+    pub(super) const fn rested(&mut self, rested: bool) {
+        self.rested = rested;
+    }
+
+    /// Whether it had not been used for about a second before this exchange.
+    pub(crate) const fn has_rested(&self) -> bool {
+        self.rested
     }
 
     /// Lets the connection read and write.

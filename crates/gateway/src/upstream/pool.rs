@@ -4,12 +4,14 @@ use std::cell::RefCell;
 
 use bywash_config::Upstream;
 use bywash_units::Span;
+use http::HeaderValue;
 use tokio::net::TcpStream;
 
 use super::{Link, UpstreamError};
 
 pub(crate) struct Pool {
     authority: String,
+    host: HeaderValue,
     connect_timeout: Span,
     most: usize,
     /// Used last, taken first: so the rest grow old and are closed.
@@ -27,7 +29,9 @@ const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
     pub(crate) fn new(upstream: &Upstream) -> Self {
+        let host = HeaderValue::from_str(&upstream.authority());
         Self {
+            host: host.expect("the configuration's host and port are visible characters"),
             authority: upstream.authority(),
             connect_timeout: upstream.connect_timeout,
             most: upstream.limit as usize,
@@ -35,16 +39,17 @@ impl Pool {
         }
     }
 
-    /// Where it connects to.
-    pub(crate) fn authority(&self) -> &str {
-        &self.authority
+    /// Where it connects to, as a `Host` field.
+    pub(crate) const fn host(&self) -> &HeaderValue {
+        &self.host
     }
 
     /// An idle connection that still stands, if there is one.
     pub(crate) fn take(&self) -> Option<Link> {
         loop {
-            let mut link = self.idle.borrow_mut().pop()?.link;
+            let Idle { mut link, ticks } = self.idle.borrow_mut().pop()?;
             if link.is_idle() {
+                link.rested(ticks > 0);
                 return Some(link);
             }
         }

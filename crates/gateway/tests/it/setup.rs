@@ -1,0 +1,188 @@
+//! A gateway for a test: configured by an operator's own keys, stopped when the test ends.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bywash_config::Config;
+use bywash_gateway::{Gateway, GatewayError};
+use bywash_units::Span;
+use serde_json::Value;
+
+use crate::upstream::Upstream;
+use crate::wire::{BOUND, Message, Wire};
+
+/// Keys of a configuration, by their dotted names.
+pub struct Setup(BTreeMap<String, String>);
+
+impl Setup {
+    /// Enforcing, one worker, no log; everything else as it is by default.
+    pub fn before(upstream: &Upstream) -> Self {
+        Self::before_address(upstream.address)
+    }
+
+    pub fn before_address(upstream: SocketAddr) -> Self {
+        Self(BTreeMap::new())
+            .set("version", "1")
+            .set("mode", "'enforce'")
+            .set("listen.http", "'127.0.0.1:0'")
+            .set("listen.admin", "'127.0.0.1:0'")
+            .set("listen.workers", "1")
+            .set("upstream.server", &format!("'http://{upstream}'"))
+            .set("log.access", "'off'")
+    }
+
+    /// One key; `value` in TOML.
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        self.0.insert(key.into(), value.into());
+        self
+    }
+
+    pub fn limit(self, slots: u32) -> Self {
+        self.set("upstream.limit", &slots.to_string())
+    }
+
+    pub fn config(&self) -> Config {
+        let mut text = String::new();
+        for (key, value) in &self.0 {
+            writeln!(text, "{key} = {value}").unwrap();
+        }
+        match Config::parse(&text, "test") {
+            Ok((config, _)) => config,
+            Err(problems) => panic!("{problems}\n{text}"),
+        }
+    }
+
+    pub fn try_start(&self) -> Result<Running, GatewayError> {
+        bywash_gateway::start(self.config()).map(|gateway| Running(Some(gateway)))
+    }
+
+    pub fn start(&self) -> Running {
+        self.try_start().expect("the gateway starts")
+    }
+}
+
+/// A gateway that runs until it is dropped.
+pub struct Running(Option<Gateway>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(gateway) = self.0.take() {
+            gateway.stop(Span::ZERO);
+        }
+    }
+}
+
+impl Running {
+    pub fn gateway(&self) -> &Gateway {
+        self.0.as_ref().expect("it is there until it is stopped")
+    }
+
+    /// Takes the gateway out, to stop it.
+    pub fn into_gateway(mut self) -> Gateway {
+        self.0.take().expect("it is there until it is stopped")
+    }
+
+    pub fn client(&self) -> Wire {
+        Wire::connect(self.gateway().http())
+    }
+
+    /// A new client that has sent these bytes.
+    pub fn sends(&self, bytes: impl AsRef<[u8]>) -> Wire {
+        let mut client = self.client();
+        client.send(bytes);
+        client
+    }
+
+    /// A new client that has asked for this.
+    pub fn asks(&self, target: &str) -> Wire {
+        self.sends(get(target))
+    }
+
+    /// The answer to a GET on a connection of its own.
+    pub fn get(&self, target: &str) -> Message {
+        self.asks(target).answer().expect("a whole answer")
+    }
+
+    pub fn status(&self) -> Value {
+        status(self.gateway().admin())
+    }
+
+    /// A number of the status.
+    pub fn count(&self, name: &str) -> u64 {
+        self.status()[name].as_u64().unwrap_or_else(|| panic!("no {name} in the status"))
+    }
+
+    /// Requests that ended so, in all classes.
+    pub fn outcome(&self, name: &str) -> u64 {
+        self.outcomes().get(name).copied().unwrap_or_default()
+    }
+
+    pub fn outcomes(&self) -> BTreeMap<String, u64> {
+        let status = self.status();
+        let mut outcomes = BTreeMap::new();
+        for class in status["classes"].as_array().unwrap() {
+            for (name, count) in class["outcomes"].as_object().unwrap() {
+                *outcomes.entry(name.clone()).or_default() += count.as_u64().unwrap();
+            }
+        }
+        outcomes
+    }
+
+    pub fn metrics(&self) -> String {
+        admin(self.gateway().admin(), "/metrics").text()
+    }
+
+    /// The value of the sample with this name and labels.
+    pub fn metric(&self, sample: &str) -> f64 {
+        let text = self.metrics();
+        let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {sample} in\n{text}")).parse().unwrap()
+    }
+
+    pub fn waits_for(&self, name: &str, count: u64) {
+        eventually(&format!("{name} = {count}"), || self.count(name) == count);
+    }
+
+    /// Waits until no request is in its hands.
+    pub fn is_idle_again(&self) {
+        eventually("nothing runs and nothing waits", || {
+            let status = self.status();
+            status["running"] == 0 && status["waiting"] == 0
+        });
+    }
+}
+
+/// A GET as clients send it.
+pub fn get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n")
+}
+
+/// A POST with its length.
+pub fn post(target: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {target} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// The answer of the admin listener.
+pub fn admin(address: SocketAddr, target: &str) -> Message {
+    let mut wire = Wire::connect(address);
+    wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    wire.answer().expect("the admin listener answers")
+}
+
+pub fn status(address: SocketAddr) -> Value {
+    serde_json::from_slice(&admin(address, "/v1/status").body).expect("the status is JSON")
+}
+
+/// Waits until `holds`, and fails if that never happens.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + BOUND;
+    while !holds() {
+        assert!(Instant::now() < end, "this never came about: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

@@ -1,0 +1,187 @@
+//! The application behind the gateway, played by the test.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::wire::{BOUND, Message, Tape, Wire};
+
+/// An upstream that runs a script on every connection, in a thread of its own.
+pub struct Upstream {
+    pub address: SocketAddr,
+    /// Everything that it has received.
+    tape: Tape,
+    accepted: Arc<AtomicUsize>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Upstream {
+    /// Runs `script` on every connection.
+    pub fn script(script: impl Fn(Wire) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let this = Self {
+            address: listener.local_addr().unwrap(),
+            tape: Tape::default(),
+            accepted: Arc::default(),
+            ended: Arc::default(),
+        };
+        let (tape, accepted) = (Arc::clone(&this.tape), Arc::clone(&this.accepted));
+        let (ended, script) = (Arc::clone(&this.ended), Arc::new(script));
+        std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if ended.load(Ordering::SeqCst) {
+                    return;
+                }
+                accepted.fetch_add(1, Ordering::SeqCst);
+                let (script, wire) = (Arc::clone(&script), Wire::taped(stream, Arc::clone(&tape)));
+                std::thread::spawn(move || script(wire));
+            }
+        });
+        this
+    }
+
+    /// Answers every request with the bytes that `answer` makes of it, on kept connections.
+    pub fn app(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::script(move |mut wire| {
+            while let Ok(request) = wire.request() {
+                if wire.try_send(answer(&request)).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Answers `200` with the target of the request as its body.
+    pub fn echo() -> Self {
+        Self::app(|request| ok(request.target()))
+    }
+
+    /// Reads one head, sends these bytes, closes.
+    pub fn blurts(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        Self::script(move |mut wire| {
+            if wire.request().is_ok() {
+                let _ = wire.try_send(&bytes);
+            }
+        })
+    }
+
+    /// Hands every request to the test, which answers it when it likes.
+    pub fn by_hand() -> (Self, Calls) {
+        let (tell, calls) = channel();
+        let tell = Mutex::new(tell);
+        let upstream = Self::script(move |mut wire| {
+            let tell: Sender<Call> = tell.lock().unwrap().clone();
+            let ended = Arc::new(AtomicBool::new(false));
+            wire.stream.set_read_timeout(None).unwrap();
+            while let Ok(request) = wire.request() {
+                let stream = wire.stream.try_clone().unwrap();
+                let call = Call { request, wire: Wire::new(stream), ended: Arc::clone(&ended) };
+                call.wire.stream.set_read_timeout(None).unwrap();
+                if tell.send(call).is_err() {
+                    return;
+                }
+            }
+            ended.store(true, Ordering::SeqCst);
+        });
+        (upstream, Calls(calls))
+    }
+
+    /// How many connections it has accepted.
+    pub fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    /// Everything that it has received, as Latin 1.
+    pub fn received(&self) -> String {
+        self.tape.lock().unwrap().iter().map(|byte| char::from(*byte)).collect()
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// The requests that have come to an upstream [`by_hand`](Upstream::by_hand).
+pub struct Calls(Receiver<Call>);
+
+/// One of them.
+pub struct Call {
+    pub request: Message,
+    wire: Wire,
+    ended: Arc<AtomicBool>,
+}
+
+impl Calls {
+    pub fn next(&self) -> Call {
+        self.0.recv_timeout(BOUND).expect("a request reaches the upstream")
+    }
+
+    /// Whether none has come so far.
+    pub fn is_empty(&self) -> bool {
+        match self.0.recv_timeout(std::time::Duration::ZERO) {
+            Ok(_) => false,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => true,
+        }
+    }
+}
+
+impl Call {
+    pub fn target(&self) -> &str {
+        self.request.target()
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.wire.send(bytes);
+    }
+
+    /// Answers `200` with this body.
+    pub fn answer(mut self, body: &str) {
+        self.send(ok(body));
+    }
+
+    /// Whether the gateway has closed the connection that it came on.
+    pub fn is_abandoned(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+}
+
+/// A whole answer.
+pub fn ok(body: &str) -> Vec<u8> {
+    with_fields("", body)
+}
+
+/// A whole answer with some more fields, each with its line end.
+pub fn with_fields(fields: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
+}
+
+/// An address where connecting hangs: its queue is full and nobody accepts. Keep what comes
+/// with it for as long.
+pub fn deaf() -> (SocketAddr, Vec<Socket>) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.listen(0).unwrap();
+    let address = socket.local_addr().unwrap();
+    let mut kept = vec![socket];
+    for _ in 0..3 {
+        let filler = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        filler.set_nonblocking(true).unwrap();
+        let _ = filler.connect(&address);
+        kept.push(filler);
+    }
+    (address.as_socket().unwrap(), kept)
+}
+
+/// An address where nobody listens.
+pub fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}

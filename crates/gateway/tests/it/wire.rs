@@ -1,0 +1,257 @@
+//! One end of an HTTP/1.1 connection, by hand: what is sent is exactly what the test says, and
+//! what is read is taken apart by no more than the framing rules.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use socket2::SockRef;
+
+/// Longest wait for anything: far more than is needed, so that only a fault reaches it.
+pub const BOUND: Duration = Duration::from_secs(10);
+
+/// All bytes that a party has received, in order of arrival.
+pub type Tape = Arc<Mutex<Vec<u8>>>;
+
+pub struct Wire {
+    pub stream: TcpStream,
+    read: Vec<u8>,
+    tape: Option<Tape>,
+}
+
+/// A request or an answer. Bytes outside ASCII are shown as the characters of Latin 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// The request line or the status line.
+    pub start: String,
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// The fields behind a chunked body.
+    pub trailers: Vec<(String, String)>,
+}
+
+/// Why there is no (whole) message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The connection ended between two messages.
+    Closed,
+    /// It ended in the middle of one.
+    Cut,
+    /// Nothing came in time.
+    Silent,
+    /// What came is no HTTP.
+    Garbage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Answer,
+    AnswerToHead,
+}
+
+impl Wire {
+    pub fn connect(address: SocketAddr) -> Self {
+        Self::new(TcpStream::connect_timeout(&address, BOUND).expect("the listener accepts"))
+    }
+
+    pub fn new(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        stream.set_write_timeout(Some(BOUND)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream, read: Vec::new(), tape: None }
+    }
+
+    /// Everything that is read goes on `tape` as well.
+    pub fn taped(stream: TcpStream, tape: Tape) -> Self {
+        Self { tape: Some(tape), ..Self::new(stream) }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).expect("the other side still reads");
+    }
+
+    /// Sends what the other side takes, which may be gone already.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    pub fn request(&mut self) -> Result<Message, Broken> {
+        self.message(Kind::Request)
+    }
+
+    pub fn answer(&mut self) -> Result<Message, Broken> {
+        self.message(Kind::Answer)
+    }
+
+    pub fn answer_to_head(&mut self) -> Result<Message, Broken> {
+        self.message(Kind::AnswerToHead)
+    }
+
+    /// Reads one head; its body stays on the wire.
+    pub fn head(&mut self) -> Result<Message, Broken> {
+        while let Some(end) = self.read.strip_prefix(b"\r\n").map(<[u8]>::len) {
+            self.read.drain(..self.read.len() - end);
+        }
+        let end = loop {
+            if let Some(at) = find(&self.read, b"\r\n\r\n") {
+                break at;
+            }
+            let begun = !self.read.is_empty();
+            self.fill().map_err(|broken| match broken {
+                Broken::Closed if begun => Broken::Cut,
+                other => other,
+            })?;
+        };
+        let head: Vec<u8> = self.read.drain(..end + 4).collect();
+        let text: String = head[..end].iter().map(|byte| char::from(*byte)).collect();
+        let mut lines = text.split("\r\n");
+        let start = lines.next().unwrap_or_default().to_owned();
+        let fields = lines.map(field).collect::<Option<_>>().ok_or(Broken::Garbage)?;
+        Ok(Message { start, fields, body: Vec::new(), trailers: Vec::new() })
+    }
+
+    /// Whether the other side ends the connection, with nothing more before it.
+    pub fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && matches!(self.fill(), Err(Broken::Closed | Broken::Cut))
+    }
+
+    /// All bytes until the other side ends the connection.
+    pub fn rest(&mut self) -> Vec<u8> {
+        while self.fill().is_ok() {}
+        std::mem::take(&mut self.read)
+    }
+
+    /// Reads `count` bytes of a body.
+    pub fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Broken> {
+        while self.read.len() < count {
+            self.fill().map_err(in_the_middle)?;
+        }
+        Ok(self.read.drain(..count).collect())
+    }
+
+    /// Leaves with a reset, not with a FIN.
+    pub fn reset(self) {
+        SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
+    }
+
+    /// Ends the sending side only.
+    pub fn half_close(&self) {
+        self.stream.shutdown(Shutdown::Write).unwrap();
+    }
+
+    fn message(&mut self, kind: Kind) -> Result<Message, Broken> {
+        let mut message = self.head()?;
+        if kind == Kind::AnswerToHead || matches!(message.status(), Some(204 | 304 | 100..=199)) {
+            return Ok(message);
+        }
+        if message.field("transfer-encoding").is_some() {
+            (message.body, message.trailers) = self.chunks()?;
+        } else if let Some(length) = message.field("content-length") {
+            message.body = self.bytes(length.parse().map_err(|_| Broken::Garbage)?)?;
+        } else if kind == Kind::Answer {
+            message.body = self.until_closed()?;
+        }
+        Ok(message)
+    }
+
+    fn until_closed(&mut self) -> Result<Vec<u8>, Broken> {
+        loop {
+            match self.fill() {
+                Ok(()) => {}
+                Err(Broken::Closed) => return Ok(std::mem::take(&mut self.read)),
+                Err(broken) => return Err(broken),
+            }
+        }
+    }
+
+    fn chunks(&mut self) -> Result<(Vec<u8>, Vec<(String, String)>), Broken> {
+        let mut body = Vec::new();
+        loop {
+            let size = usize::from_str_radix(&self.line()?, 16).map_err(|_| Broken::Garbage)?;
+            if size == 0 {
+                break;
+            }
+            body.extend(self.bytes(size)?);
+            if self.bytes(2)? != b"\r\n" {
+                return Err(Broken::Garbage);
+            }
+        }
+        let mut trailers = Vec::new();
+        loop {
+            match self.line()?.as_str() {
+                "" => return Ok((body, trailers)),
+                line => trailers.push(field(line).ok_or(Broken::Garbage)?),
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<String, Broken> {
+        loop {
+            if let Some(end) = find(&self.read, b"\r\n") {
+                let line: Vec<u8> = self.read.drain(..end + 2).collect();
+                return Ok(line[..end].iter().map(|byte| char::from(*byte)).collect());
+            }
+            self.fill().map_err(in_the_middle)?;
+        }
+    }
+
+    /// Reads once.
+    fn fill(&mut self) -> Result<(), Broken> {
+        let mut some = [0; 64 * 1024];
+        match self.stream.read(&mut some) {
+            Ok(0) => Err(Broken::Closed),
+            Ok(count) => {
+                self.read.extend(&some[..count]);
+                if let Some(tape) = &self.tape {
+                    tape.lock().unwrap().extend(&some[..count]);
+                }
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Broken::Silent),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(_) => Err(Broken::Cut),
+        }
+    }
+}
+
+impl Message {
+    /// The code of a status line.
+    pub fn status(&self) -> Option<u16> {
+        self.start.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
+    }
+
+    /// The target of a request line.
+    pub fn target(&self) -> &str {
+        self.start.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// The first value of this name.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.all(name).first().copied()
+    }
+
+    /// Every value of this name.
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        let named = self.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+fn in_the_middle(broken: Broken) -> Broken {
+    if broken == Broken::Closed { Broken::Cut } else { broken }
+}
+
+fn field(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once(':')?;
+    Some((name.to_owned(), value.trim().to_owned()))
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
