@@ -116,8 +116,11 @@ pub struct Client {
     pub patience: Law,
     /// What she waits for.
     pub waits_for: WaitsFor,
-    /// Further attempts after the first has failed; then the session is abandoned.
+    /// Attempts at a request beyond the first; then the session is abandoned.
     pub retries: u32,
+    /// Of these, how many may follow a refusal or an error: a refused client who does not come
+    /// again has 0.
+    pub retries_after_refusal: u32,
     /// Pause before the retry of a request that timed out.
     pub pause_after_timeout: Span,
     /// Pause before the retry of a request that was refused.
@@ -255,6 +258,8 @@ struct WrittenClient {
     waits_for: WaitsFor,
     #[serde(default)]
     retries: u32,
+    #[serde(default)]
+    retries_after_refusal: Option<u32>,
     #[serde(default)]
     pause_after_timeout: Option<String>,
     #[serde(default)]
@@ -458,6 +463,7 @@ fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
         patience: written.patience,
         waits_for: written.waits_for,
         retries: written.retries,
+        retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
         pause_after_timeout,
         pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
         abandon: written.abandon,

@@ -5,7 +5,7 @@
 
 use bywash_units::Span;
 
-use crate::file::Scenario;
+use crate::file::{Client, Scenario};
 use crate::law::Stream;
 use crate::tally::Ending;
 
@@ -84,10 +84,14 @@ impl Visitor {
     pub fn ended(&mut self, scenario: &Scenario, ending: Ending) -> Next {
         match ending {
             Ending::Completed => self.go_on(),
-            Ending::TimedOut => self.try_again(scenario, scenario.client.pause_after_timeout),
+            Ending::TimedOut => {
+                let client = &scenario.client;
+                self.try_again(client, client.retries, client.pause_after_timeout)
+            }
             Ending::Dropped | Ending::Failed => {
-                let pause = scenario.client.pause_after_refusal.draw(&mut self.mood);
-                self.try_again(scenario, pause)
+                let client = &scenario.client;
+                let pause = client.pause_after_refusal.draw(&mut self.mood);
+                self.try_again(client, client.retries_after_refusal.min(client.retries), pause)
             }
         }
     }
@@ -103,10 +107,9 @@ impl Visitor {
         }
     }
 
-    fn try_again(&mut self, scenario: &Scenario, pause: Span) -> Next {
-        let client = &scenario.client;
+    fn try_again(&mut self, client: &Client, retries: u32, pause: Span) -> Next {
         let fed_up = client.abandon > 0.0 && self.mood.unit() < client.abandon;
-        if self.attempts > client.retries || fed_up {
+        if self.attempts > retries || fed_up {
             let left = self.visits.len() - self.at - 1;
             return Next::Gone { not_generated: left as u64 };
         }

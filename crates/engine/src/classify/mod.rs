@@ -102,10 +102,12 @@ impl Pattern {
         parts.next().is_none()
     }
 
-    /// Which of two patterns is tried first.
+    /// Which of two patterns is tried first. Equal only for the very same pattern, so that in
+    /// order it stands beside itself.
     fn precedence(&self, other: &Self) -> Ordering {
         let paths = self.segments.cmp(&other.segments);
-        paths.then_with(|| self.method.is_none().cmp(&other.method.is_none()))
+        let any_method = || self.method.is_none().cmp(&other.method.is_none());
+        paths.then_with(any_method).then_with(|| self.method.cmp(&other.method))
     }
 }
 

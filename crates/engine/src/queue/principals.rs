@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use crate::request::{AddressKey, SessionKey};
-use crate::session::KeyHasher;
+use crate::session::{KeyHasher, SPARE};
 
 /// Who is charged for a request: a proven session, or else an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,8 @@ pub(super) struct Principals {
 
 impl Principals {
     pub(super) fn new(queue: u32) -> Self {
-        Self { waiting: HashMap::with_capacity_and_hasher(queue as usize, KeyHasher) }
+        let room = queue as usize * SPARE;
+        Self { waiting: HashMap::with_capacity_and_hasher(room, KeyHasher) }
     }
 
     pub(super) fn of(&self, principal: Option<Principal>) -> u32 {

@@ -10,11 +10,14 @@
 //! a rank the newest goes first while that rank is overloaded (those who have waited long are
 //! about to leave, or have left unseen), the oldest otherwise; the worst is the other end.
 //!
-//! Guards: a floor share of dispatches goes to the class that has waited longest, so that no
-//! class starves; one principal may have only so many requests waiting; a transaction URL
+//! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
+//! that no class starves; one principal may have only so many requests waiting; a transaction URL
 //! without a proven path has the rank of its session.
 
-use bywash_units::{Share, Span};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bywash_units::{Share, Span, Time};
 
 use super::principals::Principals;
 use super::{Lists, Moment, Order, Push};
@@ -28,7 +31,8 @@ use crate::request::{Class, RequestId, Standing};
 #[derive(Debug)]
 pub struct SessionFirst {
     ranks: Lists,
-    class_count: usize,
+    /// By class: when it was last given a slot from the queue.
+    last_slot: Vec<Time>,
     principals: Principals,
     detector: Detector,
     capacity: usize,
@@ -70,7 +74,7 @@ impl SessionFirst {
         };
         Self {
             ranks: Lists::new(Standing::COUNT),
-            class_count: classes.len(),
+            last_slot: vec![Time::ZERO; classes.len()],
             principals: Principals::new(capacity),
             detector,
             capacity: capacity as usize,
@@ -100,11 +104,15 @@ impl SessionFirst {
         if newest { self.ranks.front(rank) } else { self.ranks.back(rank) }
     }
 
-    /// The next request of the class whose oldest has waited longest.
+    /// The next request of the class that has waited longest for a slot: since its oldest came,
+    /// or since the class last got one. The age of the oldest alone would not do: newest first
+    /// leaves it where it is, and the same class would be given every floor dispatch.
     fn longest_waiting(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
-        let age = |class| moment.oldest_of(class).map(|head| (moment.age(head), class));
-        let heads = (0..self.class_count).filter_map(age);
-        let (_, class) = heads.max_by_key(|(age, class)| (*age, core::cmp::Reverse(*class)))?;
+        let waits = |(class, last): (usize, &Time)| {
+            let since = moment.waiting(moment.oldest_of(class)?).since.max(*last);
+            Some((since, class))
+        };
+        let (_, class) = self.last_slot.iter().enumerate().filter_map(waits).min()?;
         let head = moment.oldest_of(class)?;
         let rank = moment.waiting(head).standing.index();
         if self.newest_first_in(moment, rank) { moment.newest_of(class) } else { Some(head) }
@@ -158,6 +166,7 @@ impl Order for SessionFirst {
         } else {
             (self.best_of(moment, best)?, Reason::Best)
         };
+        self.last_slot[moment.waiting(id).class.index()] = moment.now;
         self.remove(moment, id);
         Some((id, reason))
     }

@@ -37,7 +37,7 @@ impl Sessions {
     pub fn new(capacity: u32, ttl: Span) -> Self {
         let capacity = capacity.max(1) as usize;
         Self {
-            places: HashMap::with_capacity_and_hasher(capacity, KeyHasher),
+            places: HashMap::with_capacity_and_hasher(capacity * SPARE, KeyHasher),
             known: Vec::new(),
             recency: Lists::new(1),
             capacity,
@@ -103,6 +103,10 @@ impl Sessions {
         self.places.is_empty()
     }
 }
+
+/// Room to make a table of keys with, for each entry that it may hold. hashbrown never allocates
+/// again for a table that is at most half full: what was removed it clears up in place.
+pub(crate) const SPARE: usize = 2;
 
 /// Spreads keys that are uniform already (they are keyed hashes; only the simulator's are plain
 /// numbers) with one multiplication. What an attacker may choose is hashed with a secret key

@@ -81,6 +81,9 @@ async fn connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, cl
 }
 
 /// hyper, set up. Heads are timed by the worker's tick and not by a timer for each request.
+///
+/// Not `pipeline_flush`: it takes the bound off the write buffer, and it holds a finished answer
+/// back while the next pipelined request waits for its slot.
 fn http(worker: &Worker) -> http1::Builder {
     let limits = &worker.shared.config.limits;
     let mut builder = http1::Builder::new();
@@ -88,7 +91,6 @@ fn http(worker: &Worker) -> http1::Builder {
         .half_close(worker.shared.config.listen.half_close == HalfClose::Allow)
         .header_read_timeout(None)
         .max_headers(limits.max_headers)
-        .max_buf_size(limits.max_header_bytes.max(8192))
-        .pipeline_flush(true);
+        .max_buf_size(limits.max_header_bytes.max(8192));
     builder
 }

@@ -1,0 +1,45 @@
+# Two commands for newcomers: `make demo` and `make test`. Both need a Rust toolchain and a C
+# compiler (for SQLite, in the demo's shop), nothing else.
+CARGO ?= cargo
+
+.PHONY: help demo test check test-all bench docs tools build
+
+help:
+	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
+	@echo "make test      everything that CI runs"
+	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
+	@echo "make test-all  make test, and the slow lab runs"
+	@echo "make bench     decisions, ghosts, and cost beside HAProxy and nginx (if installed)"
+	@echo "make docs      write docs/reference anew from the program"
+
+build:
+	$(CARGO) build --release --locked -p bywash
+
+demo: build
+	./target/release/bywash demo
+
+test: check
+	$(CARGO) test --workspace --locked
+
+check: tools
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	typos
+	$(CARGO) deny --log-level error check bans licenses sources
+	scripts/check-docs
+
+test-all: test build
+	scripts/lab-all out/lab
+
+bench: build
+	$(CARGO) build --release --locked -p bywash-bench
+	./target/release/decision
+	./target/release/ghosts
+	./target/release/cost
+
+docs: build
+	scripts/write-docs ./target/release/bywash
+
+# cargo-deny and typos, once, if they are missing.
+tools:
+	@scripts/tools
