@@ -1,13 +1,57 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::builder::RangedU64ValueParser;
+use clap::{ArgGroup, Parser, Subcommand};
+
+/// Where operators come in unless something else is said.
+pub(crate) const ADMIN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070));
+
+const FIRST_STEPS: &str = "\
+First steps:
+  bywash demo                                    See what it is for, in about a minute
+  bywash run --upstream http://127.0.0.1:3000    Put it in front of your application: it observes
+  bywash example > bywash.toml                   A first configuration file, every key explained
+  bywash check                                   What is wrong with it
+
+Exit codes: 0 all right, 1 failed while running, 2 misused, 69 no gateway answers,
+78 a configuration or scenario file is wrong, 99 a promise was not kept.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  bywash run --upstream http://127.0.0.1:3000
+  bywash run --config bywash.toml --listen 127.0.0.1:8081
+
+One line per request goes to standard output, as JSON. SIGTERM or Ctrl-C lets running requests
+end; a second one ends at once.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  bywash status
+  bywash status --admin 127.0.0.1:7171 --json
+
+Exit code 69 says that no gateway answers there.";
+
+const SIM_EXAMPLES: &str = "\
+Examples:
+  bywash lab sim lab/scenarios/seed-1.toml
+  bywash lab sim lab/scenarios/seed-1.toml --rho 1.4,5 --policy SQ,session-first --seeds 2
+  bywash lab sim lab/scenarios/flash-crowd.toml --report out/crowd.html
+
+The same scenario gives the same numbers, whenever and wherever it is played.";
+
+const LIVE_EXAMPLES: &str = "\
+Examples:
+  bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
+  bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
+
+Everybody in the scenario is a real client with a connection of her own. Load only what is yours.";
 
 /// Overload control for busy sites: useful work only, the most valuable first.
 #[derive(Debug, Parser)]
-#[command(name = "bywash", version, max_term_width = 100)]
+#[command(name = "bywash", version, max_term_width = 100, after_help = FIRST_STEPS)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -28,7 +72,7 @@ pub(crate) enum Command {
     Reference,
     /// Say what a running gateway is doing
     Status(Status),
-    /// Watch a shop live through a flash crowd that kills the one beside it, about a minute
+    /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
     Demo(Demo),
     /// Play scenarios in virtual time or against a real URL
     #[command(subcommand)]
@@ -43,18 +87,20 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = RUN_EXAMPLES)]
+#[command(group = ArgGroup::new("what").required(true).args(["config", "upstream"]))]
 pub(crate) struct Run {
     /// The configuration file
-    #[arg(short, long, value_name = "FILE", required_unless_present = "upstream")]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Where the application is, in place of a file: observe only, all defaults
-    #[arg(long, value_name = "URL", conflicts_with = "config")]
+    #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     /// Listen for clients here, whatever the file says
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
     /// Listen for operators here, whatever the file says (loopback)
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) admin: Option<SocketAddr>,
     /// Take no decisions: a plain proxy
     #[arg(long)]
@@ -72,9 +118,10 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = STATUS_EXAMPLES)]
 pub(crate) struct Status {
     /// The gateway's admin listener
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7070")]
+    #[arg(long, value_name = "ADDRESS", default_value_t = ADMIN, value_parser = address)]
     pub(crate) admin: SocketAddr,
     /// Print the status as JSON
     #[arg(long)]
@@ -89,7 +136,7 @@ pub(crate) struct Demo {
     /// Print the result as JSON when it is over
     #[arg(long)]
     pub(crate) json: bool,
-    /// Another crowd
+    /// Which crowd: another number, other visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -103,17 +150,19 @@ pub(crate) enum Lab {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = SIM_EXAMPLES)]
 pub(crate) struct Sim {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// Only these levels of load
-    #[arg(long, value_delimiter = ',', value_name = "RHO,…")]
+    /// These levels of load instead of the scenario's; 1 is what the servers can just do
+    #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
+    #[arg(allow_negative_numbers = true)]
     pub(crate) rho: Vec<f64>,
     /// Only policies with these labels
     #[arg(long, value_delimiter = ',', value_name = "LABEL,…")]
     pub(crate) policy: Vec<String>,
     /// So many seeds instead of the scenario's
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
     /// Print the result as JSON
     #[arg(long)]
@@ -127,14 +176,15 @@ pub(crate) struct Sim {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = LIVE_EXAMPLES)]
 pub(crate) struct LiveRun {
     /// The scenario file
     pub(crate) scenario: PathBuf,
     /// Where to send the load: a loopback address unless --anywhere
     #[arg(long, value_name = "URL")]
     pub(crate) target: String,
-    /// Level of load, if the scenario has several
-    #[arg(long)]
+    /// Level of load, if the scenario has several; 1 is what the scenario's servers can just do
+    #[arg(long, value_parser = level, allow_negative_numbers = true)]
     pub(crate) rho: Option<f64>,
     /// Which visitors
     #[arg(long, default_value_t = 1)]
@@ -157,4 +207,23 @@ pub(crate) struct LiveRun {
     /// Write an HTML report here
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// Addresses are pasted from the first line of `bywash run`, where they are URLs.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+    let number = bare.replace("localhost:", "127.0.0.1:");
+    number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    match address(text)? {
+        address if address.ip().is_loopback() => Ok(address),
+        _ => Err("it must be a loopback address: operators are asked for no password".to_owned()),
+    }
+}
+
+fn level(text: &str) -> Result<f64, String> {
+    let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
+    level.ok_or_else(|| "a level of load is a number above 0 and at most 1000".to_owned())
 }

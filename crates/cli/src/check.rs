@@ -1,12 +1,10 @@
 //! `bywash check`: everything that is wrong with a configuration file.
 
-use std::io::IsTerminal;
-
-use bywash_config::{Config, Problems};
+use bywash_config::{Config, Problems, Severity};
 
 use crate::args::Check;
 use crate::failure::Failure;
-use crate::print_json;
+use crate::streams::{draw, has_colour, print_json, say};
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
     let (problems, good) = match Config::read(&args.file) {
@@ -18,20 +16,26 @@ pub(crate) fn check(args: &Check) -> Result<(), Failure> {
         return if good { Ok(()) } else { Err(Failure::configuration("")) };
     }
     if good {
-        tell(&problems, &args.file.display().to_string());
+        praise(&problems, &args.file.display().to_string());
         return Ok(());
     }
-    Err(Failure::configuration(problems.render(colour())))
+    Err(Failure::configuration(told(&problems, args)))
 }
 
-fn tell(warnings: &Problems, file: &str) {
-    if !warnings.is_empty() {
-        eprint!("{}", warnings.render(colour()));
+/// The problems, and how to get a first file for whoever has none.
+fn told(problems: &Problems, args: &Check) -> String {
+    let text = problems.render(has_colour());
+    if args.file.exists() {
+        return text;
     }
-    eprintln!("{file}: no errors, {} warnings", warnings.len());
+    format!("{text}`bywash example > bywash.toml` makes a first file, with every key explained")
 }
 
-/// Whether talk on standard error may be coloured.
-pub(crate) fn colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+fn praise(warnings: &Problems, file: &str) {
+    if warnings.is_empty() {
+        return say(format!("{file}: all right"));
+    }
+    draw(&warnings.render(has_colour()));
+    let count = warnings.count(Severity::Warning) + warnings.more();
+    say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
 }

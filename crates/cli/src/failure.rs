@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::streams::say;
+
 /// A command that could not do what it was asked to.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -26,7 +28,7 @@ impl Failure {
         Self { words: format!("bywash: {words}"), code: 69 }
     }
 
-    /// The configuration is wrong; `words` say where, in full.
+    /// A file is wrong; `words` say where, in full.
     pub(crate) fn configuration(words: impl Display) -> Self {
         Self { words: words.to_string(), code: 78 }
     }
@@ -38,7 +40,7 @@ impl Failure {
 
     pub(crate) fn tell(&self) {
         if !self.words.is_empty() {
-            eprintln!("{}", self.words);
+            say(self.words.trim_end());
         }
     }
 

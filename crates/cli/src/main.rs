@@ -9,16 +9,19 @@ mod check;
 mod demo;
 mod failure;
 mod lab;
+mod manual;
 mod run;
 mod signals;
 mod status;
+mod streams;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 use args::{Args, Command, Lab};
 use failure::Failure;
+use streams::{print, print_json};
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -42,31 +45,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Demo(demo) => demo::demo(&demo),
         Command::Lab(Lab::Sim(sim)) => lab::sim(&sim),
         Command::Lab(Lab::Run(run)) => lab::live(&run),
-        Command::Completions { shell } => {
-            let out = &mut std::io::stdout();
-            clap_complete::generate(shell, &mut Args::command(), "bywash", out);
-            Ok(())
-        }
-        Command::Man => man(),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man => manual::man(),
     }
-}
-
-fn man() -> Result<(), Failure> {
-    let page = clap_mangen::Man::new(Args::command());
-    page.render(&mut std::io::stdout()).map_err(Failure::running)
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    use std::io::Write;
-    // A reader that has seen enough (`| head`) is no failure.
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::running(error))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value:#}\n"))
 }

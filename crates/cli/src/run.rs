@@ -1,32 +1,35 @@
 //! `bywash run`: the gateway until SIGTERM.
 
-use bywash_config::Config;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use bywash_config::{Config, Mode, Problem, Problems};
 use bywash_engine::Reading;
-use bywash_gateway::Gateway;
+use bywash_gateway::{Gateway, GatewayError};
 use bywash_sense::Cpu;
 
-use crate::args::Run;
-use crate::check::colour;
+use crate::args::{ADMIN, Run};
 use crate::failure::Failure;
-use crate::signals;
+use crate::signals::Signals;
+use crate::streams::{draw, has_colour, say};
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     let config = config(args)?;
-    let grace = config.grace;
-    let gateway = bywash_gateway::start(config).map_err(Failure::running)?;
+    let (grace, mode, upstream) = (config.grace, config.mode, config.upstream.authority());
+    // Before anybody is told that it runs, so that no signal finds the default handler.
+    let mut signals = Signals::catch().map_err(Failure::running)?;
+    let gateway = bywash_gateway::start(config).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
-    eprintln!(
-        "bywash: clients at http://{}, operators at http://{}",
-        gateway.http(),
-        gateway.admin()
-    );
-    signals::wait_for_end().map_err(Failure::running)?;
-    eprintln!("bywash: stopping; running requests have {grace}, a second signal ends them now");
-    std::thread::spawn(|| {
-        if signals::wait_for_end().is_ok() {
-            std::process::exit(1);
-        }
+    introduce(&gateway, (!args.bypass).then_some(mode));
+    std::thread::spawn(move || look_for(&upstream));
+    signals.wait();
+    say(format!("bywash: stopping; running requests have {grace}, a second signal ends them now"));
+    std::thread::spawn(move || {
+        signals.wait();
+        say("bywash: ended by a second signal");
+        std::process::exit(1);
     });
     match gateway.stop(grace) {
         0 => Ok(()),
@@ -35,28 +38,67 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
 }
 
 fn config(args: &Run) -> Result<Config, Failure> {
-    let read = match (&args.config, &args.upstream) {
-        (Some(file), _) => Config::read(file).map(|(config, warnings)| (config, Some(warnings))),
-        (None, Some(url)) => Config::for_upstream(url).map(|config| (config, None)),
+    let mut config = match (&args.config, &args.upstream) {
+        (Some(file), _) => {
+            let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
+            let (config, warnings) = Config::read(file).map_err(wrong)?;
+            if !warnings.is_empty() {
+                draw(&warnings.render(has_colour()));
+            }
+            config
+        }
+        (None, Some(url)) => Config::for_upstream(url).map_err(|wrong| no_upstream(&wrong))?,
         (None, None) => return Err(Failure::usage("run needs --config FILE or --upstream URL")),
     };
-    let (mut config, warnings) =
-        read.map_err(|problems| Failure::configuration(problems.render(colour())))?;
-    if let Some(warnings) = warnings {
-        eprint!("{}", warnings.render(colour()));
-    }
-    if let Some(listen) = args.listen {
-        config.listen.http = listen;
-    }
-    if let Some(admin) = args.admin {
-        if !admin.ip().is_loopback() {
-            return Err(Failure::usage(
-                "--admin must be a loopback address: it asks for no password",
-            ));
-        }
-        config.listen.admin = admin;
-    }
+    config.listen.http = args.listen.unwrap_or(config.listen.http);
+    config.listen.admin = args.admin.unwrap_or(config.listen.admin);
     Ok(config)
+}
+
+/// What is wrong on the command line needs no drawing of a file.
+fn no_upstream(problems: &Problems) -> Failure {
+    let words = |problem: &Problem| match &problem.help {
+        Some(help) => format!("{}; {help}", problem.message),
+        None => problem.message.clone(),
+    };
+    let all: Vec<String> = problems.iter().map(words).collect();
+    Failure::usage(format!("--upstream: {}", all.join("; ")))
+}
+
+fn not_started(error: &GatewayError) -> Failure {
+    let remedy = match error {
+        GatewayError::Listen { what, source, .. } if source.kind() == ErrorKind::AddrInUse => {
+            let option = what.trim_start_matches("listen.").replace("http", "listen");
+            format!("; --{option} ADDRESS takes another, with port 0 any that is free")
+        }
+        _ => String::new(),
+    };
+    Failure::running(format!("{error}{remedy}"))
+}
+
+/// What a newcomer wants to know next. No mode: the gateway decides nothing.
+fn introduce(gateway: &Gateway, mode: Option<Mode>) {
+    let (http, admin) = (gateway.http(), gateway.admin());
+    let mode = match mode {
+        None => "bypass: a plain proxy, no decisions",
+        Some(Mode::Observe) => "mode observe: it decides and records, and holds nobody back",
+        Some(Mode::Enforce) => "mode enforce: when there is too much, it decides who goes first",
+    };
+    let at = if admin == ADMIN { String::new() } else { format!(" --admin {admin}") };
+    say(format!(
+        "bywash: clients at http://{http}, operators at http://{admin}\n\
+         bywash: {mode}; see `bywash status{at}`"
+    ));
+}
+
+/// Says so if nobody listens at the upstream: it may start later, or the address is wrong.
+fn look_for(upstream: &str) {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();
+    let found = upstream.to_socket_addrs().is_ok_and(|mut all| all.any(connects));
+    if !found {
+        say(format!("bywash: nobody answers at {upstream} yet; until then clients get a 502"));
+    }
 }
 
 /// Feeds the engine CPU readings, if its policy wants them.

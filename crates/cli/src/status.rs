@@ -1,6 +1,6 @@
 //! `bywash status`: what a running gateway is doing.
 
-use std::io::{Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::args::Status;
 use crate::failure::Failure;
-use crate::{print, print_json};
+use crate::streams::{print, print_json};
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -31,13 +31,22 @@ pub(crate) fn fetch(address: SocketAddr, path: &str) -> std::io::Result<Value> {
     stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
-    stream.take(LONGEST).read_to_string(&mut answer)?;
-    let other = || std::io::Error::other("it does not speak as bywash does");
+    stream.take(LONGEST).read_to_string(&mut answer).map_err(in_words)?;
+    let other =
+        || Error::other("whoever listens there is no bywash; is it the address for operators?");
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(other)?;
     if !head.starts_with("HTTP/1.1 200 ") {
         return Err(other());
     }
     serde_json::from_str(body).map_err(|_| other())
+}
+
+/// A timeout has a strange name of its own.
+fn in_words(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
+        _ => error,
+    }
 }
 
 fn headline(status: &Value) -> String {

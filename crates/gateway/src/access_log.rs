@@ -8,35 +8,45 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::AccessLog as Target;
+
+use crate::gateway::GatewayError;
 
 /// Lines that may wait to be written.
 const WAITING: usize = 8192;
 
+/// How long the last lines may take.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
 pub(crate) struct AccessLog {
     lines: Option<SyncSender<String>>,
     dropped: Arc<AtomicU64>,
+    writer: Option<JoinHandle<()>>,
 }
 
 impl AccessLog {
     /// Opens the log; its thread ends when the log is dropped.
-    pub(crate) fn open(target: &Target) -> io::Result<Self> {
+    pub(crate) fn open(target: &Target) -> Result<Self, GatewayError> {
         let out: Box<dyn Write + Send> = match target {
-            Target::Off => return Ok(Self { lines: None, dropped: Arc::default() }),
+            Target::Off => return Ok(Self { lines: None, dropped: Arc::default(), writer: None }),
             Target::Stdout => Box::new(io::stdout()),
             Target::File(path) => {
-                Box::new(OpenOptions::new().create(true).append(true).open(path)?)
+                let file = OpenOptions::new().create(true).append(true).open(path);
+                let error = |source| GatewayError::Log { path: path.clone(), source };
+                Box::new(file.map_err(error)?)
             }
         };
         let (lines, waiting) = sync_channel(WAITING);
         let dropped = Arc::new(AtomicU64::new(0));
         let lost = Arc::clone(&dropped);
-        std::thread::Builder::new()
+        let writer = std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write(&waiting, BufWriter::new(out), &lost))?;
-        Ok(Self { lines: Some(lines), dropped })
+            .spawn(move || write(&waiting, BufWriter::new(out), &lost))
+            .map_err(GatewayError::Thread)?;
+        Ok(Self { lines: Some(lines), dropped, writer: Some(writer) })
     }
 
     pub(crate) const fn is_on(&self) -> bool {
@@ -54,6 +64,20 @@ impl AccessLog {
     /// Lines that could not be written.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for AccessLog {
+    /// Lets the last lines be written: the process may end next. Not for ever: a pipe may be full
+    /// and nobody read it.
+    fn drop(&mut self) {
+        self.lines = None;
+        let end = Instant::now() + LAST_LINES;
+        while self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
+            && Instant::now() < end
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

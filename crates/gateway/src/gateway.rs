@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -32,8 +33,13 @@ pub enum GatewayError {
         source: io::Error,
     },
     /// The access log could not be opened.
-    #[error("cannot open the access log: {0}")]
-    Log(io::Error),
+    #[error("cannot open the access log {}: {source}", .path.display())]
+    Log {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The system gave no thread.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -58,7 +64,7 @@ pub fn start(config: Config) -> Result<Gateway, GatewayError> {
     let http = listen("listen.http", config.listen.http)?;
     let admin = listen("listen.admin", config.listen.admin)?;
     let (http_address, admin_address) = (address_of(&http), address_of(&admin));
-    let log = AccessLog::open(&config.access_log).map_err(GatewayError::Log)?;
+    let log = AccessLog::open(&config.access_log)?;
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
     let engine = Engine::new(classes.clone(), config.order.order(&classes), config.engine.clone());
     let metrics = Metrics::new(&config);
@@ -209,7 +215,8 @@ fn spawn<R: Send + 'static>(
 /// later at the earliest. It sleeps in steps, so as to end soon when the gateway does.
 fn keep_time(driver: &Driver, longest: Span, stopped: &watch::Receiver<bool>) {
     const STEP: Span = Span::from_millis(50);
-    while !*stopped.borrow() {
+    // Its sender is gone when the gateway was dropped.
+    while stopped.has_changed().is_ok() && !*stopped.borrow() {
         let now = driver.now();
         let due = driver.on_timer().map_or(longest, |at: Time| at.since(now));
         std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());

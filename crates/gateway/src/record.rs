@@ -12,7 +12,7 @@ use bywash_units::{Span, Time};
 use http::StatusCode;
 use http::request::Parts;
 
-use crate::driver::{Decision, Refusal};
+use crate::driver::{Decision, Refusal, Ticket};
 use crate::request::Facts;
 use crate::shared::Shared;
 
@@ -91,12 +91,12 @@ impl Record {
         }
     }
 
-    /// What the engine would have had for it, at its end.
-    pub(crate) fn decided(&mut self, decision: Decision) {
+    /// Notes at its end what the engine would have done with it, if it was only observed.
+    pub(crate) fn decided(&mut self, ticket: &Ticket) {
         if self.mode() == Mode::Enforce {
             return;
         }
-        self.verdict = match decision {
+        self.verdict = match ticket.decision() {
             Decision::Waits => Verdict::StillWaiting,
             Decision::Granted { reason, at } => Verdict::Run(reason, at.since(self.arrived)),
             Decision::Refused(refusal) => {

@@ -9,6 +9,7 @@ use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Profile, Scenario, Visitor};
 use bywash_shop::Order;
 use bywash_units::{Span, Time};
+use serde_json::{Value, json};
 
 use super::side::{Outcome, rho};
 use crate::failure::Failure;
@@ -29,6 +30,15 @@ pub(super) struct Phase {
     pub(super) plain: u64,
     /// Rows in the database of the shop behind bywash.
     pub(super) bywash: u64,
+}
+
+impl Phase {
+    fn to_json(&self) -> Value {
+        let Self { name, planned, possible, plain, bywash } = self;
+        json!({
+            "phase": name, "meant": planned, "possible": possible, "plain": plain, "bywash": bywash,
+        })
+    }
 }
 
 /// When the crowd comes and goes.
@@ -84,11 +94,24 @@ impl Books {
         &self.phases[1]
     }
 
+    /// What came of it, in two lines.
+    pub(super) fn headline(&self) -> String {
+        let Phase { planned, possible, plain, bywash, .. } = self.crowd();
+        format!(
+            "The crowd meant to buy {planned} times, and a shop had capacity for about \
+             {possible:.0}.\nBehind bywash it sold {bywash}; behind a plain proxy, {plain}."
+        )
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.phases.iter().map(Phase::to_json).collect()
+    }
+
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new(&[
-            ("orders in the databases", Align::Left),
+            ("orders by visitors of the", Align::Left),
             ("meant", Align::Right),
-            ("possible", Align::Right),
+            ("capacity for", Align::Right),
             ("plain proxy", Align::Right),
             ("bywash", Align::Right),
         ]);

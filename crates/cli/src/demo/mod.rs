@@ -7,6 +7,9 @@
 //! The exit code says whether the promises were kept.
 
 mod books;
+mod folder;
+mod foretell;
+mod gauge;
 mod page;
 mod screen;
 mod side;
@@ -14,33 +17,37 @@ mod verdict;
 
 use std::path::Path;
 
-use bywash_report::table;
-use bywash_scenario::file::Length;
-use bywash_scenario::{Closes, Scenario};
+use bywash_report::{Align, Table};
+use bywash_scenario::{Cell, RunResult, Scenario};
+use serde_json::Value;
 
 use crate::args::Demo;
 use crate::failure::Failure;
-use crate::lab::{to_json, write_report};
-use crate::{print, print_json};
-use books::Books;
+use crate::lab::{prepare_report, to_json, write_report};
+use crate::streams::{print, print_json, say};
+use books::{Books, crowd};
+use folder::Folder;
 use screen::Screen;
-use side::{Kind, Outcome, Side};
+use side::{Kind, Outcome, Side, rho};
 use verdict::Verdict;
 
 const SEED_1: &str = include_str!("../../../../lab/scenarios/seed-1.toml");
 const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.toml");
 
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
-    foretell()?;
+    prepare_report(&args.report)?;
+    say("More visitors than a shop can serve, with and without bywash: about a minute.\n");
+    foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
     let (plain, bywash) = play(&scenario, args.seed)?;
     let books = Books::audit(&scenario, args.seed, &plain, &bywash)?;
     let verdict = Verdict::of(&scenario, &books, &plain, &bywash);
     let result = side::joined(&scenario, args.seed, &plain, &bywash);
     if args.json {
-        print_json(&to_json(&result)?)?;
+        print_json(&json(&result, &books, &verdict)?)?;
     } else {
-        print(&format!("\n{}\n{}\n{verdict}", table::cells(&result), books.table()))?;
+        let (headline, orders) = (books.headline(), books.table());
+        print(&format!("\n{headline}\n\n{orders}\n{}\n{verdict}\n", requests(&result)))?;
     }
     write_report(&args.report, &page::report(&scenario, &result, &books, &verdict))?;
     verdict.into_result()
@@ -50,39 +57,76 @@ fn scenario(text: &str) -> Result<Scenario, Failure> {
     Scenario::parse(text, Path::new(".")).map_err(Failure::running)
 }
 
-/// Part one: seed 1's shop in virtual time. Short, so that it takes less than a second; the whole
-/// is `bywash lab sim lab/scenarios/seed-1.toml`.
-fn foretell() -> Result<(), Failure> {
-    let mut scenario = scenario(SEED_1)?;
-    scenario.rho = vec![1.4, 5.0];
-    scenario.closes = vec![Closes::Hidden];
-    scenario.seeds = 2;
-    scenario.length = Length::Orders(120);
-    let (result, _) = bywash_sim::run(&scenario, &|_, _| ()).map_err(Failure::running)?;
-    eprintln!(
-        "In virtual time: the shop of «A Combined LIFO-Priority Scheme» (2004) at 1.4 and 5 times\n\
-         what it can serve. Departures are not seen. Revenue is a share of what is possible.\n"
-    );
-    eprintln!("{}", table::cells(&result));
-    Ok(())
-}
-
 /// Part two: live.
 fn play(scenario: &Scenario, seed: u64) -> Result<(Outcome, Outcome), Failure> {
-    eprintln!(
-        "Live: two shops with {} workers each, the same visitors to both, about a minute.",
-        scenario.workers
-    );
-    let plain = Side::open(Kind::Plain, scenario)?;
-    let bywash = Side::open(Kind::Bywash, scenario)?;
-    eprintln!("  plain proxy  {}\n  bywash       {}\n", plain.address(), bywash.address());
-    let screen = Screen::new();
+    let folder = Folder::new().map_err(Failure::running)?;
+    folder.goes_on_signals().map_err(Failure::running)?;
+    let plain = Side::open(Kind::Plain, scenario, &folder)?;
+    let bywash = Side::open(Kind::Bywash, scenario, &folder)?;
+    introduce(scenario, &plain, &bywash);
+    let screen = Screen::new(scenario);
     let (first, second) = std::thread::scope(|scope| {
         let left = scope.spawn(|| plain.play(scenario, seed, &screen));
         let right = bywash.play(scenario, seed, &screen);
         (left.join(), right)
     });
-    screen.close();
     let first = first.map_err(|_| Failure::running("the load on the plain proxy has panicked"))?;
     Ok((first?, second?))
+}
+
+fn introduce(scenario: &Scenario, plain: &Side, bywash: &Side) {
+    let (from, to) = crowd(scenario);
+    say(format!(
+        "2. Live: two identical shops with real databases and {} workers each, and the\n   \
+            same visitors for both. Who waits too long for a page leaves. From second\n   \
+            {:.0} to {:.0} there come {} times as many as a shop can serve.\n\n     \
+              plain proxy  {}\n     bywash       {}\n",
+        scenario.workers,
+        from.as_secs_f64(),
+        to.as_secs_f64(),
+        rho(scenario),
+        plain.address(),
+        bywash.address(),
+    ));
+}
+
+/// What became of the requests; the report has more.
+fn requests(result: &RunResult) -> Table {
+    let mut table = Table::new(&[
+        ("shop behind", Align::Left),
+        ("requests", Align::Right),
+        ("answered in time", Align::Right),
+        ("client gave up", Align::Right),
+        ("refused at once", Align::Right),
+        ("work in vain", Align::Right),
+    ]);
+    for cell in &result.cells {
+        table.push(shares(cell));
+    }
+    table
+}
+
+fn shares(cell: &Cell) -> Vec<String> {
+    let of_all = |part: u64| percent(part as f64 / cell.generated.max(1) as f64);
+    vec![
+        cell.policy.clone(),
+        cell.generated.to_string(),
+        of_all(cell.completed),
+        of_all(cell.timed_out),
+        of_all(cell.dropped),
+        cell.wasted_work
+            .map_or("–".into(), |wasted| percent(wasted / (wasted + cell.useful_work))),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+/// The result of any run, and beside it what only the demo knows.
+fn json(result: &RunResult, books: &Books, verdict: &Verdict) -> Result<Value, Failure> {
+    let mut json = to_json(result)?;
+    json["orders"] = books.to_json();
+    json["promises"] = verdict.to_json();
+    Ok(json)
 }

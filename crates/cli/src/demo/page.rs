@@ -6,6 +6,7 @@ use bywash_report::{Block, Report, Section, table};
 use bywash_scenario::{RunResult, Scenario};
 
 use super::books::{Books, crowd};
+use super::side::rho;
 use super::verdict::Verdict;
 use crate::lab::{command, environment};
 
@@ -15,22 +16,45 @@ pub(super) fn report(
     books: &Books,
     verdict: &Verdict,
 ) -> Report {
-    let phase = books.crowd();
-    let line = format!(
-        "From the crowd the shop behind bywash took {} orders of {:.0} that were possible; the \
-         same shop behind a plain proxy took {}.",
-        phase.bywash, phase.possible, phase.plain
-    );
+    // A run from which nothing follows has kept no promise and broken none.
+    let headline = || Headline { kept: verdict.kept(), line: books.headline().replace('\n', " ") };
     Report {
         title: "A flash crowd, with and without bywash".into(),
-        verdict: Some(Headline { kept: verdict.kept(), line }),
+        verdict: verdict.invalid.is_none().then(headline),
         environment: environment(),
         command: command(),
-        sections: vec![orders(books, verdict), seconds(scenario, result), requests(result)],
+        sections: vec![
+            setting(scenario, verdict),
+            orders(books),
+            seconds(scenario, result),
+            promises(verdict),
+            requests(result),
+        ],
     }
 }
 
-fn orders(books: &Books, verdict: &Verdict) -> Section {
+fn setting(scenario: &Scenario, verdict: &Verdict) -> Section {
+    let (from, to) = crowd(scenario);
+    let caution =
+        |why: &String| Block::Warning(format!("Nothing can be concluded from this run: {why}."));
+    Section {
+        heading: "What was done".into(),
+        prose: format!(
+            "Two identical shops with {} workers each and a database of their own, one behind a \
+             plain proxy and one behind bywash. The same visitors came to both at the same \
+             moments: they look around, some of them buy, and who waits too long for a page \
+             leaves. From second {:.0} to second {:.0} there came {} times as many as a shop can \
+             serve.",
+            scenario.workers,
+            from.as_secs_f64(),
+            to.as_secs_f64(),
+            rho(scenario),
+        ),
+        body: verdict.invalid.iter().map(caution).collect(),
+    }
+}
+
+fn orders(books: &Books) -> Section {
     let axis = |title: &str| bywash_report::figure::Axis {
         title: title.into(),
         log: false,
@@ -42,21 +66,28 @@ fn orders(books: &Books, verdict: &Verdict) -> Section {
     let figure = bars(&Bars {
         title: "Confirmed orders by when their visitor came".into(),
         axis: axis("orders"),
-        series: ["possible", "plain proxy", "bywash"].map(String::from).into(),
+        series: ["capacity for", "plain proxy", "bywash"].map(String::from).into(),
         groups: books.phases.iter().map(group).collect(),
         reference: None,
     });
     Section {
         heading: "Orders".into(),
-        prose: "Counted from the shops' own databases: an order is a committed row. «Possible» \
-                is what the visitors meant to buy, times the share of the load that the shop \
-                could carry when they came."
-            .into(),
-        body: vec![
-            Block::Figure(figure),
-            Block::Table(books.table()),
-            Block::Text(verdict.to_string()),
-        ],
+        prose:
+            "Counted from the shops' own databases: an order is a committed row. “Capacity for” \
+                is what the visitors meant to buy, times the share of the load that a shop could \
+                carry when they came; whoever serves buyers first, or sells on when the crowd has \
+                gone, can do a little better. Visitors who came just before the crowd were still \
+                shopping when it arrived."
+                .into(),
+        body: vec![Block::Figure(figure), Block::Table(books.table())],
+    }
+}
+
+fn promises(verdict: &Verdict) -> Section {
+    Section {
+        heading: "Promises".into(),
+        prose: "What bywash promises for this crowd, and what was found.".into(),
+        body: vec![Block::Table(verdict.table())],
     }
 }
 

@@ -1,14 +1,17 @@
 //! One side of the comparison: a shop, a gateway in front of it, and what became of its visitors.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use bywash_config::Config;
 use bywash_gateway::Gateway;
 use bywash_load::{Options, Run};
-use bywash_scenario::{RunResult, Scenario};
+use bywash_scenario::file::Class;
+use bywash_scenario::{RunResult, Scenario, Tier};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
+use super::folder::Folder;
 use super::screen::Screen;
 use crate::failure::Failure;
 
@@ -28,13 +31,20 @@ impl Kind {
             Self::Bywash => "bywash",
         }
     }
+
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Plain => "plain.db",
+            Self::Bywash => "bywash.db",
+        }
+    }
 }
 
 pub(super) struct Side {
     kind: Kind,
     shop: Shop,
     gateway: Gateway,
-    folder: Folder,
+    database: PathBuf,
 }
 
 /// A run on one side, over.
@@ -45,38 +55,16 @@ pub(super) struct Outcome {
     pub(super) orders: Vec<Order>,
 }
 
-/// A folder for one shop's database that goes when the demo does.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self, Failure> {
-        let name = format!("bywash-demo-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(name.replace(' ', "-"));
-        std::fs::create_dir_all(&path).map_err(Failure::running)?;
-        Ok(Self(path))
-    }
-
-    fn database(&self) -> PathBuf {
-        self.0.join("shop.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left behind is a temporary folder: nothing to fail for.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Requests that may wait inside the shop: the listen backlog that gunicorn and uvicorn set.
 const BACKLOG: usize = 2048;
 
 impl Side {
-    pub(super) fn open(kind: Kind, scenario: &Scenario) -> Result<Self, Failure> {
-        let folder = Folder::new(kind.label())?;
+    /// A shop with an empty database in `folder`, and a gateway.
+    pub(super) fn open(kind: Kind, scenario: &Scenario, folder: &Folder) -> Result<Self, Failure> {
+        let database = folder.file(kind.file());
         let workers = scenario.workers as usize;
         let shop = Shop::start(bywash_shop::Options {
-            database: folder.database(),
+            database: database.clone(),
             workers,
             backlog: BACKLOG,
             ..bywash_shop::Options::default()
@@ -84,7 +72,7 @@ impl Side {
         let shop = shop.map_err(Failure::running)?;
         let gateway = bywash_gateway::start(config(scenario, &shop)?).map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
-        Ok(Self { kind, shop, gateway, folder })
+        Ok(Self { kind, shop, gateway, database })
     }
 
     pub(super) fn address(&self) -> String {
@@ -106,12 +94,12 @@ impl Side {
         let before = self.busy();
         let run = bywash_load::run(scenario, &options, &mut |p| screen.show(self.kind, p));
         let mut run = run.map_err(Failure::running)?;
-        let Self { kind, shop, gateway, folder } = self;
+        let Self { kind, shop, gateway, database } = self;
         gateway.stop(Span::from_secs(5));
         let busy = busy(&shop).saturating_sub(before);
         shop.stop();
         run.tally.worked(Span::from_micros(busy));
-        let orders = bywash_shop::orders(&folder.database()).map_err(Failure::running)?;
+        let orders = bywash_shop::orders(&database).map_err(Failure::running)?;
         Ok(Outcome { kind, run, orders })
     }
 
@@ -144,25 +132,27 @@ fn config(scenario: &Scenario, shop: &Shop) -> Result<Config, Failure> {
         scenario.workers,
     );
     for class in &scenario.classes {
-        let path = class.path.split('?').next().unwrap_or_default();
-        let tier = match class.tier {
-            bywash_scenario::Tier::Transact => "transact",
-            bywash_scenario::Tier::Browse => "browse",
-        };
-        let after: Vec<String> =
-            class.after.iter().map(|i| format!("\"{}\"", scenario.classes[*i].name)).collect();
-        text.push_str(&format!(
-            "[class.{}]\nmatch = [\"{} {path}\"]\ntier = \"{tier}\"\nutility = {}\n",
-            class.name,
-            class.method,
-            class.utility.get(),
-        ));
-        if !after.is_empty() {
-            text.push_str(&format!("after = [{}]\n", after.join(", ")));
-        }
+        let after = class.after.iter().map(|i| scenario.classes[*i].name.as_str());
+        add_class(&mut text, class, &after.collect::<Vec<_>>());
     }
     let read = Config::parse(&text, "the demo's configuration");
     read.map(|(config, _)| config).map_err(Failure::running)
+}
+
+fn add_class(text: &mut String, class: &Class, after: &[&str]) {
+    let path = class.path.split('?').next().unwrap_or_default();
+    let tier = match class.tier {
+        Tier::Transact => "transact",
+        Tier::Browse => "browse",
+    };
+    // Writing to a text cannot fail. A list of names is the same in Rust and in TOML.
+    let _ = writeln!(
+        text,
+        "[class.{}]\nmatch = [\"{} {path}\"]\ntier = \"{tier}\"\nutility = {}\nafter = {after:?}",
+        class.name,
+        class.method,
+        class.utility.get(),
+    );
 }
 
 /// Both sides as one result.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use bywash_report::{Align, Table};
 use bywash_scenario::{Cell, Scenario, Second};
+use serde_json::{Value, json};
 
 use super::books::{Books, crowd};
 use super::side::{Outcome, joined};
@@ -17,7 +19,10 @@ pub(super) struct Verdict {
 
 pub(super) struct Promise {
     pub(super) kept: bool,
+    /// What was promised.
     pub(super) words: String,
+    /// What was found.
+    pub(super) found: String,
 }
 
 /// The crowd's last visitors are still there when it has stopped coming.
@@ -44,6 +49,18 @@ impl Verdict {
         }
     }
 
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::new(&["promise", "found", ""].map(|name| (name, Align::Left)));
+        for promise in &self.promises {
+            table.push(vec![promise.words.clone(), promise.found.clone(), promise.word().into()]);
+        }
+        table
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        self.promises.iter().map(Promise::to_json).collect()
+    }
+
     pub(super) fn kept(&self) -> bool {
         self.invalid.is_none() && self.promises.iter().all(|promise| promise.kept)
     }
@@ -61,9 +78,8 @@ fn more_orders(books: &Books) -> Promise {
     let (plain, bywash) = (books.crowd().plain, books.crowd().bywash);
     Promise {
         kept: bywash > 0 && bywash >= 5 * plain,
-        words: format!(
-            "at least five times the plain shop's orders from the crowd: {bywash} and {plain}"
-        ),
+        words: "at least five times the plain shop's orders from the crowd".into(),
+        found: format!("{bywash} and {plain}"),
     }
 }
 
@@ -72,23 +88,17 @@ fn possible_orders(books: &Books) -> Promise {
     let share = crowd.bywash as f64 / crowd.possible;
     Promise {
         kept: share >= 0.9,
-        words: format!(
-            "at least 90 % of the orders that capacity allows: {} of {:.0}, {:.0} %",
-            crowd.bywash,
-            crowd.possible,
-            100.0 * share
-        ),
+        words: "at least 90 % of the orders that capacity allows".into(),
+        found: format!("{} of {:.0}, {:.0} %", crowd.bywash, crowd.possible, 100.0 * share),
     }
 }
 
 fn useful_work(plain: &Cell, bywash: &Cell) -> Promise {
+    let (useful, without) = (100.0 * bywash.useful_work, 100.0 * plain.useful_work);
     Promise {
         kept: bywash.useful_work >= 0.9,
-        words: format!(
-            "at least 90 % useful work: {:.0} % (plain: {:.0} %)",
-            100.0 * bywash.useful_work,
-            100.0 * plain.useful_work
-        ),
+        words: "at least 90 % useful work".into(),
+        found: format!("{useful:.0} % (plain proxy: {without:.0} %)"),
     }
 }
 
@@ -102,9 +112,8 @@ fn no_refusals(scenario: &Scenario, bywash: &Cell) -> Promise {
     let after = dropped(&timeline[calm.min(timeline.len())..]);
     Promise {
         kept: before == 0 && after == 0,
-        words: format!(
-            "nothing refused before the crowd or from {SETTLING_S} s after it: {before} and {after}"
-        ),
+        words: format!("nothing refused before the crowd or from {SETTLING_S} s after it"),
+        found: format!("{before} and {after}"),
     }
 }
 
@@ -114,17 +123,25 @@ fn agreement(books: &Books, bywash: &Cell) -> Promise {
     let rows: u64 = books.phases.iter().map(|phase| phase.bywash).sum();
     Promise {
         kept: rows >= bywash.orders,
-        words: format!(
-            "every order that a client saw confirmed is in the database: {} and {rows}",
-            bywash.orders
-        ),
+        words: "every order that a client saw confirmed is in the database".into(),
+        found: format!("{} seen, {rows} there", bywash.orders),
+    }
+}
+
+impl Promise {
+    const fn word(&self) -> &'static str {
+        if self.kept { "kept" } else { "BROKEN" }
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "kept": self.kept, "promise": self.words, "found": self.found })
     }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for promise in &self.promises {
-            writeln!(f, "{} {}", if promise.kept { "kept  " } else { "BROKEN" }, promise.words)?;
+            writeln!(f, "{:<6}  {}:\n        {}", promise.word(), promise.words, promise.found)?;
         }
         Ok(())
     }

@@ -1,25 +1,30 @@
 //! `bywash lab run`: a scenario in real time against a URL.
 
-use std::net::SocketAddr;
-use std::net::ToSocketAddrs;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, ToSocketAddrs};
 
-use bywash_load::{Options, Progress};
+use bywash_load::{LoadError, Options, Progress};
 use bywash_scenario::{Closes, Scenario};
 use bywash_units::Span;
 
-use super::{deliver, read};
+use super::{deliver, prepare_report, read};
 use crate::args::LiveRun;
 use crate::failure::Failure;
 use crate::status::fetch;
+use crate::streams::{draw, is_terminal, say};
 
 pub(crate) fn live(args: &LiveRun) -> Result<(), Failure> {
     let scenario = read(&args.scenario)?;
     let options = options(args, &scenario)?;
-    let run = bywash_load::run(&scenario, &options, &mut tell).map_err(Failure::running)?;
-    eprintln!(
-        "\nlag of the generator: p50 {}, p99 {}, worst {}",
+    args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    let mut line = Line::new();
+    let run = bywash_load::run(&scenario, &options, &mut |progress| line.tell(progress));
+    let run = run.map_err(|error| not_begun(&error))?;
+    line.end();
+    say(format!(
+        "lag of the generator: p50 {}, p99 {}, worst {}",
         run.lag_p50, run.lag_p99, run.lag_max
-    );
+    ));
     deliver(&run.result(&scenario, &options), args.json, args.report.as_deref())?;
     match run.invalid {
         Some(why) => Err(Failure::running(format!("the run is invalid: {why}"))),
@@ -35,27 +40,54 @@ fn options(args: &LiveRun, scenario: &Scenario) -> Result<Options, Failure> {
             return Err(Failure::usage(format!("the scenario has ρ {several:?}: choose by --rho")));
         }
     };
-    let target = address(&args.target)?;
-    if !target.ip().is_loopback() && !args.anywhere {
+    let target = addresses("--target", &args.target)?;
+    if !args.anywhere && !target.iter().all(|address| address.ip().is_loopback()) {
         let why = "is not this machine; --anywhere says that you may load it";
         return Err(Failure::usage(format!("{} {why}", args.target)));
     }
     let mut options = Options::new(&args.target, rho, args.seed);
     options.label.clone_from(&args.label);
     options.closes = if args.hidden { Closes::Hidden } else { Closes::Visible };
-    if let Some(shop) = &args.shop {
-        let shop = address(shop)?;
+    if let Some(url) = &args.shop {
+        let shop = addresses("--shop", url)?[0];
+        if busy(shop).is_none() {
+            return Err(Failure::running(format!(
+                "--shop {url}: no shop tells its /-/stats there"
+            )));
+        }
         options.busy = Some(Box::new(move || busy(shop)));
     }
     Ok(options)
 }
 
-fn address(url: &str) -> Result<SocketAddr, Failure> {
-    let wrong = || Failure::usage(format!("{url} is no http://HOST:PORT that can be found"));
-    let authority = url.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
-    let with_port =
-        if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
-    with_port.to_socket_addrs().ok().and_then(|mut all| all.next()).ok_or_else(wrong)
+/// Where `http://HOST:PORT` is: one address at least.
+fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let shape = || {
+        let why = "write http://HOST:PORT, as in http://127.0.0.1:8080 (https cannot be played)";
+        Failure::usage(format!("{option} {url}: {why}"))
+    };
+    let authority = url.strip_prefix("http://").ok_or_else(shape)?;
+    match authority.trim_end_matches('/').to_socket_addrs() {
+        Ok(found) if found.len() > 0 => Ok(found.collect()),
+        Err(error) if error.kind() != ErrorKind::InvalidInput => {
+            Err(Failure::running(format!("{option} {url}: {error}")))
+        }
+        _ => Err(shape()),
+    }
+}
+
+fn not_begun(error: &LoadError) -> Failure {
+    match error {
+        LoadError::NotATarget(_)
+        | LoadError::NotHttp(_)
+        | LoadError::NoPort(_)
+        | LoadError::Rho(_)
+        | LoadError::Tag(_) => Failure::usage(error),
+        LoadError::WaitsForService | LoadError::Request { .. } => {
+            Failure::configuration(format!("bywash: {error}"))
+        }
+        LoadError::Unreachable { .. } | LoadError::Runtime(_) => Failure::running(error),
+    }
 }
 
 /// How long the shop's workers have been busy.
@@ -65,14 +97,41 @@ fn busy(shop: SocketAddr) -> Option<Span> {
     Some(Span::from_micros(part("busy_us_useful")? + part("busy_us_wasted")?))
 }
 
-fn tell(progress: &Progress) {
-    eprint!("\r{}", line(progress));
+/// How a run stands: one line that changes on a terminal, one every five seconds elsewhere.
+struct Line {
+    terminal: bool,
+    /// When the next plain line is due, in seconds.
+    due: u64,
 }
 
-/// How a run stands, in one line.
-pub(crate) fn line(progress: &Progress) -> String {
+impl Line {
+    const EVERY: u64 = 5;
+
+    fn new() -> Self {
+        Self { terminal: is_terminal(), due: Self::EVERY }
+    }
+
+    fn tell(&mut self, progress: &Progress) {
+        let second = progress.elapsed.as_secs_f64() as u64;
+        if self.terminal {
+            // Without wrapping, so that a narrow terminal does not scroll.
+            draw(&format!("\x1b[?7l\r\x1b[2K{}\x1b[?7h", words(progress)));
+        } else if second >= self.due {
+            self.due = second - second % Self::EVERY + Self::EVERY;
+            say(words(progress));
+        }
+    }
+
+    fn end(&self) {
+        if self.terminal {
+            say("");
+        }
+    }
+}
+
+fn words(progress: &Progress) -> String {
     format!(
-        "{:5.1} s  ρ {:<4}  made {:<7} answered {:<7} gave up {:<6} refused {:<6} failed {:<5} orders {:<5}",
+        "{:4.0} s  ρ {:<3}  asked {}, answered {}, gave up {}, refused {}, failed {}; orders {}",
         progress.elapsed.as_secs_f64(),
         progress.rho_now,
         progress.generated,

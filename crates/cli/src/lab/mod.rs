@@ -6,18 +6,40 @@ mod sim;
 use std::path::Path;
 
 use bywash_report::{result_report, table};
-use bywash_scenario::{RunResult, Scenario};
+use bywash_scenario::{RunResult, Scenario, ScenarioError};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::{print, print_json};
+use crate::streams::{print, print_json, say};
 
-pub(crate) use live::{line, live};
+pub(crate) use live::live;
 pub(crate) use sim::sim;
 
-pub(crate) fn read(path: &Path) -> Result<Scenario, Failure> {
-    let wrong = |error| Failure::configuration(format!("bywash: {}: {error}", path.display()));
-    Scenario::read(path).map_err(wrong)
+fn read(path: &Path) -> Result<Scenario, Failure> {
+    let scenario = Scenario::read(path).map_err(|error| match error {
+        // It names its file itself, which may be that of the arrivals.
+        ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
+        _ => wrong(path, &error.to_string()),
+    })?;
+    // At a level that is no number nobody would ever come, and the run never end.
+    if scenario.rho.iter().any(|rho| rho.is_nan()) {
+        return Err(wrong(path, "run.rho needs numbers"));
+    }
+    Ok(scenario)
+}
+
+/// Something is wrong with a scenario.
+fn wrong(path: &Path, why: &str) -> Failure {
+    Failure::configuration(format!("bywash: {}: {}", path.display(), presentable(why)))
+}
+
+/// Text that may quote a file: no line is longer than anybody reads on, and nothing in it
+/// commands a terminal.
+fn presentable(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let line = |line: &str| line.chars().take(WIDTH).map(harmless).collect::<String>();
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Prints a result and writes its report, as asked.
@@ -32,20 +54,36 @@ pub(crate) fn to_json(result: &RunResult) -> Result<Value, Failure> {
     serde_json::to_value(result).map_err(Failure::running)
 }
 
+/// Whether a report can be written, before there is anything to write.
+pub(crate) fn prepare_report(path: &Path) -> Result<(), Failure> {
+    let words = |why: &str| format!("--report {}: {why}", path.display());
+    if path.is_dir() || path.file_name().is_none() {
+        return Err(Failure::usage(words("that is a folder; name a file in it")));
+    }
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder.map_err(|error| Failure::running(words(&format!("cannot make its folder: {error}"))))
+}
+
 pub(crate) fn write_report(path: &Path, report: &bywash_report::Report) -> Result<(), Failure> {
     let wrong = |error| Failure::running(format!("cannot write {}: {error}", path.display()));
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(wrong)?;
-    }
     bywash_report::write(path, report).map_err(wrong)?;
-    eprintln!("report: {}", path.display());
+    say(format!("report: {}", path.display()));
     Ok(())
 }
 
 /// The command that was given, for whoever wants to repeat it.
 pub(crate) fn command() -> String {
-    let words = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
-    format!("bywash {words}")
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    words.fold("bywash".to_owned(), |command, word| command + " " + &word)
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What it was run with.
@@ -58,4 +96,23 @@ pub(crate) fn environment() -> Vec<(String, String)> {
         entry("cores", cores.to_string()),
         entry("kernel", kernel.trim().to_owned()),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_into_a_shell() {
+        assert_eq!(quoted("--rho=1.4,5"), "--rho=1.4,5");
+        assert_eq!(quoted("my scenario.toml"), "'my scenario.toml'");
+        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn what_quotes_a_file_is_cut_and_harmless() {
+        assert_eq!(presentable("a\x1b[2J\nb"), "a\u{fffd}[2J\nb");
+        assert_eq!(presentable(&"x".repeat(5000)).len(), 100);
+    }
 }

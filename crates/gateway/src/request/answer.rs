@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use bywash_engine::{Outcome, SessionKey};
-use http::{Response, StatusCode};
+use http::{Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
@@ -53,6 +53,12 @@ impl Streaming {
         let (mut parts, body) = response.into_parts();
         let fields = Fields::of(&parts.headers);
         fields.remove_hop_by_hop(&mut parts.headers);
+        if fields.transfer_encoding {
+            // The chunks were what counted (RFC 9112 §6.3), and hyper would go by this.
+            parts.headers.remove(header::CONTENT_LENGTH);
+        }
+        // Whatever the upstream speaks, to the client it is we who speak (RFC 9110 §2.5).
+        parts.version = Version::HTTP_11;
         let claimed = self.ticket.as_ref().and_then(Ticket::session);
         let begun = || examine::session_begun(&self.worker.shared, &parts.headers);
         let served = if fields.set_cookie { begun().or(claimed) } else { claimed };
@@ -73,7 +79,8 @@ impl Stream {
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
-            Some(Ok(_)) if !self.body.is_end_stream() => {}
+            // After trailers hyper asks no more.
+            Some(Ok(frame)) if frame.is_data() && !self.body.is_end_stream() => {}
             Some(Ok(_)) | None => self.end(),
             Some(Err(_)) => self.break_off(),
         }
@@ -88,7 +95,7 @@ impl Stream {
         let failed = self.status.is_server_error();
         let got_on = self.status.is_success() || self.status.is_redirection();
         if let Some(ticket) = ticket {
-            record.decided(ticket.decision());
+            record.decided(&ticket);
             ticket.answered(self.served.filter(|_| got_on));
         }
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };
@@ -103,6 +110,7 @@ impl Stream {
         let Some(Streaming { mut record, ticket, .. }) = self.running.take() else { return };
         record.ends(Outcome::UpstreamError, self.status);
         if let Some(ticket) = ticket {
+            record.decided(&ticket);
             ticket.failed();
         }
     }

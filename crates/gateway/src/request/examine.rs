@@ -143,13 +143,12 @@ const KEPT: [&str; 8] = [
 ];
 
 fn nominated(headers: &HeaderMap) -> Result<(), Fault> {
-    let kept = |name: &str| KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name));
+    let kept = |name: &[u8]| KEPT.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name));
     let any = headers
         .get_all(header::CONNECTION)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|name| kept(name.trim()));
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .any(|name| kept(name.trim_ascii()));
     if any { Err(Fault::Nominated) } else { Ok(()) }
 }
 

@@ -102,14 +102,13 @@ fn remove_nominated(headers: &mut HeaderMap) {
     let nominated: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
         // The commonest two are no fields.
         .filter(|name| {
-            !name.eq_ignore_ascii_case("keep-alive") && !name.eq_ignore_ascii_case("close")
+            !name.eq_ignore_ascii_case(b"keep-alive") && !name.eq_ignore_ascii_case(b"close")
         })
-        .filter_map(|name| name.parse().ok())
+        .filter_map(|name| HeaderName::from_bytes(name).ok())
         // The length of a body is not the connection's business, whoever says so.
         .filter(|name| *name != header::CONTENT_LENGTH)
         .collect();

@@ -16,6 +16,7 @@ const REQUEST: HeaderName = HeaderName::from_static("bywash-request");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const VIA: HeaderValue = HeaderValue::from_static("1.1 bywash");
+const CHUNKED: HeaderValue = HeaderValue::from_static("chunked");
 const HTTP: HeaderValue = HeaderValue::from_static("http");
 
 /// A request as it is to be forwarded.
@@ -103,6 +104,10 @@ impl Forward<'_> {
         let (fields, headers) = (self.fields, &mut self.parts.headers);
         fields.remove_hop_by_hop(headers);
         fields.remove_ours(headers);
+        if fields.transfer_encoding {
+            // hyper takes a GET that names neither length nor coding for one without a body.
+            headers.insert(header::TRANSFER_ENCODING, CHUNKED);
+        }
         if fields.hosts == 0 {
             // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
             headers.insert(header::HOST, host.clone());

@@ -155,6 +155,7 @@ async fn run(
         Err(error) => {
             record.ends(Outcome::UpstreamError, refuse::status_of(&error));
             if let Some(ticket) = ticket {
+                record.decided(&ticket);
                 ticket.failed();
             }
             Ok(refuse::upstream(&error))

@@ -14,15 +14,15 @@ use crate::upstream::Upstream;
 use crate::wire::{BOUND, Message, Wire};
 
 /// Keys of a configuration, by their dotted names.
-pub struct Setup(BTreeMap<String, String>);
+pub(crate) struct Setup(BTreeMap<String, String>);
 
 impl Setup {
     /// Enforcing, one worker, no log; everything else as it is by default.
-    pub fn before(upstream: &Upstream) -> Self {
+    pub(crate) fn before(upstream: &Upstream) -> Self {
         Self::before_address(upstream.address)
     }
 
-    pub fn before_address(upstream: SocketAddr) -> Self {
+    pub(crate) fn before_address(upstream: SocketAddr) -> Self {
         Self(BTreeMap::new())
             .set("version", "1")
             .set("mode", "'enforce'")
@@ -34,16 +34,16 @@ impl Setup {
     }
 
     /// One key; `value` in TOML.
-    pub fn set(mut self, key: &str, value: &str) -> Self {
+    pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.0.insert(key.into(), value.into());
         self
     }
 
-    pub fn limit(self, slots: u32) -> Self {
+    pub(crate) fn limit(self, slots: u32) -> Self {
         self.set("upstream.limit", &slots.to_string())
     }
 
-    pub fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let mut text = String::new();
         for (key, value) in &self.0 {
             writeln!(text, "{key} = {value}").unwrap();
@@ -54,17 +54,17 @@ impl Setup {
         }
     }
 
-    pub fn try_start(&self) -> Result<Running, GatewayError> {
+    pub(crate) fn try_start(&self) -> Result<Running, GatewayError> {
         bywash_gateway::start(self.config()).map(|gateway| Running(Some(gateway)))
     }
 
-    pub fn start(&self) -> Running {
+    pub(crate) fn start(&self) -> Running {
         self.try_start().expect("the gateway starts")
     }
 }
 
 /// A gateway that runs until it is dropped.
-pub struct Running(Option<Gateway>);
+pub(crate) struct Running(Option<Gateway>);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -75,51 +75,51 @@ impl Drop for Running {
 }
 
 impl Running {
-    pub fn gateway(&self) -> &Gateway {
+    pub(crate) fn gateway(&self) -> &Gateway {
         self.0.as_ref().expect("it is there until it is stopped")
     }
 
     /// Takes the gateway out, to stop it.
-    pub fn into_gateway(mut self) -> Gateway {
+    pub(crate) fn into_gateway(mut self) -> Gateway {
         self.0.take().expect("it is there until it is stopped")
     }
 
-    pub fn client(&self) -> Wire {
+    pub(crate) fn client(&self) -> Wire {
         Wire::connect(self.gateway().http())
     }
 
     /// A new client that has sent these bytes.
-    pub fn sends(&self, bytes: impl AsRef<[u8]>) -> Wire {
+    pub(crate) fn sends(&self, bytes: impl AsRef<[u8]>) -> Wire {
         let mut client = self.client();
         client.send(bytes);
         client
     }
 
     /// A new client that has asked for this.
-    pub fn asks(&self, target: &str) -> Wire {
+    pub(crate) fn asks(&self, target: &str) -> Wire {
         self.sends(get(target))
     }
 
     /// The answer to a GET on a connection of its own.
-    pub fn get(&self, target: &str) -> Message {
+    pub(crate) fn get(&self, target: &str) -> Message {
         self.asks(target).answer().expect("a whole answer")
     }
 
-    pub fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         status(self.gateway().admin())
     }
 
     /// A number of the status.
-    pub fn count(&self, name: &str) -> u64 {
+    pub(crate) fn count(&self, name: &str) -> u64 {
         self.status()[name].as_u64().unwrap_or_else(|| panic!("no {name} in the status"))
     }
 
     /// Requests that ended so, in all classes.
-    pub fn outcome(&self, name: &str) -> u64 {
+    pub(crate) fn outcome(&self, name: &str) -> u64 {
         self.outcomes().get(name).copied().unwrap_or_default()
     }
 
-    pub fn outcomes(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn outcomes(&self) -> BTreeMap<String, u64> {
         let status = self.status();
         let mut outcomes = BTreeMap::new();
         for class in status["classes"].as_array().unwrap() {
@@ -130,23 +130,23 @@ impl Running {
         outcomes
     }
 
-    pub fn metrics(&self) -> String {
+    pub(crate) fn metrics(&self) -> String {
         admin(self.gateway().admin(), "/metrics").text()
     }
 
     /// The value of the sample with this name and labels.
-    pub fn metric(&self, sample: &str) -> f64 {
+    pub(crate) fn metric(&self, sample: &str) -> f64 {
         let text = self.metrics();
         let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {sample} in\n{text}")).parse().unwrap()
     }
 
-    pub fn waits_for(&self, name: &str, count: u64) {
+    pub(crate) fn waits_for(&self, name: &str, count: u64) {
         eventually(&format!("{name} = {count}"), || self.count(name) == count);
     }
 
     /// Waits until no request is in its hands.
-    pub fn is_idle_again(&self) {
+    pub(crate) fn is_idle_again(&self) {
         eventually("nothing runs and nothing waits", || {
             let status = self.status();
             status["running"] == 0 && status["waiting"] == 0
@@ -155,12 +155,12 @@ impl Running {
 }
 
 /// A GET as clients send it.
-pub fn get(target: &str) -> String {
+pub(crate) fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: shop.example\r\n\r\n")
 }
 
 /// A POST with its length.
-pub fn post(target: &str, body: &str) -> String {
+pub(crate) fn post(target: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "POST {target} HTTP/1.1\r\nHost: shop.example\r\nContent-Length: {length}\r\n\r\n{body}"
@@ -168,18 +168,18 @@ pub fn post(target: &str, body: &str) -> String {
 }
 
 /// The answer of the admin listener.
-pub fn admin(address: SocketAddr, target: &str) -> Message {
+pub(crate) fn admin(address: SocketAddr, target: &str) -> Message {
     let mut wire = Wire::connect(address);
     wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
     wire.answer().expect("the admin listener answers")
 }
 
-pub fn status(address: SocketAddr) -> Value {
+pub(crate) fn status(address: SocketAddr) -> Value {
     serde_json::from_slice(&admin(address, "/v1/status").body).expect("the status is JSON")
 }
 
 /// Waits until `holds`, and fails if that never happens.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let end = Instant::now() + BOUND;
     while !holds() {
         assert!(Instant::now() < end, "this never came about: {what}");

@@ -1,6 +1,6 @@
 //! The application behind the gateway, played by the test.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -10,25 +10,28 @@ use socket2::{Domain, Socket, Type};
 use crate::wire::{BOUND, Message, Tape, Wire};
 
 /// An upstream that runs a script on every connection, in a thread of its own.
-pub struct Upstream {
-    pub address: SocketAddr,
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
     /// Everything that it has received.
     tape: Tape,
     accepted: Arc<AtomicUsize>,
+    open: Arc<AtomicUsize>,
     ended: Arc<AtomicBool>,
 }
 
 impl Upstream {
     /// Runs `script` on every connection.
-    pub fn script(script: impl Fn(Wire) + Send + Sync + 'static) -> Self {
+    pub(crate) fn script(script: impl Fn(Wire) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let this = Self {
             address: listener.local_addr().unwrap(),
             tape: Tape::default(),
             accepted: Arc::default(),
+            open: Arc::default(),
             ended: Arc::default(),
         };
         let (tape, accepted) = (Arc::clone(&this.tape), Arc::clone(&this.accepted));
+        let open = Arc::clone(&this.open);
         let (ended, script) = (Arc::clone(&this.ended), Arc::new(script));
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
@@ -36,15 +39,20 @@ impl Upstream {
                     return;
                 }
                 accepted.fetch_add(1, Ordering::SeqCst);
+                open.fetch_add(1, Ordering::SeqCst);
                 let (script, wire) = (Arc::clone(&script), Wire::taped(stream, Arc::clone(&tape)));
-                std::thread::spawn(move || script(wire));
+                let open = Arc::clone(&open);
+                std::thread::spawn(move || {
+                    script(wire);
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         });
         this
     }
 
     /// Answers every request with the bytes that `answer` makes of it, on kept connections.
-    pub fn app(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub(crate) fn app(answer: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::script(move |mut wire| {
             while let Ok(request) = wire.request() {
                 if wire.try_send(answer(&request)).is_err() {
@@ -55,12 +63,12 @@ impl Upstream {
     }
 
     /// Answers `200` with the target of the request as its body.
-    pub fn echo() -> Self {
+    pub(crate) fn echo() -> Self {
         Self::app(|request| ok(request.target()))
     }
 
     /// Reads one head, sends these bytes, closes.
-    pub fn blurts(bytes: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn blurts(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self::script(move |mut wire| {
             if wire.request().is_ok() {
@@ -69,8 +77,18 @@ impl Upstream {
         })
     }
 
+    /// Reads the head of each request and not one byte more, and never answers.
+    pub(crate) fn stalled() -> Self {
+        let kept = Mutex::new(Vec::new());
+        Self::script(move |mut wire| {
+            if wire.head().is_ok() {
+                kept.lock().unwrap().push(wire);
+            }
+        })
+    }
+
     /// Hands every request to the test, which answers it when it likes.
-    pub fn by_hand() -> (Self, Calls) {
+    pub(crate) fn by_hand() -> (Self, Calls) {
         let (tell, calls) = channel();
         let tell = Mutex::new(tell);
         let upstream = Self::script(move |mut wire| {
@@ -91,12 +109,17 @@ impl Upstream {
     }
 
     /// How many connections it has accepted.
-    pub fn accepted(&self) -> usize {
+    pub(crate) fn accepted(&self) -> usize {
         self.accepted.load(Ordering::SeqCst)
     }
 
+    /// On how many of them its script still runs.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+
     /// Everything that it has received, as Latin 1.
-    pub fn received(&self) -> String {
+    pub(crate) fn received(&self) -> String {
         self.tape.lock().unwrap().iter().map(|byte| char::from(*byte)).collect()
     }
 }
@@ -110,22 +133,22 @@ impl Drop for Upstream {
 }
 
 /// The requests that have come to an upstream [`by_hand`](Upstream::by_hand).
-pub struct Calls(Receiver<Call>);
+pub(crate) struct Calls(Receiver<Call>);
 
 /// One of them.
-pub struct Call {
-    pub request: Message,
+pub(crate) struct Call {
+    pub(crate) request: Message,
     wire: Wire,
     ended: Arc<AtomicBool>,
 }
 
 impl Calls {
-    pub fn next(&self) -> Call {
+    pub(crate) fn next(&self) -> Call {
         self.0.recv_timeout(BOUND).expect("a request reaches the upstream")
     }
 
     /// Whether none has come so far.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self.0.recv_timeout(std::time::Duration::ZERO) {
             Ok(_) => false,
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => true,
@@ -134,39 +157,49 @@ impl Calls {
 }
 
 impl Call {
-    pub fn target(&self) -> &str {
+    pub(crate) fn target(&self) -> &str {
         self.request.target()
     }
 
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.wire.send(bytes);
     }
 
     /// Answers `200` with this body.
-    pub fn answer(mut self, body: &str) {
+    pub(crate) fn answer(mut self, body: &str) {
         self.send(ok(body));
     }
 
+    pub(crate) fn send_and_close(mut self, bytes: impl AsRef<[u8]>) {
+        self.send(bytes);
+        self.close();
+    }
+
+    /// Ends the connection that it came on.
+    pub(crate) fn close(self) {
+        let _ = self.wire.stream.shutdown(Shutdown::Both);
+    }
+
     /// Whether the gateway has closed the connection that it came on.
-    pub fn is_abandoned(&self) -> bool {
+    pub(crate) fn is_abandoned(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 }
 
 /// A whole answer.
-pub fn ok(body: &str) -> Vec<u8> {
+pub(crate) fn ok(body: &str) -> Vec<u8> {
     with_fields("", body)
 }
 
 /// A whole answer with some more fields, each with its line end.
-pub fn with_fields(fields: &str, body: &str) -> Vec<u8> {
+pub(crate) fn with_fields(fields: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
 /// An address where connecting hangs: its queue is full and nobody accepts. Keep what comes
 /// with it for as long.
-pub fn deaf() -> (SocketAddr, Vec<Socket>) {
+pub(crate) fn deaf() -> (SocketAddr, Vec<Socket>) {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
     socket.listen(0).unwrap();
@@ -182,6 +215,6 @@ pub fn deaf() -> (SocketAddr, Vec<Socket>) {
 }
 
 /// An address where nobody listens.
-pub fn nobody() -> SocketAddr {
+pub(crate) fn nobody() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }

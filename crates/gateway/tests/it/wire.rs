@@ -9,31 +9,31 @@ use std::time::Duration;
 use socket2::SockRef;
 
 /// Longest wait for anything: far more than is needed, so that only a fault reaches it.
-pub const BOUND: Duration = Duration::from_secs(10);
+pub(crate) const BOUND: Duration = Duration::from_secs(10);
 
 /// All bytes that a party has received, in order of arrival.
-pub type Tape = Arc<Mutex<Vec<u8>>>;
+pub(crate) type Tape = Arc<Mutex<Vec<u8>>>;
 
-pub struct Wire {
-    pub stream: TcpStream,
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
     read: Vec<u8>,
     tape: Option<Tape>,
 }
 
 /// A request or an answer. Bytes outside ASCII are shown as the characters of Latin 1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub(crate) struct Message {
     /// The request line or the status line.
-    pub start: String,
-    pub fields: Vec<(String, String)>,
-    pub body: Vec<u8>,
+    pub(crate) start: String,
+    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
     /// The fields behind a chunked body.
-    pub trailers: Vec<(String, String)>,
+    pub(crate) trailers: Vec<(String, String)>,
 }
 
 /// Why there is no (whole) message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub(crate) enum Broken {
     /// The connection ended between two messages.
     Closed,
     /// It ended in the middle of one.
@@ -52,11 +52,11 @@ enum Kind {
 }
 
 impl Wire {
-    pub fn connect(address: SocketAddr) -> Self {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::new(TcpStream::connect_timeout(&address, BOUND).expect("the listener accepts"))
     }
 
-    pub fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(BOUND)).unwrap();
         stream.set_write_timeout(Some(BOUND)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -64,33 +64,33 @@ impl Wire {
     }
 
     /// Everything that is read goes on `tape` as well.
-    pub fn taped(stream: TcpStream, tape: Tape) -> Self {
+    pub(crate) fn taped(stream: TcpStream, tape: Tape) -> Self {
         Self { tape: Some(tape), ..Self::new(stream) }
     }
 
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).expect("the other side still reads");
     }
 
     /// Sends what the other side takes, which may be gone already.
-    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
 
-    pub fn request(&mut self) -> Result<Message, Broken> {
+    pub(crate) fn request(&mut self) -> Result<Message, Broken> {
         self.message(Kind::Request)
     }
 
-    pub fn answer(&mut self) -> Result<Message, Broken> {
+    pub(crate) fn answer(&mut self) -> Result<Message, Broken> {
         self.message(Kind::Answer)
     }
 
-    pub fn answer_to_head(&mut self) -> Result<Message, Broken> {
+    pub(crate) fn answer_to_head(&mut self) -> Result<Message, Broken> {
         self.message(Kind::AnswerToHead)
     }
 
     /// Reads one head; its body stays on the wire.
-    pub fn head(&mut self) -> Result<Message, Broken> {
+    pub(crate) fn head(&mut self) -> Result<Message, Broken> {
         while let Some(end) = self.read.strip_prefix(b"\r\n").map(<[u8]>::len) {
             self.read.drain(..self.read.len() - end);
         }
@@ -113,31 +113,44 @@ impl Wire {
     }
 
     /// Whether the other side ends the connection, with nothing more before it.
-    pub fn is_closed(&mut self) -> bool {
+    pub(crate) fn is_closed(&mut self) -> bool {
         self.read.is_empty() && matches!(self.fill(), Err(Broken::Closed | Broken::Cut))
     }
 
+    /// Whether nothing has come so far.
+    pub(crate) fn has_nothing_to_read(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let nothing = self.read.is_empty() && self.fill() == Err(Broken::Silent);
+        self.stream.set_nonblocking(false).unwrap();
+        nothing
+    }
+
     /// All bytes until the other side ends the connection.
-    pub fn rest(&mut self) -> Vec<u8> {
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
         while self.fill().is_ok() {}
         std::mem::take(&mut self.read)
     }
 
     /// Reads `count` bytes of a body.
-    pub fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Broken> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<Vec<u8>, Broken> {
         while self.read.len() < count {
             self.fill().map_err(in_the_middle)?;
         }
         Ok(self.read.drain(..count).collect())
     }
 
+    /// Takes what was read and belongs to no message yet.
+    pub(crate) fn buffered(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.read)
+    }
+
     /// Leaves with a reset, not with a FIN.
-    pub fn reset(self) {
+    pub(crate) fn reset(self) {
         SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
     /// Ends the sending side only.
-    pub fn half_close(&self) {
+    pub(crate) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }
 
@@ -218,27 +231,27 @@ impl Wire {
 
 impl Message {
     /// The code of a status line.
-    pub fn status(&self) -> Option<u16> {
+    pub(crate) fn status(&self) -> Option<u16> {
         self.start.strip_prefix("HTTP/1.")?.get(2..5)?.parse().ok()
     }
 
     /// The target of a request line.
-    pub fn target(&self) -> &str {
+    pub(crate) fn target(&self) -> &str {
         self.start.split(' ').nth(1).unwrap_or_default()
     }
 
     /// The first value of this name.
-    pub fn field(&self, name: &str) -> Option<&str> {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.all(name).first().copied()
     }
 
     /// Every value of this name.
-    pub fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         let named = self.fields.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }

@@ -1,0 +1,136 @@
+//! Decision: nanoseconds of one decision with 10, 10,000 and 1,000,000 requests waiting.
+//!
+//! Method in `bywash_bench::decision`. Beside the decisions stands what one cache miss costs in
+//! an array of as many lines, in the same run on the same machine.
+
+use bywash_bench::decision::counting::Counting;
+use bywash_bench::decision::crowd::Crowd;
+use bywash_bench::decision::{BATCH, Cost, Kind, SESSIONS, Stopwatch, Way, chase};
+use bywash_bench::machine::Machine;
+use bywash_bench::table::Table;
+use clap::Parser;
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const WAITING: [u32; 3] = [10, 10_000, 1_000_000];
+
+/// Measures one decision of each policy with 10, 10,000 and 1,000,000 requests waiting
+#[derive(Debug, Parser)]
+struct Options {
+    /// Batches of each kind of decision
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
+    batches: u32,
+    /// Also write the results to this file
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("decision: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One line of the table: a cost for each number of [`WAITING`].
+struct Row {
+    way: String,
+    kind: &'static str,
+    costs: [Cost; WAITING.len()],
+}
+
+impl Row {
+    const HEAD: [&str; 9] = [
+        "policy",
+        "decision",
+        "10: ns",
+        "10,000: ns",
+        "×",
+        "1,000,000: ns",
+        "×",
+        "loads",
+        "allocations",
+    ];
+
+    /// `load`: nanoseconds of the reference at the largest number.
+    fn cells(&self, load: f64) -> Vec<String> {
+        let [few, many, most] = self.costs.map(|cost| cost.median);
+        let allocations: u64 = self.costs.iter().map(|cost| cost.allocations).sum();
+        let mut cells = vec![self.way.clone(), self.kind.to_owned(), format!("{few:.1}")];
+        for ns in [many, most] {
+            cells.extend([format!("{ns:.1}"), format!("{:.1}", ns / few)]);
+        }
+        cells.extend([format!("{:.1}", most / load), allocations.to_string()]);
+        cells
+    }
+
+    fn json(&self) -> Value {
+        let costs = self.costs.iter().zip(WAITING);
+        let costs: Vec<Value> = costs.map(|(cost, waiting)| cost.json(waiting)).collect();
+        json!({ "policy": self.way, "decision": self.kind, "costs": costs })
+    }
+}
+
+fn run(options: &Options) -> io::Result<()> {
+    let machine = Machine::here();
+    println!("{}", machine.line());
+    let watch = Stopwatch::new(options.batches as usize);
+    let mut rows: Vec<Row> = Way::ALL.into_iter().flat_map(|way| rows_of(way, &watch)).collect();
+    let costs = WAITING.map(|waiting| chase::load(&watch, waiting));
+    let load = costs[WAITING.len() - 1].median;
+    rows.push(Row { way: "(reference)".into(), kind: "one dependent load", costs });
+    let mut table = Table::new(2, &Row::HEAD);
+    for row in &rows {
+        table.row(row.cells(load));
+    }
+    println!("\n{table}\n{}", method(&watch, options));
+    match &options.json {
+        Some(file) => {
+            fs::write(file, format!("{:#}\n", document(&machine, &watch, options, &rows)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn rows_of(way: Way, watch: &Stopwatch) -> [Row; Kind::ALL.len()] {
+    eprintln!("{way}");
+    let by_size = WAITING.map(|waiting| {
+        let mut crowd = Crowd::new(way, waiting);
+        Kind::ALL.map(|kind| watch.decision(&mut crowd, kind))
+    });
+    let mut kind = 0;
+    Kind::ALL.map(|of| {
+        let costs = by_size.map(|costs| costs[kind]);
+        kind += 1;
+        Row { way: way.to_string(), kind: of.name(), costs }
+    })
+}
+
+fn method(watch: &Stopwatch, options: &Options) -> String {
+    format!(
+        "median per decision of {} batches of {BATCH} with so many waiting; ×: as a multiple of \
+         10 waiting.\nReading the clock ({:.0} ns a batch) is taken off. Numbers are in random \
+         order; up to {SESSIONS} sessions are\nknown. Arrivals are of sessions in progress: \
+         session-first pushes a worse one out, the others refuse.\nReference: a load that depends \
+         on the one before, from an array of one 64-byte\nline per waiting request; loads: a \
+         decision with 1,000,000 waiting, in such loads.",
+        options.batches,
+        watch.clock()
+    )
+}
+
+fn document(machine: &Machine, watch: &Stopwatch, options: &Options, rows: &[Row]) -> Value {
+    json!({
+        "machine": machine.json(), "batches": options.batches, "batch": BATCH,
+        "clock_ns": watch.clock(), "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,51 @@
+//! An allocator that counts how often it is asked; a program that wants the count makes it its
+//! global allocator.
+#![allow(unsafe_code, reason = "counting allocations takes an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, and how often each thread has asked it for memory.
+#[derive(Debug)]
+pub struct Counting;
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How often this thread has asked for memory; zero for ever unless [`Counting`] is installed.
+pub fn asked() -> u64 {
+    ASKED.get()
+}
+
+fn count() {
+    // A thread that is ending has no counter any more, and nobody reads it.
+    let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+}
+
+// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract;
+// the counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`, which is the one of `System`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as for `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: `block` came from `System`, as every block of this allocator does.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as for `realloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}

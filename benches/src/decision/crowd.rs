@@ -1,0 +1,344 @@
+//! An engine with a full queue, and the driver's side of it.
+//!
+//! Half of those who wait are new, a quarter are sessions in progress, a quarter are transactions
+//! of proven sessions. Numbers are given as a slab gives them: the one that was freed last first.
+
+use std::array;
+
+use super::{BATCH, SESSIONS, Way};
+use bywash_engine::{
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
+    RequestId, SessionKey, Tier, catalog,
+};
+use bywash_units::{Share, Span, Time, Utility};
+
+/// splitmix64: random numbers that are the same in each run.
+#[derive(Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Every seed is a good one.
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to `count` − 1.
+    pub fn below(&mut self, count: u64) -> u64 {
+        self.next() % count
+    }
+}
+
+const BROWSE: ClassId = ClassId(0);
+const PAY: ClassId = ClassId(1);
+
+/// Longer than any threshold of a detector: whoever waited through it makes it overload.
+const LONG: Span = Span::from_secs(3);
+
+fn classes() -> Vec<Class> {
+    let class = |name: &str, tier, utility| Class {
+        name: name.to_owned(),
+        tier,
+        utility: Utility::new(utility),
+        queue: None,
+        after: ClassSet::NONE,
+    };
+    vec![class("browse", Tier::Browse, 22.0), class("pay", Tier::Transact, 4_500.0)]
+}
+
+/// A batch: a request under a number, each.
+pub type Batch = [(RequestId, Request); BATCH];
+
+/// An engine with one slot, which is taken, and a full queue.
+pub struct Crowd {
+    engine: Engine,
+    way: Way,
+    now: Time,
+    dice: Dice,
+    sessions: u64,
+    actions: Vec<Action>,
+    /// By number: what was last asked under it.
+    requests: Vec<Request>,
+    waiting: Vec<RequestId>,
+    /// By number: its index in `waiting`.
+    places: Vec<u32>,
+    running: RequestId,
+    free: Vec<RequestId>,
+}
+
+impl Crowd {
+    /// So many wait, and no more may.
+    pub fn new(way: Way, waiting: u32) -> Self {
+        let sessions = waiting.min(SESSIONS);
+        let ttl = Span::from_secs(100 * 365 * 86_400);
+        let options = Options { limit: 1, max_wait: None, sessions, session_ttl: ttl };
+        let numbers = waiting + 1 + BATCH as u32;
+        let nothing = Request { class: BROWSE, session: None, address: None };
+        let mut crowd = Self {
+            engine: engine(way, waiting, options),
+            way,
+            now: Time::ZERO,
+            dice: Dice::new(1),
+            sessions: u64::from(sessions),
+            actions: Vec::with_capacity(2 * BATCH),
+            requests: vec![nothing; numbers as usize],
+            waiting: Vec::with_capacity(numbers as usize),
+            places: vec![0; numbers as usize],
+            running: RequestId(0),
+            free: (0..numbers).map(RequestId).collect(),
+        };
+        crowd.shuffle_numbers();
+        crowd.fill(waiting);
+        crowd
+    }
+
+    fn shuffle_numbers(&mut self) {
+        for i in (1..self.free.len()).rev() {
+            self.free.swap(i, self.dice.below(i as u64 + 1) as usize);
+        }
+    }
+
+    fn fill(&mut self, waiting: u32) {
+        for session in 0..self.sessions {
+            let session = SessionKey(spread(session));
+            self.tell(Event::Served { session, class: BROWSE });
+        }
+        let first = self.stranger();
+        self.enter(first);
+        // Every second is new; `engine` has made queues by class as long as this fills them.
+        for i in 0..waiting {
+            let request = if i % 2 == 0 { self.stranger() } else { self.known(i % 4 == 1) };
+            self.enter(request);
+        }
+        if self.way.overloaded {
+            self.tell(Event::Read(Reading::Cpu(Share::ALL)));
+        }
+        assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is full", self.way);
+    }
+
+    /// A first request, under a session that is made up.
+    fn stranger(&mut self) -> Request {
+        let [session, address] = array::from_fn(|_| self.dice.next());
+        let class = BROWSE;
+        Request { class, session: Some(SessionKey(session)), address: Some(AddressKey(address)) }
+    }
+
+    /// A request of a session that was served before.
+    fn known(&mut self, pays: bool) -> Request {
+        let session = SessionKey(spread(self.dice.below(self.sessions)));
+        let class = if pays { PAY } else { BROWSE };
+        Request { class, session: Some(session), address: None }
+    }
+
+    /// Says `event` and keeps the books; not for what is measured.
+    fn tell(&mut self, event: Event) {
+        self.engine.on_event(self.now, event, &mut self.actions);
+        self.settle();
+    }
+
+    /// Does what the engine has ordered.
+    fn settle(&mut self) {
+        for i in 0..self.actions.len() {
+            match self.actions[i] {
+                Action::Dispatch { id, .. } => {
+                    self.no_longer_waits(id);
+                    self.running = id;
+                }
+                Action::Shed { id, .. } => {
+                    self.no_longer_waits(id);
+                    self.free.push(id);
+                }
+                Action::Cancel { .. } => unreachable!("no client of a running request leaves"),
+            }
+        }
+        self.actions.clear();
+    }
+
+    fn number(&mut self) -> RequestId {
+        self.free.pop().expect("there are numbers for the queue, the slot and one batch")
+    }
+
+    fn waits(&mut self, id: RequestId, request: Request) {
+        self.requests[id.0 as usize] = request;
+        self.places[id.0 as usize] = self.waiting.len() as u32;
+        self.waiting.push(id);
+    }
+
+    fn no_longer_waits(&mut self, id: RequestId) {
+        let place = self.places[id.0 as usize];
+        self.waiting.swap_remove(place as usize);
+        if let Some(moved) = self.waiting.get(place as usize) {
+            self.places[moved.0 as usize] = place;
+        }
+    }
+
+    fn enter(&mut self, request: Request) {
+        let id = self.number();
+        self.waits(id, request);
+        self.tell(Event::Arrived { id, request });
+    }
+
+    /// Before a batch: in overload, all have waited long; otherwise no time has passed.
+    pub fn prepare(&mut self) {
+        if self.way.overloaded {
+            self.now = self.now + LONG;
+        }
+    }
+
+    /// Requests of sessions in progress, about to come.
+    pub fn newcomers(&mut self) -> Batch {
+        self.prepare();
+        array::from_fn(|_| (self.number(), self.known(false)))
+    }
+
+    /// They come.
+    pub fn arrive(&mut self, batch: &Batch) {
+        for (id, request) in *batch {
+            let event = Event::Arrived { id, request };
+            self.engine.on_event(self.now, event, &mut self.actions);
+        }
+    }
+
+    /// Those who came leave, and as many as were pushed out come again, new ones.
+    pub fn replace_by_new(&mut self, batch: &Batch) {
+        for (id, request) in *batch {
+            self.waits(id, request);
+        }
+        let refused = |id| move |action: &Action| matches!(action, Action::Shed { id: shed, .. } if *shed == id);
+        let queued = batch.map(|(id, _)| (id, !self.actions.iter().any(refused(id))));
+        self.settle();
+        for (id, _) in queued.into_iter().filter(|(_, queued)| *queued) {
+            self.no_longer_waits(id);
+            self.free.push(id);
+            self.tell(Event::ClientGone { id });
+            let stranger = self.stranger();
+            self.enter(stranger);
+        }
+    }
+
+    /// As many requests as a batch has, one after the other, finish and let the next start.
+    pub fn turn_over(&mut self) {
+        let mut id = self.running;
+        for _ in 0..BATCH {
+            let event = Event::Finished { id, end: End::Answered };
+            self.engine.on_event(self.now, event, &mut self.actions);
+            if let Some(Action::Dispatch { id: next, .. }) = self.actions.last() {
+                id = *next;
+            }
+        }
+    }
+
+    /// As many come as have started, the same requests under other numbers.
+    pub fn refill(&mut self) {
+        let started: [RequestId; BATCH] = array::from_fn(|i| match self.actions.get(i) {
+            Some(Action::Dispatch { id, .. }) => *id,
+            other => unreachable!("the queue outlasts a batch, and not {other:?}"),
+        });
+        let requests = started.map(|id| self.requests[id.0 as usize]);
+        self.free.push(self.running);
+        self.free.extend(&started[..BATCH - 1]);
+        self.settle();
+        for request in requests {
+            self.enter(request);
+        }
+    }
+
+    /// Some of those who wait, from anywhere in the queue.
+    pub fn leavers(&mut self) -> Batch {
+        self.prepare();
+        array::from_fn(|_| {
+            let id = self.waiting[self.dice.below(self.waiting.len() as u64) as usize];
+            self.no_longer_waits(id);
+            (id, self.requests[id.0 as usize])
+        })
+    }
+
+    /// Their clients leave.
+    pub fn leave(&mut self, batch: &Batch) {
+        for (id, _) in *batch {
+            self.engine.on_event(self.now, Event::ClientGone { id }, &mut self.actions);
+        }
+    }
+
+    /// And come again.
+    ///
+    /// # Panics
+    /// If the engine ordered anything when they left: they only waited.
+    pub fn come_back(&mut self, batch: &Batch) {
+        assert!(self.actions.is_empty(), "a client that leaves the queue frees no slot");
+        for (id, request) in *batch {
+            self.free.push(id);
+            self.enter(request);
+        }
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> u32 {
+        self.engine.status(self.now).waiting
+    }
+}
+
+/// Session keys are keyed hashes: all 64 bits are in use.
+const fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn engine(way: Way, waiting: u32, options: Options) -> Engine {
+    let policy = catalog::find(way.policy).expect("the policy is in the catalogue");
+    // As `fill` mixes them: every fourth request is a transaction.
+    let transact = waiting / 4 + u32::from(waiting % 4 >= 2);
+    let [capacity, browse, transact] =
+        [waiting, waiting - transact, transact].map(|n| n.to_string());
+    let wanted = [
+        ("capacity", capacity.as_str()),
+        ("browse", &browse),
+        ("transact", &transact),
+        ("principal_cap", "1000000"),
+    ];
+    let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
+    let settings = policy.settings(wanted.into_iter().filter(|(name, _)| has(name)));
+    let order = settings.expect("the parameters are in their ranges").order(&classes());
+    Engine::new(classes(), order, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::{Kind, Stopwatch};
+
+    #[test]
+    fn a_queue_is_as_long_after_a_batch_of_any_kind_as_before() {
+        for way in Way::ALL {
+            for waiting in [10, 1_000] {
+                let mut crowd = Crowd::new(way, waiting);
+                for kind in Kind::ALL {
+                    Stopwatch::new(50).decision(&mut crowd, kind);
+                    assert_eq!(crowd.waiting(), waiting, "{way}: {}", kind.name());
+                    assert_eq!(crowd.waiting.len(), waiting as usize, "{way}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn session_first_pushes_out_and_the_others_refuse() {
+        for way in Way::ALL {
+            let mut crowd = Crowd::new(way, 100);
+            let batch = crowd.newcomers();
+            crowd.arrive(&batch);
+            let came = |id| batch.iter().any(|(new, _)| *new == id);
+            for action in &crowd.actions {
+                let Action::Shed { id, .. } = action else { panic!("{action:?}") };
+                assert_eq!(came(*id), way.policy != "session-first", "{way}");
+            }
+            assert_eq!(crowd.actions.len(), BATCH);
+        }
+    }
+}

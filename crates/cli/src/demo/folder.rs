@@ -1,0 +1,68 @@
+//! Where the demo's databases are: a folder that goes when the demo does, however it ends.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::signals::Signals;
+use crate::streams::say;
+
+const PREFIX: &str = "bywash-demo-";
+/// No demo lasts so long: what is older was left behind by one that was killed.
+const STALE: Duration = Duration::from_secs(15 * 60);
+
+/// A folder of this process alone.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> io::Result<Self> {
+        let all = std::env::temp_dir();
+        sweep(&all);
+        let path = all.join(format!("{PREFIX}{}", std::process::id()));
+        // Never one that is there already: somebody else may have made it for us.
+        DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
+        })?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// From here on SIGINT and SIGTERM end the process and take the folder with it.
+    pub(super) fn goes_on_signals(&self) -> io::Result<()> {
+        let (mut signals, path) = (Signals::catch()?, self.0.clone());
+        let end = move || {
+            let code = signals.wait();
+            remove(&path);
+            say("\nbywash: interrupted; nothing is left behind");
+            std::process::exit(code);
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(end).map(drop)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        remove(&self.0);
+    }
+}
+
+/// What cannot be removed is a temporary folder: nothing to fail for.
+fn remove(path: &Path) {
+    let _ = fs::remove_dir_all(path);
+}
+
+/// Removes what demos left behind that could not do it themselves.
+fn sweep(all: &Path) {
+    for entry in fs::read_dir(all).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let age = entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed());
+        if ours && matches!(age, Ok(Ok(age)) if age > STALE) {
+            remove(&entry.path());
+        }
+    }
+}

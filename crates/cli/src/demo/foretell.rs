@@ -1,0 +1,58 @@
+//! Part one: the policies of seed 1 and ours on one shop, in virtual time.
+//!
+//! Short, so that it takes less than a second; the whole is
+//! `bywash lab sim lab/scenarios/seed-1.toml`.
+
+use bywash_report::{Align, Table};
+use bywash_scenario::file::Length;
+use bywash_scenario::{Closes, RunResult, Scenario};
+
+use crate::failure::Failure;
+use crate::streams::say;
+
+/// Levels of load, in times of what the shop can serve.
+const LEVELS: [f64; 2] = [1.4, 5.0];
+
+pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
+    scenario.rho = LEVELS.into();
+    scenario.closes = vec![Closes::Hidden];
+    scenario.seeds = 2;
+    scenario.length = Length::Orders(120);
+    for policy in &mut scenario.policies {
+        policy.label = words(&policy.name).to_owned();
+    }
+    let (result, _) = bywash_sim::run(&scenario, &|_, _| ()).map_err(Failure::running)?;
+    say(format!(
+        "1. Simulated: the shop of a paper of 2004, with more visitors than it can serve.\n   \
+            What it sells, as a share of what its capacity allows, depends on whom it\n   \
+            serves first:\n\n{}",
+        table(&scenario, &result)
+    ));
+    Ok(())
+}
+
+/// A policy as somebody would say it who has never heard of it.
+fn words(policy: &str) -> &str {
+    match policy {
+        "single-queue" => "one queue, oldest first: most servers",
+        "always-fifo" => "a queue per page, oldest first",
+        "lifo-pri" => "buyers first, newest first: the paper",
+        "session-first" => "visits under way first: bywash",
+        other => other,
+    }
+}
+
+fn table(scenario: &Scenario, result: &RunResult) -> Table {
+    let heads = LEVELS.map(|rho| format!("orders at {rho} × load"));
+    let mut table = Table::new(&[
+        ("who is served first", Align::Left),
+        (&heads[0], Align::Right),
+        (&heads[1], Align::Right),
+    ]);
+    for policy in &scenario.policies {
+        let own = result.cells.iter().filter(|cell| cell.policy == policy.label);
+        let share = own.map(|cell| format!("{:.0} %", 100.0 * cell.revenue_share));
+        table.push(std::iter::once(policy.label.clone()).chain(share).collect());
+    }
+    table
+}

@@ -1,0 +1,46 @@
+//! Standard output is data, standard error is talk.
+//!
+//! A reader that has seen enough (`| head`) is no failure of data, and nobody listening is no
+//! failure of talk: neither may end a gateway in mid-flight, as `eprintln!` would.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Data.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::running(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+/// Talk: a line, or several.
+pub(crate) fn say(text: impl Display) {
+    draw(&format!("{text}\n"));
+}
+
+/// Talk that ends its lines itself.
+pub(crate) fn draw(text: &str) {
+    // In one piece, so that the lines of two threads do not mix. See above for the result.
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Whether talk may be redrawn in place.
+pub(crate) fn is_terminal() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Whether talk may be coloured (<https://no-color.org>).
+pub(crate) fn has_colour() -> bool {
+    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}

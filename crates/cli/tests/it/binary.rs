@@ -1,0 +1,77 @@
+//! Runs the binary, for a bounded time.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Longer than any command of these tests takes on a busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// `None` if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Outcome {
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// The binary with these arguments; nothing on its standard input, no terminal anywhere.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bywash"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the binary to its end.
+pub(crate) fn bywash(args: &[&str]) -> Outcome {
+    finish(command(args))
+}
+
+/// Runs a command to its end; what is not piped stays empty.
+pub(crate) fn finish(mut command: Command) -> Outcome {
+    let mut child = command.spawn().unwrap();
+    let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let code = wait(&mut child, LONGEST);
+    Outcome { code, out: out.join().unwrap(), err: err.join().unwrap() }
+}
+
+/// The exit code of a process that ends within `limit`.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if Instant::now() > end {
+            child.kill().unwrap();
+            panic!("still running after {limit:?}");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Reads a pipe to its end, so that it never fills.
+pub(crate) fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).unwrap();
+        }
+        String::from_utf8(bytes).unwrap()
+    })
+}
+
+/// Sends a signal by its name.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}

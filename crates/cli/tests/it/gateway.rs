@@ -1,0 +1,93 @@
+//! A running gateway.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::binary::{command, reader, signal, wait};
+
+/// `bywash run`, killed if a test forgets it.
+pub(crate) struct Gateway {
+    child: Child,
+    out: Option<JoinHandle<String>>,
+    err: Receiver<String>,
+    /// What it has said so far.
+    pub(crate) said: Vec<String>,
+}
+
+impl Gateway {
+    /// `bywash run` with `args` on free ports, once it listens.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let ports = ["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        let mut child = command(&[&ports, args].concat()).spawn().unwrap();
+        let out = Some(reader(child.stdout.take()));
+        let err = lines(child.stderr.take().unwrap());
+        let mut gateway = Self { child, out, err, said: Vec::new() };
+        gateway.hear("clients at ");
+        gateway
+    }
+
+    /// Waits until it says so, and gives the line.
+    pub(crate) fn hear(&mut self, words: &str) -> String {
+        loop {
+            if let Some(line) = self.said.iter().find(|line| line.contains(words)) {
+                return line.clone();
+            }
+            let line = self.err.recv_timeout(Duration::from_secs(20));
+            self.said.push(line.unwrap_or_else(|_| panic!("no {words:?} in {:?}", self.said)));
+        }
+    }
+
+    pub(crate) fn clients(&self) -> String {
+        self.address("clients at http://")
+    }
+
+    pub(crate) fn operators(&self) -> String {
+        self.address("operators at http://")
+    }
+
+    fn address(&self, before: &str) -> String {
+        let rest = self.said.iter().find_map(|line| line.split_once(before)).unwrap().1;
+        rest.split(',').next().unwrap().to_owned()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(&self.child, name);
+    }
+
+    /// Its exit code and all of its standard output.
+    pub(crate) fn end(mut self, limit: Duration) -> (Option<i32>, String) {
+        let code = wait(&mut self.child, limit);
+        (code, self.out.take().unwrap().join().unwrap())
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn lines(pipe: ChildStderr) -> Receiver<String> {
+    let (told, lines) = channel();
+    thread::spawn(move || {
+        let lines = BufReader::new(pipe).lines().map_while(Result::ok);
+        lines.for_each(|line| drop(told.send(line)));
+    });
+    lines
+}
+
+/// Asks for a path, and gives the whole answer.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}

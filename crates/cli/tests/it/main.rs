@@ -1,0 +1,14 @@
+//! The binary from outside: what it prints where, and the code it ends with.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod binary;
+mod check;
+mod demo;
+mod folder;
+mod gateway;
+mod live;
+mod run;
+mod sim;
+mod status;
+mod upstream;
+mod words;

@@ -1,0 +1,66 @@
+//! An application to stand behind the gateway.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Answers every request, `/slow` when it is told to.
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+    asked: Receiver<()>,
+    go: Sender<()>,
+}
+
+impl Upstream {
+    pub(crate) fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let ((told, asked), (go, wait)) = (channel(), channel());
+        let wait = Arc::new(Mutex::new(wait));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (told, wait) = (told.clone(), Arc::clone(&wait));
+                thread::spawn(move || serve(stream, &told, &wait));
+            }
+        });
+        Self { address, asked, go }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Returns when somebody has asked for `/slow`.
+    pub(crate) fn is_asked(&self) {
+        self.asked.recv_timeout(Duration::from_secs(20)).unwrap();
+    }
+
+    /// Lets one `/slow` be answered.
+    pub(crate) fn answer(&self) {
+        self.go.send(()).unwrap();
+    }
+}
+
+fn serve(mut stream: TcpStream, told: &Sender<()>, wait: &Mutex<Receiver<()>>) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    while let Some((path, last)) = request(&mut reader) {
+        if path == "/slow" && (told.send(()).is_err() || wait.lock().unwrap().recv().is_err()) {
+            return;
+        }
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{path}", path.len());
+        if stream.write_all(answer.as_bytes()).is_err() || last {
+            return;
+        }
+    }
+}
+
+/// The path of a request without a body, and whether it is the last on its connection.
+fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
+    let mut lines = reader.lines().map_while(Result::ok);
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let fields: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    Some((path, fields.iter().any(|field| field.eq_ignore_ascii_case("connection: close"))))
+}

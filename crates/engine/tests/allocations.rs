@@ -1,0 +1,229 @@
+//! A decision allocates nothing once the engine has seen its queue full.
+//!
+//! A test binary of its own, because an allocator that counts is for the whole program.
+#![allow(unsafe_code, reason = "counting allocations takes an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use bywash_engine::{
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
+    RequestId, SessionKey, Tier, catalog,
+};
+use bywash_units::{Share, Span, Time, Utility};
+
+#[path = "it/dice.rs"]
+#[allow(dead_code, reason = "the other tests throw the dice in more ways")]
+mod dice;
+
+use dice::Dice;
+
+/// The system's allocator, and how often this thread has asked it for memory.
+struct Counting;
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no counter any more, and nobody reads it.
+    let _ = ASKED.try_with(|asked| asked.set(asked.get() + 1));
+}
+
+// SAFETY: every call is handed on unchanged to the system's allocator, which keeps the contract;
+// the counter is a plain cell without a destructor, so counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the contract of `alloc`, which is the one of `System`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as for `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: `block` came from `System`, as every block of this allocator does.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as for `realloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const CLASSES: u8 = 8;
+const SLOTS: u32 = 4;
+
+fn classes() -> Vec<Class> {
+    let class = |i: u8| Class {
+        name: format!("class {i}"),
+        tier: if i < 4 { Tier::Browse } else { Tier::Transact },
+        utility: Utility::new(f64::from(i) + 1.0),
+        queue: None,
+        after: ClassSet::NONE,
+    };
+    (0..CLASSES).map(class).collect()
+}
+
+/// An engine with as many requests as it has places for, and a driver that allocates nothing.
+struct Driver {
+    engine: Engine,
+    dice: Dice,
+    now: Time,
+    actions: Vec<Action>,
+    waiting: Vec<RequestId>,
+    /// By number: its index in `waiting`.
+    place: Vec<usize>,
+    running: Vec<RequestId>,
+    free: Vec<RequestId>,
+    sessions: u64,
+}
+
+impl Driver {
+    fn new(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> Self {
+        let policy = catalog::find(policy).expect("the policy is in the catalogue");
+        let [total, each] = [places, places / u32::from(CLASSES)].map(|n| n.to_string());
+        let bounds = [("capacity", &total), ("browse", &each), ("transact", &each)];
+        let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
+        let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
+        let settings = policy.settings(given.iter().copied().chain(bounds));
+        let order = settings.expect("the parameters are right").order(&classes());
+        let max_wait = Some(Span::from_secs(3_600));
+        // No slots at first: every number has waited once before a decision is counted.
+        let options = Options { limit: 0, max_wait, sessions, ..Options::default() };
+        let numbers = places + SLOTS + 1;
+        Self {
+            engine: Engine::new(classes(), order, options),
+            dice: Dice::new(1),
+            now: Time::ZERO,
+            actions: Vec::with_capacity(numbers as usize),
+            waiting: Vec::with_capacity(numbers as usize),
+            place: vec![0; numbers as usize],
+            running: Vec::with_capacity(numbers as usize),
+            free: (0..numbers).map(RequestId).collect(),
+            sessions: u64::from(sessions),
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        self.engine.on_event(self.now, event, &mut self.actions);
+        self.obey();
+    }
+
+    fn obey(&mut self) {
+        while let Some(action) = self.actions.pop() {
+            match action {
+                Action::Dispatch { id, .. } => {
+                    self.no_longer_waits(id);
+                    self.running.push(id);
+                }
+                Action::Shed { id, .. } => {
+                    self.no_longer_waits(id);
+                    self.free.push(id);
+                }
+                Action::Cancel { .. } => unreachable!("only who waits leaves here"),
+            }
+        }
+    }
+
+    fn no_longer_waits(&mut self, id: RequestId) {
+        let place = self.place[id.0 as usize];
+        self.waiting.swap_remove(place);
+        if let Some(moved) = self.waiting.get(place) {
+            self.place[moved.0 as usize] = place;
+        }
+    }
+
+    /// One in eight claims a session that may be known, the others have an address of their own:
+    /// nearly as many principals as places.
+    fn arrive(&mut self) {
+        let Some(id) = self.free.pop() else { return };
+        let key = self.dice.next();
+        let known = key.is_multiple_of(8);
+        let session = known.then(|| SessionKey(self.dice.below(self.sessions)));
+        let address = (!known).then_some(AddressKey(key));
+        let class = ClassId(self.dice.below(u64::from(CLASSES)) as u8);
+        self.place[id.0 as usize] = self.waiting.len();
+        self.waiting.push(id);
+        self.tell(Event::Arrived { id, request: Request { class, session, address } });
+    }
+
+    fn decide(&mut self) {
+        self.now = self.now + Span::from_millis(1);
+        self.engine.on_timer(self.now, &mut self.actions);
+        match self.dice.below(16) {
+            0..7 => self.arrive(),
+            7..10 => {
+                let id = self.running.swap_remove(0);
+                self.free.push(id);
+                self.tell(Event::Finished { id, end: End::Answered });
+            }
+            10..12 => {
+                let place = self.dice.below(self.waiting.len() as u64) as usize;
+                let id = self.waiting[place];
+                self.no_longer_waits(id);
+                self.free.push(id);
+                self.tell(Event::ClientGone { id });
+            }
+            12..15 => {
+                // Half of them are new, so that the table of sessions turns over.
+                let session = SessionKey(self.dice.below(self.sessions * 2));
+                let class = ClassId(self.dice.below(u64::from(CLASSES)) as u8);
+                self.tell(Event::Served { session, class });
+            }
+            _ => {
+                let share = Share::new(self.dice.share());
+                self.tell(Event::Read(Reading::Cpu(share)));
+            }
+        }
+    }
+
+    fn expire_all(&mut self) {
+        self.now = self.now + Span::from_secs(7_200);
+        self.engine.on_timer(self.now, &mut self.actions);
+        self.obey();
+    }
+}
+
+/// Allocations of 100,000 decisions and one expiry of everybody, after a warm-up.
+fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> u64 {
+    let mut driver = Driver::new(policy, given, places, sessions);
+    for _ in 0..places * 4 {
+        driver.arrive();
+    }
+    driver.tell(Event::LimitChanged { limit: SLOTS });
+    for session in 0..driver.sessions {
+        driver.tell(Event::Served { session: SessionKey(session), class: ClassId(0) });
+    }
+    let before = ASKED.get();
+    for _ in 0..100_000 {
+        driver.decide();
+    }
+    let waiting = driver.waiting.len();
+    assert!(waiting > places as usize / 2, "{policy}: only {waiting} of {places} wait");
+    driver.expire_all();
+    assert_eq!(driver.waiting.len(), 0);
+    ASKED.get() - before
+}
+
+#[test]
+fn no_decision_of_any_policy_allocates_once_the_queue_was_full() {
+    // The second pair of sizes are those at which a hash table of the same size is most crowded.
+    for (places, sessions) in [(10_000, 1_000), (14_336, 1_792)] {
+        for policy in &catalog::POLICIES {
+            let asked = allocations(policy.name, &[], places, sessions);
+            assert_eq!(asked, 0, "{} with {places} places", policy.name);
+        }
+        let asked = allocations("session-first", &[("signal", "cpu")], places, sessions);
+        assert_eq!(asked, 0, "session-first by CPU with {places} places");
+    }
+}

@@ -1,0 +1,38 @@
+//! Random numbers whose seed a failing test can print.
+
+/// splitmix64: every seed is a good one.
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to `count` − 1.
+    pub(crate) const fn below(&mut self, count: u64) -> u64 {
+        self.next() % count
+    }
+
+    /// From 0 to 1.
+    pub(crate) fn share(&mut self) -> f64 {
+        self.next() as f64 / u64::MAX as f64
+    }
+
+    /// Happens so many times in a hundred.
+    pub(crate) const fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
+        (!from.is_empty()).then(|| from[self.below(from.len() as u64) as usize])
+    }
+}

@@ -1,0 +1,14 @@
+//! The engine from outside: events go in, actions come out, and nothing else is looked at.
+//!
+//! Examples of one screen each, references that were written apart from the engine, and a model
+//! that any policy of the catalogue must agree with. Time is a number; nothing sleeps.
+
+mod catalogue_laws;
+mod dice;
+mod patterns;
+mod repeatable;
+mod seed_1;
+mod session_first;
+mod sessions;
+mod site;
+mod waiting;

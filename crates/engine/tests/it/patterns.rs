@@ -1,0 +1,38 @@
+//! Mistakes in a list of patterns that are found wherever they stand in it.
+
+use bywash_engine::ClassId;
+use bywash_engine::classify::{Classifier, Pattern};
+
+fn pattern(text: &str) -> Pattern {
+    Pattern::parse(text).expect("the pattern is well-formed")
+}
+
+#[test]
+fn the_same_pattern_in_two_classes_is_found_with_another_method_between_them() {
+    let rules = ["GET /p", "POST /p", "GET /p"];
+    let rules = rules.iter().enumerate().map(|(i, text)| (pattern(text), ClassId(i as u8)));
+    let errors = Classifier::new(rules, ClassId(9)).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].to_string(), "`GET /p` stands in two classes");
+}
+
+#[test]
+fn the_order_of_the_list_does_not_matter() {
+    let rules = [("* /*", 0), ("GET /a/*", 1), ("* /a/*", 2), ("GET /a/*/c", 3), ("PUT /a/*", 4)];
+    let cases = [
+        ("GET", "/", 0),
+        ("GET", "/a/b", 1),
+        ("POST", "/a/b", 2),
+        ("GET", "/a/b/c", 3),
+        ("PUT", "/a/b/c", 4),
+    ];
+    for turn in 0..rules.len() {
+        let mut turned = rules;
+        turned.rotate_left(turn);
+        let turned = turned.map(|(text, class)| (pattern(text), ClassId(class)));
+        let classifier = Classifier::new(turned, ClassId(9)).unwrap();
+        for (method, path, class) in cases {
+            assert_eq!(classifier.class(method, path), ClassId(class), "{method} {path}");
+        }
+    }
+}

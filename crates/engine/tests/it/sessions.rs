@@ -1,0 +1,129 @@
+//! What the engine remembers of sessions, against a list that is searched from end to end.
+
+use bywash_engine::{ClassId, Event, Options, SessionKey, Standing};
+use bywash_units::{Span, Time};
+
+use crate::dice::Dice;
+use crate::site::{CONFIRM, LOGIN, MAIN, PAYMENT, SHIPPING, Site, classes};
+
+const TTL: Span = Span::from_secs(60);
+
+fn site(sessions: u32) -> Site {
+    let options = Options { sessions, session_ttl: TTL, ..Options::default() };
+    Site::with("session-first", &[], classes(), options)
+}
+
+fn standing(site: &Site, session: u64, class: ClassId) -> Standing {
+    site.engine.standing(site.now, Some(SessionKey(session)), class)
+}
+
+#[test]
+fn a_session_is_remembered_for_its_ttl_and_not_a_nanosecond_longer() {
+    let mut site = site(4);
+    site.prove(7, &[MAIN]);
+    site.now = Time::ZERO + TTL;
+    assert_eq!(standing(&site, 7, LOGIN), Standing::Transaction);
+    site.now = site.now + Span::from_nanos(1);
+    assert_eq!(standing(&site, 7, LOGIN), Standing::New);
+}
+
+#[test]
+fn being_served_again_extends_a_session_and_keeps_its_path() {
+    let mut site = site(4);
+    site.prove(7, &[SHIPPING]);
+    site.pass(TTL);
+    site.prove(7, &[MAIN]);
+    site.pass(TTL);
+    assert_eq!(standing(&site, 7, PAYMENT), Standing::Transaction);
+}
+
+#[test]
+fn a_session_that_comes_back_after_its_ttl_has_lost_its_path() {
+    let mut site = site(4);
+    site.prove(7, &[SHIPPING]);
+    site.pass(TTL + Span::from_secs(1));
+    site.prove(7, &[MAIN]);
+    assert_eq!(standing(&site, 7, PAYMENT), Standing::InProgress);
+}
+
+#[test]
+fn a_table_of_one_remembers_the_session_served_last() {
+    for capacity in [0, 1] {
+        let mut site = site(capacity);
+        for session in [1, 2, 2, 1, 3] {
+            site.prove(session, &[MAIN]);
+            assert_eq!(standing(&site, session, MAIN), Standing::InProgress, "{session}");
+            assert_eq!(site.status().sessions, 1);
+        }
+        assert_eq!(standing(&site, 1, MAIN), Standing::New);
+    }
+}
+
+#[test]
+fn asking_about_a_session_does_not_keep_it() {
+    let mut site = site(2);
+    site.prove(1, &[MAIN]);
+    site.prove(2, &[MAIN]);
+    site.arrive_in(1, MAIN);
+    site.prove(3, &[MAIN]);
+    let known = [1, 2, 3].map(|session| standing(&site, session, MAIN) == Standing::InProgress);
+    assert_eq!(known, [false, true, true], "only a service counts");
+}
+
+#[test]
+fn each_step_of_a_transaction_asks_for_the_step_before_it() {
+    let mut site = site(4);
+    site.prove(7, &[MAIN, LOGIN]);
+    let now = [LOGIN, SHIPPING, PAYMENT, CONFIRM].map(|class| standing(&site, 7, class));
+    let [walked, skipped] = [Standing::Transaction, Standing::InProgress];
+    assert_eq!(now, [walked, walked, skipped, skipped]);
+}
+
+/// Sessions as a plain list, the one served last at the end.
+#[derive(Default)]
+struct Reference(Vec<(u64, Vec<ClassId>, Time)>);
+
+impl Reference {
+    fn served(&mut self, now: Time, key: u64, class: ClassId, capacity: usize) {
+        let at = self.0.iter().position(|(other, ..)| *other == key);
+        let (_, mut path, last) = at.map_or((key, vec![], now), |at| self.0.remove(at));
+        if now.since(last) > TTL {
+            path.clear();
+        }
+        path.push(class);
+        self.0.push((key, path, now));
+        if self.0.len() > capacity {
+            self.0.remove(0);
+        }
+    }
+
+    /// Of a payment, which comes after shipping.
+    fn standing(&self, now: Time, key: u64) -> Standing {
+        match self.0.iter().find(|(other, ..)| *other == key) {
+            Some((_, path, last)) if now.since(*last) <= TTL => {
+                let walked = path.contains(&SHIPPING);
+                if walked { Standing::Transaction } else { Standing::InProgress }
+            }
+            _ => Standing::New,
+        }
+    }
+}
+
+#[test]
+fn the_table_of_sessions_does_what_a_plain_list_would_do() {
+    for seed in 0..40 {
+        let mut dice = Dice::new(seed);
+        let capacity = 1 + dice.below(6) as u32;
+        let (mut site, mut reference) = (site(capacity), Reference::default());
+        for step in 0..2_000 {
+            site.now = site.now + Span::from_secs(dice.below(8) * dice.below(8));
+            let (key, class) = (dice.below(9), ClassId(dice.below(8) as u8));
+            site.tell(Event::Served { session: SessionKey(key), class });
+            reference.served(site.now, key, class, capacity as usize);
+            for key in 0..9 {
+                let expected = reference.standing(site.now, key);
+                assert_eq!(standing(&site, key, PAYMENT), expected, "seed {seed}, step {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A shop with the seed's eight classes, its clock, and all that the engine ever ordered.
+
+use bywash_engine::catalog;
+use bywash_engine::{
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Reason,
+    Request, RequestId, SessionKey, Status, Tier,
+};
+use bywash_units::{Share, Span, Time, Utility};
+
+pub(crate) const MAIN: ClassId = ClassId(0);
+pub(crate) const BROWSE: ClassId = ClassId(1);
+pub(crate) const SEARCH: ClassId = ClassId(2);
+pub(crate) const DETAILS: ClassId = ClassId(3);
+pub(crate) const LOGIN: ClassId = ClassId(4);
+pub(crate) const SHIPPING: ClassId = ClassId(5);
+pub(crate) const PAYMENT: ClassId = ClassId(6);
+pub(crate) const CONFIRM: ClassId = ClassId(7);
+
+/// Seed 1, «Sample 'Utility' Values for Queues». Login may follow anything, the later steps only
+/// the one before.
+pub(crate) fn classes() -> Vec<Class> {
+    let class = |name: &str, tier, utility, after| Class {
+        name: name.to_string(),
+        tier,
+        utility: Utility::new(utility),
+        queue: None,
+        after,
+    };
+    let after = |class| ClassSet::NONE.with(class);
+    vec![
+        class("main", Tier::Browse, 27.0, ClassSet::NONE),
+        class("browse", Tier::Browse, 22.0, ClassSet::NONE),
+        class("search", Tier::Browse, 36.0, ClassSet::NONE),
+        class("details", Tier::Browse, 73.0, ClassSet::NONE),
+        class("login", Tier::Transact, 3650.0, ClassSet::NONE),
+        class("shipping", Tier::Transact, 4050.0, after(LOGIN)),
+        class("payment", Tier::Transact, 4500.0, after(SHIPPING)),
+        class("confirm", Tier::Transact, 5000.0, after(PAYMENT)),
+    ]
+}
+
+/// An engine of `policy` for `classes`.
+pub(crate) fn engine(
+    policy: &str,
+    given: &[(&str, &str)],
+    classes: Vec<Class>,
+    options: Options,
+) -> Engine {
+    let policy = catalog::find(policy).expect("the policy is in the catalogue");
+    let settings = policy.settings(given.iter().copied()).expect("the parameters are right");
+    let order = settings.order(&classes);
+    Engine::new(classes, order, options)
+}
+
+/// Drives one engine. Every request gets a number of its own, in the order of arrival.
+pub(crate) struct Site {
+    pub(crate) engine: Engine,
+    pub(crate) now: Time,
+    pub(crate) log: Vec<Action>,
+    arrived: u32,
+    running: Vec<RequestId>,
+}
+
+impl Site {
+    /// A site with one slot and the defaults of everything that is not given.
+    pub(crate) fn new(policy: &str, given: &[(&str, &str)]) -> Self {
+        Self::with(policy, given, classes(), Options { limit: 1, ..Options::default() })
+    }
+
+    pub(crate) fn with(
+        policy: &str,
+        given: &[(&str, &str)],
+        classes: Vec<Class>,
+        options: Options,
+    ) -> Self {
+        Self {
+            engine: engine(policy, given, classes, options),
+            now: Time::ZERO,
+            log: Vec::new(),
+            arrived: 0,
+            running: Vec::new(),
+        }
+    }
+
+    /// A site whose only slot is taken, so that whoever comes next has to wait.
+    pub(crate) fn busy(policy: &str, given: &[(&str, &str)]) -> Self {
+        let mut site = Self::new(policy, given);
+        site.arrive(MAIN);
+        site
+    }
+
+    /// Says `event`; what the engine orders is the answer, and is remembered.
+    pub(crate) fn tell(&mut self, event: Event) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.engine.on_event(self.now, event, &mut actions);
+        self.obey(&actions);
+        actions
+    }
+
+    fn obey(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::Dispatch { id, .. } => self.running.push(*id),
+                Action::Cancel { id, .. } => self.running.retain(|other| other != id),
+                Action::Shed { .. } => {}
+            }
+        }
+        self.log.extend(actions);
+    }
+
+    pub(crate) fn request(&mut self, request: Request) -> RequestId {
+        let id = RequestId(self.arrived);
+        self.arrived += 1;
+        self.tell(Event::Arrived { id, request });
+        id
+    }
+
+    /// A request of nobody in particular.
+    pub(crate) fn arrive(&mut self, class: ClassId) -> RequestId {
+        self.request(Request { class, session: None, address: None })
+    }
+
+    /// A request that claims a session.
+    pub(crate) fn arrive_in(&mut self, session: u64, class: ClassId) -> RequestId {
+        self.request(Request { class, session: Some(SessionKey(session)), address: None })
+    }
+
+    /// A request from an address, with no session.
+    pub(crate) fn arrive_from(&mut self, address: u64, class: ClassId) -> RequestId {
+        self.request(Request { class, session: None, address: Some(AddressKey(address)) })
+    }
+
+    /// The session has been served these.
+    pub(crate) fn prove(&mut self, session: u64, walked: &[ClassId]) {
+        for class in walked {
+            self.tell(Event::Served { session: SessionKey(session), class: *class });
+        }
+    }
+
+    /// The request that has run longest is answered; who gets the slot and why, if anybody.
+    pub(crate) fn finish(&mut self) -> Option<(RequestId, Reason)> {
+        let id = self.running.remove(0);
+        let actions = self.tell(Event::Finished { id, end: End::Answered });
+        actions.iter().find_map(|action| match action {
+            Action::Dispatch { id, reason } => Some((*id, *reason)),
+            Action::Shed { .. } | Action::Cancel { .. } => None,
+        })
+    }
+
+    /// Who gets the slot next.
+    pub(crate) fn next(&mut self) -> RequestId {
+        self.finish().expect("somebody waits").0
+    }
+
+    /// Who gets the slot, one after the other, until nobody waits.
+    pub(crate) fn drain(&mut self) -> Vec<RequestId> {
+        std::iter::from_fn(|| self.finish().map(|(id, _)| id)).collect()
+    }
+
+    pub(crate) fn leave(&mut self, id: RequestId) -> Vec<Action> {
+        self.tell(Event::ClientGone { id })
+    }
+
+    pub(crate) fn cpu(&mut self, share: f64) {
+        self.tell(Event::Read(Reading::Cpu(Share::new(share))));
+    }
+
+    /// Time goes by, with the timer called at each of its times.
+    pub(crate) fn pass(&mut self, span: Span) {
+        let then = self.now + span;
+        while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
+            self.now = self.now.max(due);
+            let mut actions = Vec::new();
+            self.engine.on_timer(self.now, &mut actions);
+            assert!(!actions.is_empty(), "the timer was due and nothing came of it");
+            self.obey(&actions);
+        }
+        self.now = then;
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.engine.status(self.now)
+    }
+
+    /// Why this request was refused, if it was.
+    pub(crate) fn refusal(&self, id: RequestId) -> Option<Reason> {
+        self.log.iter().find_map(|action| match action {
+            Action::Shed { id: shed, reason, .. } if *shed == id => Some(*reason),
+            Action::Shed { .. } | Action::Dispatch { .. } | Action::Cancel { .. } => None,
+        })
+    }
+}

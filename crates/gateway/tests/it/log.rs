@@ -1,0 +1,187 @@
+//! The access log: one line of JSON per request, whatever clients put into it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bywash_units::Span;
+use serde_json::Value;
+
+use crate::setup::{Running, Setup, eventually, get};
+use crate::upstream::{Upstream, ok};
+
+/// A path for a log of this name.
+fn path(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log"));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn logging(upstream: &Upstream, path: &std::path::Path) -> Setup {
+    Setup::before(upstream).limit(1).set("log.access", &format!("'{}'", path.display()))
+}
+
+/// The lines of the log, once there are so many.
+fn lines(path: &std::path::Path, count: usize) -> Vec<Value> {
+    eventually("all lines are written", || {
+        fs::read_to_string(path).unwrap_or_default().lines().count() >= count
+    });
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.ends_with('\n'));
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    let lines: Vec<Value> = text.lines().map(parse).collect();
+    assert_eq!(lines.len(), count);
+    lines
+}
+
+#[test]
+fn each_request_has_a_line() {
+    let path = path("each");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    gateway.sends("GET /p?q=1 HTTP/1.1\r\nHost: a\r\nCookie: sid=x\r\n\r\n").answer().unwrap();
+    let [line] = &lines(&path, 1)[..] else { unreachable!() };
+    let expected = [
+        ("method", "GET"),
+        ("target", "/p?q=1"),
+        ("class", "other"),
+        ("mode", "enforce"),
+        ("decision", "run"),
+        ("reason", "slot_free"),
+        ("outcome", "served"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(line[name], value, "{line}");
+    }
+    assert_eq!(line["status"], 200);
+    assert!(line["time"].as_u64().is_some_and(|ms| ms > 1_700_000_000_000), "{line}");
+    for name in ["request", "session"] {
+        assert_eq!(line[name].as_str().map(str::len), Some(16), "{line}");
+    }
+    assert!(line["queue_wait_us"].is_u64() && line["service_us"].is_u64(), "{line}");
+}
+
+#[test]
+fn no_client_can_forge_a_line() {
+    let path = path("forged");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    let targets = [
+        "/%0a{\"outcome\":\"served\"}",
+        "/\"},{\"x\":\"",
+        "/a\\\"b\\u0000",
+        "/\u{1f600}/\u{85}\u{2028}?\u{ff}",
+        "/?<script>alert(1)</script>",
+        "/\u{7f}",
+    ];
+    let mut answered = Vec::new();
+    for target in targets {
+        let head =
+            format!("GET {target} HTTP/1.1\r\nHost: a\r\nUser-Agent: \"\\ \u{fe}\tx\r\n\r\n");
+        // Some of these are no targets at all; those have no line.
+        if gateway.sends(head).answer().unwrap().status() == Some(200) {
+            answered.push(target);
+        }
+    }
+    assert!(answered.len() >= 4, "{answered:?}");
+    let lines = lines(&path, answered.len());
+    for (line, target) in lines.iter().zip(answered) {
+        assert_eq!(line["target"], target);
+    }
+}
+
+#[test]
+fn raw_bytes_in_a_target_are_refused_and_leave_the_log_whole() {
+    let path = path("raw");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    for byte in 0x80..=0xff_u8 {
+        let request = [b"GET /", &[byte][..], b" HTTP/1.1\r\nHost: a\r\n\r\n"].concat();
+        assert_eq!(gateway.sends(request).answer().unwrap().status(), Some(400), "{byte:#x}");
+    }
+    let odd = "M!#$%&'*+-.^_`|~ /last HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_eq!(gateway.sends(odd).answer().unwrap().text(), "/last");
+    assert_eq!(lines(&path, 1)[0]["method"], "M!#$%&'*+-.^_`|~");
+}
+
+#[test]
+fn every_end_of_a_request_is_in_the_log() {
+    let path = path("ends");
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = logging(&upstream, &path).set("order.capacity", "1").start();
+    let mut failed = gateway.asks("/failed");
+    calls.next().close();
+    failed.answer().unwrap();
+    let running = gateway.asks("/left-running");
+    let call = calls.next();
+    let waiting = gateway.asks("/left-waiting");
+    gateway.waits_for("waiting", 1);
+    gateway.get("/refused");
+    drop(waiting);
+    gateway.waits_for("waiting", 0);
+    drop(running);
+    gateway.is_idle_again();
+    drop(call);
+    let lines = lines(&path, 4);
+    let seen = |field: &str| -> Vec<(String, String)> {
+        let pair =
+            |line: &Value| (line["target"].as_str().unwrap().into(), line[field].to_string());
+        lines.iter().map(pair).collect()
+    };
+    let expected = |pairs: [(&str, &str); 4]| pairs.map(|(t, v)| (t.to_owned(), v.to_owned()));
+    assert_eq!(
+        seen("outcome"),
+        expected([
+            ("/failed", "\"upstream_error\""),
+            ("/refused", "\"shed\""),
+            ("/left-waiting", "\"orphaned\""),
+            ("/left-running", "\"orphaned\""),
+        ])
+    );
+    assert_eq!(
+        seen("status"),
+        expected([
+            ("/failed", "502"),
+            ("/refused", "503"),
+            ("/left-waiting", "null"),
+            ("/left-running", "null"),
+        ])
+    );
+}
+
+#[test]
+fn the_name_in_the_log_is_the_one_that_the_upstream_was_given() {
+    let path = path("names");
+    let upstream = Upstream::app(|request| ok(request.field("bywash-request").unwrap_or_default()));
+    let gateway = logging(&upstream, &path).start();
+    let name = gateway.get("/").text();
+    assert_eq!(lines(&path, 1)[0]["request"], *name);
+}
+
+#[test]
+fn after_a_stop_every_line_is_written() {
+    for round in 0..20 {
+        let path = path(&format!("stop-{round}"));
+        let upstream = Upstream::echo();
+        let gateway = logging(&upstream, &path).start();
+        let mut client = gateway.client();
+        client.send(get("/").repeat(200));
+        for _ in 0..200 {
+            client.answer().unwrap();
+        }
+        gateway.into_gateway().stop(Span::from_secs(5));
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 200, "round {round}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_an_error_at_the_start() {
+    let upstream = Upstream::echo();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    for path in [folder.join("not/there/access.log"), folder] {
+        let result = logging(&upstream, &path).try_start().map(|_: Running| ());
+        let error = result.expect_err("it cannot be written").to_string();
+        let begins = format!("cannot open the access log {}: ", path.display());
+        assert!(error.starts_with(&begins), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Who goes first: what a session has proven, and what it only claims.
+
+use crate::setup::{Running, Setup};
+use crate::upstream::{Calls, Upstream, ok, with_fields};
+use crate::wire::{Message, Wire};
+
+/// One slot, one place in the queue; `/pay` is a transaction for those who have seen `/p/*`.
+fn shop() -> (Upstream, Calls, Running) {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream)
+        .limit(1)
+        .set("order.capacity", "1")
+        .set("class.product", "{ match = ['GET /p/*'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
+        .start();
+    (upstream, calls, gateway)
+}
+
+fn with_cookie(request: &str, cookie: &str) -> String {
+    format!("{request} HTTP/1.1\r\nHost: a\r\nCookie: a=b; sid={cookie}; c=d\r\n\r\n")
+}
+
+/// One request that is answered at once, with these fields in its answer.
+fn visit(calls: &Calls, client: &mut Wire, request: &str, fields: &str) -> Message {
+    client.send(request);
+    calls.next().send(with_fields(fields, ""));
+    client.answer().unwrap()
+}
+
+/// A running request and, on the only place to wait, one of a new session.
+fn crowd(gateway: &Running, calls: &Calls) -> [Wire; 2] {
+    let running = gateway.asks("/runs");
+    // Stays unanswered: the slot is taken until the test ends.
+    std::mem::forget(calls.next());
+    let waiting = gateway.asks("/new-here");
+    gateway.waits_for("waiting", 1);
+    [running, waiting]
+}
+
+fn reason(answer: &Message) -> &str {
+    answer.field("proxy-status").unwrap().rsplit_once('=').unwrap().1
+}
+
+#[test]
+fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "ann"), "");
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 1);
+    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    visitor.send(with_cookie("POST /pay", "ann"));
+    let refusal = newcomer.answer().unwrap();
+    assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "pushed_out"));
+    assert_eq!(gateway.count("waiting"), 1);
+    // It did not lose its connection by that.
+    newcomer.send(crate::setup::get("/"));
+    assert_eq!(reason(&newcomer.answer().unwrap()), "queue_full");
+}
+
+#[test]
+fn a_session_that_the_upstream_has_begun_is_proven_by_its_own_cookie() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    let fields = "Set-Cookie: other=1\r\nSet-Cookie: sid=fresh; Path=/; HttpOnly\r\n";
+    let answer = visit(&calls, &mut visitor, &crate::setup::get("/p/1"), fields);
+    assert_eq!(answer.all("set-cookie"), ["other=1", "sid=fresh; Path=/; HttpOnly"]);
+    gateway.is_idle_again();
+    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    visitor.send(with_cookie("POST /pay", "fresh"));
+    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
+}
+
+#[test]
+fn a_made_up_cookie_pushes_nobody_out() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "ann"), "");
+    let _crowd = crowd(&gateway, &calls);
+    let mut liar = gateway.sends(with_cookie("POST /pay", "bob"));
+    assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
+}
+
+#[test]
+fn a_refused_request_proves_nothing() {
+    let (_upstream, calls, gateway) = shop();
+    let _crowd = crowd(&gateway, &calls);
+    let mut liar = gateway.client();
+    for request in ["GET /p/1", "GET /p/2", "POST /pay"] {
+        liar.send(with_cookie(request, "liar"));
+        assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
+    }
+    assert_eq!(gateway.count("sessions"), 0);
+}
+
+#[test]
+fn an_answer_that_is_an_error_proves_nothing() {
+    for status in ["404 Not Found", "403 Forbidden", "500 Oops"] {
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+        let upstream = Upstream::app(move |_| answer.clone().into_bytes());
+        let gateway = Setup::before(&upstream).start();
+        gateway.sends(with_cookie("GET /p/1", "eve")).answer().unwrap();
+        gateway.is_idle_again();
+        assert_eq!(gateway.count("sessions"), 0, "{status}");
+    }
+}
+
+#[test]
+fn a_redirection_proves_a_session() {
+    let upstream = Upstream::app(|_| {
+        b"HTTP/1.1 303 See Other\r\nSet-Cookie: sid=1\r\nContent-Length: 0\r\n\r\n".to_vec()
+    });
+    let gateway = Setup::before(&upstream).start();
+    gateway.get("/login");
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 1);
+}
+
+#[test]
+fn half_an_answer_proves_nothing() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.sends(with_cookie("GET /p/1", "ann"));
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+    visitor.head().unwrap();
+    drop(visitor);
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 0);
+}
+
+#[test]
+fn without_a_session_cookie_nobody_is_remembered() {
+    let upstream = Upstream::app(|_| with_fields("Set-Cookie: sid=1\r\n", ""));
+    let gateway = Setup::before(&upstream).set("identify.session", "'none'").start();
+    gateway.sends(with_cookie("GET /", "1")).answer().unwrap();
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 0);
+}
+
+#[test]
+fn one_address_may_wait_only_so_often() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream)
+        .limit(1)
+        .set("order.principal_cap", "2")
+        .set("identify.charge", "'address'")
+        .start();
+    let _running = gateway.asks("/runs");
+    let call = calls.next();
+    let mut waiting = Vec::new();
+    for number in 1..=2 {
+        waiting.push(gateway.asks("/waits"));
+        gateway.waits_for("waiting", number);
+    }
+    assert_eq!(reason(&gateway.get("/once-more")), "principal_cap");
+    // Who leaves makes room.
+    waiting.pop();
+    gateway.waits_for("waiting", 1);
+    waiting.push(gateway.asks("/waits"));
+    gateway.waits_for("waiting", 2);
+    call.send_and_close(ok(""));
+}
