@@ -1,4 +1,4 @@
-//! The commented file that `bywash schema --example` or a package puts down.
+//! The commented file that `bywash example` prints.
 //!
 //! Every key stands in it with its default, so that a reader sees what holds; keys without a
 //! default stand in comments.

@@ -1,4 +1,4 @@
-//! Problems for programs: editors, CI, `bywash check --format json`.
+//! Problems for programs: editors, CI, `bywash check --json`.
 
 use serde_json::{Value, json};
 

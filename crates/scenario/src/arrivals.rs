@@ -71,14 +71,17 @@ impl Profile {
         }
     }
 
+    /// The level before, and after a pulse; 0 where there is only one.
+    pub fn base(&self) -> f64 {
+        match *self {
+            Self::Poisson | Self::Times(_) => 0.0,
+            Self::Step { base, .. } | Self::Pulse { base, .. } | Self::Ramp { base, .. } => base,
+        }
+    }
+
     /// The highest load that the profile reaches.
     pub fn peak(&self, rho: f64) -> f64 {
-        match *self {
-            Self::Poisson | Self::Times(_) => rho,
-            Self::Step { base, .. } | Self::Pulse { base, .. } | Self::Ramp { base, .. } => {
-                base.max(rho)
-            }
-        }
+        self.base().max(rho)
     }
 
     /// Seconds of one server's time that a run of `duration` could put to use, per server: whole

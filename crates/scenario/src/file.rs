@@ -4,6 +4,7 @@
 //! are indices, spans are spans) and consistent.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use bywash_units::{Rate, Span, Time, Utility};
@@ -172,8 +173,7 @@ pub enum ScenarioError {
 impl Scenario {
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ScenarioError::Unreadable { path: path.into(), source })?;
+        let text = read_bounded(path)?;
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
@@ -326,11 +326,15 @@ fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioError> {
 
 /// The rules that tie one part of a scenario to another.
 fn check(scenario: Scenario) -> Result<Scenario, ScenarioError> {
-    if scenario.workers == 0 {
-        return senseless("servers.workers is 0: nothing would ever be served");
+    if !(1..=100_000).contains(&scenario.workers) {
+        return senseless("servers.workers takes 1 to 100000");
     }
-    if scenario.rho.is_empty() || scenario.rho.iter().any(|rho| *rho <= 0.0 || *rho > 1000.0) {
+    let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
+    if scenario.rho.is_empty() || !scenario.rho.iter().all(level) {
         return senseless("run.rho needs at least one level, each above 0 and at most 1000");
+    }
+    if !(0.0..=1000.0).contains(&scenario.profile.base()) {
+        return senseless("arrivals.base is a level of load, from 0 to 1000");
     }
     if scenario.seeds == 0 || scenario.closes.is_empty() {
         return senseless("run.seeds and client.closes must not be empty");
@@ -394,6 +398,9 @@ fn resolve_class(
     let Some((method, path)) = class.request.split_once(' ') else {
         return senseless(format!("request of `{}`: write a method and a path", class.name));
     };
+    if !(class.utility >= 0.0 && class.utility.is_finite()) {
+        return senseless(format!("utility of `{}` must be a number, 0 or above", class.name));
+    }
     if class.service == Law::Never || class.service.mean() == Span::ZERO {
         return senseless(format!("service of `{}` must take some time, and end", class.name));
     }
@@ -429,10 +436,23 @@ fn profile(written: arrivals::Written, folder: &Path) -> Result<Profile, Scenari
     })
 }
 
+/// A file of at most 64 MiB: some five million arrival times.
+fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
+    const MOST: u64 = 64 << 20;
+    let read = || {
+        let mut text = String::new();
+        let read = std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+        if read as u64 > MOST {
+            return Err(std::io::Error::other("it is larger than 64 MiB"));
+        }
+        Ok(text)
+    };
+    read().map_err(|source| ScenarioError::Unreadable { path: path.into(), source })
+}
+
 /// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
 fn times(path: &Path) -> Result<Profile, ScenarioError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ScenarioError::Unreadable { path: path.into(), source })?;
+    let text = read_bounded(path)?;
     let mut times: Vec<Time> = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -555,7 +575,11 @@ pub(crate) mod tests {
         assert!(refused("main = 0.5, buy = 0.1", "main = 1").contains("never end"));
         assert!(refused("\"10s\"", "\"10\"").contains("number and a unit"));
         assert!(refused("duration = \"10s\"", "").contains("either `duration` or `orders`"));
-        assert!(refused("workers = 2", "workers = 0").contains("nothing would ever be served"));
+        assert!(refused("workers = 2", "workers = 0").contains("servers.workers"));
+        assert!(refused("rho = [1.5]", "rho = [nan]").contains("run.rho"));
+        assert!(refused("utility = 100", "utility = -1").contains("utility of `buy`"));
+        let step = "shape = \"step\"\n base = nan\n at = \"1s\"";
+        assert!(refused("shape = \"poisson\"", step).contains("arrivals.base"));
         assert!(refused("\"exponential\"", "\"exponentail\"").contains("exponentail"));
     }
 

@@ -24,7 +24,7 @@ pub struct RunResult {
 pub struct Cell {
     /// Label of the policy.
     pub policy: String,
-    /// Offered load; of a load that changes, its peak.
+    /// Offered load: the run's level; of a load that changes, the one that it changes to.
     pub rho: f64,
     /// `visible` or `hidden`.
     pub closes: &'static str,
