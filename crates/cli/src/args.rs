@@ -164,6 +164,9 @@ pub(crate) struct Sim {
     /// So many seeds instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
+    /// As long as an ideal policy needs for so many orders, instead of the scenario's length
+    #[arg(long, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
+    pub(crate) orders: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

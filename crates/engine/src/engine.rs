@@ -253,7 +253,8 @@ const fn moment(now: Time, pace: Pace, requests: &Requests) -> Moment<'_> {
 /// A session that has proven itself answers for its requests; otherwise the address does.
 fn principal(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
-        Standing::Transaction | Standing::InProgress => request.session.map(Principal::Session),
+        Standing::Transaction => request.session.map(Principal::Checkout),
+        Standing::InProgress => request.session.map(Principal::Session),
         Standing::New => request.address.map(Principal::Address),
     }
 }

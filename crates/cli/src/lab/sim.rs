@@ -2,6 +2,7 @@
 
 use bywash_report::table;
 use bywash_scenario::Scenario;
+use bywash_scenario::file::Length;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{deliver, prepare_report, read, wrong};
@@ -43,6 +44,12 @@ fn narrowed(mut scenario: Scenario, args: &Sim) -> Result<Scenario, Failure> {
         scenario.rho.clone_from(&args.rho);
     }
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    if let Some(orders) = args.orders {
+        if scenario.graph.orders_per_session().is_none_or(|orders| orders <= 0.0) {
+            return Err(Failure::usage("--orders: no session of this scenario makes an order"));
+        }
+        scenario.length = Length::Orders(orders);
+    }
     if !args.policy.is_empty() {
         let labels: Vec<&str> =
             scenario.policies.iter().map(|policy| policy.label.as_str()).collect();

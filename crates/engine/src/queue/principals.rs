@@ -6,9 +6,14 @@ use crate::request::{AddressKey, SessionKey};
 use crate::session::{KeyHasher, SPARE};
 
 /// Who is charged for a request: a proven session, or else an address.
+///
+/// The transactions of a session are charged apart from its browsing, so that a page which asks
+/// for many things at once cannot stand in the way of its own visitor's payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// A session that was served before.
+    /// The transactions of a session that walked there.
+    Checkout(SessionKey),
+    /// Whatever else a session asks for that was served before.
     Session(SessionKey),
     /// The address it came from.
     Address(AddressKey),

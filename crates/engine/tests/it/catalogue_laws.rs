@@ -115,7 +115,7 @@ struct Waiter {
     id: RequestId,
     class: ClassId,
     standing: Standing,
-    principal: Option<(bool, u64)>,
+    principal: Option<(&'static str, u64)>,
     since: Time,
 }
 
@@ -244,8 +244,9 @@ impl<'a> Model<'a> {
         let address = address.map(|key| AddressKey(u64::from(key)));
         let standing = self.engine.standing(self.now, session, class);
         let principal = match standing {
-            Standing::New => address.map(|key| (false, key.0)),
-            Standing::InProgress | Standing::Transaction => session.map(|key| (true, key.0)),
+            Standing::New => address.map(|key| ("address", key.0)),
+            Standing::InProgress => session.map(|key| ("browsing", key.0)),
+            Standing::Transaction => session.map(|key| ("checkout", key.0)),
         };
         self.waiting.push(Waiter { id, class, standing, principal, since: self.now });
         self.arrived += 1;

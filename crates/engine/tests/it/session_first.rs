@@ -165,6 +165,17 @@ fn a_proven_session_is_charged_itself_and_not_the_address_it_shares() {
 }
 
 #[test]
+fn what_a_session_browses_does_not_stand_in_the_way_of_its_own_payment() {
+    let mut site = Site::busy("session-first", &[("principal_cap", "2")]);
+    site.prove(2, &[MAIN, PAYMENT]);
+    let browsing = [0; 3].map(|_| site.arrive_in(2, MAIN));
+    assert_eq!(site.refusal(browsing[2]), Some(Reason::PrincipalCap));
+    let paying = site.arrive_in(2, CONFIRM);
+    assert_eq!(site.refusal(paying), None);
+    assert_eq!(site.next(), paying);
+}
+
+#[test]
 fn an_arrival_over_its_cap_pushes_out_nobody() {
     let mut site = Site::busy("session-first", &[("capacity", "3"), ("principal_cap", "2")]);
     site.prove(2, &[MAIN]);
