@@ -207,7 +207,7 @@ fn a_reset_behind_a_blocked_upload_gives_the_slot_back() {
         let mut client =
             gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n");
         client.stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
-        let block = [b'x'; 64 * 1024];
+        let block = vec![b'x'; 64 * 1024];
         while client.stream.write(&block).is_ok() {}
         assert_eq!(gateway.count("running"), 1);
         client.reset();

@@ -107,7 +107,7 @@ fn broken_chunks_never_end_a_request() {
         // Either an error or nothing at all, and the end.
         match client.answer() {
             Ok(answer) => {
-                assert!(matches!(answer.status(), Some(400 | 502)), "{body:?}: {answer:?}")
+                assert!(matches!(answer.status(), Some(400 | 502)), "{body:?}: {answer:?}");
             }
             Err(broken) => assert_ne!(broken, Broken::Silent, "{body:?}"),
         }

@@ -263,6 +263,14 @@ fn a_body_that_ends_with_the_upstreams_connection_is_passed_on_whole() {
 }
 
 #[test]
+fn the_upstream_may_have_a_name() {
+    let upstream = Upstream::echo();
+    let server = format!("'http://localhost:{}'", upstream.address.port());
+    let gateway = Setup::before(&upstream).set("upstream.server", &server).start();
+    assert_eq!(gateway.get("/").text(), "/");
+}
+
+#[test]
 fn many_clients_at_once_get_each_their_own_answer() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).limit(4).set("listen.workers", "2").start();

@@ -7,6 +7,8 @@
 //!
 //! Tests that are ignored show known faults; their reason says which.
 #![allow(missing_docs, reason = "a test's name is what it says")]
+#![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
+#![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]
 
 mod setup;
 mod upstream;
@@ -18,11 +20,13 @@ mod early;
 mod failures;
 mod fields;
 mod framing;
+mod kept;
 mod life;
 mod limits;
 mod log;
 mod malformed;
 mod modes;
+mod mutated;
 mod queue;
 mod sessions;
 mod soak;

@@ -54,19 +54,19 @@ fn patient(stream: &TcpStream) {
 
 #[test]
 fn a_large_upload_waits_for_an_upstream_that_does_not_read() {
-    let (go, gone) = channel::<()>();
-    let gone = std::sync::Mutex::new(gone);
+    let (go, word) = channel::<()>();
+    let word = std::sync::Mutex::new(word);
     let upstream = Upstream::script(move |mut wire| {
         assert_eq!(wire.head().unwrap().field("content-length"), Some(&*LARGE.to_string()));
-        gone.lock().unwrap().recv().unwrap();
+        word.lock().unwrap().recv().unwrap();
         let begun = wire.buffered();
         drink(&mut begun.as_slice(), 0, begun.len());
         drink(&mut wire.stream, begun.len(), LARGE - begun.len());
         wire.send(ok("all of it"));
     });
     let gateway = Setup::before(&upstream).start();
-    let head = format!("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: {LARGE}\r\n\r\n");
-    let mut client = gateway.sends(head);
+    let request = format!("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: {LARGE}\r\n\r\n");
+    let mut client = gateway.sends(request);
     impatient(&client.stream);
     let held = pour(&mut client.stream, 0, LARGE);
     assert!(held < HELD, "{held} bytes were taken that nobody has read");
@@ -79,7 +79,7 @@ fn a_large_upload_waits_for_an_upstream_that_does_not_read() {
 
 #[test]
 fn a_large_answer_waits_for_a_client_that_does_not_read() {
-    let (tell, held) = channel();
+    let (tell, told) = channel();
     let upstream = Upstream::script(move |mut wire| {
         wire.request().unwrap();
         wire.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n"));
@@ -91,7 +91,7 @@ fn a_large_answer_waits_for_a_client_that_does_not_read() {
     });
     let gateway = Setup::before(&upstream).start();
     let mut client = gateway.asks("/down");
-    let held = held.recv_timeout(BOUND).unwrap();
+    let held = told.recv_timeout(BOUND).unwrap();
     assert!(held < HELD, "{held} bytes were taken that nobody has read");
     assert_eq!(gateway.count("running"), 1);
     assert_eq!(client.head().unwrap().field("content-length"), Some(&*LARGE.to_string()));

@@ -25,11 +25,14 @@ pub(crate) struct Wire {
 pub(crate) struct Message {
     /// The request line or the status line.
     pub(crate) start: String,
-    pub(crate) fields: Vec<(String, String)>,
+    pub(crate) fields: Vec<Field>,
     pub(crate) body: Vec<u8>,
     /// The fields behind a chunked body.
-    pub(crate) trailers: Vec<(String, String)>,
+    pub(crate) trailers: Vec<Field>,
 }
+
+/// Name and value.
+pub(crate) type Field = (String, String);
 
 /// Why there is no (whole) message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +182,7 @@ impl Wire {
         }
     }
 
-    fn chunks(&mut self) -> Result<(Vec<u8>, Vec<(String, String)>), Broken> {
+    fn chunks(&mut self) -> Result<(Vec<u8>, Vec<Field>), Broken> {
         let mut body = Vec::new();
         loop {
             let size = usize::from_str_radix(&self.line()?, 16).map_err(|_| Broken::Garbage)?;
@@ -212,7 +215,7 @@ impl Wire {
 
     /// Reads once.
     fn fill(&mut self) -> Result<(), Broken> {
-        let mut some = [0; 64 * 1024];
+        let mut some = [0; 16 * 1024];
         match self.stream.read(&mut some) {
             Ok(0) => Err(Broken::Closed),
             Ok(count) => {
@@ -260,7 +263,7 @@ fn in_the_middle(broken: Broken) -> Broken {
     if broken == Broken::Closed { Broken::Cut } else { broken }
 }
 
-fn field(line: &str) -> Option<(String, String)> {
+fn field(line: &str) -> Option<Field> {
     let (name, value) = line.split_once(':')?;
     Some((name.to_owned(), value.trim().to_owned()))
 }
