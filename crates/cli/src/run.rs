@@ -23,7 +23,9 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
     introduce(&gateway, (!args.bypass).then_some(mode));
-    std::thread::spawn(move || look_for(&upstream));
+    if args.upstream.is_some() {
+        std::thread::spawn(move || look_for(&upstream));
+    }
     signals.wait();
     say(format!("bywash: stopping; running requests have {grace}, a second signal ends them now"));
     std::thread::spawn(move || {
@@ -91,7 +93,9 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     ));
 }
 
-/// Says so if nobody listens at the upstream: it may start later, or the address is wrong.
+/// Says so if nobody listens at the upstream of a first try: it may start later, or the address is
+/// wrong. With a file in hand an operator knows, and a connection that asks for nothing would only
+/// stand in the application's log.
 fn look_for(upstream: &str) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();

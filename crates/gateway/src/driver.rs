@@ -109,9 +109,12 @@ impl Driver {
     }
 
     fn lock(&self) -> MutexGuard<'_, Core> {
-        // A panic inside the engine may have left its tables half changed: going on would hand
-        // out slots that nobody gives back.
-        self.core.lock().expect("the engine has panicked")
+        self.core.lock().unwrap_or_else(|_| {
+            // Its tables may be half changed, and going on would hand out slots that nobody gives
+            // back: starting anew is the quickest way to serve again.
+            eprintln!("bywash: the engine has panicked; this is a fault in bywash. Aborting.");
+            std::process::abort()
+        })
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {

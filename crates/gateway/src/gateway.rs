@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::access_log::AccessLog;
 use crate::driver::Driver;
 use crate::metrics::Metrics;
-use crate::shared::Shared;
+use crate::shared::{Life, Shared};
 use crate::{admin, worker};
 
 /// Why a gateway did not start.
@@ -50,11 +50,13 @@ pub struct Gateway {
     shared: Arc<Shared>,
     http: SocketAddr,
     admin: SocketAddr,
-    stop: watch::Sender<bool>,
-    stop_admin: watch::Sender<bool>,
+    life: watch::Sender<Life>,
     workers: Vec<JoinHandle<io::Result<()>>>,
     helpers: Vec<JoinHandle<()>>,
 }
+
+/// How long the workers may take to cut off what is left.
+const CUT_OFF: Span = Span::from_secs(1);
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -70,22 +72,20 @@ pub fn start(config: Config) -> Result<Gateway, GatewayError> {
     let metrics = Metrics::new(&config);
     let threads = worker_count(&config);
     let shared = Arc::new(Shared::new(config, Driver::new(engine), metrics, log));
-    let (stop, stopped) = watch::channel(false);
-    let (stop_admin, admin_stopped) = watch::channel(false);
+    let (life, seen) = watch::channel(Life::Runs);
     let mut gateway = Gateway {
         shared,
         http: http_address,
         admin: admin_address,
-        stop,
-        stop_admin,
+        life,
         workers: Vec::new(),
         helpers: Vec::new(),
     };
     for number in 0..threads {
         let listener = http.try_clone().map_err(GatewayError::Thread)?;
-        gateway.start_worker(number, listener, stopped.clone())?;
+        gateway.start_worker(number, listener, seen.clone())?;
     }
-    gateway.start_helpers(admin, admin_stopped)?;
+    gateway.start_helpers(admin, seen)?;
     Ok(gateway)
 }
 
@@ -143,27 +143,32 @@ impl Gateway {
     }
 
     /// Takes no more connections, lets running and waiting requests end for at most `grace`, then
-    /// stops. Says how many connections were still open.
-    pub fn stop(mut self, grace: Span) -> usize {
+    /// cuts off what is left. Says how many connections that were.
+    pub fn stop(self, grace: Span) -> usize {
         self.shared.draining.store(true, Ordering::Relaxed);
-        self.stop.send_replace(true);
-        let end = Instant::now() + grace.to_std();
+        self.life.send_replace(Life::Drains);
+        self.wait_for_workers(grace);
+        let left = self.shared.connections.load(Ordering::Relaxed);
+        self.life.send_replace(Life::Ends);
+        self.wait_for_workers(CUT_OFF);
+        left
+    }
+
+    fn wait_for_workers(&self, limit: Span) {
+        let end = Instant::now() + limit.to_std();
         while Instant::now() < end && !self.workers.iter().all(JoinHandle::is_finished) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let left = self.shared.connections.load(Ordering::Relaxed);
-        self.end(left == 0);
-        left
     }
 
     fn start_worker(
         &mut self,
         number: usize,
         listener: TcpListener,
-        stopped: watch::Receiver<bool>,
+        life: watch::Receiver<Life>,
     ) -> Result<(), GatewayError> {
         let shared = Arc::clone(&self.shared);
-        let run = move || worker::run(shared, listener, stopped);
+        let run = move || worker::run(shared, listener, life);
         self.workers.push(spawn(format!("worker-{number}"), run)?);
         Ok(())
     }
@@ -171,10 +176,10 @@ impl Gateway {
     fn start_helpers(
         &mut self,
         admin: TcpListener,
-        stopped: watch::Receiver<bool>,
+        life: watch::Receiver<Life>,
     ) -> Result<(), GatewayError> {
         let shared = Arc::clone(&self.shared);
-        let until = stopped.clone();
+        let until = life.clone();
         let run = move || {
             // Without its admin listener the gateway goes on: the data path needs nobody.
             let _ = admin::run(shared, admin, until);
@@ -182,22 +187,18 @@ impl Gateway {
         self.helpers.push(spawn("admin".into(), run)?);
         if let Some(longest) = self.shared.config.engine.max_wait {
             let shared = Arc::clone(&self.shared);
-            let run = move || keep_time(&shared.driver, longest, &stopped);
+            let run = move || keep_time(&shared.driver, longest, &life);
             self.helpers.push(spawn("timekeeper".into(), run)?);
         }
         Ok(())
     }
+}
 
-    fn end(&mut self, workers_have_ended: bool) {
-        self.stop.send_replace(true);
-        self.stop_admin.send_replace(true);
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.life.send_replace(Life::Ends);
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
-        }
-        if workers_have_ended {
-            for worker in self.workers.drain(..) {
-                let _ = worker.join();
-            }
         }
     }
 }
@@ -213,10 +214,9 @@ fn spawn<R: Send + 'static>(
 ///
 /// Nothing has to wake this thread: a request that arrives while it sleeps expires `longest`
 /// later at the earliest. It sleeps in steps, so as to end soon when the gateway does.
-fn keep_time(driver: &Driver, longest: Span, stopped: &watch::Receiver<bool>) {
+fn keep_time(driver: &Driver, longest: Span, life: &watch::Receiver<Life>) {
     const STEP: Span = Span::from_millis(50);
-    // Its sender is gone when the gateway was dropped.
-    while stopped.has_changed().is_ok() && !*stopped.borrow() {
+    while *life.borrow() != Life::Ends {
         let now = driver.now();
         let due = driver.on_timer().map_or(longest, |at: Time| at.since(now));
         std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());

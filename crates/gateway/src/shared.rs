@@ -12,6 +12,16 @@ use crate::access_log::AccessLog;
 use crate::driver::Driver;
 use crate::metrics::Metrics;
 
+/// How far the life of a gateway has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Life {
+    Runs,
+    /// No new connections; what has begun may end.
+    Drains,
+    /// What has not ended is cut off.
+    Ends,
+}
+
 /// One for the whole gateway, behind an `Arc`.
 pub(crate) struct Shared {
     pub(crate) config: Config,

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::client::{self, Clients};
-use crate::shared::Shared;
+use crate::shared::{Life, Shared};
 use crate::upstream::Pool;
 
 /// What the requests of one thread share.
@@ -27,11 +27,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs one worker until it is told to stop *and* its last connection has ended.
+/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: StdListener,
-    stop: watch::Receiver<bool>,
+    life: watch::Receiver<Life>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
@@ -42,20 +42,20 @@ pub(crate) fn run(
         let listener = TcpListener::from_std(listener)?;
         tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
         tokio::task::spawn_local(tick(Rc::clone(&worker)));
-        accept(&worker, listener, stop).await;
+        accept(&worker, listener, life.clone()).await;
         worker.clients.stop();
-        drain(&worker).await;
+        drain(&worker, life).await;
         Ok(())
     };
     local.block_on(&runtime, serve)
 }
 
 /// Takes connections until told to stop; closing the listener is the end of it.
-async fn accept(worker: &Rc<Worker>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
+async fn accept(worker: &Rc<Worker>, listener: TcpListener, mut life: watch::Receiver<Life>) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            _ = life.wait_for(|life| *life >= Life::Drains) => return,
         };
         let Ok((stream, peer)) = accepted else {
             worker.shared.metrics.accept_failed();
@@ -66,9 +66,16 @@ async fn accept(worker: &Rc<Worker>, listener: TcpListener, mut stop: watch::Rec
     }
 }
 
-async fn drain(worker: &Worker) {
-    while worker.clients.open() > 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+/// Waits for the last connection, unless the gateway ends before. Returning drops what is left.
+async fn drain(worker: &Worker, mut life: watch::Receiver<Life>) {
+    let empty = async {
+        while worker.clients.open() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        () = empty => {}
+        _ = life.wait_for(|life| *life == Life::Ends) => {}
     }
 }
 

@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::LocalSet;
 
 use crate::request::{Answer, full};
-use crate::shared::Shared;
+use crate::shared::{Life, Shared};
 
 /// Operators and scrapers, not crowds.
 const MOST_CONNECTIONS: usize = 64;
@@ -33,23 +33,23 @@ const HEAD_LIMIT: Duration = Duration::from_secs(5);
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: StdListener,
-    stop: watch::Receiver<bool>,
+    life: watch::Receiver<Life>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, listener, stop))
+    LocalSet::new().block_on(&runtime, serve(shared, listener, life))
 }
 
 async fn serve(
     shared: Arc<Shared>,
     listener: StdListener,
-    mut stop: watch::Receiver<bool>,
+    mut life: watch::Receiver<Life>,
 ) -> std::io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+            _ = life.wait_for(|life| *life == Life::Ends) => return Ok(()),
         };
         let Ok((stream, _)) = accepted else {
             tokio::time::sleep(HEAD_LIMIT / 100).await;

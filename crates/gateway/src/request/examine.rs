@@ -35,18 +35,21 @@ pub(crate) enum Fault {
     UriTooLong,
     /// The head is too large.
     HeadTooLarge,
+    /// The body broke off, or is not framed as its head said.
+    Body,
     /// `Connection` names a field that must not be removed.
     Nominated,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Host,
         Self::Framing,
         Self::Method,
         Self::Expectation,
         Self::UriTooLong,
         Self::HeadTooLarge,
+        Self::Body,
         Self::Nominated,
     ];
 
@@ -59,6 +62,7 @@ impl Fault {
             Self::Expectation => "expectation",
             Self::UriTooLong => "uri_too_long",
             Self::HeadTooLarge => "head_too_large",
+            Self::Body => "body",
             Self::Nominated => "nominated",
         }
     }
@@ -107,12 +111,30 @@ fn host<B>(request: &Request<B>, fields: Fields) -> Result<(), Fault> {
     }
 }
 
-/// An absolute request line must name the same host as the `Host` field.
+/// `Host` must look like one, and an absolute request line must name the same. A request line
+/// that is nothing but an authority is for `CONNECT`.
 fn agrees<B>(request: &Request<B>) -> Result<(), Fault> {
-    let Some(authority) = request.uri().authority() else { return Ok(()) };
-    let host = request.headers().get(header::HOST).map(HeaderValue::as_bytes);
-    let same = |host: &[u8]| authority.as_str().as_bytes().eq_ignore_ascii_case(host);
-    if host.is_some_and(same) { Ok(()) } else { Err(Fault::Host) }
+    let host = request.headers().get(header::HOST).map_or(&[][..], HeaderValue::as_bytes);
+    let same = match (request.uri().authority(), request.uri().path_and_query()) {
+        (Some(authority), Some(_)) => authority.as_str().as_bytes().eq_ignore_ascii_case(host),
+        (None, Some(_)) => true,
+        (_, None) => false,
+    };
+    if same && is_host(host) { Ok(()) } else { Err(Fault::Host) }
+}
+
+/// Whether these could be a name or an address, and a port (RFC 3986 §3.2.2; no user names, and of
+/// the characters of a name only those in use). An empty one is allowed.
+fn is_host(host: &[u8]) -> bool {
+    let (name, port) = match host.iter().rposition(|byte| matches!(byte, b':' | b']')) {
+        Some(at) if host[at] == b':' => (&host[..at], &host[at + 1..]),
+        _ => (host, &[][..]),
+    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(byte);
+    let address = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let literal = name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+    let named = literal.map_or_else(|| name.iter().all(plain), |name| name.iter().all(address));
+    named && port.iter().all(u8::is_ascii_digit)
 }
 
 fn framing(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
@@ -211,6 +233,16 @@ mod tests {
         assert_eq!(host(&request(&[])), Err(Fault::Host));
         assert_eq!(host(&request(&[("host", "a"), ("host", "a")])), Err(Fault::Host));
         assert_eq!(host(&request(&[("host", "a")])), Ok(()));
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
+        for host in ["", "a", "shop.example:80", "127.0.0.1", "[::1]", "[::1]:8080", "a_b", "a:"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in ["a b", "a/b", "u@a", "a:b", "a,b", "[::1", "::1", "[::1]x", "[a/b]", "a]"] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
     }
 
     #[test]

@@ -5,13 +5,14 @@
 
 use http::header::{self, HeaderMap, HeaderName};
 
-/// Fields that belong to one connection and never go to the next (RFC 9110 §7.6.1), and `Expect`,
-/// which the gateway answers itself.
-const HOP_BY_HOP: [HeaderName; 7] = [
+/// Fields that belong to one connection and never go to the next (RFC 9110 §7.6.1), `Expect`,
+/// which the gateway answers itself, and `Trailer`: what it announces has not been examined.
+const HOP_BY_HOP: [HeaderName; 8] = [
     header::CONNECTION,
     header::TE,
     header::TRANSFER_ENCODING,
     header::UPGRADE,
+    header::TRAILER,
     header::EXPECT,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -61,7 +62,9 @@ impl Fields {
             "connection" => (self.connection, self.hop_by_hop) = (true, true),
             "transfer-encoding" => (self.transfer_encoding, self.hop_by_hop) = (true, true),
             "expect" => (self.expect, self.hop_by_hop) = (true, true),
-            "te" | "upgrade" | "keep-alive" | "proxy-connection" => self.hop_by_hop = true,
+            "te" | "trailer" | "upgrade" | "keep-alive" | "proxy-connection" => {
+                self.hop_by_hop = true;
+            }
             name if is_ours(name) => self.ours = true,
             _ => {}
         }

@@ -1,9 +1,11 @@
 //! The third phase: the request goes to the upstream, the head of its answer comes back.
 
+use std::pin::pin;
+
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::{PathAndQuery, Uri};
-use http::{Method, Request, Response, Version};
+use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 
@@ -16,6 +18,7 @@ const REQUEST: HeaderName = HeaderName::from_static("bywash-request");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const VIA: HeaderValue = HeaderValue::from_static("1.1 bywash");
+const VIA_OLD: HeaderValue = HeaderValue::from_static("1.0 bywash");
 const CHUNKED: HeaderValue = HeaderValue::from_static("chunked");
 const HTTP: HeaderValue = HeaderValue::from_static("http");
 
@@ -36,17 +39,25 @@ pub(super) async fn forward(
 ) -> Result<(Link, Response<Incoming>), UpstreamError> {
     forward.prepare(worker.pool.host());
     let limit = worker.shared.config.upstream.response_timeout.to_std();
-    let answer = send(worker, Request::from_parts(forward.parts, forward.upload));
-    match tokio::time::timeout(limit, answer).await {
-        Ok(answer) => answer,
-        Err(_) => Err(UpstreamError::ResponseTimeout(limit)),
+    let progress = forward.upload.progress();
+    let mut answer = pin!(send(worker, Request::from_parts(forward.parts, forward.upload)));
+    loop {
+        let before = progress.get();
+        match tokio::time::timeout(limit, answer.as_mut()).await {
+            Ok(Ok((_, response))) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                return Err(UpstreamError::Switched);
+            }
+            Ok(answer) => return answer,
+            // As long as the client's body goes up, the upstream may wait for the rest of it.
+            Err(_) if progress.get() != before => {}
+            Err(_) => return Err(UpstreamError::ResponseTimeout(limit)),
+        }
     }
 }
 
 /// Sends on an idle connection if there is one. The upstream may be closing that at this very
 /// moment; then a request of which nothing was sent goes out on a new connection. So does a safe
-/// one without a body, if the connection had rested long enough to be closed for that. Anything
-/// else might be done twice, and is reported.
+/// one without a body. Anything else might be done twice, and is reported.
 async fn send(
     worker: &Worker,
     request: Request<Upload>,
@@ -54,7 +65,7 @@ async fn send(
     let Some(mut link) = worker.pool.take() else {
         return send_fresh(worker, request).await;
     };
-    let again = if link.has_rested() { replayable(&request) } else { None };
+    let again = replayable(&request);
     match link.exchange(request).await {
         Ok(response) => Ok((link, response)),
         Err(failed) => match (*failed, again) {
@@ -112,7 +123,8 @@ impl Forward<'_> {
             // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
             headers.insert(header::HOST, host.clone());
         }
-        headers.append(header::VIA, VIA);
+        let old = self.parts.version == Version::HTTP_10;
+        headers.append(header::VIA, if old { VIA_OLD } else { VIA });
         if !fields.forwarded_proto {
             headers.insert(FORWARDED_PROTO, HTTP);
         }

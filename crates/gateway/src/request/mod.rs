@@ -11,12 +11,13 @@ mod refuse;
 mod upload;
 mod wait;
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 
 use bywash_config::Mode;
 use bywash_engine::Outcome;
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 pub(crate) use answer::Answer;
@@ -30,12 +31,8 @@ use wait::Waited;
 use crate::client::{Client, Phase};
 use crate::driver::Ticket;
 use crate::record::Record;
+use crate::upstream::UpstreamError;
 use crate::worker::Worker;
-
-/// The request ended before its head was answered; hyper closes the connection.
-#[derive(Debug, thiserror::Error)]
-#[error("the client has left")]
-pub(crate) struct Departed;
 
 /// The other end of a client's connection.
 pub(crate) struct Peer {
@@ -75,7 +72,7 @@ pub(crate) async fn serve(
     client: Rc<Client>,
     peer: Rc<Peer>,
     request: Request<Incoming>,
-) -> Result<Response<Answer>, Departed> {
+) -> Result<Response<Answer>, Infallible> {
     let busy = Busy::new(client);
     let facts = match examine::examine(&worker.shared, &request, peer.address) {
         Ok(facts) => facts,
@@ -95,7 +92,6 @@ pub(crate) async fn serve(
             run(worker, busy, record, ticket, forward).await
         }
         Admission::Refused(answer) => Ok(answer),
-        Admission::Left => Err(Departed),
     }
 }
 
@@ -110,7 +106,6 @@ struct Running {
 enum Admission {
     Runs(Running),
     Refused(Response<Answer>),
-    Left,
 }
 
 /// Asks the engine and, where its decisions are carried out, waits for what it says.
@@ -131,9 +126,13 @@ async fn admit(
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
                 record.refused(&refusal);
-                return Admission::Refused(refuse::busy(&refusal, upload.expects_continue()));
+                return Admission::Refused(refuse::busy(&refusal, upload.is_read()));
             }
-            Waited::Left => return Admission::Left,
+            Waited::Broken => {
+                shared.metrics.malformed(Fault::Body);
+                record.ends(Outcome::Orphaned, StatusCode::BAD_REQUEST);
+                return Admission::Refused(refuse::malformed(Fault::Body));
+            }
         }
     }
     Admission::Runs(Running { record, upload, ticket: Some(ticket) })
@@ -146,14 +145,16 @@ async fn run(
     mut record: Record,
     ticket: Option<Ticket>,
     forward: Forward<'_>,
-) -> Result<Response<Answer>, Departed> {
+) -> Result<Response<Answer>, Infallible> {
     record.runs();
     match forward::forward(&worker, forward).await {
         Ok((link, response)) => {
             Ok(Streaming { worker, busy, record, ticket, link }.answer(response))
         }
         Err(error) => {
-            record.ends(Outcome::UpstreamError, refuse::status_of(&error));
+            let clients = matches!(error, UpstreamError::Upload(_));
+            let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
+            record.ends(outcome, refuse::status_of(&error));
             if let Some(ticket) = ticket {
                 record.decided(&ticket);
                 ticket.failed();

@@ -19,7 +19,7 @@ use crate::upstream::UpstreamError;
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
 
 /// The site is too busy for it.
-pub(super) fn busy(refusal: &Refusal, expects_continue: bool) -> Response<Answer> {
+pub(super) fn busy(refusal: &Refusal, body_is_read: bool) -> Response<Answer> {
     let seconds = jittered(refusal.retry_after.as_secs_f64());
     let status =
         format!("bywash; error=connection_limit_reached; bywash-reason={}", refusal.reason.name());
@@ -27,8 +27,8 @@ pub(super) fn busy(refusal: &Refusal, expects_continue: bool) -> Response<Answer
         .header(header::RETRY_AFTER, seconds)
         .header(header::CACHE_CONTROL, "no-store")
         .header(PROXY_STATUS, status);
-    if expects_continue {
-        // Its body was never asked for: the connection cannot carry another request.
+    if !body_is_read {
+        // There is no telling how much more would come: the connection ends.
         answer = answer.header(header::CONNECTION, "close");
     }
     text(answer, format!("The site is very busy. Please try again in {seconds} s.\n"))
@@ -47,7 +47,7 @@ pub(super) fn upstream(error: &UpstreamError) -> Response<Answer> {
 /// is no telling where the next message begins.
 pub(super) fn malformed(fault: Fault) -> Response<Answer> {
     let status = match fault {
-        Fault::Host | Fault::Framing | Fault::Nominated => StatusCode::BAD_REQUEST,
+        Fault::Host | Fault::Framing | Fault::Nominated | Fault::Body => StatusCode::BAD_REQUEST,
         Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
         Fault::Expectation => StatusCode::EXPECTATION_FAILED,
         Fault::UriTooLong => StatusCode::URI_TOO_LONG,
@@ -68,9 +68,11 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
         UpstreamError::ConnectTimeout(_) | UpstreamError::ResponseTimeout(_) => {
             StatusCode::GATEWAY_TIMEOUT
         }
-        UpstreamError::Connect(_) | UpstreamError::Closed(_) | UpstreamError::Garbage(_) => {
-            StatusCode::BAD_GATEWAY
-        }
+        UpstreamError::Upload(_) => StatusCode::BAD_REQUEST,
+        UpstreamError::Connect(_)
+        | UpstreamError::Closed(_)
+        | UpstreamError::Switched
+        | UpstreamError::Garbage(_) => StatusCode::BAD_GATEWAY,
     }
 }
 
@@ -81,7 +83,8 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
         UpstreamError::ConnectTimeout(_) => "connection_timeout",
         UpstreamError::ResponseTimeout(_) => "http_response_timeout",
         UpstreamError::Closed(_) => "connection_terminated",
-        UpstreamError::Garbage(_) => "http_protocol_error",
+        UpstreamError::Upload(_) => "http_request_error",
+        UpstreamError::Switched | UpstreamError::Garbage(_) => "http_protocol_error",
     }
 }
 

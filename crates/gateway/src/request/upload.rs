@@ -1,7 +1,9 @@
 //! The body of a request on its way to the upstream: what was read ahead, then the rest.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
@@ -21,6 +23,23 @@ pub(crate) struct Upload {
     /// The client sends its body only when it is told to. Reading it would tell it to, and that
     /// must not be before it is admitted.
     expects_continue: bool,
+    progress: Progress,
+}
+
+/// How many pieces of a body have gone to the upstream; seen from outside while it goes.
+#[derive(Clone, Default)]
+pub(super) struct Progress(Option<Rc<Cell<u64>>>);
+
+impl Progress {
+    pub(super) fn get(&self) -> u64 {
+        self.0.as_ref().map_or(0, |pieces| pieces.get())
+    }
+
+    fn more(&self) {
+        if let Some(pieces) = &self.0 {
+            pieces.set(pieces.get() + 1);
+        }
+    }
 }
 
 /// Bytes read ahead, counted against the gateway's whole; given back when sent or dropped.
@@ -55,7 +74,9 @@ impl Drop for Held {
 
 impl Upload {
     pub(crate) fn new(body: Incoming, headers: &HeaderMap, shared: &Arc<Shared>) -> Self {
+        let pieces = (!body.is_end_stream()).then(Rc::default);
         Self {
+            progress: Progress(pieces),
             body: Some(body),
             ahead: VecDeque::new(),
             held: Held { shared: Arc::clone(shared), bytes: 0 },
@@ -66,12 +87,18 @@ impl Upload {
     /// No body at all.
     pub(crate) fn empty(shared: &Arc<Shared>) -> Self {
         let held = Held { shared: Arc::clone(shared), bytes: 0 };
-        Self { body: None, ahead: VecDeque::new(), held, expects_continue: false }
+        let (ahead, progress) = (VecDeque::new(), Progress::default());
+        Self { body: None, ahead, held, expects_continue: false, progress }
     }
 
-    /// Whether the client waits to be told before it sends its body.
-    pub(crate) const fn expects_continue(&self) -> bool {
-        self.expects_continue
+    /// Whether all of it has been read from the client.
+    pub(crate) fn is_read(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    /// How far it has got; to be kept while the upload is sent.
+    pub(super) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Reads ahead while there is room. Ready when there is nothing more to read, or not now.
@@ -102,6 +129,7 @@ impl Body for Upload {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
+        this.progress.more();
         if let Some(frame) = this.ahead.pop_front() {
             this.held.release(frame.data_ref().map_or(0, Buf::remaining));
             return Poll::Ready(Some(Ok(frame)));
@@ -113,7 +141,7 @@ impl Body for Upload {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ahead.is_empty() && self.body.as_ref().is_none_or(Body::is_end_stream)
+        self.ahead.is_empty() && self.is_read()
     }
 
     fn size_hint(&self) -> SizeHint {

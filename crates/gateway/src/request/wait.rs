@@ -19,18 +19,24 @@ pub(super) enum Waited {
     Granted(Reason, Time),
     /// Without.
     Refused(Refusal),
-    /// The body broke off: nobody waits for the answer.
-    Left,
+    /// The body broke off, or is malformed.
+    Broken,
 }
 
 pub(super) async fn for_slot(ticket: &Ticket, upload: &mut Upload) -> Waited {
-    poll_fn(|cx| match ticket.poll(cx) {
-        Poll::Ready(Decision::Granted { reason, at }) => Poll::Ready(Waited::Granted(reason, at)),
-        Poll::Ready(Decision::Refused(refusal)) => Poll::Ready(Waited::Refused(refusal)),
-        Poll::Ready(Decision::Waits) | Poll::Pending => match upload.poll_ahead(cx) {
-            Poll::Ready(Err(_)) => Poll::Ready(Waited::Left),
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
-        },
+    poll_fn(|cx| {
+        let decision = ticket.poll(cx);
+        if let Poll::Ready(Decision::Granted { reason, at }) = decision {
+            return Poll::Ready(Waited::Granted(reason, at));
+        }
+        // A refused body is read as far as it is there, so that the connection may go on.
+        if let Poll::Ready(Err(_)) = upload.poll_ahead(cx) {
+            return Poll::Ready(Waited::Broken);
+        }
+        match decision {
+            Poll::Ready(Decision::Refused(refusal)) => Poll::Ready(Waited::Refused(refusal)),
+            _ => Poll::Pending,
+        }
     })
     .await
 }

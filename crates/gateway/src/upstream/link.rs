@@ -12,19 +12,17 @@ use std::task::{Context, Waker};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
-use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::UpstreamError;
+use super::io::UpstreamIo;
 use crate::request::Upload;
 
 pub(crate) struct Link {
     sender: SendRequest<Upload>,
-    io: Pin<Box<Connection<TokioIo<TcpStream>, Upload>>>,
+    io: Pin<Box<Connection<UpstreamIo, Upload>>>,
     /// The future has ended and must not be polled again.
     closed: bool,
-    /// It has not been used for about a second: the upstream may have thought of closing it.
-    rested: bool,
 }
 
 /// A request that got no answer.
@@ -37,8 +35,8 @@ pub(crate) struct SendError {
 impl Link {
     pub(crate) async fn new(stream: TcpStream) -> Result<Self, UpstreamError> {
         let (sender, io) =
-            handshake(TokioIo::new(stream)).await.map_err(UpstreamError::from_hyper)?;
-        Ok(Self { sender, io: Box::pin(io), closed: false, rested: false })
+            handshake(UpstreamIo::new(stream)).await.map_err(UpstreamError::from_hyper)?;
+        Ok(Self { sender, io: Box::pin(io), closed: false })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -58,15 +56,6 @@ impl Link {
             let unsent = failed.take_message();
             Box::new(SendError { error: UpstreamError::from_hyper(failed.into_error()), unsent })
         })
-    }
-
-    pub(super) const fn rested(&mut self, rested: bool) {
-        self.rested = rested;
-    }
-
-    /// Whether it had not been used for about a second before this exchange.
-    pub(crate) const fn has_rested(&self) -> bool {
-        self.rested
     }
 
     /// Lets the connection read and write.

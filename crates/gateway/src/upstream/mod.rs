@@ -1,5 +1,6 @@
 //! The application behind: connections to it, and one exchange at a time on each.
 
+mod io;
 mod link;
 mod pool;
 
@@ -23,6 +24,12 @@ pub(crate) enum UpstreamError {
     /// It closed or reset the connection before it answered.
     #[error("the connection ended before the answer: {0}")]
     Closed(hyper::Error),
+    /// The client's body broke off or is malformed: the upstream is not to blame.
+    #[error("the client's body is not what it said: {0}")]
+    Upload(hyper::Error),
+    /// It went over to another protocol, and nobody had asked for that.
+    #[error("the upstream switched protocols unasked")]
+    Switched,
     /// What it sent is no HTTP.
     #[error("the answer is no HTTP: {0}")]
     Garbage(hyper::Error),
@@ -30,6 +37,12 @@ pub(crate) enum UpstreamError {
 
 impl UpstreamError {
     pub(crate) fn from_hyper(error: hyper::Error) -> Self {
-        if error.is_parse() { Self::Garbage(error) } else { Self::Closed(error) }
+        if error.is_user() {
+            Self::Upload(error)
+        } else if error.is_parse() {
+            Self::Garbage(error)
+        } else {
+            Self::Closed(error)
+        }
     }
 }

@@ -47,9 +47,8 @@ impl Pool {
     /// An idle connection that still stands, if there is one.
     pub(crate) fn take(&self) -> Option<Link> {
         loop {
-            let Idle { mut link, ticks } = self.idle.borrow_mut().pop()?;
+            let mut link = self.idle.borrow_mut().pop()?.link;
             if link.is_idle() {
-                link.rested(ticks > 0);
                 return Some(link);
             }
         }

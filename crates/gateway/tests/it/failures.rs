@@ -123,7 +123,6 @@ mod before_the_answer {
     }
 
     #[test]
-    #[ignore = "a 101 that nobody asked for is passed on as if the client had"]
     fn it_switches_protocols_unasked() {
         let (_upstream, gateway) = blurting(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",

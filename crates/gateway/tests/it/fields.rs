@@ -112,7 +112,6 @@ fn a_client_does_not_choose_its_own_protocol() {
 }
 
 #[test]
-#[ignore = "Via says 1.1 whatever the client speaks (RFC 9110 §7.6.3: the received protocol)"]
 fn via_says_what_the_client_speaks() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).start();

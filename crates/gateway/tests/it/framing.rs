@@ -120,7 +120,6 @@ fn broken_chunks_never_end_a_request() {
 }
 
 #[test]
-#[ignore = "a body that breaks off or is malformed counts as a failure of the upstream, with 502"]
 fn a_client_that_breaks_its_own_body_is_at_fault_itself() {
     let (upstream, _calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).start();
@@ -131,7 +130,6 @@ fn a_client_that_breaks_its_own_body_is_at_fault_itself() {
 }
 
 #[test]
-#[ignore = "while it waits, a request with a malformed body gets no answer at all"]
 fn a_client_that_breaks_its_own_body_while_it_waits_is_told() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).start();

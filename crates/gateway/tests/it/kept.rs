@@ -63,7 +63,6 @@ fn a_post_is_never_sent_twice() {
 }
 
 #[test]
-#[ignore = "a connection used within the last second counts as fresh: about 4 % are lost, as 502"]
 fn an_upstream_that_closes_after_each_answer_without_a_word_costs_no_get() {
     let upstream = closing_after(1);
     let gateway = Setup::before(&upstream).start();

@@ -183,7 +183,6 @@ fn pipelined_requests_wait_one_after_another() {
 }
 
 #[test]
-#[ignore = "hyper ends the connection after a refusal if it has not read the body, and does not say so"]
 fn whoever_is_refused_with_a_body_is_told_if_its_connection_ends() {
     let (_upstream, calls, gateway) = small();
     let _running = gateway.asks("/runs");

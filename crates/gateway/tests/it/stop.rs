@@ -118,7 +118,6 @@ fn a_request_that_does_not_end_is_counted_when_the_grace_is_over() {
 }
 
 #[test]
-#[ignore = "after the grace the workers go on: what is stuck is cut by the end of the process only"]
 fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     let (_upstream, calls, gateway) = one_slot();
     let mut running = gateway.asks("/runs");
