@@ -19,6 +19,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     let (grace, mode, upstream) = (config.grace, config.mode, config.upstream.authority());
     // Before anybody is told that it runs, so that no signal finds the default handler.
     let mut signals = Signals::catch().map_err(Failure::running)?;
+    check_files(&config);
     let gateway = bywash_gateway::start(config).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
@@ -55,6 +56,20 @@ fn config(args: &Run) -> Result<Config, Failure> {
     config.listen.http = args.listen.unwrap_or(config.listen.http);
     config.listen.admin = args.admin.unwrap_or(config.listen.admin);
     Ok(config)
+}
+
+/// Every connection is an open file. With too few of them requests would be admitted and find no
+/// socket for the upstream.
+fn check_files(config: &Config) {
+    let have = bywash_sentry::raise_file_limit();
+    let workers = config.listen.workers.max(1) as u64;
+    let need = config.limits.connections as u64 + u64::from(config.upstream.limit) * workers + 64;
+    if have < need {
+        say(format!(
+            "bywash: this process may open {have} files, and limits.connections and \
+             upstream.limit may need {need}: lower them, or raise the limit (ulimit -n)"
+        ));
+    }
 }
 
 /// What is wrong on the command line needs no drawing of a file.

@@ -92,6 +92,7 @@ impl Engine {
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Served { session, class } => self.sessions.served(now, session, class),
+            Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.order.read(reading),
             Event::LimitChanged { limit } => self.options.limit = limit,
         }

@@ -34,6 +34,13 @@ pub enum Event {
         /// What it was served.
         class: ClassId,
     },
+    /// A session goes on under another name: its application has given it a new cookie.
+    Renamed {
+        /// What it was called.
+        from: SessionKey,
+        /// What it is called now.
+        to: SessionKey,
+    },
     /// A measurement of the machine.
     Read(Reading),
     /// The number of slots has changed.

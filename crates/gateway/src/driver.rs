@@ -221,14 +221,20 @@ impl Ticket {
 
     /// The upstream has answered in full. `served`: the session that has got on by it, which is
     /// the request's own or one that the answer has begun.
-    pub(crate) fn answered(mut self, served: Option<SessionKey>) {
-        let (id, class) = (self.id, self.class);
+    /// `measured`: what it took says how long requests take; not so if it was only observed and
+    /// ran while the engine had it wait.
+    pub(crate) fn answered(mut self, served: Option<SessionKey>, measured: bool) {
+        let (id, class, claimed) = (self.id, self.class, self.session);
         self.done = true;
         self.driver.with(|core, now, wakers| {
             if let Some(session) = served {
+                if let Some(from) = claimed.filter(|from| *from != session) {
+                    core.tell(now, Event::Renamed { from, to: session }, wakers);
+                }
                 core.tell(now, Event::Served { session, class }, wakers);
             }
-            core.leave(now, id, Some(End::Answered), wakers);
+            let end = if measured { End::Answered } else { End::Failed };
+            core.leave(now, id, Some(end), wakers);
         });
     }
 

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ pub enum GatewayError {
         /// Why.
         source: io::Error,
     },
-    /// The system gave no thread.
+    /// The system gave no thread, or a thread not what it needs (file descriptors, most likely).
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
@@ -51,8 +52,8 @@ pub struct Gateway {
     http: SocketAddr,
     admin: SocketAddr,
     life: watch::Sender<Life>,
-    workers: Vec<JoinHandle<io::Result<()>>>,
-    helpers: Vec<JoinHandle<()>>,
+    workers: Vec<Server>,
+    helpers: Vec<Server>,
 }
 
 /// How long the workers may take to cut off what is left.
@@ -70,7 +71,6 @@ pub fn start(config: Config) -> Result<Gateway, GatewayError> {
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
     let engine = Engine::new(classes.clone(), config.order.order(&classes), config.engine.clone());
     let metrics = Metrics::new(&config);
-    let threads = worker_count(&config);
     let shared = Arc::new(Shared::new(config, Driver::new(engine), metrics, log));
     let (life, seen) = watch::channel(Life::Runs);
     let mut gateway = Gateway {
@@ -81,19 +81,12 @@ pub fn start(config: Config) -> Result<Gateway, GatewayError> {
         workers: Vec::new(),
         helpers: Vec::new(),
     };
-    for number in 0..threads {
+    for number in 0..gateway.shared.worker_count() {
         let listener = http.try_clone().map_err(GatewayError::Thread)?;
         gateway.start_worker(number, listener, seen.clone())?;
     }
     gateway.start_helpers(admin, seen)?;
     Ok(gateway)
-}
-
-fn worker_count(config: &Config) -> usize {
-    match config.listen.workers {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        workers => workers,
-    }
 }
 
 fn listen(what: &'static str, address: SocketAddr) -> Result<TcpListener, GatewayError> {
@@ -168,8 +161,8 @@ impl Gateway {
         life: watch::Receiver<Life>,
     ) -> Result<(), GatewayError> {
         let shared = Arc::clone(&self.shared);
-        let run = move || worker::run(shared, listener, life);
-        self.workers.push(spawn(format!("worker-{number}"), run)?);
+        let run = |ready| move || worker::run(shared, listener, life, ready);
+        self.workers.push(start_server(format!("worker-{number}"), run)?);
         Ok(())
     }
 
@@ -178,16 +171,15 @@ impl Gateway {
         admin: TcpListener,
         life: watch::Receiver<Life>,
     ) -> Result<(), GatewayError> {
-        let shared = Arc::clone(&self.shared);
-        let until = life.clone();
-        let run = move || {
-            // Without its admin listener the gateway goes on: the data path needs nobody.
-            let _ = admin::run(shared, admin, until);
-        };
-        self.helpers.push(spawn("admin".into(), run)?);
+        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let run = |ready| move || admin::run(shared, admin, until, ready);
+        self.helpers.push(start_server("admin".into(), run)?);
         if let Some(longest) = self.shared.config.engine.max_wait {
             let shared = Arc::clone(&self.shared);
-            let run = move || keep_time(&shared.driver, longest, &life);
+            let run = move || {
+                keep_time(&shared.driver, longest, &life);
+                Ok(())
+            };
             self.helpers.push(spawn("timekeeper".into(), run)?);
         }
         Ok(())
@@ -203,11 +195,31 @@ impl Drop for Gateway {
     }
 }
 
-fn spawn<R: Send + 'static>(
+type Server = JoinHandle<io::Result<()>>;
+
+fn spawn(
     name: String,
-    run: impl FnOnce() -> R + Send + 'static,
-) -> Result<JoinHandle<R>, GatewayError> {
+    run: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Result<Server, GatewayError> {
     std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
+}
+
+/// Starts a thread that serves, and waits until it does; if it ends before, says why.
+fn start_server<R>(
+    name: String,
+    run: impl FnOnce(SyncSender<()>) -> R,
+) -> Result<Server, GatewayError>
+where
+    R: FnOnce() -> io::Result<()> + Send + 'static,
+{
+    let (ready, is_ready) = sync_channel(1);
+    let server = spawn(name, run(ready))?;
+    if is_ready.recv().is_ok() {
+        return Ok(server);
+    }
+    let panicked = || Err(io::Error::other("it has panicked"));
+    let ended = server.join().unwrap_or_else(|_| panicked());
+    Err(GatewayError::Thread(ended.err().unwrap_or_else(|| io::Error::other("it has ended"))))
 }
 
 /// Calls the engine when a request has waited as long as it may.

@@ -83,7 +83,7 @@ impl Families {
         registry.register("bywash_decisions", help, this.decisions.clone());
         let help = "Time from arrival to the start of service, or to the end without one";
         registry.register("bywash_queue_wait_seconds", help, this.wait.clone());
-        let help = "Time from the start of service to the last byte of the answer";
+        let help = "Time from the start of service until the whole answer was handed to the client's connection";
         registry.register("bywash_service_seconds", help, this.service.clone());
         let help = "Requests that wait for a slot; in mode observe: would wait";
         registry.register("bywash_waiting", help, this.waiting.clone());

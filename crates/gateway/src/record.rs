@@ -121,6 +121,11 @@ impl Record {
         self.status = Some(status);
     }
 
+    /// Whether what the engine decides about it is carried out.
+    pub(crate) fn is_enforced(&self) -> bool {
+        self.mode() == Mode::Enforce
+    }
+
     fn mode(&self) -> Mode {
         self.shared.config.classes[self.class.index()].mode
     }

@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) bypass: AtomicBool,
     /// No new connections, and the open ones are to end with their present request.
     pub(crate) draining: AtomicBool,
+    /// Workers that serve.
+    pub(crate) workers: AtomicUsize,
     /// Open client connections.
     pub(crate) connections: AtomicUsize,
     /// Bytes of waiting requests' bodies that are held in memory.
@@ -54,6 +56,7 @@ impl Shared {
             log,
             bypass: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            workers: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
             secret,
@@ -79,6 +82,20 @@ impl Shared {
     pub(crate) fn request_name(&self) -> u64 {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         (u64::from(self.request_prefix) << 32) | u64::from(number)
+    }
+
+    /// Every worker serves, and none has been told to stop.
+    pub(crate) fn is_ready(&self) -> bool {
+        let workers = self.workers.load(Ordering::Relaxed);
+        !self.is_draining() && workers == self.worker_count()
+    }
+
+    /// How many threads serve clients.
+    pub(crate) fn worker_count(&self) -> usize {
+        match self.config.listen.workers {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        }
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -3,6 +3,8 @@
 use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -27,24 +29,46 @@ const TICK: Duration = Duration::from_secs(1);
 /// enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Counts a worker for as long as it serves, however it ends.
+struct Serving(Arc<Shared>);
+
+impl Serving {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.workers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Says when it is `ready`; an error before that is why it is not.
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: StdListener,
     life: watch::Receiver<Life>,
+    ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = LocalSet::new();
     let serve = async move {
         let clients = Clients::new()?;
         let pool = Pool::new(&shared.config.upstream);
+        let serving = Serving::new(&shared);
         let worker = Rc::new(Worker { shared, clients, pool });
         let listener = TcpListener::from_std(listener)?;
+        // Whoever waits for this is still there: it has started this thread.
+        let _ = ready.send(());
         tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
         tokio::task::spawn_local(tick(Rc::clone(&worker)));
         accept(&worker, listener, life.clone()).await;
         worker.clients.stop();
         drain(&worker, life).await;
+        drop(serving);
         Ok(())
     };
     local.block_on(&runtime, serve)

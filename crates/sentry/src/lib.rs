@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -34,6 +35,18 @@ pub enum Departure {
 #[derive(Debug)]
 pub struct Watch {
     set: AsyncFd<OwnedFd>,
+}
+
+/// Raises the number of files that this process may have open to the most that it may raise it to,
+/// and says how many that are. A connection is a file, and the usual limit is 1,024.
+pub fn raise_file_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => most,
+        Err(_) => limit.current.unwrap_or(u64::MAX),
+    }
 }
 
 /// Departures taken from the kernel at once.

@@ -61,6 +61,18 @@ impl Sessions {
         self.recency.push_back(0, RequestId(place));
     }
 
+    /// A session goes on under another name, with all that it has proven. The old name means
+    /// nothing any more, so nothing is proven twice. A name that is known already keeps its own.
+    pub fn renamed(&mut self, from: SessionKey, to: SessionKey) {
+        if self.places.contains_key(&to) {
+            return;
+        }
+        if let Some(place) = self.places.remove(&from) {
+            self.known[place as usize].key = to;
+            self.places.insert(to, place);
+        }
+    }
+
     fn place_for(&mut self, key: SessionKey, now: Time) -> u32 {
         let fresh = Session { key, served: ClassSet::NONE, last: now };
         let place = if self.known.len() < self.capacity {
@@ -190,6 +202,20 @@ mod tests {
         assert_eq!(sessions.standing(at(61), Some(SessionKey(7)), &pay()), Standing::New);
         sessions.served(at(62), SessionKey(7), ClassId(0));
         assert_eq!(sessions.standing(at(62), Some(SessionKey(7)), &pay()), Standing::InProgress);
+    }
+
+    #[test]
+    fn a_session_with_a_new_name_keeps_what_it_has_proven_and_the_old_name_nothing() {
+        let mut sessions = Sessions::new(4, Span::from_secs(60));
+        let (old, new) = (SessionKey(7), SessionKey(8));
+        sessions.served(at(0), old, LOGIN);
+        sessions.renamed(old, new);
+        assert_eq!(sessions.standing(at(1), Some(new), &pay()), Standing::Transaction);
+        assert_eq!(sessions.standing(at(1), Some(old), &pay()), Standing::New);
+        sessions.served(at(1), old, ClassId(0));
+        sessions.renamed(old, new);
+        assert_eq!(sessions.standing(at(2), Some(new), &pay()), Standing::Transaction);
+        assert_eq!(sessions.len(), 2);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod status;
 use std::convert::Infallible;
 use std::net::{IpAddr, TcpListener as StdListener};
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use http::header::{self, HeaderValue};
@@ -34,17 +35,21 @@ pub(crate) fn run(
     shared: Arc<Shared>,
     listener: StdListener,
     life: watch::Receiver<Life>,
+    ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    LocalSet::new().block_on(&runtime, serve(shared, listener, life))
+    LocalSet::new().block_on(&runtime, serve(shared, listener, life, ready))
 }
 
 async fn serve(
     shared: Arc<Shared>,
     listener: StdListener,
     mut life: watch::Receiver<Life>,
+    ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
+    // Whoever waits for this is still there: it has started this thread.
+    let _ = ready.send(());
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
@@ -80,8 +85,9 @@ fn respond<B>(shared: &Shared, request: &Request<B>) -> Response<Answer> {
     }
     match request.uri().path() {
         "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
+        "/readyz" if shared.is_ready() => plain(StatusCode::OK, "ready\n"),
         "/readyz" if shared.is_draining() => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-        "/readyz" => plain(StatusCode::OK, "ready\n"),
+        "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed\n"),
         "/metrics" => metrics(shared),
         "/v1/status" => json(&status::status(shared)),
         _ => plain(StatusCode::NOT_FOUND, "there are /livez, /readyz, /metrics and /v1/status\n"),

@@ -46,7 +46,8 @@ impl Write for ClientIo {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write(cx, bytes)
+        let client = Rc::clone(&self.client);
+        client.wrote(self.stream().poll_write(cx, bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -66,6 +67,7 @@ impl Write for ClientIo {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream().poll_write_vectored(cx, slices)
+        let client = Rc::clone(&self.client);
+        client.wrote(self.stream().poll_write_vectored(cx, slices))
     }
 }

@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 
-use crate::request::{self, Peer};
+use crate::request::{self, Fault, Peer};
 use crate::worker::Worker;
 use io::ClientIo;
 use watch::Wish;
@@ -75,9 +75,16 @@ async fn connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, cl
             }
             Wish::EndSoon | Wish::GoOn => {}
         }
-        http.as_mut().poll(cx).map(|_| ())
+        http.as_mut().poll(cx).map(|ended| note(worker, ended.err().as_ref()))
     })
     .await;
+}
+
+/// hyper answers what is no HTTP itself, and ends the connection with the reason.
+fn note(worker: &Worker, error: Option<&hyper::Error>) {
+    if error.is_some_and(hyper::Error::is_parse) {
+        worker.shared.metrics.malformed(Fault::Syntax);
+    }
 }
 
 /// hyper, set up. Heads are timed by the worker's tick and not by a timer for each request.

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
@@ -186,9 +186,20 @@ impl Client {
         }
     }
 
+    /// Bytes were, or were not, written to it. An answer that hyper holds already may still take
+    /// long to be read: as long as it goes, the connection is not idle.
+    pub(super) fn wrote(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(result, Poll::Ready(Ok(bytes)) if bytes > 0) && self.phase.get() == Phase::Idle
+        {
+            self.enter(Phase::Idle);
+        }
+        result
+    }
+
     fn wishes(&self, wish: Wish) {
         self.wish.set(wish);
-        if let Some(waker) = self.waker.borrow_mut().take() {
+        let waker = self.waker.borrow_mut().take();
+        if let Some(waker) = waker {
             waker.wake();
         }
     }

@@ -96,7 +96,7 @@ impl Stream {
         let got_on = self.status.is_success() || self.status.is_redirection();
         if let Some(ticket) = ticket {
             record.decided(&ticket);
-            ticket.answered(self.served.filter(|_| got_on));
+            ticket.answered(self.served.filter(|_| got_on), record.is_enforced());
         }
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };
         record.ends(outcome, self.status);

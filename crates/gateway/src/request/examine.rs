@@ -23,6 +23,8 @@ pub(crate) struct Facts {
 /// Why a message is refused as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
+    /// No HTTP at all, or a head that is too large: hyper has refused it.
+    Syntax,
     /// No `Host`, or more than one, or one that contradicts the request line.
     Host,
     /// A transfer coding other than one final `chunked`, or any in HTTP/1.0.
@@ -42,7 +44,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Syntax,
         Self::Host,
         Self::Framing,
         Self::Method,
@@ -56,6 +59,7 @@ impl Fault {
     /// The word for it in metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Syntax => "syntax",
             Self::Host => "host",
             Self::Framing => "framing",
             Self::Method => "method",

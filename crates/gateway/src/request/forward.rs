@@ -121,7 +121,9 @@ impl Forward<'_> {
         }
         if fields.hosts == 0 {
             // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
-            headers.insert(header::HOST, host.clone());
+            let named = self.parts.uri.authority().map(|name| HeaderValue::from_str(name.as_str()));
+            let host = named.and_then(Result::ok).unwrap_or_else(|| host.clone());
+            headers.insert(header::HOST, host);
         }
         let old = self.parts.version == Version::HTTP_10;
         headers.append(header::VIA, if old { VIA_OLD } else { VIA });

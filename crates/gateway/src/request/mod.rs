@@ -43,7 +43,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(peer: SocketAddr) -> Self {
-        let address = peer.ip();
+        // A listener for both families sees IPv4 clients under IPv6 names.
+        let address = peer.ip().to_canonical();
         let text = HeaderValue::from_str(&address.to_string());
         Self { address, text: text.expect("an address is written in visible characters") }
     }

@@ -47,7 +47,9 @@ pub(super) fn upstream(error: &UpstreamError) -> Response<Answer> {
 /// is no telling where the next message begins.
 pub(super) fn malformed(fault: Fault) -> Response<Answer> {
     let status = match fault {
-        Fault::Host | Fault::Framing | Fault::Nominated | Fault::Body => StatusCode::BAD_REQUEST,
+        Fault::Syntax | Fault::Host | Fault::Framing | Fault::Nominated | Fault::Body => {
+            StatusCode::BAD_REQUEST
+        }
         Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
         Fault::Expectation => StatusCode::EXPECTATION_FAILED,
         Fault::UriTooLong => StatusCode::URI_TOO_LONG,

@@ -1,14 +1,13 @@
 //! The body of a request on its way to the upstream: what was read ahead, then the rest.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::{Bytes, BytesMut};
 use http::header::{self, HeaderMap};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -18,7 +17,8 @@ use crate::shared::Shared;
 pub(crate) struct Upload {
     /// `None`: there is no body.
     body: Option<Incoming>,
-    ahead: VecDeque<Frame<Bytes>>,
+    /// In one piece: a body may come in pieces of a byte, each of which would pin a buffer.
+    ahead: BytesMut,
     held: Held,
     /// The client sends its body only when it is told to. Reading it would tell it to, and that
     /// must not be before it is admitted.
@@ -78,7 +78,7 @@ impl Upload {
         Self {
             progress: Progress(pieces),
             body: Some(body),
-            ahead: VecDeque::new(),
+            ahead: BytesMut::new(),
             held: Held { shared: Arc::clone(shared), bytes: 0 },
             expects_continue: headers.contains_key(header::EXPECT),
         }
@@ -87,7 +87,7 @@ impl Upload {
     /// No body at all.
     pub(crate) fn empty(shared: &Arc<Shared>) -> Self {
         let held = Held { shared: Arc::clone(shared), bytes: 0 };
-        let (ahead, progress) = (VecDeque::new(), Progress::default());
+        let (ahead, progress) = (BytesMut::new(), Progress::default());
         Self { body: None, ahead, held, expects_continue: false, progress }
     }
 
@@ -108,9 +108,11 @@ impl Upload {
         };
         while !body.is_end_stream() && self.held.has_room() {
             match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+                // Trailers are not passed on: nobody has announced them to the upstream.
                 Some(Ok(frame)) => {
-                    self.held.add(frame.data_ref().map_or(0, Buf::remaining));
-                    self.ahead.push_back(frame);
+                    let data = frame.data_ref().map_or(&[][..], Bytes::as_ref);
+                    self.held.add(data.len());
+                    self.ahead.extend_from_slice(data);
                 }
                 Some(Err(error)) => return Poll::Ready(Err(error)),
                 None => break,
@@ -129,15 +131,18 @@ impl Body for Upload {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
-        this.progress.more();
-        if let Some(frame) = this.ahead.pop_front() {
-            this.held.release(frame.data_ref().map_or(0, Buf::remaining));
-            return Poll::Ready(Some(Ok(frame)));
+        let frame = if !this.ahead.is_empty() {
+            this.held.release(this.ahead.len());
+            Some(Ok(Frame::data(std::mem::take(&mut this.ahead).freeze())))
+        } else if let Some(body) = &mut this.body {
+            ready!(Pin::new(body).poll_frame(cx))
+        } else {
+            None
+        };
+        if let Some(Ok(_)) = &frame {
+            this.progress.more();
         }
-        match &mut this.body {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
-        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

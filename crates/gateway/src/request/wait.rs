@@ -29,7 +29,8 @@ pub(super) async fn for_slot(ticket: &Ticket, upload: &mut Upload) -> Waited {
         if let Poll::Ready(Decision::Granted { reason, at }) = decision {
             return Poll::Ready(Waited::Granted(reason, at));
         }
-        // A refused body is read as far as it is there, so that the connection may go on.
+        // What is there of a body is read, of a refused one too: the fewer bytes lie unread when
+        // the connection is closed, the surer the client reads its refusal.
         if let Poll::Ready(Err(_)) = upload.poll_ahead(cx) {
             return Poll::Ready(Waited::Broken);
         }

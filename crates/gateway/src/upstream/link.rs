@@ -20,9 +20,8 @@ use crate::request::Upload;
 
 pub(crate) struct Link {
     sender: SendRequest<Upload>,
-    io: Pin<Box<Connection<UpstreamIo, Upload>>>,
-    /// The future has ended and must not be polled again.
-    closed: bool,
+    /// `None` once it has ended: what hyper still holds of a request goes with it.
+    io: Option<Pin<Box<Connection<UpstreamIo, Upload>>>>,
 }
 
 /// A request that got no answer.
@@ -36,7 +35,7 @@ impl Link {
     pub(crate) async fn new(stream: TcpStream) -> Result<Self, UpstreamError> {
         let (sender, io) =
             handshake(UpstreamIo::new(stream)).await.map_err(UpstreamError::from_hyper)?;
-        Ok(Self { sender, io: Box::pin(io), closed: false })
+        Ok(Self { sender, io: Some(Box::pin(io)) })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -45,11 +44,9 @@ impl Link {
         request: Request<Upload>,
     ) -> Result<Response<Incoming>, Box<SendError>> {
         let mut answer = std::pin::pin!(self.sender.try_send_request(request));
-        let (io, closed) = (&mut self.io, &mut self.closed);
+        let io = &mut self.io;
         let result = poll_fn(|cx| {
-            if !*closed {
-                *closed = io.as_mut().poll(cx).is_ready();
-            }
+            drive(io, cx);
             answer.as_mut().poll(cx)
         });
         result.await.map_err(|mut failed| {
@@ -60,14 +57,18 @@ impl Link {
 
     /// Lets the connection read and write.
     pub(crate) fn poll_io(&mut self, cx: &mut Context<'_>) {
-        if !self.closed {
-            self.closed = self.io.as_mut().poll(cx).is_ready();
-        }
+        drive(&mut self.io, cx);
     }
 
     /// Whether it could carry another exchange, as far as can be known without trying.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.poll_io(&mut Context::from_waker(Waker::noop()));
-        !self.closed && self.sender.is_ready()
+        self.io.is_some() && self.sender.is_ready()
+    }
+}
+
+fn drive(io: &mut Option<Pin<Box<Connection<UpstreamIo, Upload>>>>, cx: &mut Context<'_>) {
+    if io.as_mut().is_some_and(|io| io.as_mut().poll(cx).is_ready()) {
+        *io = None;
     }
 }
