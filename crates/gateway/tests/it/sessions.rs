@@ -45,11 +45,11 @@ fn reason(answer: &Message) -> &str {
 fn a_transaction_of_a_proven_session_pushes_a_newcomer_out() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
-    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "ann"), "");
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
     gateway.is_idle_again();
     assert_eq!(gateway.count("sessions"), 1);
     let [_running, mut newcomer] = crowd(&gateway, &calls);
-    visitor.send(with_cookie("POST /pay", "ann"));
+    visitor.send(with_cookie("POST /pay", "walked"));
     let refusal = newcomer.answer().unwrap();
     assert_eq!((refusal.status(), reason(&refusal)), (Some(503), "pushed_out"));
     assert_eq!(gateway.count("waiting"), 1);
@@ -72,12 +72,26 @@ fn a_session_that_the_upstream_has_begun_is_proven_by_its_own_cookie() {
 }
 
 #[test]
+fn a_session_whose_cookie_is_renewed_keeps_what_it_has_proven() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "first"), "");
+    let renewed = "Set-Cookie: sid=second\r\n";
+    visit(&calls, &mut visitor, &with_cookie("GET /", "first"), renewed);
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 1);
+    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    visitor.send(with_cookie("POST /pay", "second"));
+    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
+}
+
+#[test]
 fn a_made_up_cookie_pushes_nobody_out() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
-    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "ann"), "");
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
     let _crowd = crowd(&gateway, &calls);
-    let mut liar = gateway.sends(with_cookie("POST /pay", "bob"));
+    let mut liar = gateway.sends(with_cookie("POST /pay", "made-up"));
     assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
 }
 
@@ -99,7 +113,7 @@ fn an_answer_that_is_an_error_proves_nothing() {
         let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
         let upstream = Upstream::app(move |_| answer.clone().into_bytes());
         let gateway = Setup::before(&upstream).start();
-        gateway.sends(with_cookie("GET /p/1", "eve")).answer().unwrap();
+        gateway.sends(with_cookie("GET /p/1", "other")).answer().unwrap();
         gateway.is_idle_again();
         assert_eq!(gateway.count("sessions"), 0, "{status}");
     }
@@ -119,7 +133,7 @@ fn a_redirection_proves_a_session() {
 #[test]
 fn half_an_answer_proves_nothing() {
     let (_upstream, calls, gateway) = shop();
-    let mut visitor = gateway.sends(with_cookie("GET /p/1", "ann"));
+    let mut visitor = gateway.sends(with_cookie("GET /p/1", "walked"));
     let mut call = calls.next();
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
     visitor.head().unwrap();

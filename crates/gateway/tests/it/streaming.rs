@@ -182,3 +182,32 @@ fn a_long_upload_is_not_taken_for_a_slow_answer() {
     }
     assert_eq!(client.answer().unwrap().text(), "8 pieces");
 }
+
+#[test]
+fn an_upload_that_has_stopped_does_not_hold_its_slot() {
+    let upstream = Upstream::app(|request| ok(&request.text()));
+    let gateway =
+        Setup::before(&upstream).limit(1).set("upstream.response_timeout", "'300ms'").start();
+    let mut stalled = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 30\r\n\r\nx");
+    assert_eq!(gateway.get("/next").status(), Some(200));
+    assert_eq!(stalled.answer().unwrap().status(), Some(504));
+}
+
+#[test]
+fn a_waiting_body_in_pieces_of_a_byte_arrives_whole() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).start();
+    let mut running = gateway.asks("/runs");
+    let call = calls.next();
+    let chunks = "1\r\nx\r\n".repeat(3000);
+    let mut waiting = gateway.sends(format!(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"
+    ));
+    gateway.waits_for("waiting", 1);
+    call.answer("");
+    assert_eq!(running.answer().unwrap().status(), Some(200));
+    let call = calls.next();
+    assert_eq!(call.request.text(), "x".repeat(3000));
+    call.answer("");
+    assert_eq!(waiting.answer().unwrap().status(), Some(200));
+}
