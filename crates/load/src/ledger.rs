@@ -34,9 +34,10 @@ pub struct Progress {
 pub(crate) struct Ledger {
     pub(crate) tally: Tally,
     pub(crate) flaws: Flaws,
+    /// Visitors who saw an order confirmed.
+    pub(crate) confirmed: Vec<u64>,
     /// Microseconds between a moment and the generator's acting upon it.
     lag: Histogram<u64>,
-    useful: Span,
     counts: Progress,
 }
 
@@ -48,8 +49,8 @@ impl Ledger {
         Self {
             tally,
             flaws: Flaws::default(),
+            confirmed: Vec::new(),
             lag,
-            useful: Span::ZERO,
             counts: Progress::default(),
         }
     }
@@ -93,19 +94,19 @@ impl Ledger {
         *count += 1;
         self.tally.ended(attempt.class, at, response, ending);
         if ending == Ending::Completed {
-            self.useful += attempt.demand;
-            self.tally.useful(attempt.demand);
+            self.tally.useful(at, attempt.demand);
         }
     }
 
     /// The target had been busy for so long in all before the run and after it, if it says.
     pub(crate) fn busy(&mut self, before_and_after: Option<(Span, Span)>) {
-        let Some((before, after)) = before_and_after else {
-            return self.tally.wasted_unknown();
-        };
-        let served = before + self.useful;
-        let rest = after.as_nanos().saturating_sub(served.as_nanos());
-        self.tally.wasted(Span::from_nanos(rest));
+        match before_and_after {
+            Some((before, after)) => {
+                let worked = after.as_nanos().saturating_sub(before.as_nanos());
+                self.tally.worked(Span::from_nanos(worked));
+            }
+            None => self.tally.wasted_unknown(),
+        }
     }
 
     /// How the run stands at `elapsed`.

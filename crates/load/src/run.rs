@@ -35,6 +35,8 @@ pub struct Run {
     pub lag_p99: Span,
     /// The worst.
     pub lag_max: Span,
+    /// Numbers of the visitors who saw an order confirmed, once for each.
+    pub confirmed: Vec<u64>,
     /// Why the figures must not be used, if so.
     pub invalid: Option<String>,
     /// Visitors for whom there was no place.
@@ -50,6 +52,7 @@ impl Run {
             Verdict { flaws: ledger.flaws, lag_p99: ledger.lag(0.99), places: field.slots.limit() };
         Self {
             tally: ledger.tally.clone(),
+            confirmed: ledger.confirmed.clone(),
             lag_p50: ledger.lag(0.5),
             lag_p99: verdict.lag_p99,
             lag_max: ledger.lag(1.0),

@@ -21,6 +21,7 @@ use crate::slots::Slot;
 pub(crate) struct Walk {
     field: Rc<Field>,
     visitor: Visitor,
+    index: u64,
     jar: Jar,
     tag: Option<HeaderValue>,
     /// Kept between requests while the site keeps it.
@@ -33,6 +34,7 @@ impl Walk {
     pub(crate) fn new(field: &Rc<Field>, index: u64, slot: Slot) -> Self {
         Self {
             visitor: Visitor::new(&field.scenario, field.seed, index),
+            index,
             tag: field.requests.tag(index),
             jar: Jar::default(),
             connection: None,
@@ -80,6 +82,9 @@ impl Walk {
             Ending::Completed | Ending::Dropped | Ending::Failed => field.clock.now(),
         };
         let mut ledger = field.ledger.borrow_mut();
+        if ending == Ending::Completed && attempt.class == field.scenario.graph.order {
+            ledger.confirmed.push(self.index);
+        }
         ledger.ended(&attempt, ended, ended.since(intended), ending);
         (ended, ending)
     }

@@ -40,17 +40,20 @@ pub struct Cell {
     pub failed: u64,
     /// Meant to be made by a session that was abandoned before.
     pub not_generated: u64,
-    /// Service time on requests answered in time, as a share of what was possible: of capacity
-    /// while ρ ≥ 1, of the offered work while ρ < 1.
+    /// Service time on requests answered in time, as a share of what steadily was possible: of
+    /// capacity while ρ ≥ 1, of the offered work while ρ < 1. After a crowd it can exceed 1, as
+    /// what the crowd's visitors still want is served in the calm that follows.
     pub useful_work: f64,
     /// Service time on anything else, as a share of the same. `None` where a live target does
     /// not say how long it worked.
     pub wasted_work: Option<f64>,
-    /// Confirmed orders as a share of min(1, 1/ρ) of the orders that visitors meant to make.
+    /// Confirmed orders as a share of min(1, 1/ρ) of the orders that visitors meant to make; after a
+    /// crowd it can exceed 1, like `useful_work`. Where ρ ≥ 1 to the end, only what is confirmed
+    /// before arrivals end counts, so a run should be much longer than a session.
     pub revenue_share: f64,
     /// Standard error of `revenue_share` over the seeds; `None` for one seed.
     pub revenue_error: Option<f64>,
-    /// Confirmed orders.
+    /// Confirmed orders that count for `revenue_share`.
     pub orders: u64,
     /// Orders that visitors meant to make.
     pub orders_planned: u64,

@@ -29,8 +29,15 @@ pub struct Tally {
     classes: Vec<ClassTally>,
     order: usize,
     not_generated: u64,
+    /// Under lasting overload nothing counts after this: the servers go on with what is left when
+    /// arrivals have ended, and that is no part of what the run could do.
+    cut: Time,
+    /// Work on requests answered in time, until the cut and in all.
     useful: Span,
+    served: Span,
     wasted: Option<Span>,
+    /// Orders until the cut.
+    orders: u64,
     saturated: Span,
     planned_below_capacity: Span,
     orders_planned: u64,
@@ -75,12 +82,17 @@ impl Tally {
     /// Nothing has happened yet, in a run of `scenario` at `rho` that lasts `duration`.
     pub fn new(scenario: &Scenario, rho: f64, duration: Span) -> Self {
         let seconds = (duration.as_secs_f64().ceil() as usize).max(1);
+        let end = Time::ZERO + duration;
+        let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
         Self {
             classes: vec![ClassTally::new(); scenario.classes.len()],
             order: scenario.graph.order,
             not_generated: 0,
+            cut: if overloaded_at_end { end } else { end + Span::MAX },
             useful: Span::ZERO,
+            served: Span::ZERO,
             wasted: Some(Span::ZERO),
+            orders: 0,
             saturated: scenario.profile.saturated(rho, duration) * u64::from(scenario.workers),
             planned_below_capacity: Span::ZERO,
             orders_planned: 0,
@@ -117,6 +129,9 @@ impl Tally {
     /// A request of `class` ends so, `response` after it was made.
     pub fn ended(&mut self, class: usize, now: Time, response: Span, ending: Ending) {
         let order = u64::from(class == self.order);
+        if ending == Ending::Completed && now <= self.cut {
+            self.orders += order;
+        }
         let tally = &mut self.classes[class];
         let mut blank = Second::default();
         let index = (now.as_nanos() / 1_000_000_000) as usize;
@@ -148,21 +163,24 @@ impl Tally {
         self.not_generated += not_generated;
     }
 
-    /// Service time went to a request that was answered in time.
-    pub fn useful(&mut self, work: Span) {
-        self.useful += work;
+    /// Service time went, until `now`, to a request that was answered in time.
+    pub fn useful(&mut self, now: Time, work: Span) {
+        self.served += work;
+        if now <= self.cut {
+            self.useful += work;
+        }
     }
 
-    /// Service time went to anything else.
-    pub fn wasted(&mut self, work: Span) {
-        if let Some(wasted) = &mut self.wasted {
+    /// Service time went, until `now`, to anything else.
+    pub fn wasted(&mut self, now: Time, work: Span) {
+        if let Some(wasted) = self.wasted.as_mut().filter(|_| now <= self.cut) {
             *wasted += work;
         }
     }
 
     /// The servers have worked so long in all; what was not useful was wasted.
     pub fn worked(&mut self, work: Span) {
-        let wasted = work.as_nanos().saturating_sub(self.useful.as_nanos());
+        let wasted = work.as_nanos().saturating_sub(self.served.as_nanos());
         self.wasted = Some(Span::from_nanos(wasted));
     }
 
@@ -171,9 +189,9 @@ impl Tally {
         self.wasted = None;
     }
 
-    /// Orders confirmed so far.
+    /// Orders confirmed so far; under lasting overload, until arrivals ended.
     pub fn orders(&self) -> u64 {
-        self.classes[self.order].completed
+        self.orders
     }
 
     /// Confirmed orders as a share of the possible ones.
@@ -225,6 +243,8 @@ impl Tally {
             class.add(more);
         }
         self.not_generated += other.not_generated;
+        self.orders += other.orders;
+        self.served += other.served;
         self.useful += other.useful;
         self.wasted = self.wasted.zip(other.wasted).map(|(a, b)| a + b);
         self.saturated += other.saturated;
@@ -276,7 +296,7 @@ mod tests {
         tally.ended(0, Time::ZERO, Span::from_millis(120), Ending::Completed);
         tally.generated(1, Time::ZERO);
         tally.ended(1, Time::ZERO, Span::from_millis(50), Ending::Completed);
-        tally.useful(Span::from_secs(10));
+        tally.useful(Time::ZERO, Span::from_secs(10));
         tally.session_over(3);
         let cell = Tally::cell(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
         assert_eq!((cell.generated, cell.completed, cell.not_generated, cell.orders), (4, 4, 6, 2));
@@ -297,8 +317,42 @@ mod tests {
         let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
         let visitor = Visitor::new(&scenario, 1, 1);
         tally.session(&scenario, &visitor, 0.5);
-        tally.useful(visitor.planned_work());
+        tally.useful(Time::ZERO, visitor.planned_work());
         let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
         assert!((cell.useful_work - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn of_what_visitors_mean_to_buy_the_share_that_fits_is_possible() {
+        let scenario = small();
+        let buyer = (0..1000)
+            .map(|index| Visitor::new(&scenario, 1, index))
+            .find(|visitor| visitor.planned_orders(&scenario) == 1)
+            .expect("one session in five of this graph buys");
+        for (rho, possible) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5), (10.0, 0.1)] {
+            let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
+            tally.session(&scenario, &buyer, rho);
+            let cell = Tally::cell(&[tally], &scenario, "x", rho, Closes::Visible);
+            assert!((cell.orders_possible - possible).abs() < 1e-9, "{rho}: {cell:?}");
+            assert_eq!(cell.orders_planned, 1);
+        }
+    }
+
+    #[test]
+    fn under_lasting_overload_nothing_counts_after_the_arrivals_have_ended() {
+        let scenario = small();
+        let (before, after) = (Time::ZERO + Span::from_secs(9), Time::ZERO + Span::from_secs(11));
+        for (rho, orders, seconds) in [(1.5, 1, 1.0), (0.5, 2, 2.0)] {
+            let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
+            for now in [before, after] {
+                tally.ended(1, now, Span::from_millis(50), Ending::Completed);
+                tally.useful(now, Span::from_secs(1));
+            }
+            assert_eq!(tally.orders(), orders, "ρ = {rho}");
+            assert!((tally.useful.as_secs_f64() - seconds).abs() < 1e-9, "ρ = {rho}");
+            // What a target says it worked contains all of it.
+            tally.worked(Span::from_secs(3));
+            assert_eq!(tally.wasted, Some(Span::from_secs(1)));
+        }
     }
 }

@@ -146,6 +146,24 @@ mod tests {
     }
 
     #[test]
+    fn she_thinks_between_pages_and_not_before_a_retry() {
+        let scenario = small();
+        let mut visitor = (0..1000)
+            .map(|index| Visitor::new(&scenario, 1, index))
+            .find(|visitor| visitor.visits.len() == 2)
+            .expect("a session of two requests is common in this graph");
+        let think = visitor.visits[0].think;
+        assert!(think > Span::ZERO);
+        visitor.attempt(&scenario);
+        assert_eq!(visitor.ended(&scenario, Ending::TimedOut), Next::After(Span::ZERO));
+        visitor.attempt(&scenario);
+        assert_eq!(visitor.ended(&scenario, Ending::Completed), Next::After(think));
+        visitor.attempt(&scenario);
+        let over = Next::Gone { not_generated: 0 };
+        assert_eq!(visitor.ended(&scenario, Ending::Completed), over);
+    }
+
+    #[test]
     fn after_her_last_retry_she_is_gone_and_the_rest_is_not_generated() {
         let scenario = small();
         let mut visitor = (0..1000)

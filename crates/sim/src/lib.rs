@@ -5,7 +5,9 @@
 //! visibility of closes and seed. [`lab`] runs all cells of a scenario on all cores.
 //!
 //! The model is honest about what it leaves out: refusing costs nothing, a departure is noticed
-//! at once or never, and a server's speed does not depend on how many run beside it. It is
+//! at once or never, a server that is told of a departure stops at that instant and is free (live,
+//! most applications notice only when they write), and a server's speed does not depend on how
+//! many run beside it. It is
 //! checked against closed forms that it did not produce (`tests/closed_forms.rs`).
 #![forbid(unsafe_code)]
 

@@ -70,9 +70,6 @@ struct World<'a> {
     actions: Vec<Action>,
     timer: Option<Time>,
     cpu: CpuMeter,
-    /// Work that ends after this is not counted: under lasting overload the servers go on with
-    /// what is left when arrivals have ended, and that is no part of the run's capacity.
-    cut: Time,
     out: Outturn,
 }
 
@@ -96,12 +93,9 @@ impl<'a> World<'a> {
         let order = case.settings.order(&classes);
         let options =
             Options { limit: scenario.workers, max_wait: scenario.max_wait, ..Options::default() };
-        let end = Time::ZERO + duration;
-        let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
         Self {
             starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),
             engine: Engine::new(classes, order, options),
-            cut: if overloaded_at_end { end } else { end + Span::MAX },
             out: Outturn {
                 tally: Tally::new(scenario, rho, duration),
                 started: 0,
@@ -206,7 +200,7 @@ impl<'a> World<'a> {
             Closes::Hidden => self.requests.get_mut(id).abandoned = true,
             Closes::Visible => {
                 if let Some(started) = live.started {
-                    self.count_wasted(self.now.since(started));
+                    self.out.tally.wasted(self.now, self.now.since(started));
                 }
                 self.requests.free(id);
                 self.tell(Event::ClientGone { id: RequestId(id) });
@@ -234,15 +228,9 @@ impl<'a> World<'a> {
 
     fn work_done(&mut self, live: &Live, work: Span) {
         if live.abandoned {
-            self.count_wasted(work);
-        } else if self.now <= self.cut {
-            self.out.tally.useful(work);
-        }
-    }
-
-    fn count_wasted(&mut self, work: Span) {
-        if self.now <= self.cut {
-            self.out.tally.wasted(work);
+            self.out.tally.wasted(self.now, work);
+        } else {
+            self.out.tally.useful(self.now, work);
         }
     }
 

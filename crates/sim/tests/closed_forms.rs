@@ -21,8 +21,10 @@ struct System {
     rho: f64,
     /// Places in the queue.
     places: u32,
-    /// Mean patience while waiting, seconds; `None`: for ever.
+    /// Mean patience, seconds; `None`: for ever.
     patience: Option<f64>,
+    /// Whether it goes on while being served.
+    also_in_service: bool,
 }
 
 impl System {
@@ -50,12 +52,14 @@ impl System {
             [client]
             think = {{ mean = "1s", shape = "constant" }}
             patience = {patience}
-            waits_for = "service"
+            waits_for = "{}"
             [run]
             rho = [{}]
             duration = "20000s"
             "#,
-            self.servers, self.rho
+            self.servers,
+            if self.also_in_service { "answer" } else { "service" },
+            self.rho
         );
         Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed")
     }
@@ -92,7 +96,7 @@ impl System {
     }
 
     /// Stationary probabilities of the number in the system, as a birth–death chain: births λ,
-    /// deaths min(n, k) + (n − k)⁺/patience.
+    /// deaths min(n, k) + (n − k)⁺/patience, or + n/patience if those in service leave as well.
     fn stationary(self) -> Vec<f64> {
         let k = f64::from(self.servers);
         let arrivals = self.rho * k;
@@ -100,11 +104,18 @@ impl System {
         let mut p = vec![1.0];
         for n in 1..=(self.servers + self.places) {
             let n = f64::from(n);
-            let deaths = n.min(k) + (n - k).max(0.0) * leaving;
+            let impatient = if self.also_in_service { n } else { (n - k).max(0.0) };
+            let deaths = n.min(k) + impatient * leaving;
             p.push(p[p.len() - 1] * arrivals / deaths);
         }
         let sum: f64 = p.iter().sum();
         p.iter().map(|x| x / sum).collect()
+    }
+
+    /// Mean number of busy servers.
+    fn mean_busy(self) -> f64 {
+        let busy = |(n, p): (usize, &f64)| (n as f64).min(f64::from(self.servers)) * p;
+        self.stationary().iter().enumerate().map(busy).sum()
     }
 
     fn mean_queue(self) -> f64 {
@@ -134,15 +145,22 @@ fn mean_wait(out: &Outturn) -> f64 {
     out.waited.as_secs_f64() / out.started as f64
 }
 
+fn cell(out: &Outturn) -> bywash_scenario::Cell {
+    let system = System { servers: 1, rho: 1.0, places: 1, patience: None, also_in_service: false };
+    let tallies = std::slice::from_ref(&out.tally);
+    bywash_scenario::Tally::cell(tallies, &system.scenario(), "", 1.0, Closes::Visible)
+}
+
+fn useful(out: &Outturn) -> f64 {
+    cell(out).useful_work
+}
+
+fn wasted(out: &Outturn) -> f64 {
+    cell(out).wasted_work.expect("the simulator knows what was wasted")
+}
+
 fn class_share(out: &Outturn, count: fn(&bywash_scenario::Cell) -> u64) -> f64 {
-    let scenario = System { servers: 1, rho: 1.0, places: 1, patience: None }.scenario();
-    let cell = bywash_scenario::Tally::cell(
-        std::slice::from_ref(&out.tally),
-        &scenario,
-        "",
-        1.0,
-        Closes::Visible,
-    );
+    let cell = cell(out);
     count(&cell) as f64 / cell.generated as f64
 }
 
@@ -157,7 +175,8 @@ fn abandoned(out: &Outturn) -> f64 {
 #[test]
 fn waiting_in_m_m_k_is_as_erlang_says() {
     for (servers, rho) in [(1, 0.5), (1, 0.8), (4, 0.8), (16, 0.9)] {
-        let system = System { servers, rho, places: 1_000_000, patience: None };
+        let system =
+            System { servers, rho, places: 1_000_000, patience: None, also_in_service: false };
         let waits = erlang_c(servers, rho);
         system.check("probability of waiting", waits, delayed);
         let mean = waits / (f64::from(servers) * (1.0 - rho));
@@ -168,7 +187,7 @@ fn waiting_in_m_m_k_is_as_erlang_says() {
 #[test]
 fn loss_in_m_m_k_k_is_as_the_chain_says() {
     for (servers, rho, places) in [(1, 0.9, 5), (2, 1.4, 10), (4, 3.0, 1)] {
-        let system = System { servers, rho, places, patience: None };
+        let system = System { servers, rho, places, patience: None, also_in_service: false };
         let full = *system.stationary().last().expect("the chain has states");
         system.check("loss", full, lost);
     }
@@ -177,11 +196,29 @@ fn loss_in_m_m_k_k_is_as_the_chain_says() {
 #[test]
 fn abandonment_is_as_erlang_a_says() {
     for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0), (8, 1.1, 2.0)] {
-        let system = System { servers, rho, places: 2000, patience: Some(patience) };
+        let system =
+            System { servers, rho, places: 2000, patience: Some(patience), also_in_service: false };
         // Everyone in the queue leaves it at rate 1/patience, so the share that abandons is
         // E[queue]/(patience·λ).
         let arrivals = rho * f64::from(servers);
         let share = system.mean_queue() / (patience * arrivals);
         system.check("abandonment", share, abandoned);
+    }
+}
+
+/// Patience until the answer: everyone present leaves at rate θ = 1/patience. Of the servers' busy
+/// time μ/(μ + θ) goes to services that are completed, and the rest to clients who leave.
+#[test]
+fn useful_and_wasted_work_are_as_the_chain_says_when_clients_leave_while_being_served() {
+    for (servers, rho, patience) in [(1, 0.9, 5.0), (2, 1.4, 10.0)] {
+        let system =
+            System { servers, rho, places: 2000, patience: Some(patience), also_in_service: true };
+        let (busy, leaving) = (system.mean_busy(), 1.0 / patience);
+        let answered = busy / (rho * f64::from(servers));
+        system.check("share that leaves", 1.0 - answered, abandoned);
+        // As a share of what was possible: of the offered work below capacity, of capacity above.
+        let possible = f64::from(servers) * rho.min(1.0);
+        system.check("useful work", busy / (1.0 + leaving) / possible, useful);
+        system.check("wasted work", busy * leaving / (1.0 + leaving) / possible, wasted);
     }
 }

@@ -7,11 +7,10 @@
 use bywash_report::{Align, Table};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Profile, Scenario, Visitor};
-use bywash_shop::Order;
 use bywash_units::{Span, Time};
 use serde_json::{Value, json};
 
-use super::side::{Outcome, rho};
+use super::side::{Outcome, rho, visitor};
 use crate::failure::Failure;
 
 pub(super) struct Books {
@@ -64,7 +63,8 @@ impl Books {
             (bywash, |phase: &mut Phase| &mut phase.bywash),
         ] {
             for order in &outcome.orders {
-                let phase = phase_of.get(visitor(order)?).copied();
+                let phase =
+                    visitor(order).and_then(|number| phase_of.get(number as usize)).copied();
                 let phase = phase.ok_or_else(|| Failure::running("an order of nobody's"))?;
                 *count(&mut books.phases[phase]) += 1;
             }
@@ -126,11 +126,4 @@ impl Books {
         }
         table
     }
-}
-
-/// The number of the visitor who made an order: the last part of its tag.
-fn visitor(order: &Order) -> Result<usize, Failure> {
-    let tag = order.tag.as_deref().unwrap_or_default();
-    let number = tag.rsplit('-').next().and_then(|number| number.parse().ok());
-    number.ok_or_else(|| Failure::running(format!("an order has the strange tag {tag:?}")))
 }

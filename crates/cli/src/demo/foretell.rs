@@ -16,16 +16,16 @@ const LEVELS: [f64; 2] = [1.4, 5.0];
 pub(super) fn foretell(mut scenario: Scenario) -> Result<(), Failure> {
     scenario.rho = LEVELS.into();
     scenario.closes = vec![Closes::Hidden];
-    scenario.seeds = 2;
-    scenario.length = Length::Orders(120);
+    scenario.seeds = 4;
+    scenario.length = Length::Orders(200);
     for policy in &mut scenario.policies {
         policy.label = words(&policy.name).to_owned();
     }
     let (result, _) = bywash_sim::run(&scenario, &|_, _| ()).map_err(Failure::running)?;
     say(format!(
-        "1. Simulated: the shop of a paper of 2004, with more visitors than it can serve.\n   \
-            What it sells, as a share of what its capacity allows, depends on whom it\n   \
-            serves first:\n\n{}",
+        "1. Simulated: the shop of a paper of 2004, with more visitors than it can serve\n   \
+            and no way to see who has left. What it sells, as a share of what its capacity\n   \
+            allows, depends on whom it serves first (± is the standard error):\n\n{}",
         table(&scenario, &result)
     ));
     Ok(())
@@ -51,7 +51,10 @@ fn table(scenario: &Scenario, result: &RunResult) -> Table {
     ]);
     for policy in &scenario.policies {
         let own = result.cells.iter().filter(|cell| cell.policy == policy.label);
-        let share = own.map(|cell| format!("{:.0} %", 100.0 * cell.revenue_share));
+        let share = own.map(|cell| {
+            let error = 100.0 * cell.revenue_error.unwrap_or(0.0);
+            format!("{:.0} ± {error:.0} %", 100.0 * cell.revenue_share)
+        });
         table.push(std::iter::once(policy.label.clone()).chain(share).collect());
     }
     table

@@ -55,6 +55,29 @@ pub(super) struct Outcome {
     pub(super) orders: Vec<Order>,
 }
 
+impl Outcome {
+    /// How many orders that a visitor saw confirmed are not in the database.
+    pub(super) fn without_a_row(&self) -> usize {
+        let mut rows: Vec<u64> = self.orders.iter().filter_map(visitor).collect();
+        let mut missing = 0;
+        for seen in &self.run.confirmed {
+            match rows.iter().position(|row| row == seen) {
+                // A visitor may have bought twice: each row answers for one order.
+                Some(row) => {
+                    rows.swap_remove(row);
+                }
+                None => missing += 1,
+            }
+        }
+        missing
+    }
+}
+
+/// The number of the visitor who made an order: the last part of its tag.
+pub(super) fn visitor(order: &Order) -> Option<u64> {
+    order.tag.as_deref()?.rsplit('-').next()?.parse().ok()
+}
+
 /// Requests that may wait inside the shop: the listen backlog that gunicorn and uvicorn set.
 const BACKLOG: usize = 2048;
 
