@@ -84,7 +84,7 @@ pub(crate) async fn serve(
     };
     let (parts, body) = request.into_parts();
     let record = Record::new(&worker.shared, &facts, &parts);
-    let upload = Upload::new(body, &parts.headers, &worker.shared);
+    let upload = Upload::new(body, facts.fields.expect, &worker.shared);
     match admit(&worker, &facts, record, upload).await {
         Admission::Runs(running) => {
             let Running { record, upload, ticket } = running;

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{self, HeaderMap};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
@@ -73,14 +72,14 @@ impl Drop for Held {
 }
 
 impl Upload {
-    pub(crate) fn new(body: Incoming, headers: &HeaderMap, shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(body: Incoming, expects_continue: bool, shared: &Arc<Shared>) -> Self {
         let pieces = (!body.is_end_stream()).then(Rc::default);
         Self {
             progress: Progress(pieces),
             body: Some(body),
             ahead: BytesMut::new(),
             held: Held { shared: Arc::clone(shared), bytes: 0 },
-            expects_continue: headers.contains_key(header::EXPECT),
+            expects_continue,
         }
     }
 

@@ -11,7 +11,7 @@ use std::task::{Context, Waker};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use tokio::net::TcpStream;
 
 use super::UpstreamError;
@@ -33,8 +33,9 @@ pub(crate) struct SendError {
 
 impl Link {
     pub(crate) async fn new(stream: TcpStream) -> Result<Self, UpstreamError> {
-        let (sender, io) =
-            handshake(UpstreamIo::new(stream)).await.map_err(UpstreamError::from_hyper)?;
+        // Most requests are a head and nothing else: one buffer is cheaper to write than a list.
+        let handshake = Builder::new().writev(false).handshake(UpstreamIo::new(stream)).await;
+        let (sender, io) = handshake.map_err(UpstreamError::from_hyper)?;
         Ok(Self { sender, io: Some(Box::pin(io)) })
     }
 
