@@ -5,10 +5,10 @@
 
 use http::header::{self, HeaderMap, HeaderName};
 
-/// Fields that belong to one connection and never go to the next (RFC 9110 §7.6.1), `Expect`,
-/// which the gateway answers itself, and `Trailer`: what it announces has not been examined.
-const HOP_BY_HOP: [HeaderName; 8] = [
-    header::CONNECTION,
+/// Fields that do not go on, besides `Connection` itself: those that belong to one connection (RFC
+/// 9110 §7.6.1), `Expect`, which the gateway answers itself, and `Trailer`, as what it announces
+/// has not been examined.
+const HOP_BY_HOP: [HeaderName; 7] = [
     header::TE,
     header::TRANSFER_ENCODING,
     header::UPGRADE,
@@ -34,7 +34,7 @@ pub(crate) struct Fields {
     pub(super) set_cookie: bool,
     pub(super) forwarded_for: bool,
     pub(super) forwarded_proto: bool,
-    /// Any of those that do not go on, the four above included.
+    /// Any that does not go on, `Connection` apart.
     hop_by_hop: bool,
     /// Any that could be taken for one of ours.
     ours: bool,
@@ -59,7 +59,7 @@ impl Fields {
             "set-cookie" => self.set_cookie = true,
             "x-forwarded-for" => self.forwarded_for = true,
             "x-forwarded-proto" => self.forwarded_proto = true,
-            "connection" => (self.connection, self.hop_by_hop) = (true, true),
+            "connection" => self.connection = true,
             "transfer-encoding" => (self.transfer_encoding, self.hop_by_hop) = (true, true),
             "expect" => (self.expect, self.hop_by_hop) = (true, true),
             "te" | "trailer" | "upgrade" | "keep-alive" | "proxy-connection" => {
@@ -73,14 +73,15 @@ impl Fields {
     /// Removes what belongs to one connection: the fields that `Connection` names, then the fixed
     /// ones. In both directions.
     pub(super) fn remove_hop_by_hop(self, headers: &mut HeaderMap) {
-        if !self.hop_by_hop {
-            return;
-        }
         if self.connection {
+            // Nearly always alone, and it says `keep-alive` or `close`.
             remove_nominated(headers);
+            headers.remove(header::CONNECTION);
         }
-        for name in &HOP_BY_HOP {
-            headers.remove(name);
+        if self.hop_by_hop {
+            for name in &HOP_BY_HOP {
+                headers.remove(name);
+            }
         }
     }
 
