@@ -1,18 +1,17 @@
-//! The scenario file: TOML to a checked [`Scenario`].
+//! A scenario: what a file says, resolved (class names are indices, spans are spans) and consistent.
 //!
-//! The shapes that mirror the text are private; what leaves this room is resolved (class names
-//! are indices, spans are spans) and consistent.
+//! How it is written is the private business of `written`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bywash_units::{Rate, Span, Time, Utility};
+use bywash_units::{Rate, Span, Utility};
 use serde::Deserialize;
 
-use crate::arrivals::{self, Profile};
+use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::written;
 
 /// A load, ready to be played.
 #[derive(Clone, Debug)]
@@ -173,13 +172,13 @@ pub enum ScenarioError {
 impl Scenario {
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let text = read_bounded(path)?;
+        let text = written::read_bounded(path)?;
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
     /// Reads a scenario from text; a file of arrival times is looked for in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        resolve(toml::from_str(text)?, folder)
+        written::resolve(toml::from_str(text)?, folder)
     }
 
     /// Sessions per second that make ρ = 1.
@@ -199,317 +198,6 @@ impl Scenario {
                 Span::from_secs_f64(each / per_second)
             }
         }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    name: String,
-    #[serde(default)]
-    about: String,
-    servers: Servers,
-    class: Vec<WrittenClass>,
-    session: Session,
-    arrivals: arrivals::Written,
-    client: WrittenClient,
-    run: Run,
-    #[serde(default)]
-    policy: Vec<WrittenPolicy>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Servers {
-    workers: u32,
-    #[serde(default)]
-    max_wait: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenClass {
-    name: String,
-    request: String,
-    tier: Tier,
-    utility: f64,
-    #[serde(default)]
-    queue: Option<u32>,
-    #[serde(default)]
-    after: Vec<String>,
-    service: Law,
-    #[serde(default)]
-    next: BTreeMap<String, f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Session {
-    start: String,
-    order: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenClient {
-    think: Law,
-    patience: Law,
-    #[serde(default)]
-    waits_for: WaitsFor,
-    #[serde(default)]
-    retries: u32,
-    #[serde(default)]
-    retries_after_refusal: Option<u32>,
-    #[serde(default)]
-    pause_after_timeout: Option<String>,
-    #[serde(default)]
-    pause_after_refusal: Option<Law>,
-    #[serde(default)]
-    abandon: f64,
-    #[serde(default)]
-    closes: Option<Vec<Closes>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Run {
-    rho: Vec<f64>,
-    #[serde(default)]
-    seeds: Option<u32>,
-    #[serde(default)]
-    duration: Option<String>,
-    #[serde(default)]
-    orders: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct WrittenPolicy {
-    name: String,
-    #[serde(default)]
-    label: Option<String>,
-    #[serde(flatten)]
-    parameters: BTreeMap<String, toml::Value>,
-}
-
-fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
-    Err(ScenarioError::Senseless(why.into()))
-}
-
-fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioError> {
-    let index = class_index(&file.class)?;
-    let graph = graph(&file, &index)?;
-    let classes = file
-        .class
-        .iter()
-        .map(|class| resolve_class(class, &index))
-        .collect::<Result<Vec<_>, _>>()?;
-    if graph.work_per_session(&classes).is_none() {
-        return senseless("sessions of this graph never end: some class always leads to another");
-    }
-    let scenario = Scenario {
-        workers: file.servers.workers,
-        max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
-        profile: profile(file.arrivals, folder)?,
-        client: client(&file.client)?,
-        closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
-        seeds: file.run.seeds.unwrap_or(1),
-        length: length(&file.run)?,
-        rho: file.run.rho,
-        policies: file.policy.into_iter().map(choice).collect(),
-        name: file.name,
-        about: file.about,
-        classes,
-        graph,
-    };
-    check(scenario)
-}
-
-/// The rules that tie one part of a scenario to another.
-fn check(scenario: Scenario) -> Result<Scenario, ScenarioError> {
-    if !(1..=100_000).contains(&scenario.workers) {
-        return senseless("servers.workers takes 1 to 100000");
-    }
-    let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
-    if scenario.rho.is_empty() || !scenario.rho.iter().all(level) {
-        return senseless("run.rho needs at least one level, each above 0 and at most 1000");
-    }
-    if !(0.0..=1000.0).contains(&scenario.profile.base()) {
-        return senseless("arrivals.base is a level of load, from 0 to 1000");
-    }
-    if scenario.seeds == 0 || scenario.closes.is_empty() {
-        return senseless("run.seeds and client.closes must not be empty");
-    }
-    if !(0.0..=1.0).contains(&scenario.client.abandon) {
-        return senseless("client.abandon is a probability, from 0 to 1");
-    }
-    let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
-    if matches!(scenario.length, Length::Orders(_)) && orders <= 0.0 {
-        return senseless("run.orders is given, and no session of this graph ever makes an order");
-    }
-    Ok(scenario)
-}
-
-fn class_index(classes: &[WrittenClass]) -> Result<HashMap<String, usize>, ScenarioError> {
-    if classes.is_empty() || classes.len() > 64 {
-        return senseless("a scenario has from 1 to 64 classes");
-    }
-    let mut index = HashMap::new();
-    for (i, class) in classes.iter().enumerate() {
-        if index.insert(class.name.clone(), i).is_some() {
-            return senseless(format!("class `{}` stands twice", class.name));
-        }
-    }
-    Ok(index)
-}
-
-fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, ScenarioError> {
-    match index.get(name) {
-        Some(i) => Ok(*i),
-        None => senseless(format!("{at} names class `{name}`, and there is none of that name")),
-    }
-}
-
-fn graph(file: &File, index: &HashMap<String, usize>) -> Result<Graph, ScenarioError> {
-    let next = file.class.iter().map(|class| row(class, index)).collect::<Result<_, _>>()?;
-    let start = find(index, &file.session.start, "session.start")?;
-    let order = find(index, &file.session.order, "session.order")?;
-    Ok(Graph { start, next, order })
-}
-
-fn row(
-    class: &WrittenClass,
-    index: &HashMap<String, usize>,
-) -> Result<Vec<(usize, f64)>, ScenarioError> {
-    let sum: f64 = class.next.values().sum();
-    if class.next.values().any(|p| !(0.0..=1.0).contains(p)) || sum > 1.0 + 1e-9 {
-        return senseless(format!(
-            "the chances under next of `{}` must sum to at most 1",
-            class.name
-        ));
-    }
-    let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
-    class.next.iter().map(resolve).collect()
-}
-
-fn resolve_class(
-    class: &WrittenClass,
-    index: &HashMap<String, usize>,
-) -> Result<Class, ScenarioError> {
-    let Some((method, path)) = class.request.split_once(' ') else {
-        return senseless(format!("request of `{}`: write a method and a path", class.name));
-    };
-    if !(class.utility >= 0.0 && class.utility.is_finite()) {
-        return senseless(format!("utility of `{}` must be a number, 0 or above", class.name));
-    }
-    if class.service == Law::Never || class.service.mean() == Span::ZERO {
-        return senseless(format!("service of `{}` must take some time, and end", class.name));
-    }
-    let after = class.after.iter().map(|name| find(index, name, &class.name));
-    Ok(Class {
-        name: class.name.clone(),
-        method: method.into(),
-        path: path.trim().into(),
-        tier: class.tier,
-        utility: Utility::new(class.utility),
-        queue: class.queue,
-        after: after.collect::<Result<_, _>>()?,
-        service: class.service,
-    })
-}
-
-fn span(text: &str) -> Result<Span, ScenarioError> {
-    text.parse().or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
-}
-
-fn profile(written: arrivals::Written, folder: &Path) -> Result<Profile, ScenarioError> {
-    use arrivals::Written;
-    Ok(match written {
-        Written::Poisson => Profile::Poisson,
-        Written::Step { base, at } => Profile::Step { base, at: span(&at)? },
-        Written::Pulse { base, at, lasts } => {
-            Profile::Pulse { base, at: span(&at)?, lasts: span(&lasts)? }
-        }
-        Written::Ramp { base, at, over } => {
-            Profile::Ramp { base, at: span(&at)?, over: span(&over)? }
-        }
-        Written::File { path } => times(&folder.join(path))?,
-    })
-}
-
-/// A file of at most 64 MiB: some five million arrival times.
-fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
-    const MOST: u64 = 64 << 20;
-    let read = || {
-        let mut text = String::new();
-        let read = std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
-        if read as u64 > MOST {
-            return Err(std::io::Error::other("it is larger than 64 MiB"));
-        }
-        Ok(text)
-    };
-    read().map_err(|source| ScenarioError::Unreadable { path: path.into(), source })
-}
-
-/// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
-fn times(path: &Path) -> Result<Profile, ScenarioError> {
-    let text = read_bounded(path)?;
-    let mut times: Vec<Time> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let time = line.parse().ok().filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
-        let time = time.map(|seconds| Time::ZERO + Span::from_secs_f64(seconds));
-        match time {
-            Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
-            _ => {
-                let at = format!("{}:{}", path.display(), number + 1);
-                return senseless(format!("{at}: not a time in seconds at or after the last one"));
-            }
-        }
-    }
-    Ok(Profile::Times(times))
-}
-
-fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
-    let pause_after_timeout =
-        written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span)?;
-    if written.think == Law::Never || written.pause_after_refusal == Some(Law::Never) {
-        return senseless("a client that thinks for ever makes no load: think and pauses must end");
-    }
-    Ok(Client {
-        think: written.think,
-        patience: written.patience,
-        waits_for: written.waits_for,
-        retries: written.retries,
-        retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
-        pause_after_timeout,
-        pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
-        abandon: written.abandon,
-    })
-}
-
-fn length(run: &Run) -> Result<Length, ScenarioError> {
-    match (&run.duration, run.orders) {
-        (Some(text), None) => match span(text)? {
-            Span::ZERO => senseless("run.duration must be above 0"),
-            duration => Ok(Length::Duration(duration)),
-        },
-        (None, Some(orders)) if orders > 0 => Ok(Length::Orders(orders)),
-        _ => senseless("run needs either `duration` or `orders` (above 0)"),
-    }
-}
-
-fn choice(written: WrittenPolicy) -> PolicyChoice {
-    let text = |value: toml::Value| match value {
-        toml::Value::String(text) => text,
-        other => other.to_string(),
-    };
-    PolicyChoice {
-        label: written.label.unwrap_or_else(|| written.name.clone()),
-        parameters: written.parameters.into_iter().map(|(k, v)| (k, text(v))).collect(),
-        name: written.name,
     }
 }
 

@@ -6,7 +6,7 @@
 //! in real time; both draw every visitor from the same seed, so that two policies, or a
 //! simulation and a live run, face the very same visitors.
 //!
-//! Rooms: [`file`] reads the TOML; [`law`] draws numbers; [`graph`] knows what a session does and
+//! Rooms: [`file`] is a scenario and `written` its TOML; [`law`] draws numbers; [`graph`] knows what a session does and
 //! costs on average; [`arrivals`] says when sessions start; [`visitor`] is one client's behaviour
 //! as a state machine; [`tally`] counts what happened into [`result`].
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ pub mod law;
 pub mod result;
 pub mod tally;
 pub mod visitor;
+mod written;
 
 pub use arrivals::Profile;
 pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
