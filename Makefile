@@ -1,8 +1,10 @@
 # Two commands for newcomers: `make demo` and `make test`. Both need a Rust toolchain and a C
 # compiler (for SQLite, in the demo's shop), nothing else.
 CARGO ?= cargo
+# For each target of `make fuzz`.
+FUZZ_SECONDS ?= 60
 
-.PHONY: help demo test check test-all bench docs tools build
+.PHONY: help demo test check test-all bench fuzz docs tools build
 
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
@@ -10,6 +12,7 @@ help:
 	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
 	@echo "make test-all  make test, and the slow lab runs"
 	@echo "make bench     decisions, ghosts, and cost beside HAProxy and nginx (if installed)"
+	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
 	@echo "make docs      write docs/reference anew from the program"
 
 build:
@@ -36,6 +39,9 @@ bench: build
 	./target/release/decision
 	./target/release/ghosts
 	./target/release/cost
+
+fuzz:
+	fuzz/run $(FUZZ_SECONDS)
 
 docs: build
 	scripts/write-docs ./target/release/bywash

@@ -3,6 +3,8 @@
 //! It serves the two ends of a measurement, which only ever meet messages written by this crate
 //! or relayed by a proxy that has already checked them; it is not a parser to put on a network.
 
+use std::io::{self, ErrorKind, Read};
+
 /// How the body of a message is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
@@ -71,6 +73,20 @@ pub fn message_length(head: &Head, bytes: &[u8]) -> Option<usize> {
     }
 }
 
+/// Reads one whole message from `stream`, after which nothing may follow.
+pub fn read_message(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+    let (mut got, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        match stream.read(&mut part)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => got.extend_from_slice(&part[..count]),
+        }
+        if Head::parse(&got).is_some_and(|head| message_length(&head, &got).is_some()) {
+            return Ok(got);
+        }
+    }
+}
+
 /// A request without a body.
 pub fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: bench.test\r\n\r\n")
@@ -106,6 +122,13 @@ mod tests {
         assert_eq!((head.subject.as_str(), head.body), ("200", Body::Length(5)));
         assert_eq!(message_length(&head, response.as_bytes()), Some(response.len()));
         assert_eq!(message_length(&head, &response.as_bytes()[..response.len() - 1]), None);
+    }
+
+    #[test]
+    fn a_message_is_read_to_its_end_or_not_at_all() {
+        let response = ok("hello");
+        assert_eq!(read_message(&mut response.as_bytes()).unwrap(), response.as_bytes());
+        assert!(read_message(&mut &response.as_bytes()[..response.len() - 1]).is_err());
     }
 
     #[test]

@@ -9,16 +9,34 @@
 //! | `ghosts` | a request whose client has left is never started, a running one frees its upstream |
 //! | `cost` | CPU per request no more than HAProxy's on the same machine in the same run |
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
+//! | `cores` | sharing the engine among threads costs a request little, and how far that goes |
+//! | `differential` | gateway and origin understand the same, whatever a client sends |
 
+pub mod confine;
+pub mod cores;
 pub mod cost;
+pub mod custody;
 pub mod decision;
+pub mod dial;
+pub mod differential;
+pub mod faults;
+pub mod floods;
 pub mod ghost;
+pub mod h2;
 pub mod http;
+pub mod latency;
 pub mod machine;
+pub mod memory;
+pub mod open_loop;
 pub mod peer;
 pub mod procfs;
 pub mod proxy;
+pub mod pulse;
+pub mod report;
 pub mod sockdiag;
 pub mod stats;
 pub mod sys;
 pub mod table;
+pub mod tls;
+pub mod updown;
+pub mod upstream;

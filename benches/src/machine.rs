@@ -1,9 +1,8 @@
 //! On what the numbers were taken: a measurement without its machine cannot be compared.
 
-use crate::peer::Kind;
+use crate::peer::{Kind, Programs};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::Path;
 use std::thread;
 
 /// Processor model, number of cores and kernel release.
@@ -44,16 +43,16 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
 
 /// Which of `kinds` are installed, with the version each states; prints the versions and what is
 /// missing.
-pub fn installed(kinds: &[Kind], bywash: &Path) -> Vec<(Kind, String)> {
+pub fn installed(kinds: &[Kind], programs: &Programs) -> Vec<(Kind, String)> {
     let mut present = Vec::new();
     for &kind in kinds {
-        match kind.version(bywash) {
+        match kind.version(programs) {
             Ok(version) => {
                 println!("{kind}: {version}");
                 present.push((kind, version));
             }
             Err(e) => {
-                let program = kind.program(bywash);
+                let program = kind.program(programs);
                 println!("{kind}: left out, {} does not run: {e}", program.display());
             }
         }

@@ -1,12 +1,14 @@
-//! What `/proc` says about a process's CPU time, the whole machine's and open sockets.
+//! What `/proc` says about processes: CPU time, memory, parents; and about the machine and its
+//! sockets.
 //!
 //! Each file has a pure parser, tested on text, and a reader. Fields: man pages
-//! `proc_pid_stat(5)`, `proc_stat(5)`.
+//! `proc_pid_stat(5)`, `proc_pid_smaps(5)`, `proc_stat(5)`.
 
 use crate::sys;
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
 
 /// CPU time used since a process began, in clock ticks, all its threads together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +25,71 @@ pub fn cpu_ticks(pid: u32) -> io::Result<CpuTicks> {
     parse_stat(&text).ok_or_else(|| io::Error::other(format!("cannot read /proc/{pid}/stat")))
 }
 
+/// The same with that of its children which have ended.
+pub fn cpu_ticks_of_family(pid: u32) -> io::Result<CpuTicks> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let own = parse_stat(&text).zip(cpu_times(&text, 13));
+    let (own, ended) = own.ok_or_else(|| io::Error::other(format!("cannot read {pid}'s stat")))?;
+    Ok(CpuTicks { user: own.user + ended.user, system: own.system + ended.system })
+}
+
 fn parse_stat(text: &str) -> Option<CpuTicks> {
-    // The command's name may itself hold spaces and parentheses: count from the last one.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace().skip(11);
+    cpu_times(text, 11)
+}
+
+/// A user and a system time, `skip` fields behind the command's name.
+fn cpu_times(text: &str, skip: usize) -> Option<CpuTicks> {
+    let mut fields = after_name(text)?.skip(skip);
     let mut next = || fields.next()?.parse().ok();
     Some(CpuTicks { user: next()?, system: next()? })
+}
+
+/// The fields of `/proc/PID/stat` from the third on. The command's name may itself hold spaces and
+/// parentheses: they are counted from the last one.
+fn after_name(text: &str) -> Option<impl Iterator<Item = &str>> {
+    text.rsplit_once(')').map(|(_, rest)| rest.split_ascii_whitespace())
+}
+
+/// True while the process `pid` is there and has not ended.
+pub fn is_alive(pid: u32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = after_name(&text).and_then(|mut fields| fields.next().map(str::to_owned));
+    state.is_some_and(|state| !matches!(state.as_str(), "Z" | "X"))
+}
+
+/// The children of `pid`, theirs and so on, oldest first.
+pub fn descendants(pid: u32) -> io::Result<Vec<u32>> {
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let all = fs::read_dir("/proc")?.flatten().filter_map(number);
+    let families: Vec<(u32, u32)> = all.filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(families.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    Ok(found.split_off(1))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    after_name(&text)?.nth(1)?.parse().ok()
+}
+
+/// The file of the program that `pid` runs.
+pub fn program(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// Memory of the process `pid` in bytes: what is its own, and its part of what it shares (PSS).
+pub fn memory(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    parse_pss(&text).ok_or_else(|| io::Error::other(format!("no Pss of {pid}")))
+}
+
+fn parse_pss(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// Microseconds in `ticks` clock ticks.
@@ -111,6 +172,25 @@ mod tests {
              2: 0100007F:C352 0100007F:1F91 02 00000000:00000000\n";
         let expected: SocketAddrV4 = "127.0.0.1:50000".parse().unwrap();
         assert_eq!(parse_connecting(text, 8080), [expected]);
+    }
+
+    #[test]
+    fn memory_is_given_in_bytes() {
+        let text = "5600-7ffe ---p 00000000 00:00 0 [rollup]\nRss: 9 kB\nPss:      12 kB\n";
+        assert_eq!(parse_pss(text), Some(12 * 1024));
+        assert_eq!(parse_pss("Pss: x"), None);
+        assert!(memory(std::process::id()).is_ok_and(|bytes| bytes > 0));
+    }
+
+    #[test]
+    fn a_child_is_a_living_descendant_until_it_has_ended() {
+        let mut child =
+            std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let here = std::process::id();
+        assert!(descendants(here).unwrap().contains(&child.id()) && is_alive(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(here).unwrap().contains(&child.id()) && !is_alive(child.id()));
     }
 
     #[test]

@@ -1,20 +1,26 @@
-//! Starts a program under test and makes sure that it ends: one child process, one scratch
-//! directory, both gone when the value is dropped.
+//! Starts a program under test and makes sure that it ends: its processes and its folder are gone
+//! when the value is dropped.
 
-use crate::peer::{Kind, Ports, Task};
-use crate::sys;
+use crate::confine::Confinement;
+use crate::custody;
+use crate::peer::{Front, Kind, Ports, Programs, Setup, Task};
+use crate::procfs;
+use crate::sys::{self, Signal};
+use crate::tls;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const START_BOUND: Duration = Duration::from_secs(10);
 const STATUS_BOUND: Duration = Duration::from_secs(1);
+/// How often it is looked whether something has happened.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// How to start a proxy.
 #[derive(Debug, Clone)]
@@ -25,37 +31,73 @@ pub struct Plan<'a> {
     pub task: Task,
     /// Where its upstream listens.
     pub upstream: u16,
-    /// The product's program file.
-    pub bywash: &'a Path,
+    /// Where the programs are.
+    pub programs: &'a Programs,
     /// The core it is confined to, if any.
     pub core: Option<usize>,
+    /// What is the same for all kinds.
+    pub setup: Setup,
+    /// What it is kept to beside.
+    pub confinement: Confinement,
 }
 
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
     kind: Kind,
+    front: Front,
+    program: PathBuf,
+    core: Option<usize>,
+    confinement: Confinement,
     ports: Ports,
     child: Child,
+    /// The process that serves: the child's, until that has handed over.
+    pid: u32,
     scratch: Scratch,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// A plan with nothing special.
+    pub fn new(kind: Kind, task: Task, upstream: u16, programs: &'a Programs) -> Self {
+        let (setup, confinement) = (Setup::default(), Confinement::default());
+        Self { kind, task, upstream, programs, core: None, setup, confinement }
+    }
+
     /// Writes the configuration, starts the program and waits until it accepts connections.
     pub fn start(&self) -> io::Result<Proxy> {
-        let ports = Ports { http: free_port()?, admin: free_port()?, upstream: self.upstream };
-        let scratch = Scratch::new(&format!("{}-{}", self.kind, ports.http))?;
-        let file = scratch.0.join("config");
-        fs::write(&file, self.kind.config(self.task, ports, &scratch.0))?;
-        let mut command = Command::new(self.kind.program(self.bywash));
-        let log = File::create(scratch.log())?;
-        command.args(self.kind.arguments(&file)).stdin(Stdio::null());
-        command.stdout(log.try_clone()?).stderr(log);
-        sys::tether(&mut command, self.core);
-        let mut proxy = Proxy { kind: self.kind, ports, child: command.spawn()?, scratch };
+        let [http, https, admin] = [free_port()?, free_port()?, free_port()?];
+        let ports = Ports { http, https, admin, upstream: self.upstream };
+        let scratch = Scratch::new(&format!("{}-{http}", self.kind))?;
+        if self.setup.front == Front::Tls {
+            tls::write_files(&scratch.0)?;
+        }
+        let text = self.kind.config(self.task, &self.setup, ports, &scratch.0);
+        fs::write(scratch.config(self.kind), text)?;
+        let (kind, front, core) = (self.kind, self.setup.front, self.core);
+        let program = kind.program(self.programs);
+        let confinement = self.confinement.clone();
+        let child = launch(kind, &program, core, &confinement, &scratch)?;
+        let pid = child.id();
+        let mut proxy =
+            Proxy { kind, front, program, core, confinement, ports, child, pid, scratch };
         proxy.wait_ready()?;
         Ok(proxy)
     }
+}
+
+fn launch(
+    kind: Kind,
+    program: &Path,
+    core: Option<usize>,
+    confinement: &Confinement,
+    scratch: &Scratch,
+) -> io::Result<Child> {
+    let mut command = confinement.command(program);
+    let log = File::options().create(true).append(true).open(scratch.log())?;
+    command.args(kind.arguments(&scratch.config(kind))).stdin(Stdio::null());
+    command.stdout(log.try_clone()?).stderr(log);
+    sys::tether(&mut command, core);
+    command.spawn()
 }
 
 impl Proxy {
@@ -66,17 +108,17 @@ impl Proxy {
 
     /// The process to look up in `/proc`.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// The port clients connect to.
     pub fn port(&self) -> u16 {
-        self.ports.http
+        self.ports.of(self.front)
     }
 
     /// A new client connection, each write sent at once.
     pub fn connect(&self) -> io::Result<TcpStream> {
-        let stream = TcpStream::connect(("127.0.0.1", self.ports.http))?;
+        let stream = TcpStream::connect(("127.0.0.1", self.port()))?;
         stream.set_nodelay(true)?;
         Ok(stream)
     }
@@ -93,6 +135,79 @@ impl Proxy {
             .ok_or_else(|| io::Error::other(format!("no number `{field}` in {answer:?}")))
     }
 
+    /// Sends the serving process a signal.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        sys::signal(self.pid, signal)
+    }
+
+    /// True unless the serving process has ended.
+    pub fn is_alive(&self) -> bool {
+        procfs::is_alive(self.pid)
+    }
+
+    /// Waits for a process that the serving one starts and hands over to, which is then the
+    /// serving one; `None` if there is none in time.
+    pub fn wait_successor(&mut self, bound: Duration) -> io::Result<Option<u32>> {
+        let start = Instant::now();
+        let program = self.program.canonicalize()?;
+        while start.elapsed() < bound {
+            if let Some(pid) = self.successor(&program)? {
+                self.pid = pid;
+                return Ok(Some(pid));
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(None)
+    }
+
+    /// A child of the serving process, or, if that has already ended, the orphan it left to us.
+    fn successor(&self, program: &Path) -> io::Result<Option<u32>> {
+        let of = if self.is_alive() { self.pid } else { std::process::id() };
+        let known = [self.pid, self.child.id()];
+        let fits = |pid: &u32| {
+            !known.contains(pid) && procfs::program(*pid).is_some_and(|file| file == program)
+        };
+        Ok(procfs::descendants(of)?.into_iter().find(fits))
+    }
+
+    /// Ends it without a chance to react, and waits until it has ended.
+    pub fn kill(&mut self) {
+        custody::end_below(self.child.id());
+        custody::end_below(self.pid);
+        if self.pid != self.child.id() {
+            // It may have ended by itself; then there is nothing left to do. So below.
+            let _ = sys::signal(self.pid, Signal::Kill);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        while self.pid != self.child.id() && procfs::is_alive(self.pid) {
+            thread::sleep(LOOK);
+        }
+        sys::reap(self.pid);
+    }
+
+    /// Starts it again with the same configuration after [`Proxy::kill`], without waiting for it.
+    pub fn launch(&mut self) -> io::Result<()> {
+        let (core, confinement) = (self.core, &self.confinement);
+        self.child = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
+        self.pid = self.child.id();
+        Ok(())
+    }
+
+    /// Writes another configuration for a reload to read: a new file in the place of the old one,
+    /// never a half-written one.
+    pub fn rewrite(&self, task: Task, setup: &Setup) -> io::Result<()> {
+        let file = self.scratch.config(self.kind);
+        let new = file.with_extension("new");
+        fs::write(&new, self.kind.config(task, setup, self.ports, &self.scratch.0))?;
+        fs::rename(new, file)
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.scratch.log()).unwrap_or_default()
+    }
+
     fn wait_ready(&mut self) -> io::Result<()> {
         let start = Instant::now();
         while start.elapsed() < START_BOUND {
@@ -102,22 +217,19 @@ impl Proxy {
             if self.connect().is_ok() {
                 return Ok(());
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(LOOK);
         }
         Err(self.complaint("does not accept connections"))
     }
 
     fn complaint(&self, what: &str) -> io::Error {
-        let log = fs::read_to_string(self.scratch.log()).unwrap_or_default();
-        io::Error::other(format!("{} {what}; it wrote:\n{}", self.kind, log.trim_end()))
+        io::Error::other(format!("{} {what}; it wrote:\n{}", self.kind, self.log().trim_end()))
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing left to do.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
@@ -141,19 +253,43 @@ fn free_port() -> io::Result<u16> {
     Err(io::Error::other("no free port"))
 }
 
+/// A folder of this process; gone when the value is dropped.
 #[derive(Debug)]
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> io::Result<Self> {
-        let dir = format!("bywash-bench-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(dir);
+    pub(crate) fn new(name: &str) -> io::Result<Self> {
+        let path = std::env::temp_dir().join(Self::prefix() + name);
         fs::create_dir_all(&path)?;
         Ok(Self(path))
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What the names of this process's folders begin with.
+    fn prefix() -> String {
+        format!("bywash-bench-{}-", std::process::id())
+    }
+
+    /// Removes all that this process has.
+    pub(crate) fn remove_all() {
+        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        for entry in entries {
+            if entry.file_name().to_string_lossy().starts_with(&Self::prefix()) {
+                // Left-overs in the temporary directory harm nobody.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
     fn log(&self) -> PathBuf {
         self.0.join("log")
+    }
+
+    fn config(&self, kind: Kind) -> PathBuf {
+        self.0.join(kind.config_name())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Order statistics of small samples: nothing here assumes a distribution.
 
+use serde_json::{Value, json};
+
 /// Lowest, middle and highest of a sample, for tables that say `median [min–max]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -30,6 +32,11 @@ impl Spread {
     pub fn show(&self, decimals: usize) -> String {
         let Self { min, median, max } = self;
         format!("{median:.decimals$} [{min:.decimals$}–{max:.decimals$}]")
+    }
+
+    /// For a report's file.
+    pub fn json(&self) -> Value {
+        json!({ "median": self.median, "min": self.min, "max": self.max })
     }
 
     /// How far apart the extremes are, relative to the median.

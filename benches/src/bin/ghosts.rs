@@ -3,6 +3,7 @@
 //! Runs every way to leave against bywash and HAProxy (`abortonclose`, `maxconn 1`), one slot
 //! each, and prints counts and reaction times. Exit code 99 if bywash let a ghost through.
 
+use bywash_bench::custody;
 use bywash_bench::ghost::blocked::{self, HungPort};
 use bywash_bench::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
 use bywash_bench::ghost::origin::Origin;
@@ -10,7 +11,7 @@ use bywash_bench::ghost::running::Upstream;
 use bywash_bench::ghost::tally::Tally;
 use bywash_bench::ghost::{Stage, queued, running};
 use bywash_bench::machine::{self, Machine};
-use bywash_bench::peer::{Kind, Task};
+use bywash_bench::peer::{Kind, Programs, Task};
 use bywash_bench::proxy::Plan;
 use bywash_bench::sockdiag::SockDiag;
 use bywash_bench::table::Table;
@@ -18,7 +19,7 @@ use clap::Parser;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const PROMISE_NOT_KEPT: u8 = 99;
@@ -28,9 +29,8 @@ const CONTROLS: usize = 5;
 /// Counts requests that are started although their client has left, beside HAProxy
 #[derive(Debug, Parser)]
 struct Options {
-    /// The bywash program
-    #[arg(long, default_value = "target/release/bywash")]
-    bywash: PathBuf,
+    #[command(flatten)]
+    programs: Programs,
     /// Test this one only
     #[arg(long, value_enum)]
     only: Option<Kind>,
@@ -46,7 +46,7 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    match custody::take().and_then(|()| run(&Options::parse())) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(ghosts) => {
             println!("bywash started {ghosts} requests whose client had left");
@@ -69,8 +69,8 @@ fn run(options: &Options) -> io::Result<usize> {
     let floor = running::floor(&mut origin, trials)?;
     println!("\n{}", table(std::slice::from_ref(&floor)));
     let (mut reports, mut ghosts) = (Vec::new(), 0);
-    for (kind, version) in machine::installed(&candidates, &options.bywash) {
-        let tallies = measure(&plan(kind, &origin, &options.bywash), &mut origin, trials)?;
+    for (kind, version) in machine::installed(&candidates, &options.programs) {
+        let tallies = measure(&plan(kind, &origin, &options.programs), &mut origin, trials)?;
         println!("\n{kind}\n{}", table(&tallies));
         if kind == Kind::Bywash {
             ghosts = tallies.iter().map(|tally| tally.ghosts).sum();
@@ -99,17 +99,18 @@ no proxy: the client talks to the upstream; what the harness and the scheduler a
 fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
     match options.only {
         None => Ok(vec![Kind::Bywash, Kind::Haproxy]),
-        Some(Kind::Nginx) => Err(io::Error::other("nginx has no queue to leave")),
-        Some(kind) => match kind.version(&options.bywash) {
+        Some(kind @ (Kind::Nginx | Kind::Envoy)) => {
+            Err(io::Error::other(format!("{kind} has no queue to leave")))
+        }
+        Some(kind) => match kind.version(&options.programs) {
             Ok(_) => Ok(vec![kind]),
             Err(e) => Err(io::Error::other(format!("{kind} does not run: {e}"))),
         },
     }
 }
 
-fn plan<'a>(kind: Kind, origin: &Origin, bywash: &'a Path) -> Plan<'a> {
-    let (task, upstream) = (Task::Forward { limit: 1 }, origin.address().port());
-    Plan { kind, task, upstream, bywash, core: None }
+fn plan<'a>(kind: Kind, origin: &Origin, programs: &'a Programs) -> Plan<'a> {
+    Plan::new(kind, Task::Forward { limit: 1 }, origin.address().port(), programs)
 }
 
 fn measure(plan: &Plan<'_>, origin: &mut Origin, trials: usize) -> io::Result<Vec<Tally>> {

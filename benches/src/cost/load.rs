@@ -1,9 +1,10 @@
-//! The load: one epoll thread, a closed loop of keep-alive connections, one request under way on
-//! each, every answer's status checked.
+//! The load: one epoll thread, a closed loop of keep-alive connections in clear or by TLS, one
+//! request under way on each, every answer's status checked.
 
 use super::CONNECTIONS;
 use crate::http::{self, Head, message_length};
 use crate::sys::Epoll;
+use crate::tls::{self, Wire};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -40,11 +41,20 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts it against `port`, on the caller's core.
+    /// Starts it in clear against `port`, on the caller's core.
     pub fn start(port: u16, status: &'static str) -> Self {
+        Self::start_at(Target { port, tls: None }, status)
+    }
+
+    /// Starts it by TLS.
+    pub fn start_tls(port: u16, status: &'static str, tls: tls::Client) -> Self {
+        Self::start_at(Target { port, tls: Some(tls) }, status)
+    }
+
+    fn start_at(target: Target, status: &'static str) -> Self {
         let (counters, stop) = (Arc::<Counters>::default(), Arc::new(AtomicBool::new(false)));
         let (count, told) = (Arc::clone(&counters), Arc::clone(&stop));
-        let thread = thread::spawn(move || drive(port, status, &count, &told));
+        let thread = thread::spawn(move || drive(&target, status, &count, &told));
         Self { counters, stop, thread }
     }
 
@@ -65,11 +75,31 @@ impl Load {
     }
 }
 
-fn drive(port: u16, status: &str, counters: &Counters, stop: &AtomicBool) -> io::Result<()> {
+/// Where to, and how.
+#[derive(Debug)]
+struct Target {
+    port: u16,
+    tls: Option<tls::Client>,
+}
+
+impl Target {
+    fn connect(&self) -> io::Result<Wire> {
+        let stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_nodelay(true)?;
+        let wire = match &self.tls {
+            Some(tls) => Wire::Tls(Box::new(tls.connect(stream)?)),
+            None => Wire::Clear(stream),
+        };
+        wire.socket().set_nonblocking(true)?;
+        Ok(wire)
+    }
+}
+
+fn drive(target: &Target, status: &str, counters: &Counters, stop: &AtomicBool) -> io::Result<()> {
     let (mut epoll, mut ready) = (Epoll::new(CONNECTIONS)?, Vec::new());
     let mut clients = Vec::with_capacity(CONNECTIONS);
     for token in 0..CONNECTIONS {
-        clients.push(Client::open(port, token, &epoll)?);
+        clients.push(Client::open(target, token, &epoll)?);
     }
     let mut room = vec![0; 16384];
     while !stop.load(Ordering::Relaxed) {
@@ -81,7 +111,7 @@ fn drive(port: u16, status: &str, counters: &Counters, stop: &AtomicBool) -> io:
                 Turn::Answered(_) => count(&counters.unexpected),
                 Turn::Ended { in_request } => {
                     count(if in_request { &counters.unexpected } else { &counters.reopened });
-                    clients[token] = Client::open(port, token, &epoll)?;
+                    clients[token] = Client::open(target, token, &epoll)?;
                 }
             }
         }
@@ -107,7 +137,7 @@ enum Turn {
 
 #[derive(Debug)]
 struct Client {
-    stream: TcpStream,
+    wire: Wire,
     unread: Vec<u8>,
     last: Shape,
 }
@@ -138,22 +168,20 @@ impl Shape {
 }
 
 impl Client {
-    fn open(port: u16, token: usize, epoll: &Epoll) -> io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        epoll.add(&stream, token)?;
-        let mut client = Self { stream, unread: Vec::with_capacity(1024), last: Shape::default() };
+    fn open(target: &Target, token: usize, epoll: &Epoll) -> io::Result<Self> {
+        let wire = target.connect()?;
+        epoll.add(wire.socket(), token)?;
+        let mut client = Self { wire, unread: Vec::with_capacity(1024), last: Shape::default() };
         client.ask()?;
         Ok(client)
     }
 
     fn ask(&mut self) -> io::Result<()> {
-        self.stream.write_all(REQUEST)
+        self.wire.write_all(REQUEST)
     }
 
     fn turn(&mut self, room: &mut [u8]) -> io::Result<Turn> {
-        match self.stream.read(room) {
+        match self.wire.read(room) {
             Ok(0) => return Ok(Turn::Ended { in_request: !self.last.closing }),
             Ok(count) => self.unread.extend_from_slice(&room[..count]),
             Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(Turn::Waiting),
@@ -184,8 +212,8 @@ const REQUEST: &[u8] = b"GET /item HTTP/1.1\r\nHost: bench.test\r\n\r\n";
 
 #[cfg(test)]
 mod tests {
-    use super::super::upstream::Upstream;
     use super::*;
+    use crate::upstream::Upstream;
     use std::time::{Duration, Instant};
 
     #[test]

@@ -1,11 +1,13 @@
 //! One proxy under load for some seconds: what it used and what it answered.
 
-use super::Case;
+use super::handshake::Handshakes;
 use super::load::{Counts, Load};
+use super::{Case, h2load};
 use crate::http;
 use crate::peer::Kind;
 use crate::procfs::{self, CpuTicks, MachineTicks};
 use crate::proxy::Proxy;
+use crate::tls;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::thread;
@@ -18,21 +20,21 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// More wrong answers than this share, and the round measured something else.
 const TOLERATED: f64 = 0.001;
 
-/// Where the counters stood at a moment.
+/// Where the clocks stood at a moment.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,
     cpu: CpuTicks,
-    counts: Counts,
     own: CpuTicks,
     machine: MachineTicks,
 }
 
 impl Reading {
-    fn take(proxy: &Proxy, load: &Load) -> io::Result<Self> {
-        let (own, machine) = (procfs::cpu_ticks(std::process::id())?, procfs::machine_ticks()?);
+    fn take(proxy: &Proxy) -> io::Result<Self> {
+        let own = procfs::cpu_ticks_of_family(std::process::id())?;
+        let machine = procfs::machine_ticks()?;
         let (at, cpu) = (Instant::now(), procfs::cpu_ticks(proxy.pid())?);
-        Ok(Self { at, cpu, counts: load.counts(), own, machine })
+        Ok(Self { at, cpu, own, machine })
     }
 }
 
@@ -71,8 +73,7 @@ impl Sample {
         self.rate() * self.cpu_us() / 1e6
     }
 
-    fn between(start: &Reading, end: &Reading) -> Self {
-        let requests = end.counts.expected - start.counts.expected;
+    fn between(start: &Reading, end: &Reading, requests: u64, reopened: u64) -> Self {
         let per_request = |ticks: u64| procfs::micros(ticks) / requests as f64;
         let machine = |part: fn(&MachineTicks) -> u64| part(&end.machine) - part(&start.machine);
         let share = |ticks: u64| ticks as f64 / machine(|ticks| ticks.total).max(1) as f64;
@@ -84,7 +85,7 @@ impl Sample {
             system_us: per_request(end.cpu.system - start.cpu.system),
             stolen: share(machine(|ticks| ticks.stolen)),
             others: share(machine(|ticks| ticks.worked).saturating_sub(ours)),
-            reopened: end.counts.reopened - start.counts.reopened,
+            reopened,
         }
     }
 }
@@ -95,19 +96,44 @@ fn spent(start: CpuTicks, end: CpuTicks) -> u64 {
 
 /// Loads `proxy` for `length` after a warm-up; an error if it answers otherwise than expected.
 pub fn run(proxy: &Proxy, case: Case, length: Duration) -> io::Result<Sample> {
-    let load = Load::start(proxy.port(), case.status());
-    thread::sleep(WARM_UP);
-    let start = Reading::take(proxy, &load)?;
-    thread::sleep(length);
-    let end = Reading::take(proxy, &load)?;
-    let counts = load.stop()?;
+    let port = proxy.port();
+    let (sample, counts) = match case {
+        Case::Proxied | Case::Queued | Case::Refused => {
+            let load = Load::start(port, case.status());
+            (watch(proxy, length, || load.counts())?, load.stop()?)
+        }
+        Case::Tls => {
+            let load = Load::start_tls(port, case.status(), tls::Client::new()?);
+            (watch(proxy, length, || load.counts())?, load.stop()?)
+        }
+        Case::Handshake => {
+            let load = Handshakes::start(port)?;
+            (watch(proxy, length, || load.counts())?, load.stop()?)
+        }
+        Case::Http2 => {
+            h2load::run(port, WARM_UP)?;
+            let start = Reading::take(proxy)?;
+            let counts = h2load::run(port, length)?;
+            (Sample::between(&start, &Reading::take(proxy)?, counts.expected, 0), counts)
+        }
+    };
     let wrong = share_wrong(&counts);
-    if wrong > TOLERATED || end.counts.expected == start.counts.expected {
+    if wrong > TOLERATED || sample.requests == 0 {
         let kind = proxy.kind();
         let what = format!("{kind}, {case}: {:.2} % wrong of {counts:?}", wrong * 100.0);
         return Err(io::Error::other(what));
     }
-    Ok(Sample::between(&start, &end))
+    Ok(sample)
+}
+
+/// What happens in `length` after a warm-up, of a load that can be counted meanwhile.
+fn watch(proxy: &Proxy, length: Duration, counts: impl Fn() -> Counts) -> io::Result<Sample> {
+    thread::sleep(WARM_UP);
+    let (start, before) = (Reading::take(proxy)?, counts());
+    thread::sleep(length);
+    let (end, after) = (Reading::take(proxy)?, counts());
+    let [requests, reopened] = [after.expected - before.expected, after.reopened - before.reopened];
+    Ok(Sample::between(&start, &end, requests, reopened))
 }
 
 fn share_wrong(counts: &Counts) -> f64 {
@@ -157,19 +183,18 @@ fn hold(proxy: &Proxy) -> io::Result<TcpStream> {
 mod tests {
     use super::*;
 
-    fn reading(at: Instant, (user, system): (u64, u64), expected: u64) -> Reading {
-        let counts = Counts { expected, unexpected: 0, reopened: 0 };
+    fn reading(at: Instant, (user, system): (u64, u64)) -> Reading {
         let (cpu, own) = (CpuTicks { user, system }, CpuTicks { user: system, system: 0 });
         let machine = MachineTicks { worked: 3 * (user + system), stolen: user, total: user * 20 };
-        Reading { at, cpu, counts, own, machine }
+        Reading { at, cpu, own, machine }
     }
 
     #[test]
     fn a_sample_divides_what_was_used_by_what_was_answered() {
         let start = Instant::now();
         let tick = procfs::micros(1);
-        let end = reading(start + Duration::from_secs(2), (30, 80), 1100);
-        let sample = Sample::between(&reading(start, (10, 20), 100), &end);
+        let end = reading(start + Duration::from_secs(2), (30, 80));
+        let sample = Sample::between(&reading(start, (10, 20)), &end, 1000, 0);
         assert_eq!(sample.requests, 1000);
         assert!((sample.rate() - 500.0).abs() < 1e-9);
         assert!((sample.cpu_us() - 80.0 * tick / 1000.0).abs() < 1e-9);

@@ -78,20 +78,16 @@ impl Series {
         let rounds: Vec<Value> = self.samples.iter().map(sample_json).collect();
         json!({
             "proxy": self.kind.to_string(),
-            "cpu_us": self.spread(Sample::cpu_us).map(spread_json),
-            "user_us": self.spread(|sample| sample.user_us).map(spread_json),
-            "system_us": self.spread(|sample| sample.system_us).map(spread_json),
-            "requests_per_s": self.spread(Sample::rate).map(spread_json),
-            "busy": self.spread(Sample::busy).map(spread_json),
+            "cpu_us": self.spread(Sample::cpu_us).map(|spread| spread.json()),
+            "user_us": self.spread(|sample| sample.user_us).map(|spread| spread.json()),
+            "system_us": self.spread(|sample| sample.system_us).map(|spread| spread.json()),
+            "requests_per_s": self.spread(Sample::rate).map(|spread| spread.json()),
+            "busy": self.spread(Sample::busy).map(|spread| spread.json()),
             "ratio_of_medians": ratio.map(|ratio| ratio.of_medians),
-            "ratio_per_round": ratio.map(|ratio| spread_json(ratio.per_round)),
+            "ratio_per_round": ratio.map(|ratio| ratio.per_round.json()),
             "rounds": rounds,
         })
     }
-}
-
-fn spread_json(spread: Spread) -> Value {
-    json!({ "median": spread.median, "min": spread.min, "max": spread.max })
 }
 
 fn sample_json(sample: &Sample) -> Value {

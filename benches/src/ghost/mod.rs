@@ -86,7 +86,7 @@ impl<'a> Stage<'a> {
     fn wait_queued(&self) -> io::Result<bool> {
         match self.proxy.kind() {
             Kind::Bywash => wait_status(&self.proxy, "waiting", 1).map(|at| at.is_some()),
-            Kind::Haproxy | Kind::Nginx => {
+            Kind::Haproxy | Kind::Nginx | Kind::Envoy => {
                 thread::sleep(QUEUEING);
                 Ok(true)
             }

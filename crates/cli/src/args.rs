@@ -1,13 +1,16 @@
 //! The command line.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
+use bywash_config::AdminAddress;
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Parser, Subcommand};
 
 /// Where operators come in unless something else is said.
-pub(crate) const ADMIN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070));
+pub(crate) fn default_admin() -> AdminAddress {
+    AdminAddress::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070)))
+}
 
 const FIRST_STEPS: &str = "\
 First steps:
@@ -25,7 +28,9 @@ Examples:
   bywash run --config bywash.toml --listen 127.0.0.1:8081
 
 One line per request goes to standard output, as JSON. SIGTERM or Ctrl-C lets running requests
-end; a second one ends at once.";
+end; a second one ends at once. SIGHUP, or a change of the file, of a certificate or of the page for
+refusals, puts the new configuration in force, or says what is wrong with it and goes on as before.
+SIGUSR2 starts the program anew, hands it the listening sockets, and ends when that serves.";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -33,6 +38,24 @@ Examples:
   bywash status --admin 127.0.0.1:7171 --json
 
 Exit code 69 says that no gateway answers there.";
+
+const BYPASS_EXAMPLES: &str = "\
+Examples:
+  bywash bypass on
+  bywash bypass off --admin unix:/run/bywash/admin.sock
+
+Requests that wait when it is switched on still wait for their turn; new ones go straight through.";
+
+const TAP_EXAMPLES: &str = "\
+Examples:
+  bywash tap
+  bywash tap --class confirm --outcome shed
+  bywash tap --reason queue_full --json | jq .target";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  bywash explain 5f1c9a7e00000d42
+  bywash explain 5f1c9a7e00000d42 --json";
 
 const SIM_EXAMPLES: &str = "\
 Examples:
@@ -72,6 +95,12 @@ pub(crate) enum Command {
     Reference,
     /// Say what a running gateway is doing
     Status(Status),
+    /// Switch a running gateway's decisions off, or on again
+    Bypass(Bypass),
+    /// Watch requests as they end
+    Tap(Tap),
+    /// Say why one request was treated as it was (of the last 10,000)
+    Explain(Explain),
     /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
     Demo(Demo),
     /// Play scenarios in virtual time or against a real URL
@@ -99,9 +128,9 @@ pub(crate) struct Run {
     /// Listen for clients here, whatever the file says
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Listen for operators here, whatever the file says (loopback)
-    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
-    pub(crate) admin: Option<SocketAddr>,
+    /// Listen for operators here, whatever the file says (loopback, or unix:/PATH)
+    #[arg(long, value_name = "ADDRESS", value_parser = own_admin)]
+    pub(crate) admin: Option<AdminAddress>,
     /// Take no decisions: a plain proxy
     #[arg(long)]
     pub(crate) bypass: bool,
@@ -117,12 +146,75 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
+/// Which gateway is meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// The gateway's admin listener: ADDRESS:PORT or unix:/PATH
+    #[arg(long, value_name = "ADDRESS", default_value_t = default_admin(), value_parser = admin)]
+    pub(crate) admin: AdminAddress,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = BYPASS_EXAMPLES)]
+pub(crate) struct Bypass {
+    /// on: take no decisions, be a plain proxy; off: decide again
+    #[arg(value_enum)]
+    pub(crate) switch: Switch,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = TAP_EXAMPLES)]
+pub(crate) struct Tap {
+    /// Only requests of this class
+    #[arg(long)]
+    pub(crate) class: Option<String>,
+    /// Only those that ended so: served, late, shed, expired, orphaned, upstream_error
+    #[arg(long)]
+    pub(crate) outcome: Option<String>,
+    /// Only those decided about for this reason: queue_full, pushed_out, …
+    #[arg(long)]
+    pub(crate) reason: Option<String>,
+    /// Only those answered with this status
+    #[arg(long)]
+    pub(crate) status: Option<u16>,
+    /// Only those of this client address
+    #[arg(long)]
+    pub(crate) client: Option<IpAddr>,
+    /// End after so many
+    #[arg(short = 'n', long)]
+    pub(crate) count: Option<u64>,
+    /// Print each as JSON, with all that is known of it
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct Explain {
+    /// Its name: 16 hexadecimal digits, from the log or the field Bywash-Request
+    pub(crate) request: String,
+    /// Print what is known as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUS_EXAMPLES)]
 pub(crate) struct Status {
-    /// The gateway's admin listener
-    #[arg(long, value_name = "ADDRESS", default_value_t = ADMIN, value_parser = address)]
-    pub(crate) admin: SocketAddr,
+    #[command(flatten)]
+    pub(crate) which: Which,
     /// Print the status as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -219,10 +311,19 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
 }
 
-fn loopback(text: &str) -> Result<SocketAddr, String> {
-    match address(text)? {
-        address if address.ip().is_loopback() => Ok(address),
-        _ => Err("it must be a loopback address: operators are asked for no password".to_owned()),
+fn admin(text: &str) -> Result<AdminAddress, String> {
+    if text.starts_with("unix:") {
+        return text.parse().map_err(str::to_owned);
+    }
+    address(text).map(AdminAddress::Tcp)
+}
+
+fn own_admin(text: &str) -> Result<AdminAddress, String> {
+    match admin(text)? {
+        AdminAddress::Tcp(address) if !address.ip().is_loopback() => {
+            Err("it must be a loopback address: operators are asked for no password".to_owned())
+        }
+        other => Ok(other),
     }
 }
 

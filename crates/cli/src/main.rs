@@ -9,9 +9,13 @@ mod check;
 mod demo;
 mod failure;
 mod lab;
+mod life;
 mod manual;
+mod operator;
+mod requests;
 mod run;
 mod signals;
+mod state;
 mod status;
 mod streams;
 
@@ -42,6 +46,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),
         Command::Status(status) => status::status(&status),
+        Command::Bypass(bypass) => status::bypass(&bypass),
+        Command::Tap(tap) => requests::tap(&tap),
+        Command::Explain(explain) => requests::explain(&explain),
         Command::Demo(demo) => demo::demo(&demo),
         Command::Lab(Lab::Sim(sim)) => lab::sim(&sim),
         Command::Lab(Lab::Run(run)) => lab::live(&run),

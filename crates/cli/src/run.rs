@@ -2,45 +2,62 @@
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use bywash_config::{Config, Mode, Problem, Problems};
+use bywash_config::{AdminAddress, Config, Endpoint, Mode, Problem, Problems, Server};
 use bywash_engine::Reading;
-use bywash_gateway::{Gateway, GatewayError};
+use bywash_gateway::{Gateway, GatewayError, Inheritance};
+use bywash_handover::Supervisor;
 use bywash_sense::Cpu;
 
-use crate::args::{ADMIN, Run};
+use crate::args::{Run, default_admin};
 use crate::failure::Failure;
+use crate::life::Life;
 use crate::signals::Signals;
+use crate::state;
 use crate::streams::{draw, has_colour, say};
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
+    // Before anything else: whoever hands over waits, and its channel is our standard input.
+    let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
+    let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
     let config = config(args)?;
-    let (grace, mode, upstream) = (config.grace, config.mode, config.upstream.authority());
+    let mode = config.mode;
+    let servers = config.upstream.servers.clone();
     // Before anybody is told that it runs, so that no signal finds the default handler.
-    let mut signals = Signals::catch().map_err(Failure::running)?;
+    let signals = Signals::catch().map_err(Failure::running)?;
     check_files(&config);
-    let gateway = bywash_gateway::start(config).map_err(|error| not_started(&error))?;
+    let (heir, sockets, learned) = match before {
+        Some(mut before) => {
+            let sockets = std::mem::take(&mut before.sockets);
+            let learned = std::mem::take(&mut before.state);
+            (Some(before), sockets, Some(learned))
+        }
+        None => {
+            let sockets = bywash_handover::from_supervisor().map_err(Failure::running)?;
+            (None, sockets, state::load(config.state.as_ref()))
+        }
+    };
+    let kept = config.state.clone();
+    let inheritance = Inheritance { sockets, learned };
+    let gateway =
+        bywash_gateway::start(config, inheritance).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
+    if let Some(heir) = heir {
+        heir.serving().map_err(Failure::running)?;
+    }
+    let keeper = state::keep(&gateway, kept)?;
     introduce(&gateway, (!args.bypass).then_some(mode));
     if args.upstream.is_some() {
-        std::thread::spawn(move || look_for(&upstream));
+        std::thread::spawn(move || servers.iter().for_each(look_for));
     }
-    signals.wait();
-    say(format!("bywash: stopping; running requests have {grace}, a second signal ends them now"));
-    std::thread::spawn(move || {
-        signals.wait();
-        say("bywash: ended by a second signal");
-        std::process::exit(1);
-    });
-    match gateway.stop(grace) {
-        0 => Ok(()),
-        left => Err(Failure::running(format!("{left} connections were cut off after {grace}"))),
-    }
+    Life { args, gateway, supervisor, signals, keeper }.live()
 }
 
-fn config(args: &Run) -> Result<Config, Failure> {
+/// The configuration that the command line asks for.
+pub(crate) fn config(args: &Run) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.upstream) {
         (Some(file), _) => {
             let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
@@ -54,7 +71,7 @@ fn config(args: &Run) -> Result<Config, Failure> {
         (None, None) => return Err(Failure::usage("run needs --config FILE or --upstream URL")),
     };
     config.listen.http = args.listen.unwrap_or(config.listen.http);
-    config.listen.admin = args.admin.unwrap_or(config.listen.admin);
+    config.listen.admin = args.admin.clone().unwrap_or(config.listen.admin);
     Ok(config)
 }
 
@@ -101,9 +118,14 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
         Some(Mode::Observe) => "mode observe: it decides and records, and holds nobody back",
         Some(Mode::Enforce) => "mode enforce: when there is too much, it decides who goes first",
     };
-    let at = if admin == ADMIN { String::new() } else { format!(" --admin {admin}") };
+    let at = if admin == default_admin() { String::new() } else { format!(" --admin {admin}") };
+    let secure = gateway.https().map_or(String::new(), |https| format!(" and https://{https}"));
+    let operators = match &admin {
+        AdminAddress::Tcp(address) => format!("http://{address}"),
+        AdminAddress::Unix(_) => admin.to_string(),
+    };
     say(format!(
-        "bywash: clients at http://{http}, operators at http://{admin}\n\
+        "bywash: clients at http://{http}{secure}, operators at {operators}\n\
          bywash: {mode}; see `bywash status{at}`"
     ));
 }
@@ -111,12 +133,17 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
 /// Says so if nobody listens at the upstream of a first try: it may start later, or the address is
 /// wrong. With a file in hand an operator knows, and a connection that asks for nothing would only
 /// stand in the application's log.
-fn look_for(upstream: &str) {
+fn look_for(server: &Server) {
     const PATIENCE: Duration = Duration::from_secs(2);
     let connects = |address: SocketAddr| TcpStream::connect_timeout(&address, PATIENCE).is_ok();
-    let found = upstream.to_socket_addrs().is_ok_and(|mut all| all.any(connects));
+    let found = match &server.endpoint {
+        Endpoint::Tcp { host, port } => {
+            (host.as_str(), *port).to_socket_addrs().is_ok_and(|mut all| all.any(connects))
+        }
+        Endpoint::Unix(path) => UnixStream::connect(path).is_ok(),
+    };
     if !found {
-        say(format!("bywash: nobody answers at {upstream} yet; until then clients get a 502"));
+        say(format!("bywash: nobody answers at {server} yet; until then clients get a 502"));
     }
 }
 

@@ -1,15 +1,30 @@
-//! SIGTERM and SIGINT, caught.
+//! Signals, caught: to end, to reload, to make room for a successor.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// From the moment this is made no signal ends the process by itself; it lasts for good.
+/// From the moment this is made none of these signals ends the process by itself; it lasts for
+/// good.
 pub(crate) struct Signals {
     runtime: Runtime,
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
+    user: Signal,
+}
+
+/// What the process is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// To end, by the signal of this number.
+    End(i32),
+    /// SIGHUP: to read its configuration again.
+    Reload,
+    /// SIGUSR2: to start its successor.
+    Upgrade,
 }
 
 impl Signals {
@@ -18,20 +33,35 @@ impl Signals {
         let inside = runtime.enter();
         let terminate = signal(SignalKind::terminate())?;
         let interrupt = signal(SignalKind::interrupt())?;
+        let hangup = signal(SignalKind::hangup())?;
+        let user = signal(SignalKind::user_defined2())?;
         drop(inside);
-        Ok(Self { runtime, terminate, interrupt })
+        Ok(Self { runtime, terminate, interrupt, hangup, user })
+    }
+
+    /// Blocks until the process is told something, or for so long.
+    pub(crate) fn wait_for(&mut self, limit: Duration) -> Option<Told> {
+        let Self { runtime, terminate, interrupt, hangup, user } = self;
+        let end = |kind: SignalKind| Some(Told::End(kind.as_raw_value()));
+        runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => end(SignalKind::terminate()),
+                _ = interrupt.recv() => end(SignalKind::interrupt()),
+                _ = hangup.recv() => Some(Told::Reload),
+                _ = user.recv() => Some(Told::Upgrade),
+                () = tokio::time::sleep(limit) => None,
+            }
+        })
     }
 
     /// Blocks until the process is told to end, and gives the exit code that shells expect of one
     /// that was: 128 and the number of the signal.
     pub(crate) fn wait(&mut self) -> i32 {
-        let Self { runtime, terminate, interrupt } = self;
-        let kind = runtime.block_on(async {
-            tokio::select! {
-                _ = terminate.recv() => SignalKind::terminate(),
-                _ = interrupt.recv() => SignalKind::interrupt(),
+        const LONG: Duration = Duration::from_secs(3600);
+        loop {
+            if let Some(Told::End(signal)) = self.wait_for(LONG) {
+                return 128 + signal;
             }
-        });
-        128 + kind.as_raw_value()
+        }
     }
 }

@@ -1,52 +1,26 @@
-//! `bywash status`: what a running gateway is doing.
-
-use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+//! `bywash status`: what a running gateway is doing; and the one switch there is.
 
 use bywash_report::{Align, Table};
 use serde_json::Value;
 
-use crate::args::Status;
+use crate::args::{Bypass, Status, Switch};
 use crate::failure::Failure;
+use crate::operator;
 use crate::streams::{print, print_json};
 
-const PATIENCE: Duration = Duration::from_secs(3);
-
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
-    let status = fetch(args.admin, "/v1/status").map_err(|why| {
-        Failure::unreachable(format!("no gateway answers at {}: {why}", args.admin))
-    })?;
+    let status = operator::get(&args.which.admin, "/v1/status")?;
     if args.json {
         return print_json(&status);
     }
     print(&format!("{}\n{}", headline(&status), classes(&status)))
 }
 
-/// One JSON document from a small server on this machine.
-pub(crate) fn fetch(address: SocketAddr, path: &str) -> std::io::Result<Value> {
-    /// Far more than a status of 64 classes takes.
-    const LONGEST: u64 = 1 << 20;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.take(LONGEST).read_to_string(&mut answer).map_err(in_words)?;
-    let other =
-        || Error::other("whoever listens there is no bywash; is it the address for operators?");
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(other)?;
-    if !head.starts_with("HTTP/1.1 200 ") {
-        return Err(other());
-    }
-    serde_json::from_str(body).map_err(|_| other())
-}
-
-/// A timeout has a strange name of its own.
-fn in_words(error: Error) -> Error {
-    match error.kind() {
-        ErrorKind::WouldBlock => Error::other(format!("no answer within {PATIENCE:?}")),
-        _ => error,
-    }
+/// `bywash bypass on|off`: says what the gateway does afterwards.
+pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
+    let on = args.switch == Switch::On;
+    let status = operator::post(&args.which.admin, &format!("/v1/bypass?on={on}"))?;
+    print(&headline(&status))
 }
 
 fn headline(status: &Value) -> String {
@@ -62,7 +36,7 @@ fn headline(status: &Value) -> String {
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
-        word(&status["upstream"]),
+        servers(status),
         status["running"],
         status["limit"],
         status["waiting"],
@@ -70,6 +44,17 @@ fn headline(status: &Value) -> String {
         status["mean_service_ms"].as_f64().unwrap_or(0.0),
         status["sessions"],
     )
+}
+
+/// One server by its name; of several, how many are up.
+fn servers(status: &Value) -> String {
+    let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
+    let out = |server: &&Value| matches!(word(&server["state"]), "down" | "ejected");
+    match (servers, servers.iter().filter(out).count()) {
+        ([only], 0) => word(&only["server"]).to_owned(),
+        ([only], _) => format!("{} ({})", word(&only["server"]), word(&only["state"])),
+        (several, out) => format!("{} of {} servers", several.len() - out, several.len()),
+    }
 }
 
 fn word(value: &Value) -> &str {

@@ -27,6 +27,10 @@ macro_rules! codes {
     };
 }
 
+/// Codes of former versions: what they said can no longer be wrong. They stay taken.
+pub(crate) const RETIRED: &[(&str, &str)] =
+    &[("E013", "https to the upstream was not supported; it is now.")];
+
 codes! {
     UNREADABLE = "E000", "The file cannot be read: it is missing, too large or not UTF-8.";
     SYNTAX = "E001", "The text is not TOML.";
@@ -38,21 +42,49 @@ codes! {
     DUPLICATE = "E007", "The same key stands twice in one table.";
     UNKNOWN_POLICY = "E010", "There is no such policy.";
     FOREIGN_PARAMETER = "E011", "The parameter belongs to another policy.";
-    SERVER = "E012", "The upstream is not http://HOST:PORT.";
-    TLS = "E013", "https to the upstream is not supported yet.";
+    SERVER = "E012", "A server is not http://HOST:PORT, https://, h2c:// or unix:/PATH.";
     SESSION = "E014", "The session is neither cookie:NAME nor none.";
     ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
     PATTERN = "E016", "The text is no pattern: METHOD /path.";
     CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";
     CLASSES = "E018", "There are more classes than the engine has room for.";
+    NETWORK = "E019", "The text is no network: ADDRESS/BITS, or an address.";
+    PAGE = "E020", "The page cannot be read: it is missing, larger than 64 KiB or not UTF-8.";
+    HEALTH_PATH = "E021", "What servers are asked for is no path of plain ASCII.";
+    TLS_NAME = "E022", "The name that a server's certificate must have is none.";
+    TRACES = "E023", "The collector of traces is not http://HOST:PORT.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
     ADMIN = "E106", "The admin address is open to other machines and has no authentication yet.";
     SAME_ADDRESS = "E107", "Two listeners would have the same address.";
-    LOOP = "E108", "The upstream is this proxy itself.";
+    LOOP = "E108", "A server is this proxy itself.";
     AFTER = "E109", "`after` names no class, or the class itself.";
     OTHER_MATCH = "E110", "`other` is what no pattern matches; it has none of its own.";
     AFTER_BROWSE = "W111", "`after` is for transactions; for browsing it does nothing.";
     BUFFERS = "W112", "The buffer for all bodies is smaller than the buffer for one.";
+    NO_CERTIFICATE = "E113", "There is an address for TLS and no certificate to show there.";
+    NO_HTTPS = "W114", "There are certificates and no address where they would be shown.";
+    PAIRS = "E115", "Certificates and keys are not as many, so they do not pair.";
+    SAME_SERVER = "E116", "The same server stands twice, so it would get twice its part.";
+    HALF_PAIR = "E117", "A certificate for servers without its key, or the key without it.";
+    NO_TLS_SERVER = "W118", "Keys for servers that are reached by https, and there is none.";
+    HEALTH_PACE = "W119", "A server is asked again before it must have answered.";
+    EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
+    UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_has_one_meaning_for_ever() {
+        let numbers = ALL.iter().map(|code| code.name).chain(RETIRED.iter().map(|(name, _)| *name));
+        let mut numbers: Vec<&str> = numbers.map(|name| &name[1..]).collect();
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count);
+    }
 }

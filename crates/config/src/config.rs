@@ -1,12 +1,14 @@
 //! The configuration, resolved: names are types, spans are spans, nothing is left to check.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bywash_engine::catalog::Settings;
 use bywash_engine::classify::Classifier;
 use bywash_engine::{Class, Options};
 use bywash_units::Span;
+
+use crate::listen::{Listen, Tls};
+use crate::upstream::{Collector, Timeouts, Upstream};
 
 /// Everything that a gateway needs to know.
 #[derive(Clone, Debug)]
@@ -15,6 +17,8 @@ pub struct Config {
     pub mode: Mode,
     /// Where clients and operators come in.
     pub listen: Listen,
+    /// What clients of `listen.https` are shown; there whenever `listen.https` is.
+    pub tls: Option<Tls>,
     /// The application behind.
     pub upstream: Upstream,
     /// The policy that orders waiting requests, with its parameters.
@@ -27,10 +31,16 @@ pub struct Config {
     pub identify: Identify,
     /// Against abuse.
     pub limits: Limits,
+    /// What those are told who are refused.
+    pub answers: Answers,
     /// Where one line per request goes.
     pub access_log: AccessLog,
-    /// How long running requests may go on after SIGTERM.
-    pub grace: Span,
+    /// Who collects traces; only a build with the feature `traces` sends any.
+    pub traces: Option<Collector>,
+    /// Where what was learned is kept; nothing is kept if there is no place for it.
+    pub state: Option<State>,
+    /// The end of the process.
+    pub stop: Stop,
     /// The classes in the order of the file, `other` last; a class's index is its `ClassId`.
     pub classes: Vec<ClassConfig>,
     /// Method and path to class.
@@ -44,43 +54,6 @@ pub enum Mode {
     Observe,
     /// Do it.
     Enforce,
-}
-
-/// Where clients and operators come in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
-    /// For clients.
-    pub http: SocketAddr,
-    /// For operators; a loopback address.
-    pub admin: SocketAddr,
-    /// Threads; 0 for one per core.
-    pub workers: usize,
-    /// What a half-closed connection means.
-    pub half_close: HalfClose,
-}
-
-/// What it means that a client has shut down only its sending side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HalfClose {
-    /// It has left.
-    Abort,
-    /// It still waits for its answer.
-    Allow,
-}
-
-/// The application behind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upstream {
-    /// Name or address; an IPv6 address without brackets.
-    pub host: String,
-    /// TCP port.
-    pub port: u16,
-    /// Slots.
-    pub limit: u32,
-    /// How long a connection may take.
-    pub connect_timeout: Span,
-    /// How long until the first byte of the answer.
-    pub response_timeout: Span,
 }
 
 /// Bodies of waiting requests, in bytes.
@@ -123,6 +96,37 @@ pub struct Limits {
     pub max_uri_bytes: usize,
     /// Client connections at once.
     pub connections: usize,
+    /// The same from one address, but for trusted proxies; 0 for as many as there can be.
+    pub connections_per_address: usize,
+    /// Bytes per second that a body must make on average, in either direction, after its first
+    /// ten seconds; 0 for any.
+    pub body_rate: u64,
+    /// WebSocket connections and server-sent events at once; they hold no slot.
+    pub streams: usize,
+    /// Requests at once on one HTTP/2 connection.
+    pub h2_streams: u32,
+    /// How long a connection may be open with no request on it.
+    pub idle_timeout: Span,
+}
+
+/// What those are told who are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// HTML for browsers, the contents of the file.
+    pub page: Option<String>,
+    /// Who is told everything.
+    pub details: Details,
+}
+
+/// Who gets every parameter of `Proxy-Status`; everybody else gets a coarse token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Details {
+    /// The hops of `listen.trusted_proxies`.
+    Trusted,
+    /// Everybody.
+    All,
+    /// Nobody.
+    None,
 }
 
 /// Where one line per request goes.
@@ -136,6 +140,24 @@ pub enum AccessLog {
     File(PathBuf),
 }
 
+/// Where what was learned is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The folder.
+    pub directory: PathBuf,
+    /// How much of it may be lost when the process is killed.
+    pub save_every: Span,
+}
+
+/// The end of the process, by SIGTERM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// How long running requests may go on once the listeners are closed.
+    pub grace: Span,
+    /// How long the listeners stay open while readiness already says no.
+    pub delay: Span,
+}
+
 /// A class with what the gateway has to know about it beside the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassConfig {
@@ -145,6 +167,8 @@ pub struct ClassConfig {
     pub mode: Mode,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
+    /// Those of `[upstream]`, but for what the class sets itself.
+    pub timeouts: Timeouts,
     /// Its line in the file; `None` for an `other` that is not there.
     pub line: Option<usize>,
 }
@@ -159,16 +183,6 @@ impl Mode {
     }
 }
 
-impl HalfClose {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Abort => "abort",
-            Self::Allow => "allow",
-        }
-    }
-}
-
 impl Charge {
     /// The word for it.
     pub const fn name(self) -> &'static str {
@@ -179,10 +193,13 @@ impl Charge {
     }
 }
 
-impl Upstream {
-    /// `host:port`, to connect to and for the `Host` field; an IPv6 address in brackets.
-    pub fn authority(&self) -> String {
-        let (host, port) = (&self.host, self.port);
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+impl Details {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trusted => "trusted",
+            Self::All => "all",
+            Self::None => "none",
+        }
     }
 }

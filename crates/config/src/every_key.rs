@@ -67,6 +67,14 @@ impl Place {
     }
 }
 
+/// Values of a type that the kind does not take.
+fn of_another_type(kind: &Kind) -> [&'static str; 4] {
+    match kind {
+        Kind::Truth => ["1", "\"true\"", "2020-01-01", "{}"],
+        _ => ["true", "2020-01-01", "{}", "{ a = 1 }"],
+    }
+}
+
 /// Values of the right type that the kind does not allow.
 fn not_allowed(kind: &Kind) -> Vec<String> {
     match kind {
@@ -76,8 +84,16 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
         Kind::Span { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
         Kind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
         Kind::Word(_) | Kind::Policy => vec!["\"zzz\"".into(), "\"\"".into()],
+        // There is no third.
+        Kind::Truth => vec![],
+        Kind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
+        Kind::Path => vec!["\"\"".into(), "\"a\\nb\"".into()],
+        Kind::Paths { .. } => vec!["[]".into(), "[\"\"]".into()],
         Kind::Address => vec!["\"8080\"".into(), "\"localhost:1\"".into()],
         Kind::Text { .. } => vec!["\"?\"".into(), "\"\"".into()],
+        Kind::Texts { alone: true, .. } => {
+            vec!["[]".into(), "[\"zzz\"]".into(), "\"zzz\"".into(), "\"\"".into()]
+        }
         Kind::Texts { least: 0, .. } => vec!["[\"zzz\"]".into()],
         Kind::Texts { .. } => vec!["[]".into(), "[\"zzz\"]".into()],
     }
@@ -86,7 +102,7 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
 #[test]
 fn a_value_of_the_wrong_type_is_refused_at_its_place() {
     for place in places() {
-        for value in ["true", "2020-01-01", "{}", "{ a = 1 }"] {
+        for value in of_another_type(&place.key.kind) {
             let problem = place.problem_of(value);
             assert_eq!(problem.code, "E003", "{} = {value}", place.key.name);
             assert_eq!(problem.column, place.key.name.len() + 4);
@@ -104,6 +120,19 @@ fn a_value_that_is_not_allowed_is_refused_at_its_place() {
             let item = usize::from(value.starts_with("[\""));
             assert_eq!(first.column, place.key.name.len() + 4 + item, "{problems}");
         }
+    }
+}
+
+#[test]
+fn a_list_that_is_too_long_is_refused_as_a_whole() {
+    for place in places() {
+        let most = match place.key.kind {
+            Kind::Texts { most, .. } | Kind::Paths { most } if most != usize::MAX => most,
+            _ => continue,
+        };
+        let problem = place.problem_of(&format!("[{}]", "\"a\", ".repeat(most + 1)));
+        assert_eq!(problem.code, "E004", "{}", place.key.name);
+        assert!(problem.message.ends_with(&format!("not a list of {}", most + 1)));
     }
 }
 

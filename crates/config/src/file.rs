@@ -19,7 +19,7 @@ impl Config {
     /// Reads a text; `name` stands for it in messages. With the configuration come the warnings.
     pub fn parse(text: &str, name: &str) -> Result<(Self, Problems), Problems> {
         if text.len() > LARGEST {
-            return Err(unreadable(name, &too_large()));
+            return Err(unreadable(name, &too_large(LARGEST)));
         }
         let mut report = Report::new(Source::new(name, text));
         let document = Document::parse(text, &mut report);
@@ -30,7 +30,7 @@ impl Config {
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<(Self, Problems), Problems> {
         let name = path.as_ref().display().to_string();
-        let text = text_of(path.as_ref()).map_err(|why| unreadable(&name, &why))?;
+        let text = text_of(path.as_ref(), LARGEST).map_err(|why| unreadable(&name, &why))?;
         Self::parse(&text, &name)
     }
 
@@ -44,13 +44,13 @@ impl Config {
 }
 
 /// At most one byte more than the largest file: whoever reads on sees that it is too large.
-fn text_of(path: &Path) -> Result<String, String> {
+pub(crate) fn text_of(path: &Path, largest: usize) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(LARGEST as u64 + 1).read_to_end(&mut bytes);
+    let read = file.take(largest as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
-    if bytes.len() > LARGEST {
-        return Err(too_large());
+    if bytes.len() > largest {
+        return Err(too_large(largest));
     }
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
@@ -59,8 +59,8 @@ fn text_of(path: &Path) -> Result<String, String> {
     })
 }
 
-fn too_large() -> String {
-    format!("it has more than {LARGEST} bytes")
+fn too_large(largest: usize) -> String {
+    format!("it has more than {largest} bytes")
 }
 
 fn unreadable(name: &str, why: &str) -> Problems {

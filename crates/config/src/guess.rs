@@ -11,6 +11,7 @@ use toml::de::DeValue;
 
 use crate::kind::{Kind, span_text};
 use crate::size;
+use crate::socket;
 use crate::source::shown;
 
 /// Names less alike than this are no suggestion.
@@ -70,10 +71,41 @@ fn of_text(kind: &Kind, given: &str) -> Option<String> {
         Kind::Span { min, max } => span(given, *min, *max),
         Kind::Bytes { min, max } => bytes(given, *min, *max),
         Kind::Word(_) | Kind::Policy => did_you_mean(given, kind.words()),
+        Kind::Truth => truth(given),
         Kind::Address => address(given).map(meant),
-        Kind::Text { .. } => Some(format!("write {}", quote(given))),
-        Kind::Texts { .. } => Some(format!("write a list: [{}]", quote(given))),
+        Kind::Admin => admin(given).map(meant),
+        Kind::Text { .. } | Kind::Texts { alone: true, .. } => {
+            Some(format!("write {}", quote(given)))
+        }
+        Kind::Path => path(given),
+        Kind::Texts { .. } | Kind::Paths { .. } => {
+            Some(format!("write a list: [{}]", quote(given)))
+        }
     }
+}
+
+fn truth(given: &str) -> Option<String> {
+    let meant = match given.to_ascii_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => "true",
+        "false" | "off" | "no" | "0" => "false",
+        _ => return None,
+    };
+    Some(format!("write {meant}, without quotes"))
+}
+
+fn admin(given: &str) -> Option<String> {
+    let path = given.strip_prefix(socket::PREFIX);
+    let path = path.or_else(|| given.starts_with('/').then_some(given));
+    match path {
+        Some(path) if socket::path(path).is_ok() => Some(format!("{}{path}", socket::PREFIX)),
+        Some(path) => socket::meant(path),
+        None => address(given),
+    }
+}
+
+fn path(given: &str) -> Option<String> {
+    let plain = given.replace(char::is_control, "");
+    (!plain.is_empty()).then(|| format!("write {}", quote(&plain)))
 }
 
 fn number(given: &str) -> Option<f64> {

@@ -1,17 +1,27 @@
 //! The one table of keys.
 //!
 //! Reading, suggestions, schema, example and reference follow from it; a key is added here and
-//! where it is used. The parameters of policies stand in the engine's catalogue and become keys
-//! in [`parameters`].
+//! where it is used. The larger tables of the file have a page of their own in `keys/`. The
+//! parameters of policies stand in the engine's catalogue and become keys in [`parameters`].
 
+mod class;
+mod limits;
+mod listen;
+mod upstream;
+
+use bywash_engine::ClassSet;
 use bywash_engine::catalog::Policy;
-use bywash_engine::{ClassSet, Tier};
 use bywash_units::Span;
 
-use crate::config::{Charge, HalfClose, Mode};
+use crate::config::{Charge, Details, Mode};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
+
+pub(crate) use class::*;
+pub(crate) use limits::*;
+pub(crate) use listen::*;
+pub(crate) use upstream::*;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -30,8 +40,10 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 10] =
-    [&ROOT, &LISTEN, &UPSTREAM, &ORDER, &QUEUE, &IDENTIFY, &LIMITS, &LOG, &STOP, &CLASS];
+pub(crate) static SECTIONS: [&Section; 14] = [
+    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &ORDER, &QUEUE, &IDENTIFY, &LIMITS, &ANSWERS, &LOG,
+    &STATE, &STOP, &CLASS,
+];
 
 pub(crate) static ROOT: Section =
     Section { name: "", about: "Above the first table.", keys: &[VERSION, MODE] };
@@ -46,58 +58,6 @@ pub(crate) const MODE: Key = Key::new(
     Kind::Word(Mode::WORDS),
     "observe",
     "observe: decide and record, change nothing. enforce: do it. A class may override.",
-);
-
-pub(crate) static LISTEN: Section = Section {
-    name: "listen",
-    about: "Where clients and operators come in.",
-    keys: &[HTTP, ADMIN, WORKERS, HALF_CLOSE],
-};
-pub(crate) const HTTP: Key =
-    Key::new("http", Kind::Address, "127.0.0.1:8080", "Address for clients.");
-pub(crate) const ADMIN: Key = Key::new(
-    "admin",
-    Kind::Address,
-    "127.0.0.1:7070",
-    "Address for operators and metrics. Loopback only: there is no authentication yet.",
-);
-pub(crate) const WORKERS: Key =
-    Key::new("workers", Kind::Whole { min: 0, max: 256 }, "0", "Threads; 0 is one per core.");
-pub(crate) const HALF_CLOSE: Key = Key::new(
-    "half_close",
-    Kind::Word(HalfClose::WORDS),
-    "abort",
-    "Whether a client that shuts down only its sending side has left (abort) or not (allow).",
-);
-
-pub(crate) static UPSTREAM: Section = Section {
-    name: "upstream",
-    about: "The application behind.",
-    keys: &[SERVER, LIMIT, CONNECT_TIMEOUT, RESPONSE_TIMEOUT],
-};
-pub(crate) const SERVER: Key = Key::required(
-    "server",
-    Kind::Text { takes: "http://HOST:PORT", regex: "^http://[^/?#@\\s]+/?$" },
-    "http://127.0.0.1:3000",
-    "Where the application listens: http://HOST:PORT, no path; without a port it is 80.",
-);
-pub(crate) const LIMIT: Key = Key::new(
-    "limit",
-    Kind::Whole { min: 1, max: 100_000 },
-    "16",
-    "Slots: requests that the application works on at once. The others wait here.",
-);
-pub(crate) const CONNECT_TIMEOUT: Key = Key::new(
-    "connect_timeout",
-    millis(1, Span::from_secs(300)),
-    "5s",
-    "How long a connection to the application may take.",
-);
-pub(crate) const RESPONSE_TIMEOUT: Key = Key::new(
-    "response_timeout",
-    millis(1, HOUR),
-    "60s",
-    "How long the application may take until the first byte of its answer.",
 );
 
 pub(crate) static ORDER: Section = Section {
@@ -165,112 +125,74 @@ pub(crate) const SESSION_TTL: Key = Key::new(
     "For how long after its last answer a session is remembered.",
 );
 
-pub(crate) static LIMITS: Section = Section {
-    name: "limits",
-    about: "Against abuse.",
-    keys: &[HEADER_TIMEOUT, MAX_HEADERS, MAX_HEADER_BYTES, MAX_URI_BYTES, CONNECTIONS],
+pub(crate) static ANSWERS: Section = Section {
+    name: "answers",
+    about: "What those are told who are refused.",
+    keys: &[PAGE, DETAILS],
 };
-pub(crate) const HEADER_TIMEOUT: Key = Key::new(
-    "header_timeout",
-    millis(100, HOUR),
-    "10s",
-    "How long a client may take to send the head of a request.",
+pub(crate) const PAGE: Key = Key::optional(
+    "page",
+    Kind::Path,
+    "/etc/bywash/busy.html",
+    "HTML file for browsers, at most 64 KiB in UTF-8. It is read at the start and by a reload.",
 );
-pub(crate) const MAX_HEADERS: Key = Key::new(
-    "max_headers",
-    Kind::Whole { min: 8, max: 1000 },
-    "100",
-    "Fields in the head of a request.",
-);
-pub(crate) const MAX_HEADER_BYTES: Key = Key::new(
-    "max_header_bytes",
-    Kind::Bytes { min: 8 * KIB, max: MIB },
-    "16KiB",
-    "Size of the head of a request.",
-);
-pub(crate) const MAX_URI_BYTES: Key = Key::new(
-    "max_uri_bytes",
-    Kind::Bytes { min: 256, max: 64 * KIB },
-    "8KiB",
-    "Size of the path and query of a request.",
-);
-pub(crate) const CONNECTIONS: Key = Key::new(
-    "connections",
-    Kind::Whole { min: 1, max: 1_000_000 },
-    "10000",
-    "Client connections at once.",
+pub(crate) const DETAILS: Key = Key::new(
+    "details",
+    Kind::Word(Details::WORDS),
+    "trusted",
+    "Who is told in Proxy-Status all that there is to a decision: listen.trusted_proxies \
+     (trusted), everybody (all) or nobody (none). The others get one coarse word.",
 );
 
 pub(crate) static LOG: Section =
-    Section { name: "log", about: "What is written down.", keys: &[ACCESS] };
+    Section { name: "log", about: "What is written down.", keys: &[ACCESS, TRACES] };
 pub(crate) const ACCESS: Key = Key::new(
     "access",
     Kind::Text { takes: "stdout, off or a path with a `/`", regex: "^(stdout|off|.*/.*)$" },
     "stdout",
     "Where one line per request goes: stdout, off or the path of a file (./access.log).",
 );
+pub(crate) const TRACES: Key = Key::optional(
+    "traces",
+    Kind::Text { takes: "http://HOST:PORT", regex: "^http://[^/?#@\\s]+/?$" },
+    "http://127.0.0.1:4318",
+    "The OpenTelemetry collector that gets a span per request, by OTLP over HTTP. Only a build \
+     with the feature `traces` sends any.",
+);
+
+pub(crate) static STATE: Section = Section {
+    name: "state",
+    about: "What was learned, for the next start.",
+    keys: &[DIRECTORY, SAVE_EVERY],
+};
+pub(crate) const DIRECTORY: Key = Key::optional(
+    "directory",
+    Kind::Path,
+    "/var/lib/bywash",
+    "The folder where it is kept, in files of its own; nothing is kept if not set.",
+);
+pub(crate) const SAVE_EVERY: Key = Key::new(
+    "save_every",
+    millis(1000, HOUR),
+    "10s",
+    "How often it is written. What was learned since is lost when the process is killed.",
+);
 
 pub(crate) static STOP: Section =
-    Section { name: "stop", about: "The end of the process.", keys: &[GRACE] };
-pub(crate) const GRACE: Key =
-    Key::new("grace", millis(0, HOUR), "30s", "How long running requests may go on after SIGTERM.");
-
-pub(crate) static CLASS: Section = Section {
-    name: "class",
-    about: "A kind of request, one table each: [class.NAME]. The class `other` always exists and \
-            gets what no pattern matches; it takes no `match`, and its utility is 0 if not set.",
-    keys: &[MATCH, TIER, UTILITY, PLACES, AFTER, CLASS_MODE, PATIENCE],
-};
-pub(crate) const MATCH: Key = Key::required(
-    "match",
-    Kind::Texts { of: "patterns", regex: "^(\\*|[A-Z-]+) +/[^%\\\\?#;]*$", least: 1 },
-    "GET /",
-    "METHOD /path; * is any method, any segment, at the end any rest. The most specific wins.",
+    Section { name: "stop", about: "The end of the process, by SIGTERM.", keys: &[GRACE, DELAY] };
+pub(crate) const GRACE: Key = Key::new(
+    "grace",
+    millis(0, HOUR),
+    "30s",
+    "How long running requests may go on once the listeners are closed.",
 );
-pub(crate) const TIER: Key = Key::new(
-    "tier",
-    Kind::Word(Tier::WORDS),
-    "browse",
-    "Whether it is part of a purchase (transact) or not (browse).",
+pub(crate) const DELAY: Key = Key::new(
+    "delay",
+    millis(0, HOUR),
+    "0s",
+    "How long the listeners stay open while readiness says no, so that a load balancer looks \
+     elsewhere first.",
 );
-pub(crate) const UTILITY: Key = Key::new(
-    "utility",
-    Kind::Number { min: 0.0, max: f64::MAX },
-    "1",
-    "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
-);
-pub(crate) const PLACES: Key = Key::optional(
-    "queue",
-    Kind::Whole { min: 1, max: 1_000_000 },
-    "50",
-    "Places in its queue, for policies with a queue per class; the policy's default if not set.",
-);
-pub(crate) const AFTER: Key = Key::optional(
-    "after",
-    Kind::Texts { of: "names of classes", regex: "^[a-z][a-z0-9_-]{0,31}$", least: 0 },
-    "details",
-    "A transaction counts as one only for a session that was served one of these; else any.",
-);
-pub(crate) const CLASS_MODE: Key = Key::optional(
-    "mode",
-    Kind::Word(Mode::WORDS),
-    "enforce",
-    "The mode for this class, where it differs from that of the file.",
-);
-pub(crate) const PATIENCE: Key =
-    Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");
-
-/// The keys of `[class.other]`: no patterns, and worth nothing if nobody says otherwise.
-pub(crate) fn of_other() -> Vec<Key> {
-    let mut keys: Vec<Key> = CLASS.keys.to_vec();
-    keys.retain(|key| key.name != MATCH.name);
-    for key in &mut keys {
-        if key.name == UTILITY.name {
-            key.text = "0".into();
-        }
-    }
-    keys
-}
 
 /// The parameters of a policy as keys.
 pub(crate) fn parameters(policy: &'static Policy) -> Vec<Key> {

@@ -1,6 +1,6 @@
 //! What a key takes: how it is read, described and written.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use bywash_engine::catalog::POLICIES;
 use bywash_units::Span;
@@ -39,8 +39,14 @@ pub(crate) enum Kind {
     Word(&'static [&'static str]),
     /// The name of a policy in the engine's catalogue.
     Policy,
+    /// `true` or `false`, without quotes.
+    Truth,
     /// An IP address and a port.
     Address,
+    /// The same, or a socket in the file system.
+    Admin,
+    /// Of a file or a folder; whoever uses it finds out whether it is there.
+    Path,
     /// Text that whoever uses it reads further.
     Text {
         takes: &'static str,
@@ -50,6 +56,13 @@ pub(crate) enum Kind {
         of: &'static str,
         regex: &'static str,
         least: usize,
+        most: usize,
+        /// Whether one may stand there without brackets.
+        alone: bool,
+    },
+    /// At least one.
+    Paths {
+        most: usize,
     },
 }
 
@@ -63,7 +76,7 @@ pub(crate) struct Refusal {
 }
 
 impl Kind {
-    /// The value, if it is of this kind and in its range. Of a list, the items that are texts;
+    /// The value, if it is of this kind and in its range. Of a list, the items that can be used;
     /// every other is refused by itself, so that it does not hide what is wrong with these.
     pub(crate) fn read(
         &self,
@@ -71,10 +84,16 @@ impl Kind {
         refused: &mut Vec<Refusal>,
     ) -> Option<Value> {
         let value = match (self, given.get_ref()) {
-            (Self::Texts { least, .. }, DeValue::Array(items)) if items.len() >= *least => {
-                let texts = items.iter().filter_map(|item| text_item(item, refused));
+            (Self::Texts { .. } | Self::Paths { .. }, DeValue::Array(items))
+                if self.lengths().contains(&items.len()) =>
+            {
+                let texts = items.iter().filter_map(|item| self.read_item(item, refused));
                 Some(Value::Texts(texts.collect()))
             }
+            (Self::Texts { alone: true, .. }, DeValue::String(text)) => {
+                Some(Value::Texts(vec![Spanned::new(given.span(), text.to_string())]))
+            }
+            (Self::Truth, DeValue::Boolean(truth)) => Some(Value::Truth(*truth)),
             (_, DeValue::Integer(n)) => self.read_integer(n),
             (_, DeValue::Float(x)) => self.read_float(x.as_str()),
             (_, DeValue::String(text)) => self.read_text(text),
@@ -117,10 +136,47 @@ impl Kind {
                 self.words().contains(&given).then(|| Value::Text(given.to_string()))
             }
             Self::Address => given.parse().ok().map(Value::Address),
+            Self::Admin => given.parse().ok().map(Value::Admin),
+            Self::Path => is_path(given).then(|| Value::Text(given.to_string())),
             Self::Text { .. } => Some(Value::Text(given.to_string())),
-            Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } | Self::Texts { .. } => {
+            Self::Exactly(_)
+            | Self::Whole { .. }
+            | Self::Number { .. }
+            | Self::Truth
+            | Self::Texts { .. }
+            | Self::Paths { .. } => None,
+        }
+    }
+
+    fn read_item(
+        &self,
+        item: &Spanned<DeValue<'_>>,
+        refused: &mut Vec<Refusal>,
+    ) -> Option<Spanned<String>> {
+        match (self, item.get_ref()) {
+            (Self::Paths { .. }, DeValue::String(text)) if !is_path(text) => {
+                refused.push(Self::Path.refusal(item));
                 None
             }
+            (_, DeValue::String(text)) => Some(Spanned::new(item.span(), text.to_string())),
+            (_, other) => {
+                refused.push(Refusal {
+                    code: &code::WRONG_TYPE,
+                    given: described(other),
+                    help: Some("put every item in quotes".to_string()),
+                    at: item.span(),
+                });
+                None
+            }
+        }
+    }
+
+    /// How many items a list may have.
+    fn lengths(&self) -> RangeInclusive<usize> {
+        match self {
+            Self::Texts { least, most, .. } => *least..=*most,
+            Self::Paths { most } => 1..=*most,
+            _ => 0..=0,
         }
     }
 
@@ -147,11 +203,15 @@ impl Kind {
             Self::Exactly(_) | Self::Whole { .. } => given.is_integer(),
             Self::Number { .. } => given.is_integer() || given.is_float(),
             Self::Bytes { .. } => given.is_integer() || given.is_str(),
-            Self::Texts { .. } => given.is_array(),
+            Self::Texts { alone: true, .. } => given.is_array() || given.is_str(),
+            Self::Texts { .. } | Self::Paths { .. } => given.is_array(),
+            Self::Truth => given.is_bool(),
             Self::Span { .. }
             | Self::Word(_)
             | Self::Policy
             | Self::Address
+            | Self::Admin
+            | Self::Path
             | Self::Text { .. } => given.is_str(),
         }
     }
@@ -181,20 +241,38 @@ impl Kind {
             Self::Word(_) | Self::Policy => {
                 format!("one of \"{}\"", self.words().join("\", \""))
             }
+            Self::Truth => "true or false".to_string(),
             Self::Address => "an IP address and a port".to_string(),
+            Self::Admin => "an IP address and a port, or unix:/PATH".to_string(),
+            Self::Path => "a path".to_string(),
             Self::Text { takes, .. } => (*takes).to_string(),
-            Self::Texts { of, least: 0, .. } => format!("a list of {of}"),
-            Self::Texts { of, .. } => format!("a list of {of} (one or more)"),
+            Self::Texts { of, alone: true, .. } => {
+                format!("one {of} or a list of {}", self.count())
+            }
+            Self::Texts { of, .. } => format!("a list of {of} ({})", self.count()),
+            Self::Paths { .. } => format!("a list of paths ({})", self.count()),
+        }
+    }
+
+    fn count(&self) -> String {
+        let lengths = self.lengths();
+        match (lengths.start(), lengths.end()) {
+            (0, &usize::MAX) => "any number".to_string(),
+            (1, &usize::MAX) => "one or more".to_string(),
+            (0, most) => format!("at most {most}"),
+            (least, most) => format!("{least} to {most}"),
         }
     }
 
     /// A default or an example of the table of keys, as JSON.
     pub(crate) fn json(&self, text: &str) -> serde_json::Value {
         match self {
-            Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } => {
-                text.parse().expect("numbers in the table of keys are JSON")
+            Self::Exactly(_) | Self::Whole { .. } | Self::Number { .. } | Self::Truth => {
+                text.parse().expect("numbers and truths in the table of keys are JSON")
             }
-            Self::Texts { .. } => json!([text]),
+            Self::Texts { alone: true, .. } => json!(text),
+            Self::Texts { .. } | Self::Paths { .. } if text.is_empty() => json!([]),
+            Self::Texts { .. } | Self::Paths { .. } => json!([text]),
             _ => json!(text),
         }
     }
@@ -205,17 +283,9 @@ impl Kind {
     }
 }
 
-fn text_item(item: &Spanned<DeValue<'_>>, refused: &mut Vec<Refusal>) -> Option<Spanned<String>> {
-    if let DeValue::String(text) = item.get_ref() {
-        return Some(Spanned::new(item.span(), text.to_string()));
-    }
-    refused.push(Refusal {
-        code: &code::WRONG_TYPE,
-        given: described(item.get_ref()),
-        help: Some("put every item in quotes".to_string()),
-        at: item.span(),
-    });
-    None
+/// A name with a line break or an escape in it is a mistake, or somebody's joke.
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_control)
 }
 
 /// A span in the largest unit that divides it.
@@ -240,7 +310,7 @@ pub(crate) fn described(given: &DeValue<'_>) -> String {
         DeValue::Boolean(truth) => truth.to_string(),
         DeValue::Datetime(_) => "a date".to_string(),
         DeValue::Array(items) if items.is_empty() => "an empty list".to_string(),
-        DeValue::Array(_) => "a list".to_string(),
+        DeValue::Array(items) => format!("a list of {}", items.len()),
         DeValue::Table(_) => "a table".to_string(),
     }
 }

@@ -9,6 +9,7 @@
 //! Where to look:
 //! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] follow from it and from the engine's catalogue of policies.
+//! - `config`, `listen`, `upstream` and `network` are what comes out.
 //! - `kind` is what a key takes, `read` turns one table of the file into values.
 //! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
 //! - `report` collects, `render` draws.
@@ -29,6 +30,8 @@ mod json;
 mod key;
 mod keys;
 mod kind;
+mod listen;
+mod network;
 mod problem;
 mod read;
 mod reference;
@@ -37,15 +40,20 @@ mod report;
 mod resolve;
 mod schema;
 mod size;
+mod socket;
 mod source;
+mod upstream;
 mod value;
 mod words;
 
 pub use config::{
-    AccessLog, Charge, ClassConfig, Config, HalfClose, Identify, Limits, Listen, Mode, Queue,
-    Upstream,
+    AccessLog, Answers, Charge, ClassConfig, Config, Details, Identify, Limits, Mode, Queue, State,
+    Stop,
 };
 pub use example::example;
+pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};
+pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
+pub use upstream::{Collector, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls};

@@ -39,6 +39,8 @@ struct Found {
     value: Option<Value>,
     /// Where it stands, if it was given.
     at: Option<Range<usize>>,
+    /// Whether it was given, and is wrong in itself or in one of its items.
+    refused: bool,
 }
 
 impl Values {
@@ -56,6 +58,11 @@ impl Values {
     pub(crate) fn given(&self, key: &Key) -> Option<(&Value, Range<usize>)> {
         let found = self.found.get(key.name)?;
         Some((found.value.as_ref()?, found.at.clone()?))
+    }
+
+    /// Whether the file gives a value that was refused: what it would go with is not known.
+    pub(crate) fn refused(&self, key: &Key) -> bool {
+        self.found.get(key.name).is_some_and(|found| found.refused)
     }
 
     /// Where the name of the table stands.
@@ -81,16 +88,17 @@ fn read(table: &Table<'_, '_>, key: &Key, report: &mut Report) -> Found {
         if key.presence == Presence::Required && !report.is_broken() {
             report.add(missing(table, key));
         }
-        return Found { value: fallback(key), at: None };
+        return Found { value: fallback(key), at: None, refused: false };
     };
     let mut refusals = Vec::new();
     let value = key.kind.read(given, &mut refusals);
+    let refused = !refusals.is_empty();
     for refusal in refusals {
-        report.add(refused(&key_path(&table.path, key.name), key, refusal));
+        report.add(refusal_of(&key_path(&table.path, key.name), key, refusal));
     }
     match value {
-        Some(value) => Found { value: Some(value), at: Some(given.span()) },
-        None => Found { value: fallback(key), at: None },
+        Some(value) => Found { value: Some(value), at: Some(given.span()), refused },
+        None => Found { value: fallback(key), at: None, refused },
     }
 }
 
@@ -116,7 +124,7 @@ fn missing(table: &Table<'_, '_>, key: &Key) -> Finding {
     Finding::new(&code::MISSING, table.at.clone(), message).help(help)
 }
 
-fn refused(path: &str, key: &Key, refusal: Refusal) -> Finding {
+fn refusal_of(path: &str, key: &Key, refusal: Refusal) -> Finding {
     let message = format!("`{path}` takes {}, not {}", key.kind.takes(), refusal.given);
     Finding::new(refusal.code, refusal.at, message).help(refusal.help)
 }
@@ -153,18 +161,20 @@ pub(crate) fn stranger(
     Finding::new(&code::UNKNOWN_KEY, at, message).help(help)
 }
 
-/// «`limit` belongs under [upstream]», if some table has a key of just this name.
+/// «`limit` belongs under [upstream]», if some table has a key of just this name; if several
+/// have one, all of them.
 pub(crate) fn home_of(name: &str) -> Option<String> {
-    let has_key = |section: &Section| section.keys.iter().any(|key| key.name == name);
-    let section = keys::SECTIONS.into_iter().find(|section| has_key(section));
-    let home = match section.map(|section| section.name) {
-        Some("") => "above the first table".to_string(),
-        Some("class") => "under [class.NAME]".to_string(),
-        Some(table) => format!("under [{table}]"),
-        None if is_parameter(name) => format!("under [{}]", keys::ORDER.name),
-        None => return None,
+    let has_key = |section: &&Section| {
+        let is_parameter = section.name == keys::ORDER.name && is_parameter(name);
+        is_parameter || section.keys.iter().any(|key| key.name == name)
     };
-    Some(format!("`{name}` belongs {home}"))
+    let home = |section: &Section| match section.name {
+        "" => "above the first table".to_string(),
+        "class" => "under [class.NAME]".to_string(),
+        table => format!("under [{table}]"),
+    };
+    let homes: Vec<String> = keys::SECTIONS.into_iter().filter(has_key).map(home).collect();
+    (!homes.is_empty()).then(|| format!("`{name}` belongs {}", homes.join(" or ")))
 }
 
 fn is_parameter(name: &str) -> bool {

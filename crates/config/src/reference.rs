@@ -22,6 +22,12 @@ pub fn reference() -> String {
     for Code { name, about } in code::ALL {
         let _ = writeln!(out, "| {name} | {about} |");
     }
+    out.push_str(
+        "\nOf former versions, never used again:\n\n| code | what was wrong |\n|---|---|\n",
+    );
+    for (name, about) in code::RETIRED {
+        let _ = writeln!(out, "| {name} | {about} |");
+    }
     out
 }
 

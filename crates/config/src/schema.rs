@@ -109,12 +109,30 @@ fn takes(kind: &Kind) -> Value {
             "pattern": "^[0-9]+ *(B|KiB|MiB|GiB)$",
         }),
         Kind::Word(_) | Kind::Policy => json!({ "enum": kind.words() }),
+        Kind::Truth => json!({ "type": "boolean" }),
+        Kind::Admin => json!({ "type": "string", "pattern": "^(.+:[0-9]{1,5}|unix:/.+)$" }),
+        Kind::Path => json!({ "type": "string", "pattern": PATH }),
         Kind::Address => json!({ "type": "string", "pattern": "^.+:[0-9]{1,5}$" }),
         Kind::Text { regex, .. } => json!({ "type": "string", "pattern": regex }),
-        Kind::Texts { regex, least, .. } => json!({
-            "type": "array",
-            "minItems": least,
-            "items": { "type": "string", "pattern": regex },
+        Kind::Texts { regex, least, most, alone: false, .. } => list(regex, *least, *most),
+        Kind::Texts { regex, least, most, alone: true, .. } => json!({
+            "oneOf": [{ "type": "string", "pattern": regex }, list(regex, *least, *most)],
         }),
+        Kind::Paths { most } => list(PATH, 1, *most),
     }
+}
+
+/// No control characters.
+const PATH: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
+
+fn list(regex: &str, least: usize, most: usize) -> Value {
+    let mut schema = json!({
+        "type": "array",
+        "minItems": least,
+        "items": { "type": "string", "pattern": regex },
+    });
+    if most != usize::MAX {
+        schema["maxItems"] = json!(most);
+    }
+    schema
 }

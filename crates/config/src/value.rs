@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use bywash_units::Span;
 use toml::Spanned;
 
+use crate::listen::AdminAddress;
 use crate::words::Worded;
 
 /// A value of a [`Kind`](crate::kind::Kind).
@@ -17,7 +18,9 @@ pub(crate) enum Value {
     /// Of a word or of free text.
     Text(String),
     Texts(Vec<Spanned<String>>),
+    Truth(bool),
     Address(SocketAddr),
+    Admin(AdminAddress),
 }
 
 /// The reader of a key knows its kind from the same table as the one who asks: a mismatch is a
@@ -69,6 +72,20 @@ impl Value {
         }
     }
 
+    pub(crate) fn admin(&self) -> &AdminAddress {
+        match self {
+            Self::Admin(address) => address,
+            other => unreachable!("{other:?} is no address for operators"),
+        }
+    }
+
+    pub(crate) fn truth(&self) -> bool {
+        match self {
+            Self::Truth(truth) => *truth,
+            other => unreachable!("{other:?} is neither true nor false"),
+        }
+    }
+
     /// As the engine's catalogue reads it; the catalogue has no lists and no addresses.
     pub(crate) fn parameter(&self) -> String {
         match self {
@@ -76,7 +93,9 @@ impl Value {
             Self::Number(number) => number.to_string(),
             Self::Span(span) => format!("{}ns", span.as_nanos()),
             Self::Text(text) => text.clone(),
-            Self::Texts(_) | Self::Address(_) => unreachable!("{self:?} is of no parameter"),
+            Self::Texts(_) | Self::Truth(_) | Self::Address(_) | Self::Admin(_) => {
+                unreachable!("{self:?} is of no parameter")
+            }
         }
     }
 }

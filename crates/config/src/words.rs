@@ -2,7 +2,8 @@
 
 use bywash_engine::Tier;
 
-use crate::config::{Charge, HalfClose, Mode};
+use crate::config::{Charge, Details, Mode};
+use crate::listen::HalfClose;
 
 /// An enum that is written as one of a few words.
 pub(crate) trait Worded: Copy + 'static {
@@ -30,4 +31,5 @@ macro_rules! worded {
 worded!(Mode: Observe, Enforce);
 worded!(HalfClose: Abort, Allow);
 worded!(Charge: Session, Address);
+worded!(Details: Trusted, All, None);
 worded!(Tier: Browse, Transact);

@@ -27,7 +27,7 @@ http = ":8080"
 admin = "0.0.0.0:7070"
 workers = "4"
 [upstream]
-server = "https://shop:443"
+server = "htp://shop:443"
 limit = 0
 connect_timeout = "5"
 respons_timeout = "60s"
@@ -61,7 +61,7 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("E004", 4, 8, "\"127.0.0.1:8080\""),
         ("E106", 5, 9, "\"127.0.0.1:7070\""),
         ("E003", 6, 11, "write 4"),
-        ("E013", 8, 10, "\"http://shop:443\""),
+        ("E012", 8, 10, "\"http://shop:443\""),
         ("E004", 9, 9, "1"),
         ("E004", 10, 19, "\"5s\""),
         ("E002", 11, 1, "`response_timeout`"),
@@ -199,6 +199,9 @@ fn a_key_in_the_wrong_table_is_sent_home() {
     assert_eq!(only(&problems).help.as_deref(), Some("`session` belongs under [identify]"));
     let problems = with("[queue]\ncapacity = 5\n");
     assert_eq!(only(&problems).help.as_deref(), Some("`capacity` belongs under [order]"));
+    let problems = with("[queue]\ninterval = \"5s\"\n");
+    let homes = "`interval` belongs under [health] or under [order]";
+    assert_eq!(only(&problems).help.as_deref(), Some(homes));
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn a_table_that_is_none_is_told_how_to_be_one() {
 
 #[test]
 fn a_url_on_the_command_line_is_reported_as_such() {
-    let problems = Config::for_upstream("https://shop").unwrap_err();
-    assert_eq!(only(&problems).code, "E013");
+    let problems = Config::for_upstream("ftp://shop").unwrap_err();
+    assert_eq!(only(&problems).code, "E012");
     assert!(problems.to_string().contains("[--upstream:1:1]"), "{problems}");
 }

@@ -41,9 +41,17 @@ mode = "enforce"
 "#;
 
 fn shop() -> Config {
-    let (config, warnings) = Config::parse(SHOP, "shop.toml").expect("the shop is right");
+    right(SHOP)
+}
+
+fn right(text: &str) -> Config {
+    let (config, warnings) = Config::parse(text, "shop.toml").expect("the shop is right");
     assert!(warnings.is_empty(), "{warnings}");
     config
+}
+
+fn shown(all: &[impl ToString]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -52,7 +60,7 @@ fn values_arrive_where_they_are_used() {
     assert_eq!(config.mode, Mode::Observe);
     assert_eq!(config.listen.http, "0.0.0.0:80".parse().unwrap());
     assert_eq!(config.listen.half_close, HalfClose::Allow);
-    assert_eq!(config.upstream.authority(), "[::1]:80");
+    assert_eq!(shown(&config.upstream.servers), ["http://[::1]:80"]);
     assert_eq!((config.upstream.limit, config.engine.limit), (8, 8));
     assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
     assert_eq!(config.queue.body_buffer, 4096);
@@ -98,11 +106,11 @@ fn other_is_worth_nothing_and_gets_what_no_pattern_matches() {
 fn an_upstream_alone_is_enough() {
     let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
     assert_eq!(config.mode, Mode::Observe);
-    assert_eq!(config.upstream.authority(), "127.0.0.1:3000");
+    assert_eq!(shown(&config.upstream.servers), ["http://127.0.0.1:3000"]);
     assert_eq!(config.order.name(), "session-first");
     assert_eq!(config.identify.session_cookie.as_deref(), Some("sid"));
     assert_eq!(config.limits.max_header_bytes, 16 * 1024);
-    assert_eq!(config.grace, Span::from_secs(30));
+    assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
     assert_eq!((other.class.name.as_str(), other.line), ("other", None));
     assert_eq!(config.classifier.class("GET", "/"), ClassId(0));
@@ -121,20 +129,27 @@ fn the_example_has_every_default_and_not_one_problem() {
 
 #[test]
 fn what_the_example_has_in_comments_is_right_too() {
-    let on = |line: &str| {
-        let key = line.strip_prefix("# ").filter(|key| key.contains(" = "));
-        key.map_or(line.to_string(), |key| key.replace("details", "other"))
+    let is_key = |line: &&str| {
+        let name = line.split_once(" = ").map_or("", |(name, _)| name);
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
     };
-    let (classes, rest): (Vec<_>, Vec<_>) = {
-        let example = example();
-        let at = example.find("[class.home]").unwrap();
-        let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
-        (lines(&example[at..]), lines(&example[..at]))
+    let mut table = "";
+    let on = |line| {
+        table = if str::starts_with(line, '[') { line } else { table };
+        // Under [order] stand the parameters of other policies; the page is read at once.
+        let key = line.strip_prefix("# ").filter(is_key).filter(|key| !key.starts_with("page"));
+        key.filter(|_| table != "[order]").unwrap_or(line).replace("details\"]", "other\"]") + "\n"
     };
-    let text = [rest, classes.iter().map(|line| on(line)).collect()].concat().join("\n");
-    let (config, _) = Config::parse(&text, "example.toml").unwrap();
-    assert_eq!(config.classes[0].mode, Mode::Enforce);
-    assert_eq!(config.classes[0].class.queue, Some(50));
+    let text: String = example().lines().map(on).collect();
+    let (config, warnings) = Config::parse(&text, "example.toml").unwrap();
+    // A class for browsing with `after`; four keys for TLS and no server that speaks it.
+    let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W111"], "{warnings}");
+    let class = &config.classes[0];
+    assert_eq!((class.mode, class.class.queue), (Mode::Enforce, Some(50)));
+    assert_eq!(class.timeouts.response, Span::from_secs(300));
+    assert!(config.listen.https.is_some() && config.tls.is_some() && config.state.is_some());
+    assert!(config.upstream.health.path.is_some() && config.traces.is_some());
 }
 
 #[test]
@@ -146,12 +161,19 @@ fn the_schema_knows_parameters_with_their_ranges() {
     assert_eq!(capacity["default"], 100);
     assert_eq!(schema["properties"]["mode"]["enum"][0], "observe");
     assert!(schema["properties"]["class"]["properties"]["other"]["properties"]["match"].is_null());
+    let server = &schema["properties"]["upstream"]["properties"]["server"]["oneOf"];
+    assert_eq!((&server[0]["type"], &server[1]["maxItems"]), (&"string".into(), &64.into()));
+    assert_eq!(schema["properties"]["listen"]["properties"]["http2"]["default"], true);
+    let trusted = &schema["properties"]["listen"]["properties"]["trusted_proxies"];
+    assert_eq!(trusted["default"], serde_json::json!([]));
 }
 
 #[test]
 fn the_reference_names_keys_parameters_and_codes() {
     let reference = reference();
-    for text in ["`max_wait`", "### `lifo-pri`", "`floor_share`", "[class.NAME]", "| E101 |"] {
+    for text in
+        ["`max_wait`", "### `lifo-pri`", "`floor_share`", "[class.NAME]", "| E101 |", "| E013 |"]
+    {
         assert!(reference.contains(text), "{text}");
     }
 }

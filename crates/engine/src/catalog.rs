@@ -335,6 +335,19 @@ impl Settings {
         (self.policy.build)(self, classes)
     }
 
+    /// An order for these classes, if it differs from the one that `was` made for the classes
+    /// that it `had`: for [`Engine::reconfigure`](crate::Engine::reconfigure).
+    pub fn changed_order(
+        &self,
+        classes: &[Class],
+        was: &Self,
+        had: &[Class],
+    ) -> Option<Box<dyn Order>> {
+        let same_classes = classes.len() == had.len()
+            && classes.iter().zip(had).all(|(class, other)| class.ranks_like(other));
+        (!same_classes || self != was).then(|| self.order(classes))
+    }
+
     /// Every parameter with its value, for people.
     pub fn values(&self) -> impl Iterator<Item = (&'static Parameter, Value)> + '_ {
         self.policy.parameters.iter().zip(self.values.iter().copied())
@@ -371,6 +384,13 @@ impl Settings {
             Value::Choice(word) => word,
             other => unreachable!("`{name}` is a choice in the catalogue, not {other:?}"),
         }
+    }
+}
+
+impl PartialEq for Settings {
+    fn eq(&self, other: &Self) -> bool {
+        // Names are unique in the catalogue, and it is the only place where policies are.
+        self.name() == other.name() && self.values == other.values
     }
 }
 

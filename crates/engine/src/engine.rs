@@ -17,8 +17,11 @@ use crate::reason::Reason;
 use crate::request::{Class, ClassId, Request, RequestId, SessionKey, Standing};
 use crate::session::Sessions;
 
+mod reconfigure;
+mod restore;
+
 /// How an engine is set up.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Slots: how many requests may run at once.
     pub limit: u32,
@@ -78,7 +81,7 @@ impl Engine {
             order,
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
-            pace: Pace::new(),
+            pace: Pace::UNKNOWN,
             options,
         }
     }
@@ -146,7 +149,7 @@ impl Engine {
         self.moment(Time::ZERO).length_of(class.index())
     }
 
-    /// The classes it was made with.
+    /// The classes it knows.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
@@ -166,13 +169,23 @@ impl Engine {
             actions.push(self.start(now, id, Reason::SlotFree));
             return;
         }
+        if let Some((out, reason)) = self.enter_queue(now, id) {
+            actions.push(self.shed(out, reason));
+        }
+    }
+
+    /// Asks the order whether `id` may wait; who may not because of that, if anybody, and why.
+    fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
         match self.order.push(&moment(now, self.pace, &self.requests), id) {
-            Push::Queued => self.requests.enter_queue(id),
-            Push::Refused(reason) => actions.push(self.shed(id, reason)),
+            Push::Queued => {
+                self.requests.enter_queue(id);
+                None
+            }
+            Push::Refused(reason) => Some((id, reason)),
             Push::PushedOut(out) => {
                 self.requests.leave_queue(out);
                 self.requests.enter_queue(id);
-                actions.push(self.shed(out, Reason::PushedOut));
+                Some((out, Reason::PushedOut))
             }
         }
     }

@@ -32,7 +32,9 @@ pub mod session;
 pub use action::Action;
 pub use engine::{Engine, Options, Status};
 pub use event::{End, Event, Reading};
+pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Standing, Tier,
 };
+pub use session::Remembered;

@@ -4,8 +4,8 @@ use bywash_units::Span;
 
 /// Mean service time by exponential smoothing: the last hundred or so requests count, which is
 /// quick enough to follow a changed mix and slow enough not to follow one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
     mean: Span,
     seen: u32,
 }
@@ -14,8 +14,13 @@ pub(crate) struct Pace {
 const WEIGHT: f64 = 1.0 / 64.0;
 
 impl Pace {
-    pub(crate) const fn new() -> Self {
-        Self { mean: Span::ZERO, seen: 0 }
+    /// Nothing was measured yet.
+    pub const UNKNOWN: Self = Self { mean: Span::ZERO, seen: 0 };
+
+    /// A mean of `seen` measurements: what [`Pace::mean`] and [`Pace::seen`] gave once. The more
+    /// there were, the less the next one changes it.
+    pub const fn new(mean: Span, seen: u32) -> Self {
+        Self { mean, seen }
     }
 
     /// One more request took `service`.
@@ -27,7 +32,12 @@ impl Pace {
     }
 
     /// The mean; zero while nothing is known.
-    pub(crate) const fn mean(&self) -> Span {
+    pub const fn mean(&self) -> Span {
         self.mean
+    }
+
+    /// How many measurements it is of; counts no further than it can.
+    pub const fn seen(&self) -> u32 {
+        self.seen
     }
 }

@@ -17,13 +17,15 @@ pub enum Reason {
     PrincipalCap,
     /// It had waited as long as a request may.
     WaitedTooLong,
+    /// It waited, and a new configuration left no place for it in the queue.
+    Reconfigured,
     /// Its client closed the connection.
     ClientLeft,
 }
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
@@ -31,6 +33,7 @@ impl Reason {
         Self::PushedOut,
         Self::PrincipalCap,
         Self::WaitedTooLong,
+        Self::Reconfigured,
         Self::ClientLeft,
     ];
 
@@ -44,6 +47,7 @@ impl Reason {
             Self::PushedOut => "pushed_out",
             Self::PrincipalCap => "principal_cap",
             Self::WaitedTooLong => "waited_too_long",
+            Self::Reconfigured => "reconfigured",
             Self::ClientLeft => "client_left",
         }
     }
@@ -58,6 +62,7 @@ impl Reason {
             Self::PushedOut => "The queue was full and a better request came.",
             Self::PrincipalCap => "Its session or address had too many requests waiting.",
             Self::WaitedTooLong => "It had waited as long as a request may.",
+            Self::Reconfigured => "A new configuration left no place for it in the queue.",
             Self::ClientLeft => "Its client closed the connection.",
         }
     }

@@ -30,6 +30,9 @@ impl ClassId {
 }
 
 /// A set of classes; there are at most [`ClassSet::MOST`].
+///
+/// Outside one process it means something only beside the names of the classes: what is kept over
+/// a restart is taken apart with [`ClassSet::iter`] and collected again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassSet(u64);
 
@@ -53,6 +56,27 @@ impl ClassSet {
     /// Whether there is no class in it.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// The set as a number: bit `i` stands for the class with index `i`.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The set that [`ClassSet::bits`] gave this number for. Every number is a set.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The classes in it, by index.
+    pub fn iter(self) -> impl Iterator<Item = ClassId> {
+        (0..Self::MOST as u8).filter(move |class| self.0 & (1 << class) != 0).map(ClassId)
+    }
+}
+
+impl FromIterator<ClassId> for ClassSet {
+    fn from_iter<I: IntoIterator<Item = ClassId>>(classes: I) -> Self {
+        classes.into_iter().fold(Self::NONE, Self::with)
     }
 }
 
@@ -89,6 +113,14 @@ pub struct Class {
     /// A session has walked to this class once it was served one of these. Empty: once it was
     /// served anything.
     pub after: ClassSet,
+}
+
+impl Class {
+    /// Whether every order treats this class as it treats `other`. Names and paths are not an
+    /// order's business.
+    pub(crate) fn ranks_like(&self, other: &Self) -> bool {
+        (self.tier, self.utility, self.queue) == (other.tier, other.utility, other.queue)
+    }
 }
 
 /// A visitor's session, as the keyed hash of its cookie.

@@ -1,12 +1,13 @@
 //! One JSON object per request, on a line of its own.
 //!
-//! Lines go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
-//! never holds up a request: lines that find the channel full are dropped and counted.
+//! Entries go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
+//! never holds up a request: what finds the channel full is dropped and counted. A reload opens
+//! the file anew: whoever rotates logs renames the file and sends SIGHUP.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,48 +15,61 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bywash_config::AccessLog as Target;
 
 use crate::gateway::GatewayError;
+use crate::journal::Entry;
 
-/// Lines that may wait to be written.
+/// Entries that may wait to be written.
 const WAITING: usize = 8192;
 
 /// How long the last lines may take.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 pub(crate) struct AccessLog {
-    lines: Option<SyncSender<String>>,
+    entries: Option<SyncSender<Note>>,
+    is_on: AtomicBool,
     dropped: Arc<AtomicU64>,
     writer: Option<JoinHandle<()>>,
+}
+
+/// What the writing thread is told.
+enum Note {
+    Write(Arc<Entry>),
+    /// From now on there.
+    Reopen(Option<Box<dyn Write + Send>>),
 }
 
 impl AccessLog {
     /// Opens the log; its thread ends when the log is dropped.
     pub(crate) fn open(target: &Target) -> Result<Self, GatewayError> {
-        let out: Box<dyn Write + Send> = match target {
-            Target::Off => return Ok(Self { lines: None, dropped: Arc::default(), writer: None }),
-            Target::Stdout => Box::new(io::stdout()),
-            Target::File(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                let error = |source| GatewayError::Log { path: path.clone(), source };
-                Box::new(file.map_err(error)?)
-            }
-        };
-        let (lines, waiting) = sync_channel(WAITING);
+        let out = open(target)?;
+        let is_on = AtomicBool::new(out.is_some());
+        let (entries, waiting) = sync_channel(WAITING);
         let dropped = Arc::new(AtomicU64::new(0));
         let lost = Arc::clone(&dropped);
         let writer = std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write(&waiting, BufWriter::new(out), &lost))
+            .spawn(move || write(&waiting, out, &lost))
             .map_err(GatewayError::Thread)?;
-        Ok(Self { lines: Some(lines), dropped, writer: Some(writer) })
+        Ok(Self { entries: Some(entries), is_on, dropped, writer: Some(writer) })
     }
 
-    pub(crate) const fn is_on(&self) -> bool {
-        self.lines.is_some()
+    /// Opens it anew, here or elsewhere. If that fails the log goes on where it was.
+    pub(crate) fn reopen(&self, target: &Target) -> Result<(), GatewayError> {
+        let out = open(target)?;
+        self.is_on.store(out.is_some(), Ordering::Relaxed);
+        if let Some(entries) = &self.entries {
+            // Only if the disk has held up thousands of lines is there no room for this; the
+            // operator sends the signal again.
+            let _ = entries.try_send(Note::Reopen(out));
+        }
+        Ok(())
     }
 
-    pub(crate) fn write(&self, line: String) {
-        if let Some(lines) = &self.lines
-            && lines.try_send(line).is_err()
+    pub(crate) fn write(&self, entry: &Arc<Entry>) {
+        if !self.is_on.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(entries) = &self.entries
+            && entries.try_send(Note::Write(Arc::clone(entry))).is_err()
         {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -71,7 +85,7 @@ impl Drop for AccessLog {
     /// Lets the last lines be written: the process may end next. Not for ever: a pipe may be full
     /// and nobody read it.
     fn drop(&mut self) {
-        self.lines = None;
+        self.entries = None;
         let end = Instant::now() + LAST_LINES;
         while self.writer.as_ref().is_some_and(|writer| !writer.is_finished())
             && Instant::now() < end
@@ -81,20 +95,40 @@ impl Drop for AccessLog {
     }
 }
 
-/// Writes lines as they come, and flushes whenever there is none waiting.
-fn write(lines: &Receiver<String>, mut out: impl Write, lost: &AtomicU64) {
-    while let Ok(first) = lines.recv() {
+fn open(target: &Target) -> Result<Option<Box<dyn Write + Send>>, GatewayError> {
+    Ok(match target {
+        Target::Off => None,
+        Target::Stdout => Some(Box::new(io::stdout())),
+        Target::File(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            let error = |source| GatewayError::Log { path: path.clone(), source };
+            Some(Box::new(file.map_err(error)?))
+        }
+    })
+}
+
+/// Writes entries as they come, and flushes whenever there is none waiting.
+fn write(notes: &Receiver<Note>, out: Option<Box<dyn Write + Send>>, lost: &AtomicU64) {
+    let mut out = out.map(BufWriter::new);
+    let lose = || lost.fetch_add(1, Ordering::Relaxed);
+    while let Ok(first) = notes.recv() {
         let mut next = Ok(first);
-        while let Ok(line) = next {
-            if writeln!(out, "{line}").is_err() {
-                lost.fetch_add(1, Ordering::Relaxed);
+        while let Ok(note) = next {
+            match (note, &mut out) {
+                (Note::Write(entry), Some(out)) => {
+                    if writeln!(out, "{}", entry.json()).is_err() {
+                        lose();
+                    }
+                }
+                (Note::Write(_), None) => {}
+                (Note::Reopen(new), _) => out = new.map(BufWriter::new),
             }
-            next = lines.try_recv();
+            next = notes.try_recv();
         }
-        if out.flush().is_err() {
-            lost.fetch_add(1, Ordering::Relaxed);
+        if out.as_mut().is_some_and(|out| out.flush().is_err()) {
+            lose();
         }
-        if next == Err(TryRecvError::Disconnected) {
+        if matches!(next, Err(TryRecvError::Disconnected)) {
             return;
         }
     }

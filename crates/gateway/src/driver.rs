@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use bywash_engine::queue::Order;
 use bywash_engine::{
-    Action, ClassId, End, Engine, Event, Reading, Reason, Request, RequestId, SessionKey, Status,
+    Action, Class, ClassId, End, Engine, Event, Options, Pace, Reading, Reason, Remembered,
+    Request, RequestId, SessionKey, Status,
 };
 use bywash_units::{Span, Time};
 
@@ -95,6 +97,36 @@ impl Driver {
             core.carry_out(now, actions, wakers);
             core.engine.next_timer()
         })
+    }
+
+    /// A new configuration, see [`Engine::reconfigure`]. `order` makes the new one, if it differs
+    /// from the one for the classes that there are.
+    pub(crate) fn reconfigure(
+        &self,
+        classes: Vec<Class>,
+        order: impl FnOnce(&[Class]) -> Option<Box<dyn Order>>,
+        options: Options,
+    ) {
+        self.with(|core, now, wakers| {
+            let order = order(core.engine.classes());
+            let mut actions = std::mem::take(&mut core.actions);
+            core.engine.reconfigure(now, classes, order, options, &mut actions);
+            core.carry_out(now, actions, wakers);
+        });
+    }
+
+    /// What it has learned of sessions and of how long requests take.
+    pub(crate) fn learned(&self) -> (Vec<Remembered>, Pace) {
+        let core = self.lock();
+        (core.engine.sessions(self.now()).collect(), core.engine.pace())
+    }
+
+    /// What a process before this one had learned. Says how many sessions are remembered now.
+    pub(crate) fn restore(&self, sessions: impl Iterator<Item = Remembered>, pace: Pace) -> usize {
+        let mut core = self.lock();
+        let now = self.now();
+        core.engine.restore_pace(pace);
+        sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
 
     pub(crate) fn status(&self) -> Status {

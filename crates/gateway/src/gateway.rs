@@ -1,35 +1,41 @@
-//! The composition root: from a configuration to a running gateway.
+//! The composition root: from a configuration to a running gateway, and from there to the next.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bywash_config::Config;
-use bywash_engine::{Engine, Reading};
+use bywash_config::{AdminAddress, Config};
+use bywash_engine::{Class, Engine, Reading};
+use bywash_handover::{Listener, Name, Sockets};
 use bywash_units::{Span, Time};
 use tokio::sync::watch;
 
 use crate::access_log::AccessLog;
+use crate::classes::{self, TooManyClasses};
 use crate::driver::Driver;
+use crate::journal::Journal;
+use crate::learned::{self, Learned};
 use crate::metrics::Metrics;
-use crate::shared::{Life, Shared};
-use crate::{admin, worker};
+use crate::settings::Settings;
+use crate::shared::{Door, Life, Secret, Shared};
+use crate::{admin, listen, upstream, worker};
 
-/// Why a gateway did not start.
+/// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
     /// An address could not be listened on.
     #[error("cannot listen on {address} ({what}): {source}")]
     Listen {
-        /// `listen.http` or `listen.admin`.
+        /// `listen.http`, `listen.https` or `listen.admin`.
         what: &'static str,
-        /// Which address.
-        address: SocketAddr,
+        /// Which address or path.
+        address: String,
         /// Why; in use, most likely.
         source: io::Error,
     },
@@ -41,6 +47,15 @@ pub enum GatewayError {
         /// Why.
         source: io::Error,
     },
+    /// Certificates cannot be used.
+    #[error(transparent)]
+    Tls(bywash_tls::TlsError),
+    /// A key that only a start can change.
+    #[error("{0} can be changed by a restart only; nothing was changed")]
+    Fixed(&'static str),
+    /// There have been too many classes.
+    #[error(transparent)]
+    Classes(#[from] TooManyClasses),
     /// The system gave no thread, or a thread not what it needs (file descriptors, most likely).
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -49,74 +64,113 @@ pub enum GatewayError {
 /// A running gateway. Dropping it stops it at once; [`Gateway::stop`] lets requests finish.
 pub struct Gateway {
     shared: Arc<Shared>,
-    http: SocketAddr,
-    admin: SocketAddr,
+    listeners: Vec<(Name, Listener)>,
     life: watch::Sender<Life>,
+    settings: watch::Sender<Arc<Settings>>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
+    heartbeats: Vec<Arc<AtomicU64>>,
+    /// Their sum when it was last looked at.
+    last_beat: AtomicU64,
+}
+
+/// What a gateway may be given by a process before it or by its supervisor.
+#[derive(Debug, Default)]
+pub struct Inheritance {
+    /// Sockets that listen already.
+    pub sockets: Sockets,
+    /// What [`Gateway::learned`] gave.
+    pub learned: Option<Vec<u8>>,
 }
 
 /// How long the workers may take to cut off what is left.
 const CUT_OFF: Span = Span::from_secs(1);
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 4096;
-
 /// Starts a gateway. Everything that can fail fails here, before the first connection is taken.
-pub fn start(config: Config) -> Result<Gateway, GatewayError> {
-    let http = listen("listen.http", config.listen.http)?;
-    let admin = listen("listen.admin", config.listen.admin)?;
-    let (http_address, admin_address) = (address_of(&http), address_of(&admin));
-    let log = AccessLog::open(&config.access_log)?;
-    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
-    let engine = Engine::new(classes.clone(), config.order.order(&classes), config.engine.clone());
-    let metrics = Metrics::new(&config);
-    let shared = Arc::new(Shared::new(config, Driver::new(engine), metrics, log));
+pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
+    let Inheritance { mut sockets, learned } = inheritance;
+    let learned = learned.and_then(|bytes| Learned::read(&bytes));
+    let listeners = listen::all(&config.listen, &mut sockets)?;
+    let journal = Journal::new(AccessLog::open(&config.access_log)?);
+    let metrics = Metrics::new();
+    let driver = Driver::new(engine(&config));
+    let settings = Settings::new(config, &metrics, driver.now(), None)?;
+    let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
+    let shared = Arc::new(Shared::new(settings, driver, metrics, journal, secret));
+    let settings = shared.settings();
+    if let Some(learned) = learned {
+        learned.restore(&shared, &settings);
+    }
     let (life, seen) = watch::channel(Life::Runs);
+    let (settings, changes) = watch::channel(settings);
     let mut gateway = Gateway {
         shared,
-        http: http_address,
-        admin: admin_address,
+        listeners,
         life,
+        settings,
         workers: Vec::new(),
         helpers: Vec::new(),
+        heartbeats: Vec::new(),
+        last_beat: AtomicU64::new(0),
     };
     for number in 0..gateway.shared.worker_count() {
-        let listener = http.try_clone().map_err(GatewayError::Thread)?;
-        gateway.start_worker(number, listener, seen.clone())?;
+        gateway.start_worker(number, seen.clone(), changes.clone())?;
     }
-    gateway.start_helpers(admin, seen)?;
+    gateway.start_helpers(&seen, changes)?;
     Ok(gateway)
 }
 
-fn listen(what: &'static str, address: SocketAddr) -> Result<TcpListener, GatewayError> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let open = || {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        // A restart must not wait for the last process's connections to be forgotten. This does
-        // not let two processes share the port.
-        socket.set_reuse_address(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        socket.set_nonblocking(true)?;
-        Ok(socket.into())
-    };
-    open().map_err(|source| GatewayError::Listen { what, address, source })
+fn engine(config: &Config) -> Engine {
+    let classes = engine_classes(config);
+    let order = config.order.order(&classes);
+    Engine::new(classes, order, config.engine.clone())
 }
 
-fn address_of(listener: &TcpListener) -> SocketAddr {
-    listener.local_addr().expect("a bound socket has an address")
+fn engine_classes(config: &Config) -> Vec<Class> {
+    config.classes.iter().map(|class| class.class.clone()).collect()
 }
 
 impl Gateway {
     /// Where clients come in.
-    pub const fn http(&self) -> SocketAddr {
-        self.http
+    pub fn http(&self) -> SocketAddr {
+        self.address(Name::Http).expect("there is always one, and it is TCP")
+    }
+
+    /// Where clients come in that speak TLS.
+    pub fn https(&self) -> Option<SocketAddr> {
+        self.address(Name::Https)
     }
 
     /// Where operators come in.
-    pub const fn admin(&self) -> SocketAddr {
-        self.admin
+    pub fn admin(&self) -> AdminAddress {
+        match self.address(Name::Admin) {
+            Some(address) => AdminAddress::Tcp(address),
+            None => self.shared.settings().config.listen.admin.clone(),
+        }
+    }
+
+    fn address(&self, name: Name) -> Option<SocketAddr> {
+        let (_, listener) = self.listeners.iter().find(|(other, _)| *other == name)?;
+        match listener {
+            Listener::Tcp(listener) => listener.local_addr().ok(),
+            Listener::Unix(_) => None,
+        }
+    }
+
+    /// The listening sockets, for a process that takes over.
+    pub fn sockets(&self) -> Vec<(Name, BorrowedFd<'_>)> {
+        self.listeners.iter().map(|(name, listener)| (*name, listener.as_fd())).collect()
+    }
+
+    /// What is worth keeping when the process ends.
+    pub fn learned(&self) -> Vec<u8> {
+        learned::write(&self.shared, &self.shared.settings())
+    }
+
+    /// A handle for a thread that keeps it.
+    pub fn learner(&self) -> impl Fn() -> Vec<u8> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || learned::write(&shared, &shared.settings())
     }
 
     /// On: no decisions, every request goes straight to the upstream.
@@ -135,11 +189,56 @@ impl Gateway {
         move |reading| driver.read(reading)
     }
 
-    /// Takes no more connections, lets running and waiting requests end for at most `grace`, then
-    /// cuts off what is left. Says how many connections that were.
+    /// Whether every worker's event loop has turned since this was last asked, or none has had
+    /// the time to.
+    pub fn is_alive(&self) -> bool {
+        let slowest = self.heartbeats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
+        let slowest = slowest.unwrap_or(0);
+        self.last_beat.swap(slowest, Ordering::Relaxed) < slowest
+    }
+
+    /// Puts another configuration in force. Requests that run and wait go on; new ones begin
+    /// under it.
+    ///
+    /// # Errors
+    /// When it cannot be: then nothing has changed.
+    pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
+        let before = self.shared.settings();
+        fixed(&before.config, &config)?;
+        let config = classes::continuing(config, &before.config)?;
+        let now = self.shared.driver.now();
+        let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
+        self.shared.journal.log().reopen(&settings.config.access_log)?;
+        let settings = Arc::new(settings);
+        let (config, was) = (&settings.config, &before.config.order);
+        let classes = engine_classes(config);
+        let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
+        self.shared.driver.reconfigure(classes, order, config.engine.clone());
+        self.shared.put_in_force(Arc::clone(&settings));
+        self.settings.send_replace(settings);
+        Ok(())
+    }
+
+    /// Says that it is not ready any more, goes on for the configured delay, takes no more
+    /// connections, lets running and waiting requests end for at most `grace`, then cuts off what
+    /// is left. Says how many connections that were.
     pub fn stop(self, grace: Span) -> usize {
-        self.shared.draining.store(true, Ordering::Relaxed);
+        let delay = self.shared.settings().config.stop.delay;
+        self.leave(delay, grace)
+    }
+
+    /// The same without the delay: somebody else serves on the same sockets already.
+    pub fn give_way(self, grace: Span) -> usize {
+        self.leave(Span::ZERO, grace)
+    }
+
+    fn leave(mut self, delay: Span, grace: Span) -> usize {
+        self.shared.is_leaving.store(true, Ordering::Relaxed);
+        std::thread::sleep(delay.to_std());
+        self.shared.is_draining.store(true, Ordering::Relaxed);
         self.life.send_replace(Life::Drains);
+        // A socket that nobody else has open refuses connections from here on.
+        self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
         let left = self.shared.connections.load(Ordering::Relaxed);
         self.life.send_replace(Life::Ends);
@@ -157,31 +256,57 @@ impl Gateway {
     fn start_worker(
         &mut self,
         number: usize,
-        listener: TcpListener,
         life: watch::Receiver<Life>,
+        settings: watch::Receiver<Arc<Settings>>,
     ) -> Result<(), GatewayError> {
+        let heartbeat = Arc::new(AtomicU64::new(0));
+        self.heartbeats.push(Arc::clone(&heartbeat));
+        let listeners = self.doors().map_err(GatewayError::Thread)?;
         let shared = Arc::clone(&self.shared);
-        let run = |ready| move || worker::run(shared, listener, life, ready);
+        let start = worker::Start { shared, listeners, life, settings, heartbeat };
+        let run = |ready| move || worker::run(start, ready);
         self.workers.push(start_server(format!("worker-{number}"), run)?);
         Ok(())
     }
 
+    fn doors(&self) -> io::Result<Vec<(TcpListener, Door)>> {
+        let mut doors = Vec::new();
+        for (name, listener) in &self.listeners {
+            let door = match name {
+                Name::Http => Door::Clear,
+                Name::Https => Door::Tls,
+                Name::Admin => continue,
+            };
+            if let Listener::Tcp(listener) = listener {
+                doors.push((listener.try_clone()?, door));
+            }
+        }
+        Ok(doors)
+    }
+
     fn start_helpers(
         &mut self,
-        admin: TcpListener,
-        life: watch::Receiver<Life>,
+        life: &watch::Receiver<Life>,
+        settings: watch::Receiver<Arc<Settings>>,
     ) -> Result<(), GatewayError> {
+        let admin = self.listeners.iter().find(|(name, _)| *name == Name::Admin);
+        let listener = admin.expect("there is always one").1.as_fd().try_clone_to_owned();
+        let listener = listener.map_err(GatewayError::Thread)?;
+        let is_unix = self.address(Name::Admin).is_none();
+        let door =
+            if is_unix { Listener::Unix(listener.into()) } else { Listener::Tcp(listener.into()) };
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
-        let run = |ready| move || admin::run(shared, admin, until, ready);
+        let run = |ready| move || admin::run(shared, door, until, ready);
         self.helpers.push(start_server("admin".into(), run)?);
-        if let Some(longest) = self.shared.config.engine.max_wait {
-            let shared = Arc::clone(&self.shared);
-            let run = move || {
-                keep_time(&shared.driver, longest, &life);
-                Ok(())
-            };
-            self.helpers.push(spawn("timekeeper".into(), run)?);
-        }
+        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let run = move || {
+            keep_time(&shared.driver, &until);
+            Ok(())
+        };
+        self.helpers.push(spawn("timekeeper".into(), run)?);
+        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let run = move || upstream::probe::run(&shared, settings, until);
+        self.helpers.push(spawn("probes".into(), run)?);
         Ok(())
     }
 }
@@ -193,6 +318,19 @@ impl Drop for Gateway {
             let _ = helper.join();
         }
     }
+}
+
+/// What only a start can change must be as it was.
+fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
+    let (before, after) = (&before.listen, &after.listen);
+    let same = [
+        ("listen.http", before.http == after.http),
+        ("listen.https", before.https == after.https),
+        ("listen.admin", before.admin == after.admin),
+        ("listen.workers", before.workers == after.workers),
+    ];
+    let changed = same.iter().find(|(_, same)| !same);
+    changed.map_or(Ok(()), |(key, _)| Err(GatewayError::Fixed(key)))
 }
 
 type Server = JoinHandle<io::Result<()>>;
@@ -224,13 +362,13 @@ where
 
 /// Calls the engine when a request has waited as long as it may.
 ///
-/// Nothing has to wake this thread: a request that arrives while it sleeps expires `longest`
-/// later at the earliest. It sleeps in steps, so as to end soon when the gateway does.
-fn keep_time(driver: &Driver, longest: Span, life: &watch::Receiver<Life>) {
+/// Nothing has to wake this thread: it sleeps in steps that are shorter than any wait worth
+/// counting, so as to see a new limit, and to end soon when the gateway does.
+fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
     const STEP: Span = Span::from_millis(50);
     while *life.borrow() != Life::Ends {
         let now = driver.now();
-        let due = driver.on_timer().map_or(longest, |at: Time| at.since(now));
+        let due = driver.on_timer().map_or(STEP, |at: Time| at.since(now));
         std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
     }
 }

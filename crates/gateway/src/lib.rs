@@ -3,21 +3,27 @@
 //! **A request is one future**, in `request/`: examine → wait for a slot → forward → stream
 //! back. It lives inside the future of its client's connection (`client/`), and everything it
 //! holds gives itself back when it is dropped: the slot and the place in the queue (`Ticket`),
-//! the upstream connection (`Link`), the buffered body, the line in the access log (`Record`).
-//! So whatever ends a request early needs to do one thing only: drop the future. A client that
-//! leaves ends the future of its *connection*, in whatever phase the request is, while connecting
-//! and while an upload is blocked included.
+//! the upstream connection (`Exchange`), the server's share of the load (`Load`), the buffered
+//! body, the line in the journal (`Record`). So whatever ends a request early needs to do one
+//! thing only: drop the future. A client that leaves ends the future of its *connection*, in
+//! whatever phase the request is, while connecting and while an upload is blocked included.
 //!
-//! Rooms:
-//! - [`start`] in `gateway.rs` is the composition root; `worker.rs` is one thread of it.
-//! - `driver.rs` is the engine behind one short lock, and the tickets that requests hold.
-//! - `client/` accepts, watches for departures, and bounds how long a head may take.
-//! - `request/` is the life of a request, one file per phase.
-//! - `upstream/` connects, keeps idle connections, and carries one exchange at a time.
-//! - `record.rs` is what is known of a request at its end; `metrics.rs` and `access_log.rs` are
-//!   where it goes.
-//! - `admin/` answers `/livez`, `/readyz`, `/metrics` and `/v1/status` on a listener of its own,
-//!   on a thread of its own.
+//! **A message is parsed once, strictly** (crate `bywash_message`), and written anew from what was
+//! parsed. HTTP/1 is spoken here, on both sides, on top of `wire.rs`; HTTP/2 by the `h2` library.
+//!
+//! Rooms, lowest first; a room knows those above it in this list and none below:
+//! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
+//! - `metrics.rs`, `access_log.rs`, `journal.rs`: where what is known of a request goes.
+//! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
+//! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
+//! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
+//! - `request/` is the life of a request, one file per phase; `record.rs` is what is known of it,
+//!   `reply.rs` what goes back.
+//! - `client/` accepts, speaks the client's protocol, watches for departures and dawdlers.
+//! - `admin/` answers operators on a listener and a thread of its own.
+//! - `worker.rs` is one thread of the data plane, `listen.rs` its doors, and [`start`] in
+//!   `gateway.rs` the composition root; `classes.rs` and `learned.rs` are what goes on from one
+//!   configuration, and from one process, to the next.
 //!
 //! Each worker is one thread with a current-thread runtime: nothing of a request crosses threads
 //! but the engine's lock and, when another thread's request ends, a wake-up.
@@ -25,14 +31,24 @@
 
 mod access_log;
 mod admin;
+mod body;
+mod classes;
 mod client;
 mod driver;
 mod gateway;
+mod journal;
+mod learned;
+mod listen;
 mod metrics;
 mod record;
+mod reply;
 mod request;
+mod settings;
 mod shared;
+mod stream;
 mod upstream;
+mod wire;
 mod worker;
 
-pub use gateway::{Gateway, GatewayError, start};
+pub use classes::TooManyClasses;
+pub use gateway::{Gateway, GatewayError, Inheritance, start};

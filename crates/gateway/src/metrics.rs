@@ -5,8 +5,9 @@
 
 use std::fmt::Error;
 
-use bywash_config::{Config, Mode};
-use bywash_engine::{ClassId, Outcome, Reason};
+use bywash_config::Mode;
+use bywash_engine::{Outcome, Reason};
+use bywash_message::Fault;
 use bywash_units::Span;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -15,22 +16,27 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::client::{Flood, NotOpened};
 use crate::record::Verdict;
-use crate::request::Fault;
 
 type Labels = Vec<(&'static str, String)>;
 
 pub(crate) struct Metrics {
     registry: Registry,
-    classes: Vec<ClassMetrics>,
+    families: Families,
     malformed: Vec<Counter>,
+    not_opened: Vec<Counter>,
+    floods: Vec<Counter>,
+    too_slow: Counter,
     refused_connections: Counter,
     failed_accepts: Counter,
     failed_watches: Counter,
     gauges: Gauges,
 }
 
-struct ClassMetrics {
+/// What is counted of one class.
+#[derive(Clone)]
+pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
     decisions: Vec<Counter>,
     still_waiting: Counter,
@@ -48,7 +54,10 @@ pub(crate) struct Gauges {
     pub(crate) connections: Gauge,
     pub(crate) sessions: Gauge,
     pub(crate) draining: Gauge,
+    pub(crate) streams: Gauge,
     pub(crate) log_dropped: Gauge,
+    pub(crate) tap_missed: Gauge,
+    pub(crate) bypassed: Gauge,
 }
 
 /// Seconds: from less than a fast answer takes to longer than anyone waits.
@@ -113,23 +122,41 @@ impl Families {
 }
 
 impl Metrics {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let families = Families::register(&mut registry);
-        let class =
-            |class: &bywash_config::ClassConfig| families.class(&class.class.name, class.mode);
-        let faults = Family::<Labels, Counter>::default();
-        let help = "Messages refused as malformed; nothing of them was forwarded";
-        registry.register("bywash_malformed_messages", help, faults.clone());
-        let fault =
-            |fault: &Fault| faults.get_or_create(&vec![("fault", fault.name().to_owned())]).clone();
+        let malformed = labelled(
+            &mut registry,
+            ("bywash_malformed_messages", "fault"),
+            "Messages refused as malformed; nothing of them was forwarded",
+            Fault::ALL.iter().map(|fault| fault.name()),
+        );
+        let not_opened = labelled(
+            &mut registry,
+            ("bywash_connections_not_opened", "why"),
+            "Connections that did not get as far as HTTP",
+            NotOpened::ALL.iter().map(|why| why.name()),
+        );
+        let floods = labelled(
+            &mut registry,
+            ("bywash_http2_floods", "kind"),
+            "HTTP/2 connections ended because their frames only made work",
+            Flood::ALL.iter().map(|flood| flood.name()),
+        );
         Self {
-            classes: config.classes.iter().map(class).collect(),
-            malformed: Fault::ALL.iter().map(fault).collect(),
+            families,
+            malformed,
+            not_opened,
+            floods,
+            too_slow: counter(
+                &mut registry,
+                "bywash_slow_clients",
+                "Requests whose head took longer than limits.header_timeout or whose body came more slowly than limits.body_rate",
+            ),
             refused_connections: counter(
                 &mut registry,
                 "bywash_refused_connections",
-                "Connections closed at accept: listen.connections or file descriptors were used up",
+                "Connections closed at accept: limits.connections, limits.connections_per_address or file descriptors were used up",
             ),
             failed_accepts: counter(
                 &mut registry,
@@ -146,38 +173,25 @@ impl Metrics {
         }
     }
 
-    /// A request of `class` has ended; `service` if it ran.
-    pub(crate) fn ended(
-        &self,
-        class: ClassId,
-        outcome: Outcome,
-        wait: Span,
-        service: Option<Span>,
-    ) {
-        let metrics = &self.classes[class.index()];
-        metrics.outcomes[outcome as usize].inc();
-        metrics.wait.observe(wait.as_secs_f64());
-        if let Some(service) = service {
-            metrics.service.observe(service.as_secs_f64());
-        }
-    }
-
-    /// The engine has decided, or would have, about a request of `class`.
-    pub(crate) fn decided(&self, class: ClassId, verdict: Verdict) {
-        let metrics = &self.classes[class.index()];
-        match verdict {
-            Verdict::None => {}
-            Verdict::Run(reason, _) | Verdict::Shed(reason, _) => {
-                metrics.decisions[reason as usize].inc();
-            }
-            Verdict::StillWaiting => {
-                metrics.still_waiting.inc();
-            }
-        }
+    /// The counters of a class; the same ones each time it is asked for.
+    pub(crate) fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
+        self.families.class(name, mode)
     }
 
     pub(crate) fn malformed(&self, fault: Fault) {
         self.malformed[fault as usize].inc();
+    }
+
+    pub(crate) fn not_opened(&self, why: NotOpened) {
+        self.not_opened[why as usize].inc();
+    }
+
+    pub(crate) fn flooded(&self, flood: Flood) {
+        self.floods[flood as usize].inc();
+    }
+
+    pub(crate) fn too_slow(&self) {
+        self.too_slow.inc();
     }
 
     pub(crate) fn connection_refused(&self) {
@@ -192,19 +206,8 @@ impl Metrics {
         self.failed_watches.inc();
     }
 
-    /// Requests of `class` that ended so.
-    pub(crate) fn outcome(&self, class: ClassId, outcome: Outcome) -> u64 {
-        self.classes[class.index()].outcomes[outcome as usize].get()
-    }
-
     pub(crate) const fn gauges(&self) -> &Gauges {
         &self.gauges
-    }
-
-    pub(crate) fn set_waiting(&self, waiting: &[u32]) {
-        for (metrics, waiting) in self.classes.iter().zip(waiting) {
-            metrics.waiting.set(i64::from(*waiting));
-        }
     }
 
     /// Everything, as Prometheus reads it.
@@ -213,6 +216,51 @@ impl Metrics {
         encode(&mut text, &self.registry)?;
         Ok(text)
     }
+}
+
+impl ClassMetrics {
+    /// A request has ended; `service` if it ran.
+    pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
+        self.outcomes[outcome as usize].inc();
+        self.wait.observe(wait.as_secs_f64());
+        if let Some(service) = service {
+            self.service.observe(service.as_secs_f64());
+        }
+    }
+
+    /// The engine has decided, or would have.
+    pub(crate) fn decided(&self, verdict: Verdict) {
+        match verdict {
+            Verdict::None => {}
+            Verdict::Run(reason, _) | Verdict::Shed(reason, _) => {
+                self.decisions[reason as usize].inc();
+            }
+            Verdict::StillWaiting => {
+                self.still_waiting.inc();
+            }
+        }
+    }
+
+    /// Requests that ended so.
+    pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].get()
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: u32) {
+        self.waiting.set(i64::from(waiting));
+    }
+}
+
+/// One counter for each of a fixed list of words.
+fn labelled(
+    registry: &mut Registry,
+    (name, label): (&str, &'static str),
+    help: &str,
+    words: impl Iterator<Item = &'static str>,
+) -> Vec<Counter> {
+    let family = Family::<Labels, Counter>::default();
+    registry.register(name, help, family.clone());
+    words.map(|word| family.get_or_create(&vec![(label, word.to_owned())]).clone()).collect()
 }
 
 fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
@@ -231,6 +279,17 @@ impl Gauges {
         gauge("bywash_running", "Requests that hold a slot", &this.running);
         gauge("bywash_newest_first", "1 while newest go first: it is overload", &this.newest_first);
         gauge("bywash_connections", "Open client connections", &this.connections);
+        gauge(
+            "bywash_streams",
+            "WebSockets and event streams, counted apart from the limit",
+            &this.streams,
+        );
+        gauge("bywash_bypassed", "1 while no decisions are taken", &this.bypassed);
+        gauge(
+            "bywash_tap_missed",
+            "Entries that whoever watches was too slow for",
+            &this.tap_missed,
+        );
         gauge("bywash_sessions", "Sessions remembered", &this.sessions);
         gauge("bywash_draining", "1 while the gateway is stopping", &this.draining);
         let help = "Lines of the access log that could not be written";

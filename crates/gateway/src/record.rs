@@ -1,33 +1,39 @@
-//! What is known of a request at its end: one line in the log, one count in the metrics.
+//! What is known of a request, while it lives: at its end it goes to the metrics and the journal.
 //!
 //! A record is made when a request has been examined and is written when it is dropped, so no
 //! request is without one. Its outcome is what [`Record::ends`] or [`Record::refused`] said; a
 //! request that was dropped before either has lost its client.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use bywash_config::Mode;
-use bywash_engine::{ClassId, Outcome, Reason, SessionKey};
+use bywash_engine::{ClassId, Outcome, Reason};
+use bywash_message::Request;
 use bywash_units::{Span, Time};
-use http::StatusCode;
-use http::request::Parts;
+use http::{StatusCode, Version};
 
 use crate::driver::{Decision, Refusal, Ticket};
+use crate::journal::{Decided, Entry};
 use crate::request::Facts;
-use crate::shared::Shared;
+use crate::settings::Settings;
+use crate::worker::Worker;
 
 pub(crate) struct Record {
-    shared: Arc<Shared>,
+    worker: Rc<Worker>,
+    settings: Rc<Settings>,
     name: u64,
-    class: ClassId,
-    session: Option<SessionKey>,
-    /// Method and target, if there is a log to write them to.
-    message: Option<Box<(String, String)>>,
+    facts: Facts,
+    protocol: &'static str,
+    message: Box<str>,
     arrived: Time,
     started: Option<Time>,
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
+    server: Option<usize>,
+    /// Bytes of bodies, up and down.
+    sent: u64,
+    received: u64,
 }
 
 /// What the engine decided.
@@ -43,23 +49,31 @@ pub(crate) enum Verdict {
     StillWaiting,
 }
 
+/// Of method and target so much is kept.
+const KEPT: usize = 512;
+
 impl Record {
-    pub(crate) fn new(shared: &Arc<Shared>, facts: &Facts, parts: &Parts) -> Self {
-        let message = || {
-            let target = parts.uri.path_and_query().map_or("*", |target| target.as_str());
-            Box::new((parts.method.to_string(), target.to_owned()))
-        };
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        settings: &Rc<Settings>,
+        facts: &Facts,
+        request: &Request,
+    ) -> Self {
         Self {
-            name: shared.request_name(),
-            class: facts.request.class,
-            session: facts.request.session,
-            message: shared.log.is_on().then(message),
-            arrived: shared.driver.now(),
+            name: worker.shared.request_name(),
+            facts: *facts,
+            protocol: protocol(request.version),
+            message: message(request),
+            arrived: worker.shared.driver.now(),
             started: None,
             verdict: Verdict::None,
             status: None,
             outcome: None,
-            shared: Arc::clone(shared),
+            server: None,
+            sent: 0,
+            received: 0,
+            worker: Rc::clone(worker),
+            settings: Rc::clone(settings),
         }
     }
 
@@ -68,16 +82,34 @@ impl Record {
         self.name
     }
 
+    /// What was in force when it came.
+    pub(crate) const fn settings(&self) -> &Rc<Settings> {
+        &self.settings
+    }
+
+    pub(crate) fn class_name(&self) -> &str {
+        self.settings.class_name(self.class())
+    }
+
+    const fn class(&self) -> ClassId {
+        self.facts.request.class
+    }
+
+    /// How long it had waited at this time.
+    pub(crate) fn waited(&self, at: Time) -> Span {
+        at.since(self.arrived)
+    }
+
     /// The engine has given it a slot.
     pub(crate) fn granted(&mut self, reason: Reason, at: Time) {
-        self.verdict = Verdict::Run(reason, at.since(self.arrived));
+        self.verdict = Verdict::Run(reason, self.waited(at));
         self.started = Some(at);
     }
 
     /// The engine has refused it, and so it is.
-    pub(crate) fn refused(&mut self, refusal: &Refusal) {
-        self.verdict = Verdict::Shed(refusal.reason, refusal.at.since(self.arrived));
-        self.status = Some(StatusCode::SERVICE_UNAVAILABLE);
+    pub(crate) fn refused(&mut self, refusal: &Refusal, status: StatusCode) {
+        self.verdict = Verdict::Shed(refusal.reason, self.waited(refusal.at));
+        self.status = Some(status);
         self.outcome = Some(match refusal.reason {
             Reason::WaitedTooLong => Outcome::Expired,
             _ => Outcome::Shed,
@@ -87,8 +119,19 @@ impl Record {
     /// It goes to the upstream, whatever the engine thinks.
     pub(crate) fn runs(&mut self) {
         if self.started.is_none() {
-            self.started = Some(self.shared.driver.now());
+            self.started = Some(self.worker.shared.driver.now());
         }
+    }
+
+    /// To this server of the upstream.
+    pub(crate) fn goes_to(&mut self, server: usize) {
+        self.server = Some(server);
+    }
+
+    /// So many bytes of bodies have moved, up and down.
+    pub(crate) fn moved(&mut self, sent: usize, received: usize) {
+        self.sent = self.sent.saturating_add(sent as u64);
+        self.received = self.received.saturating_add(received as u64);
     }
 
     /// Notes at its end what the engine would have done with it, if it was only observed.
@@ -98,17 +141,15 @@ impl Record {
         }
         self.verdict = match ticket.decision() {
             Decision::Waits => Verdict::StillWaiting,
-            Decision::Granted { reason, at } => Verdict::Run(reason, at.since(self.arrived)),
-            Decision::Refused(refusal) => {
-                Verdict::Shed(refusal.reason, refusal.at.since(self.arrived))
-            }
+            Decision::Granted { reason, at } => Verdict::Run(reason, self.waited(at)),
+            Decision::Refused(refusal) => Verdict::Shed(refusal.reason, self.waited(refusal.at)),
         };
     }
 
     /// `Served`, or `Late` if its class has a patience and it took longer.
     pub(crate) fn served_or_late(&self) -> Outcome {
-        let patience = self.shared.config.classes[self.class.index()].patience;
-        let taken = || self.shared.driver.now().since(self.arrived);
+        let patience = self.settings.class(self.class()).patience;
+        let taken = || self.waited(self.worker.shared.driver.now());
         match patience {
             Some(patience) if taken() > patience => Outcome::Late,
             _ => Outcome::Served,
@@ -126,55 +167,58 @@ impl Record {
         self.mode() == Mode::Enforce
     }
 
-    fn mode(&self) -> Mode {
-        self.shared.config.classes[self.class.index()].mode
-    }
-
-    fn line(&self, outcome: Outcome, waited: Span, service: Span) -> Option<String> {
-        let (method, target) = self.message.as_deref()?;
-        let (decision, reason) = self.verdict.words();
-        let line = serde_json::json!({
-            "time": crate::access_log::wall_clock_ms(),
-            "request": format!("{:016x}", self.name),
-            "method": method,
-            "target": target,
-            "class": self.shared.config.classes[self.class.index()].class.name,
-            "session": self.session.map(|SessionKey(key)| format!("{key:016x}")),
-            "mode": self.mode().name(),
-            "decision": decision,
-            "reason": reason,
-            "outcome": outcome.name(),
-            "status": self.status.map(|status| status.as_u16()),
-            "queue_wait_us": waited.as_micros(),
-            "service_us": service.as_micros(),
-        });
-        Some(line.to_string())
+    pub(crate) fn mode(&self) -> Mode {
+        self.settings.class(self.class()).mode
     }
 }
 
-impl Verdict {
-    /// Decision and reason as they stand in the log.
-    const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
-        match self {
-            Self::None => (None, None),
-            Self::Run(reason, _) => (Some("run"), Some(reason.name())),
-            Self::Shed(reason, _) => (Some("shed"), Some(reason.name())),
-            Self::StillWaiting => (Some("wait"), None),
-        }
+fn protocol(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        _ => "HTTP/1.1",
     }
+}
+
+/// Method and target, cut to what is kept. Both are ASCII: the message layer sees to that.
+fn message(request: &Request) -> Box<str> {
+    let (method, target) = (request.method.as_str(), request.target.path_and_query());
+    let mut message = String::with_capacity((method.len() + 1 + target.len()).min(KEPT));
+    message.push_str(method);
+    message.push(' ');
+    message.push_str(target.get(..KEPT.saturating_sub(message.len())).unwrap_or(target));
+    message.into()
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let now = self.shared.driver.now();
+        let shared = &self.worker.shared;
+        let now = shared.driver.now();
         let outcome = self.outcome.unwrap_or(Outcome::Orphaned);
-        let waited = self.started.unwrap_or(now).since(self.arrived);
-        let service = self.started.map_or(Span::ZERO, |started| now.since(started));
-        let metrics = &self.shared.metrics;
-        metrics.ended(self.class, outcome, waited, self.started.map(|_| service));
-        metrics.decided(self.class, self.verdict);
-        if let Some(line) = self.line(outcome, waited, service) {
-            self.shared.log.write(line);
-        }
+        let waited = self.waited(self.started.unwrap_or(now));
+        let service = self.started.map(|started| now.since(started));
+        let metrics = self.settings.class_metrics(self.class());
+        metrics.ended(outcome, waited, service);
+        metrics.decided(self.verdict);
+        shared.journal.note(Entry {
+            name: self.name,
+            client: self.facts.client,
+            protocol: self.protocol,
+            message: std::mem::take(&mut self.message),
+            status: self.status,
+            decided: Some(Decided {
+                class: std::sync::Arc::clone(self.settings.class_name(self.class())),
+                session: self.facts.request.session,
+                mode: self.mode(),
+                verdict: self.verdict,
+                outcome,
+                waited,
+                service: service.unwrap_or(Span::ZERO),
+                server: self.server,
+                sent: self.sent,
+                received: self.received,
+            }),
+            ..Entry::now()
+        });
     }
 }

@@ -1,16 +1,18 @@
 //! What all threads of a gateway share.
 
-use std::hash::{BuildHasher, RandomState};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bywash_config::Config;
 use bywash_engine::{AddressKey, SessionKey};
+use siphasher::sip::SipHasher13;
 
-use crate::access_log::AccessLog;
 use crate::driver::Driver;
+use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::settings::Settings;
 
 /// How far the life of a gateway has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,60 +24,115 @@ pub(crate) enum Life {
     Ends,
 }
 
+/// Which listener a connection came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Clear,
+    Tls,
+}
+
 /// One for the whole gateway, behind an `Arc`.
 pub(crate) struct Shared {
-    pub(crate) config: Config,
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
-    pub(crate) log: AccessLog,
+    pub(crate) journal: Journal,
+    /// What is in force; workers have a copy of their own and are told when it changes.
+    settings: Mutex<Arc<Settings>>,
     /// No decisions at all: a plain proxy.
     pub(crate) bypass: AtomicBool,
-    /// No new connections, and the open ones are to end with their present request.
-    pub(crate) draining: AtomicBool,
+    /// Answers are their connections' last.
+    pub(crate) is_draining: AtomicBool,
+    /// `/readyz` says no.
+    pub(crate) is_leaving: AtomicBool,
     /// Workers that serve.
     pub(crate) workers: AtomicUsize,
+    worker_count: usize,
     /// Open client connections.
     pub(crate) connections: AtomicUsize,
+    /// Those of each address, if that is limited.
+    addresses: Mutex<HashMap<IpAddr, usize>>,
+    /// Streams that are counted apart from the limit.
+    pub(crate) streams: AtomicUsize,
     /// Bytes of waiting requests' bodies that are held in memory.
     pub(crate) buffered: AtomicUsize,
     /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
     /// nobody can make two of them collide.
-    secret: RandomState,
+    secret: Secret,
     request_prefix: u32,
     requests: AtomicU32,
 }
 
+/// The key of every hash of what clients choose.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret(pub(crate) u64, pub(crate) u64);
+
+impl Secret {
+    /// A new one. The standard library draws the keys of its own tables from the system.
+    pub(crate) fn draw() -> Self {
+        Self(RandomState::new().hash_one(0_u8), RandomState::new().hash_one(1_u8))
+    }
+
+    fn hash(self, bytes: &[u8]) -> u64 {
+        let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
+        hasher.write(bytes);
+        hasher.finish()
+    }
+}
+
 impl Shared {
-    pub(crate) fn new(config: Config, driver: Driver, metrics: Metrics, log: AccessLog) -> Self {
-        let secret = RandomState::new();
+    pub(crate) fn new(
+        settings: Settings,
+        driver: Driver,
+        metrics: Metrics,
+        journal: Journal,
+        secret: Secret,
+    ) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = settings.config.listen.workers;
         Self {
-            request_prefix: secret.hash_one("request prefix") as u32,
-            config,
+            request_prefix: RandomState::new().hash_one("request prefix") as u32,
             driver: Arc::new(driver),
             metrics,
-            log,
+            journal,
+            settings: Mutex::new(Arc::new(settings)),
             bypass: AtomicBool::new(false),
-            draining: AtomicBool::new(false),
+            is_draining: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
             workers: AtomicUsize::new(0),
+            worker_count: if workers == 0 { cores() } else { workers },
             connections: AtomicUsize::new(0),
+            addresses: Mutex::default(),
+            streams: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
             secret,
             requests: AtomicU32::new(0),
         }
     }
 
-    /// The engine's name for a session cookie's value.
-    pub(crate) fn session_key(&self, cookie: &[u8]) -> SessionKey {
-        SessionKey(self.secret.hash_one(cookie))
+    /// What is in force now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The engine's name for an address. IPv6 clients own a /64, so that is what is charged.
+    pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+    }
+
+    pub(crate) const fn secret(&self) -> Secret {
+        self.secret
+    }
+
+    /// The engine's name for a session cookie's value.
+    pub(crate) fn session_key(&self, cookie: &[u8]) -> SessionKey {
+        SessionKey(self.secret.hash(cookie))
+    }
+
+    /// The engine's name for an address.
     pub(crate) fn address_key(&self, address: IpAddr) -> AddressKey {
-        let network = match address {
-            IpAddr::V4(v4) => u128::from(v4.to_bits()),
-            IpAddr::V6(v6) => v6.to_bits() >> 64 << 64,
-        };
-        AddressKey(self.secret.hash_one(network))
+        AddressKey(match network(address) {
+            IpAddr::V4(v4) => self.secret.hash(&v4.octets()),
+            IpAddr::V6(v6) => self.secret.hash(&v6.octets()),
+        })
     }
 
     /// A name for a request that no other request of this process has, for a while.
@@ -87,22 +144,92 @@ impl Shared {
     /// Every worker serves, and none has been told to stop.
     pub(crate) fn is_ready(&self) -> bool {
         let workers = self.workers.load(Ordering::Relaxed);
-        !self.is_draining() && workers == self.worker_count()
+        !self.is_leaving.load(Ordering::Relaxed) && workers == self.worker_count
     }
 
     /// How many threads serve clients.
-    pub(crate) fn worker_count(&self) -> usize {
-        match self.config.listen.workers {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            workers => workers,
-        }
-    }
-
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+    pub(crate) const fn worker_count(&self) -> usize {
+        self.worker_count
     }
 
     pub(crate) fn is_bypassed(&self) -> bool {
         self.bypass.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted as one: IPv6 clients own a /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() >> 64 << 64).into()),
+    }
+}
+
+/// A client connection's place, for as long as it is open.
+pub(crate) struct Seat {
+    shared: Arc<Shared>,
+    /// If the connections of one address are limited.
+    counted: Option<IpAddr>,
+}
+
+impl Seat {
+    /// `None`: there are too many connections, or too many from there.
+    pub(crate) fn take(shared: &Arc<Shared>, settings: &Settings, address: IpAddr) -> Option<Self> {
+        let limits = &settings.config.limits;
+        if shared.connections.fetch_add(1, Ordering::Relaxed) >= limits.connections {
+            shared.connections.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let mut seat = Self { shared: Arc::clone(shared), counted: None };
+        if limits.connections_per_address > 0 && !settings.trusts(address) {
+            let network = network(address);
+            let mut addresses = seat.addresses();
+            let open = addresses.entry(network).or_default();
+            if *open >= limits.connections_per_address {
+                return None;
+            }
+            *open += 1;
+            drop(addresses);
+            seat.counted = Some(network);
+        }
+        Some(seat)
+    }
+
+    fn addresses(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        let Some(network) = self.counted else { return };
+        let mut addresses = self.addresses();
+        if let Some(open) = addresses.get_mut(&network) {
+            *open -= 1;
+            if *open == 0 {
+                addresses.remove(&network);
+            }
+        }
+    }
+}
+
+/// The place of a stream that is counted apart from the limit.
+pub(crate) struct StreamSeat(Arc<Shared>);
+
+impl StreamSeat {
+    /// `None`: there are as many as may be.
+    pub(crate) fn take(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        if shared.streams.fetch_add(1, Ordering::Relaxed) >= most {
+            shared.streams.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(Self(Arc::clone(shared)))
+    }
+}
+
+impl Drop for StreamSeat {
+    fn drop(&mut self) {
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
 }

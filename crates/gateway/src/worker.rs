@@ -1,9 +1,10 @@
 //! One thread of the data plane: a current-thread runtime that accepts and serves connections.
 
+use std::cell::RefCell;
 use std::net::TcpListener as StdListener;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -12,14 +13,26 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::client::{self, Clients};
-use crate::shared::{Life, Shared};
+use crate::settings::Settings;
+use crate::shared::{Door, Life, Shared};
 use crate::upstream::Pool;
 
 /// What the requests of one thread share.
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clients: Clients,
-    pub(crate) pool: Pool,
+    settings: RefCell<Rc<Settings>>,
+    pool: RefCell<Rc<Pool>>,
+}
+
+/// What a worker is given when it starts.
+pub(crate) struct Start {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) listeners: Vec<(StdListener, Door)>,
+    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) settings: watch::Receiver<Arc<Settings>>,
+    /// Counts up as long as the worker is alive.
+    pub(crate) heartbeat: Arc<AtomicU64>,
 }
 
 /// How often idle things are looked at: the resolution of the limits on heads and idle time.
@@ -45,48 +58,83 @@ impl Drop for Serving {
     }
 }
 
-/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
-/// Says when it is `ready`; an error before that is why it is not.
-pub(crate) fn run(
-    shared: Arc<Shared>,
-    listener: StdListener,
-    life: watch::Receiver<Life>,
-    ready: SyncSender<()>,
-) -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let local = LocalSet::new();
-    let serve = async move {
-        let clients = Clients::new()?;
-        let pool = Pool::new(&shared.config.upstream);
-        let serving = Serving::new(&shared);
-        let worker = Rc::new(Worker { shared, clients, pool });
-        let listener = TcpListener::from_std(listener)?;
-        // Whoever waits for this is still there: it has started this thread.
-        let _ = ready.send(());
-        tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
-        tokio::task::spawn_local(tick(Rc::clone(&worker)));
-        accept(&worker, listener, life.clone()).await;
-        worker.clients.stop();
-        drain(&worker, life).await;
-        drop(serving);
-        Ok(())
-    };
-    local.block_on(&runtime, serve)
+impl Worker {
+    fn new(shared: Arc<Shared>, settings: &Settings) -> std::io::Result<Self> {
+        let settings = Rc::new(settings.clone());
+        let pool = RefCell::new(Rc::new(new_pool(&settings)));
+        Ok(Self { shared, clients: Clients::new()?, settings: RefCell::new(settings), pool })
+    }
+
+    /// What is in force. Whoever needs it for longer keeps it: it may change in between.
+    pub(crate) fn settings(&self) -> Rc<Settings> {
+        Rc::clone(&self.settings.borrow())
+    }
+
+    /// Connections to the servers that are in force.
+    pub(crate) fn pool(&self) -> Rc<Pool> {
+        Rc::clone(&self.pool.borrow())
+    }
+
+    fn change(&self, settings: &Settings) {
+        let same = Arc::ptr_eq(self.pool.borrow().upstreams(), &settings.upstreams);
+        if !same {
+            *self.pool.borrow_mut() = Rc::new(new_pool(settings));
+        }
+        *self.settings.borrow_mut() = Rc::new(settings.clone());
+    }
 }
 
-/// Takes connections until told to stop; closing the listener is the end of it.
-async fn accept(worker: &Rc<Worker>, listener: TcpListener, mut life: watch::Receiver<Life>) {
+fn new_pool(settings: &Settings) -> Pool {
+    Pool::new(Arc::clone(&settings.upstreams), settings.config.upstream.limit as usize)
+}
+
+/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
+/// Says when it is `ready`; an error before that is why it is not.
+pub(crate) fn run(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    LocalSet::new().block_on(&runtime, serve(start, ready))
+}
+
+async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
+    let Start { shared, listeners, mut life, mut settings, heartbeat } = start;
+    let serving = Serving::new(&shared);
+    let worker = Rc::new(Worker::new(shared, &settings.borrow_and_update().clone())?);
+    tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
+    tokio::task::spawn_local(tick(Rc::clone(&worker), heartbeat));
+    tokio::task::spawn_local(follow(Rc::clone(&worker), settings));
+    let mut doors = Vec::new();
+    for (listener, door) in listeners {
+        let listener = TcpListener::from_std(listener)?;
+        doors.push(tokio::task::spawn_local(accept(Rc::clone(&worker), listener, door)));
+    }
+    // Whoever waits for this is still there: it has started this thread.
+    let _ = ready.send(());
+    let _ = life.wait_for(|life| *life >= Life::Drains).await;
+    doors.iter().for_each(tokio::task::JoinHandle::abort);
+    worker.clients.stop();
+    drain(&worker, life).await;
+    drop(serving);
+    Ok(())
+}
+
+/// Takes connections; dropping the listener is the end of it.
+async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = life.wait_for(|life| *life >= Life::Drains) => return,
-        };
-        let Ok((stream, peer)) = accepted else {
-            worker.shared.metrics.accept_failed();
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        client::serve(worker, stream, peer);
+        match listener.accept().await {
+            Ok((stream, peer)) => client::serve(&worker, stream, peer, door),
+            Err(_) => {
+                worker.shared.metrics.accept_failed();
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Puts new settings in force as they come.
+async fn follow(worker: Rc<Worker>, mut settings: watch::Receiver<Arc<Settings>>) {
+    while settings.changed().await.is_ok() {
+        let settings = Arc::clone(&settings.borrow_and_update());
+        worker.change(&settings);
     }
 }
 
@@ -106,19 +154,21 @@ async fn drain(worker: &Worker, mut life: watch::Receiver<Life>) {
 async fn watch_departures(worker: Rc<Worker>) {
     loop {
         if worker.clients.departures().await.is_err() {
-            // The watch itself has failed: without it departures behind unread bytes go unseen,
-            // hyper still sees the others.
+            // The watch itself has failed: departures behind unread bytes go unseen from now on.
             worker.shared.metrics.watch_failed();
             return;
         }
     }
 }
 
-async fn tick(worker: Rc<Worker>) {
+async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
     let mut interval = tokio::time::interval(TICK);
+    // After a pause of the whole machine, time has not passed for those who could not use it.
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         interval.tick().await;
-        worker.clients.tick(&worker.shared.config.limits);
-        worker.pool.tick();
+        heartbeat.fetch_add(1, Ordering::Relaxed);
+        worker.clients.tick(&worker.settings().config.limits);
+        worker.pool().tick();
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use bywash_config::Config;
-use bywash_gateway::Gateway;
+use bywash_gateway::{Gateway, Inheritance};
 use bywash_load::{Options, Run};
 use bywash_scenario::file::Class;
 use bywash_scenario::{RunResult, Scenario, Tier};
@@ -93,7 +93,8 @@ impl Side {
             ..bywash_shop::Options::default()
         });
         let shop = shop.map_err(Failure::running)?;
-        let gateway = bywash_gateway::start(config(scenario, &shop)?).map_err(Failure::running)?;
+        let gateway = bywash_gateway::start(config(scenario, &shop)?, Inheritance::default())
+            .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
         Ok(Self { kind, shop, gateway, database })
     }

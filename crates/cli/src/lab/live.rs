@@ -10,7 +10,7 @@ use bywash_units::Span;
 use super::{deliver, prepare_report, read};
 use crate::args::LiveRun;
 use crate::failure::Failure;
-use crate::status::fetch;
+use crate::operator::fetch;
 use crate::streams::{draw, is_terminal, say};
 
 pub(crate) fn live(args: &LiveRun) -> Result<(), Failure> {

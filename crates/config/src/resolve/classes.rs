@@ -9,6 +9,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::Utility;
 use toml::Spanned;
 
+use super::timeouts;
 use crate::code;
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
@@ -17,6 +18,7 @@ use crate::keys;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::upstream::Timeouts;
 use crate::value::Value;
 
 /// A class whose values are read and whose names are not looked up yet.
@@ -30,12 +32,13 @@ struct Draft {
 pub(super) fn classes(
     document: &Document<'_>,
     mode: Mode,
+    timeouts: Timeouts,
     report: &mut Report,
 ) -> (Vec<ClassConfig>, Classifier) {
     let drafts = drafts(document, report);
     let classifier = classifier(&drafts, report);
     let classes: Vec<ClassConfig> =
-        drafts.iter().map(|draft| resolve(draft, &drafts, mode, report)).collect();
+        drafts.iter().map(|draft| resolve(draft, &drafts, mode, timeouts, report)).collect();
     check_utilities(&drafts, report);
     (classes, classifier)
 }
@@ -99,7 +102,13 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
     }
 }
 
-fn resolve(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> ClassConfig {
+fn resolve(
+    draft: &Draft,
+    drafts: &[Draft],
+    mode: Mode,
+    timeouts: Timeouts,
+    report: &mut Report,
+) -> ClassConfig {
     let values = &draft.values;
     ClassConfig {
         class: Class {
@@ -111,6 +120,12 @@ fn resolve(draft: &Draft, drafts: &[Draft], mode: Mode, report: &mut Report) -> 
         },
         mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
         patience: values.get(&keys::PATIENCE).map(Value::span),
+        timeouts: timeouts::of_class(
+            &format!("class.{}", shown(&draft.name)),
+            values,
+            timeouts,
+            report,
+        ),
         line: draft.at.as_ref().map(|at| report.line(at)),
     }
 }

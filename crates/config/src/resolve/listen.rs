@@ -1,59 +1,137 @@
-//! `[listen]`: the two addresses must not collide, and operators come in by loopback only.
+//! `[listen]`: no two listeners at one address, and operators come in from this machine only.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::code;
-use crate::config::Listen;
-use crate::document::Document;
+use crate::key::Key;
 use crate::keys;
+use crate::listen::{AdminAddress, Listen};
+use crate::network::{Network, NoNetwork};
 use crate::read::Values;
 use crate::report::{Finding, Report};
+use crate::source::shown;
+use crate::value::Value;
 
-pub(super) fn listen(document: &Document<'_>, report: &mut Report) -> Listen {
-    let values = document.section(&keys::LISTEN, report);
-    check_admin(&values, report);
-    check_collision(&values, report);
-    Listen {
+pub(super) fn listen(values: &Values, report: &mut Report) -> Listen {
+    let listen = Listen {
         http: values.of(&keys::HTTP).address(),
-        admin: values.of(&keys::ADMIN).address(),
+        https: values.get(&keys::HTTPS).map(Value::address),
+        admin: values.of(&keys::ADMIN).admin().clone(),
         workers: values.of(&keys::WORKERS).whole() as usize,
         half_close: values.of(&keys::HALF_CLOSE).word(),
-    }
+        http2: values.of(&keys::HTTP2).truth(),
+        proxy_protocol: networks(&keys::PROXY_PROTOCOL, values, report),
+        trusted_proxies: networks(&keys::TRUSTED_PROXIES, values, report),
+    };
+    check_admin(&listen.admin, values, report);
+    check_collisions(&listen, values, report);
+    check_trust(values, report);
+    listen
 }
 
-fn check_admin(values: &Values, report: &mut Report) {
-    let admin = values.of(&keys::ADMIN).address();
-    if !is_loopback(admin.ip()) {
-        let message = format!("`listen.admin` {admin} can be reached from other machines");
-        let port = admin.port();
-        let help = format!("write \"127.0.0.1:{port}\": there is no authentication yet");
-        report.add(Finding::new(&code::ADMIN, values.at(&keys::ADMIN), message).help(help));
-    }
+/// The listeners that have an IP address.
+pub(super) fn addresses(listen: &Listen) -> Vec<(Key, SocketAddr)> {
+    let admin = match listen.admin {
+        AdminAddress::Tcp(address) => Some(address),
+        AdminAddress::Unix(_) => None,
+    };
+    let all = [(keys::HTTP, Some(listen.http)), (keys::HTTPS, listen.https), (keys::ADMIN, admin)];
+    all.into_iter().filter_map(|(key, address)| Some((key, address?))).collect()
 }
 
-fn check_collision(values: &Values, report: &mut Report) {
-    let (http, admin) = (values.of(&keys::HTTP).address(), values.of(&keys::ADMIN).address());
-    if meets(http, admin) {
-        let message = format!("`listen.http` and `listen.admin` both want {admin}");
-        let mut finding = Finding::new(&code::SAME_ADDRESS, values.at(&keys::ADMIN), message)
+fn check_admin(admin: &AdminAddress, values: &Values, report: &mut Report) {
+    let admin = match admin {
+        AdminAddress::Tcp(admin) if !is_loopback(admin.ip()) => admin,
+        AdminAddress::Tcp(_) | AdminAddress::Unix(_) => return,
+    };
+    let message = format!("`listen.admin` {admin} can be reached from other machines");
+    let port = admin.port();
+    let help = format!("write \"127.0.0.1:{port}\": there is no authentication yet");
+    report.add(Finding::new(&code::ADMIN, values.at(&keys::ADMIN), message).help(help));
+}
+
+fn check_collisions(listen: &Listen, values: &Values, report: &mut Report) {
+    let listeners = addresses(listen);
+    for (index, (second, address)) in listeners.iter().enumerate() {
+        let collides = |(_, other): &&(Key, SocketAddr)| collide(*other, *address);
+        let Some((first, _)) = listeners[..index].iter().find(collides) else {
+            continue;
+        };
+        let (one, other) = (first.name, second.name);
+        let message = format!("`listen.{one}` and `listen.{other}` both want {address}");
+        let mut finding = Finding::new(&code::SAME_ADDRESS, values.at(second), message)
             .help("give one of them another port".to_string());
-        if let Some((_, at)) = values.given(&keys::HTTP) {
-            finding = finding.elsewhere(at, "http");
+        if let Some((_, at)) = values.given(first) {
+            finding = finding.elsewhere(at, one);
         }
         report.add(finding);
     }
 }
 
-/// Whether what is sent to `target` arrives at a listener on `listener`. Port 0 is a different
-/// port each time.
+/// Whether the kernel would refuse the second of two listeners. Port 0 is a different port each
+/// time.
+fn collide(a: SocketAddr, b: SocketAddr) -> bool {
+    let (x, y) = (a.ip().to_canonical(), b.ip().to_canonical());
+    let same_ip = x == y || takes_all(x, y) || takes_all(y, x);
+    a.port() == b.port() && a.port() != 0 && same_ip
+}
+
+/// Whether what is sent to `target` arrives at a listener on `listener`.
 pub(super) fn meets(listener: SocketAddr, target: SocketAddr) -> bool {
     let (a, b) = (listener.ip().to_canonical(), target.ip().to_canonical());
-    // An unspecified IPv6 address takes both families, an IPv4 one only its own.
-    let takes_all = a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
-    let same_ip = a == b || takes_all && (is_loopback(b) || b.is_unspecified());
+    // Whether any other address is one of this machine, nobody here knows.
+    let same_ip = a == b || takes_all(a, b) && (is_loopback(b) || b.is_unspecified());
     listener.port() == target.port() && listener.port() != 0 && same_ip
 }
 
-fn is_loopback(ip: IpAddr) -> bool {
+/// An unspecified IPv6 address takes both families, an IPv4 one only its own.
+const fn takes_all(a: IpAddr, b: IpAddr) -> bool {
+    a.is_unspecified() && (a.is_ipv6() || b.is_ipv4())
+}
+
+const fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
+}
+
+fn networks(key: &Key, values: &Values, report: &mut Report) -> Vec<Network> {
+    let mut networks = Vec::new();
+    for text in values.of(key).texts() {
+        match text.get_ref().parse() {
+            Ok(network) => networks.push(network),
+            Err(no) => {
+                let message = format!("`listen.{}`: \"{}\": {no}", key.name, shown(text.get_ref()));
+                let help = meant_network(text.get_ref(), no);
+                report.add(Finding::new(&code::NETWORK, text.span(), message).help(help));
+            }
+        }
+    }
+    networks
+}
+
+fn meant_network(text: &str, no: NoNetwork) -> String {
+    match no {
+        NoNetwork::HostBits(network) => {
+            let address = text.split('/').next().unwrap_or_default();
+            format!("write \"{network}\", or \"{}\" for this one address", shown(address))
+        }
+        NoNetwork::Prefix(bits) => format!("write how many of {bits} bits count: \"10.0.0.0/8\""),
+        NoNetwork::Address => match text {
+            "localhost" => "write \"127.0.0.1\", and \"::1\" beside it".to_string(),
+            _ => "names are not looked up: write \"10.0.0.0/8\", or an address".to_string(),
+        },
+    }
+}
+
+/// Who is believed can be anybody he likes: the class and the charge of a request would be his to
+/// choose.
+fn check_trust(values: &Values, report: &mut Report) {
+    for text in values.of(&keys::TRUSTED_PROXIES).texts() {
+        let network = text.get_ref().parse::<Network>();
+        if network.is_ok_and(|network| network.is_everything()) {
+            let name = shown(text.get_ref());
+            let message = format!("`listen.trusted_proxies` \"{name}\": everybody is believed");
+            let help = "name the hops in front and nobody else".to_string();
+            report.add(Finding::new(&code::EVERYBODY, text.span(), message).help(help));
+        }
+    }
 }

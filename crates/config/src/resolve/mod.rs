@@ -1,32 +1,41 @@
 //! Values become a [`Config`]; the checks between them.
 
+mod answers;
 mod classes;
+mod health;
 mod listen;
 mod order;
+mod server;
+mod timeouts;
+mod tls;
 mod upstream;
 
 use bywash_engine::Options;
 
 use crate::code;
-use crate::config::{AccessLog, Config, Identify, Limits, Queue};
+use crate::config::{AccessLog, Config, Identify, Limits, Queue, State, Stop};
 use crate::document::Document;
 use crate::guess;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::upstream::Collector;
 
 /// The configuration of a document. Whatever is wrong is reported, and a default stands in.
 pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let root = document.section(&keys::ROOT, report);
     let mode = root.of(&keys::MODE).word();
-    let listen = listen::listen(document, report);
+    let listeners = document.section(&keys::LISTEN, report);
+    let listen = listen::listen(&listeners, report);
     let upstream = upstream::upstream(document, &listen, report);
     let queue = document.section(&keys::QUEUE, report);
     let identify = document.section(&keys::IDENTIFY, report);
-    let (classes, classifier) = classes::classes(document, mode, report);
+    let log = document.section(&keys::LOG, report);
+    let (classes, classifier) = classes::classes(document, mode, upstream.timeouts, report);
     Config {
         mode,
+        tls: tls::tls(document, &listeners, report),
         listen,
         order: order::settings(document, report),
         engine: options(upstream.limit, &queue, &identify),
@@ -34,8 +43,11 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         queue: buffers(&queue, report),
         identify: identification(&identify, report),
         limits: limits(&document.section(&keys::LIMITS, report)),
-        access_log: access_log(&document.section(&keys::LOG, report), report),
-        grace: document.section(&keys::STOP, report).of(&keys::GRACE).span(),
+        answers: answers::answers(document, report),
+        access_log: access_log(&log, report),
+        traces: traces(&log, report),
+        state: state(&document.section(&keys::STATE, report)),
+        stop: stop(&document.section(&keys::STOP, report)),
         classes,
         classifier,
     }
@@ -104,7 +116,31 @@ fn limits(values: &Values) -> Limits {
         max_header_bytes: values.of(&keys::MAX_HEADER_BYTES).whole() as usize,
         max_uri_bytes: values.of(&keys::MAX_URI_BYTES).whole() as usize,
         connections: values.of(&keys::CONNECTIONS).whole() as usize,
+        connections_per_address: values.of(&keys::CONNECTIONS_PER_ADDRESS).whole() as usize,
+        body_rate: values.of(&keys::BODY_RATE).whole(),
+        streams: values.of(&keys::STREAMS).whole() as usize,
+        h2_streams: values.of(&keys::H2_STREAMS).whole() as u32,
+        idle_timeout: values.of(&keys::CLIENT_IDLE_TIMEOUT).span(),
     }
+}
+
+fn state(values: &Values) -> Option<State> {
+    let directory = values.get(&keys::DIRECTORY)?.text().into();
+    Some(State { directory, save_every: values.of(&keys::SAVE_EVERY).span() })
+}
+
+fn stop(values: &Values) -> Stop {
+    Stop { grace: values.of(&keys::GRACE).span(), delay: values.of(&keys::DELAY).span() }
+}
+
+fn traces(values: &Values, report: &mut Report) -> Option<Collector> {
+    let (value, at) = values.given(&keys::TRACES)?;
+    let collector = server::collector(value.text());
+    if let Err(no) = &collector {
+        let message = format!("`log.traces` \"{}\": {}", shown(value.text()), no.why);
+        report.add(Finding::new(&code::TRACES, at, message).help(no.help.clone()));
+    }
+    collector.ok()
 }
 
 /// A path has a slash in it, so that `stdot` is a mistake and no file.

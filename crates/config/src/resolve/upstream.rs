@@ -1,157 +1,161 @@
-//! `[upstream]`: the server's URL, and that it is not this proxy itself.
+//! `[upstream]`: its servers, each of them once and none of them this proxy itself.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::path::PathBuf;
 
-use super::listen;
-use crate::code::{self, Code};
-use crate::config::{Listen, Upstream};
+use super::{health, listen, server, timeouts};
+use crate::code;
 use crate::document::Document;
+use crate::key::Key;
 use crate::keys;
+use crate::listen::{AdminAddress, Listen};
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
+use crate::upstream::{Endpoint, Scheme, Server, Upstream, UpstreamTls};
 
-/// Why a text is no server.
-struct NoServer {
-    code: &'static Code,
-    why: &'static str,
-    help: String,
-}
+/// A server and where it stands.
+type Placed = (Server, Range<usize>);
 
 pub(super) fn upstream(document: &Document<'_>, ours: &Listen, report: &mut Report) -> Upstream {
     let values = document.section(&keys::UPSTREAM, report);
-    let (host, port) = server(&values, ours, report);
+    let (servers, all_read) = servers(&values, report);
+    if values.given(&keys::SERVER).is_some() {
+        check_loops(&servers, ours, report);
+        check_twice(&servers, report);
+    }
+    if all_read && servers.iter().all(|(server, _)| server.scheme != Scheme::Https) {
+        check_tls_unused(&values, report);
+    }
     Upstream {
-        host,
-        port,
+        servers: servers.into_iter().map(|(server, _)| server).collect(),
         limit: values.of(&keys::LIMIT).whole() as u32,
-        connect_timeout: values.of(&keys::CONNECT_TIMEOUT).span(),
-        response_timeout: values.of(&keys::RESPONSE_TIMEOUT).span(),
+        timeouts: timeouts::of_upstream(&values, report),
+        tls: tls(&values, report),
+        health: health::health(document, report),
     }
 }
 
-fn server(values: &Values, ours: &Listen, report: &mut Report) -> (String, u16) {
-    let text = values.of(&keys::SERVER).text();
-    let at = values.at(&keys::SERVER);
-    match parse(text) {
-        Ok((host, port)) => {
-            if values.given(&keys::SERVER).is_some() && is_ours(&host, port, ours) {
-                let message = format!("`upstream.server` is `listen.http` {}", ours.http);
-                let help = "every request would come back here; name the application".to_string();
-                report.add(Finding::new(&code::LOOP, at, message).help(help));
+/// Those that can be read, and whether they are all.
+fn servers(values: &Values, report: &mut Report) -> (Vec<Placed>, bool) {
+    let mut servers = Vec::new();
+    let mut all_read = values.given(&keys::SERVER).is_some() && !values.refused(&keys::SERVER);
+    for text in values.of(&keys::SERVER).texts() {
+        match server::parse(text.get_ref()) {
+            Ok(server) => servers.push((server, text.span())),
+            Err(no) => {
+                let message =
+                    format!("`upstream.server` \"{}\": {}", shown(text.get_ref()), no.why);
+                report.add(Finding::new(&code::SERVER, text.span(), message).help(no.help));
+                all_read = false;
             }
-            (host, port)
         }
-        Err(no) => {
-            let message = format!("`upstream.server` \"{}\": {}", shown(text), no.why);
-            report.add(Finding::new(no.code, at, message).help(no.help));
-            (String::new(), 0)
+    }
+    (servers, all_read)
+}
+
+fn check_loops(servers: &[Placed], ours: &Listen, report: &mut Report) {
+    for (server, at) in servers {
+        if let Some((key, address)) = listener(&server.endpoint, ours) {
+            let message = format!("`upstream.server` is `listen.{}` {address}", key.name);
+            let help = "every request would come back here; name the application".to_string();
+            report.add(Finding::new(&code::LOOP, at.clone(), message).help(help));
         }
     }
 }
 
-fn is_ours(host: &str, port: u16, ours: &Listen) -> bool {
+/// The listener of ours that a request to `endpoint` would come to.
+fn listener(endpoint: &Endpoint, ours: &Listen) -> Option<(Key, AdminAddress)> {
+    match endpoint {
+        Endpoint::Tcp { host, port } => {
+            let target = SocketAddr::new(ip(host)?, *port);
+            let met = |(_, address): &(Key, SocketAddr)| listen::meets(*address, target);
+            let (key, address) = listen::addresses(ours).into_iter().find(met)?;
+            Some((key, AdminAddress::Tcp(address)))
+        }
+        Endpoint::Unix(path) => {
+            let admin = AdminAddress::Unix(path.clone());
+            (admin == ours.admin).then_some((keys::ADMIN, admin))
+        }
+    }
+}
+
+/// No name is looked up here but the one that always means this machine.
+fn ip(host: &str) -> Option<IpAddr> {
     let host = if host == "localhost" { "127.0.0.1" } else { host };
-    let ip = host.parse::<IpAddr>();
-    ip.is_ok_and(|ip| listen::meets(ours.http, SocketAddr::new(ip, port)))
+    host.parse().ok().map(|ip: IpAddr| ip.to_canonical())
 }
 
-/// Host and port of `http://HOST:PORT`.
-fn parse(text: &str) -> Result<(String, u16), NoServer> {
-    let rest = without_scheme(text)?;
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    if let Some(end) = rest.find(['/', '?', '#']) {
-        return Err(no("a path cannot be given here", &rest[..end]));
-    }
-    let (host, port) = split(rest)?;
-    let port = port.map_or(Some(80), |port| port.parse().ok().filter(|port| *port != 0));
-    let port = port.ok_or_else(|| no("the port is no number from 1 to 65535", host))?;
-    Ok((host_name(host)?, port))
-}
-
-fn without_scheme(text: &str) -> Result<&str, NoServer> {
-    match text.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok(rest),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => Err(NoServer {
-            code: &code::TLS,
-            why: "https to the application is not supported yet",
-            help: format!("write \"http://{}\" if it listens without TLS too", shown(rest)),
-        }),
-        Some((_, rest)) => Err(no("it does not start with http://", rest)),
-        None => Err(no("it does not start with http://", text)),
-    }
-}
-
-/// Host and port as text; the host of an IPv6 address keeps its brackets.
-fn split(authority: &str) -> Result<(&str, Option<&str>), NoServer> {
-    if authority.starts_with('[') {
-        let end = authority.find(']').ok_or_else(|| no("a `]` is missing", "[::1]:3000"))?;
-        let (host, rest) = authority.split_at(end + 1);
-        return Ok((host, rest.strip_prefix(':').or((!rest.is_empty()).then_some(rest))));
-    }
-    if let Ok(ip) = authority.parse::<Ipv6Addr>() {
-        return Err(no("an IPv6 address stands in brackets", &format!("[{ip}]")));
-    }
-    match authority.rsplit_once(':') {
-        Some((host, port)) => Ok((host, Some(port))),
-        None => Ok((authority, None)),
-    }
-}
-
-fn host_name(host: &str) -> Result<String, NoServer> {
-    if let Some(ip) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        let ip = ip.parse::<Ipv6Addr>();
-        return ip.map(|ip| ip.to_string()).map_err(|_| no("that is no IPv6 address", "[::1]"));
-    }
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if host.is_empty() || host.len() > 253 || !host.chars().all(is_plain) {
-        let meant: String = host.rsplit('@').next().into_iter().collect();
-        return Err(no("the host is no name and no address", meant.trim()));
-    }
-    Ok(host.to_ascii_lowercase())
-}
-
-fn no(why: &'static str, meant: &str) -> NoServer {
-    let meant = if meant.is_empty() { "127.0.0.1:3000" } else { meant };
-    NoServer { code: &code::SERVER, why, help: format!("write \"http://{}\"", shown(meant)) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_a_host_and_perhaps_a_port() {
-        let cases = [
-            ("http://127.0.0.1:3000", "127.0.0.1", 3000),
-            ("http://Shop.internal/", "shop.internal", 80),
-            ("HTTP://[::1]:81", "::1", 81),
-            ("http://[::1]", "::1", 80),
-        ];
-        for (text, host, port) in cases {
-            let parsed = parse(text).ok();
-            assert_eq!(parsed, Some((host.to_string(), port)), "{text}");
+/// By address: two schemes at one are two ways to one server.
+fn check_twice(servers: &[Placed], report: &mut Report) {
+    for (index, (server, at)) in servers.iter().enumerate() {
+        let same = |(other, _): &&Placed| is_same(&other.endpoint, &server.endpoint);
+        if let Some((_, first)) = servers[..index].iter().find(same) {
+            let message = format!("the server \"{}\" stands twice", shown(&server.to_string()));
+            let help = "keep one of them; the limit is that of all servers together".to_string();
+            let finding = Finding::new(&code::SAME_SERVER, at.clone(), message).help(help);
+            report.add(finding.elsewhere(first.clone(), "first here"));
         }
     }
+}
 
-    #[test]
-    fn anything_else_is_refused_with_the_correction() {
-        let cases = [
-            ("127.0.0.1:3000", "http://127.0.0.1:3000"),
-            ("http://a:80/shop", "http://a:80"),
-            ("http://a:b", "http://a"),
-            ("http://a:0", "http://a"),
-            ("http://::1", "http://[::1]"),
-            ("http://[::1", "http://[::1]:3000"),
-            ("http://[::1]x", "http://[::1]"),
-            ("http://me:pw@host:80", "http://host"),
-            ("http://", "http://127.0.0.1:3000"),
-            ("ftp://a", "http://a"),
-            ("https://a", "http://a"),
-        ];
-        for (text, meant) in cases {
-            let help = parse(text).err().map(|no| no.help).unwrap_or_default();
-            assert!(help.starts_with(&format!("write \"{meant}\"")), "{text}: {help}");
+fn is_same(a: &Endpoint, b: &Endpoint) -> bool {
+    match (a, b) {
+        (Endpoint::Tcp { host: a, port: p }, Endpoint::Tcp { host: b, port: q }) => {
+            p == q && (a == b || ip(a).is_some_and(|ip_of_a| Some(ip_of_a) == ip(b)))
+        }
+        (Endpoint::Unix(a), Endpoint::Unix(b)) => a == b,
+        (Endpoint::Tcp { .. }, Endpoint::Unix(_)) | (Endpoint::Unix(_), Endpoint::Tcp { .. }) => {
+            false
+        }
+    }
+}
+
+fn tls(values: &Values, report: &mut Report) -> UpstreamTls {
+    check_half_pair(values, report);
+    let path = |key: &Key| values.get(key).map(|value| PathBuf::from(value.text()));
+    UpstreamTls {
+        ca: path(&keys::TLS_CA),
+        name: tls_name(values, report),
+        certificate: path(&keys::TLS_CERTIFICATE),
+        key: path(&keys::TLS_KEY),
+    }
+}
+
+fn tls_name(values: &Values, report: &mut Report) -> Option<String> {
+    let (value, at) = values.given(&keys::TLS_NAME)?;
+    let text = value.text();
+    if server::is_name(text) {
+        return Some(text.to_ascii_lowercase());
+    }
+    let message = format!("`upstream.tls_name` takes a host name, not \"{}\"", shown(text));
+    let help = "write it without scheme, port and wildcard: \"app.internal\"".to_string();
+    report.add(Finding::new(&code::TLS_NAME, at, message).help(help));
+    None
+}
+
+fn check_half_pair(values: &Values, report: &mut Report) {
+    let pair = [keys::TLS_CERTIFICATE, keys::TLS_KEY];
+    if pair.iter().any(|key| values.refused(key)) {
+        return;
+    }
+    let (there, missing, at) = match pair.each_ref().map(|key| values.given(key)) {
+        [Some((_, at)), None] => (&pair[0], &pair[1], at),
+        [None, Some((_, at))] => (&pair[1], &pair[0], at),
+        [Some(_), Some(_)] | [None, None] => return,
+    };
+    let message = format!("`upstream.{}` goes with `upstream.{}`", there.name, missing.name);
+    let help = format!("write {} as well, or leave both out", missing.line());
+    report.add(Finding::new(&code::HALF_PAIR, at, message).help(help));
+}
+
+fn check_tls_unused(values: &Values, report: &mut Report) {
+    for key in [keys::TLS_CA, keys::TLS_NAME, keys::TLS_CERTIFICATE, keys::TLS_KEY] {
+        if let Some((_, at)) = values.given(&key) {
+            let message = format!("`upstream.{}` is used with no server", key.name);
+            let help = "it is for servers that are reached by https://".to_string();
+            report.add(Finding::new(&code::NO_TLS_SERVER, at, message).help(help));
         }
     }
 }

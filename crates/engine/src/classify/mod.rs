@@ -137,6 +137,13 @@ impl Classifier {
         if errors.is_empty() { Ok(Self { rules, default }) } else { Err(errors) }
     }
 
+    /// The same patterns for classes with other numbers.
+    #[must_use]
+    pub fn renumbered(&self, number: impl Fn(ClassId) -> ClassId) -> Self {
+        let rules = self.rules.iter().map(|(pattern, class)| (pattern.clone(), number(*class)));
+        Self { rules: rules.collect(), default: number(self.default) }
+    }
+
     /// The class of a request. `path` is without the query.
     pub fn class(&self, method: &str, path: &str) -> ClassId {
         if !is_plain(path) {

@@ -6,6 +6,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::iter::successors;
 
 use crate::request::RequestId;
 
@@ -33,11 +34,17 @@ pub(crate) struct Lists {
     length: usize,
 }
 
+const EMPTY: Ends = Ends { front: NONE, back: NONE, length: 0 };
+
 impl Lists {
     /// So many empty lists.
     pub(crate) fn new(lists: usize) -> Self {
-        let ends = vec![Ends { front: NONE, back: NONE, length: 0 }; lists];
-        Self { links: Vec::new(), ends, length: 0 }
+        Self { links: Vec::new(), ends: vec![EMPTY; lists], length: 0 }
+    }
+
+    /// Adds empty lists until there are at least so many.
+    pub(crate) fn grow(&mut self, lists: usize) {
+        self.ends.resize(self.ends.len().max(lists), EMPTY);
     }
 
     /// Requests in all lists.
@@ -58,6 +65,11 @@ impl Lists {
     /// The request that came into this list last.
     pub(crate) fn back(&self, list: usize) -> Option<RequestId> {
         some(self.ends[list].back)
+    }
+
+    /// The requests of one list, from front to back.
+    pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = RequestId> + '_ {
+        successors(self.front(list), |id| some(self.links[id.index()].after))
     }
 
     /// Puts `id` at the back of a list.
@@ -139,6 +151,7 @@ mod tests {
                 assert_eq!(lists.front(list).map(|id| id.0), expected.front().copied());
                 assert_eq!(lists.back(list).map(|id| id.0), expected.back().copied());
                 assert_eq!(lists.length(list) as usize, expected.len(), "step {step}");
+                assert!(lists.iter(list).map(|id| id.0).eq(expected.iter().copied()));
             }
         }
     }

@@ -190,6 +190,16 @@ impl Requests {
         self.by_class.push_back(class.index(), id);
     }
 
+    /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
+    pub(crate) fn empty_queue(&mut self, classes: usize) -> Vec<RequestId> {
+        let waiting: Vec<RequestId> = self.arrivals.iter(0).collect();
+        for id in &waiting {
+            self.leave_queue(*id);
+        }
+        self.by_class.grow(classes);
+        waiting
+    }
+
     /// It waits no longer.
     pub(crate) fn leave_queue(&mut self, id: RequestId) {
         self.arrivals.remove(id);

@@ -14,6 +14,22 @@ use hashbrown::HashMap;
 use crate::queue::Lists;
 use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Standing, Tier};
 
+/// A session that is remembered: what may be kept over a restart of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// Its name. It is of use after a restart only if the driver hashes cookies with the key that
+    /// it had before.
+    pub key: SessionKey,
+    /// How long ago it was last served.
+    pub age: Span,
+    /// What it was served, by the indices that the classes have now.
+    pub served: ClassSet,
+}
+
+/// How long before the start of the driver's clock a session may have been served: those that are
+/// restored were. Times in the table count from so long before that start.
+const BEFORE: Span = Span::from_secs(100 * 365 * 86_400);
+
 /// The sessions that were served of late.
 #[derive(Debug)]
 pub struct Sessions {
@@ -29,6 +45,7 @@ pub struct Sessions {
 struct Session {
     key: SessionKey,
     served: ClassSet,
+    /// On the table's own clock, which is [`BEFORE`] ahead of the driver's.
     last: Time,
 }
 
@@ -47,9 +64,10 @@ impl Sessions {
 
     /// A session was served a request of `class`.
     pub fn served(&mut self, now: Time, key: SessionKey, class: ClassId) {
+        let now = now + BEFORE;
         let place = match self.places.get(&key) {
             Some(place) => *place,
-            None => self.place_for(key, now),
+            None => self.place_for(Session { key, served: ClassSet::NONE, last: now }),
         };
         let session = &mut self.known[place as usize];
         if now.since(session.last) > self.ttl {
@@ -57,6 +75,10 @@ impl Sessions {
         }
         session.served = session.served.with(class);
         session.last = now;
+        self.becomes_youngest(place);
+    }
+
+    fn becomes_youngest(&mut self, place: u32) {
         self.recency.remove(RequestId(place));
         self.recency.push_back(0, RequestId(place));
     }
@@ -73,8 +95,7 @@ impl Sessions {
         }
     }
 
-    fn place_for(&mut self, key: SessionKey, now: Time) -> u32 {
-        let fresh = Session { key, served: ClassSet::NONE, last: now };
+    fn place_for(&mut self, fresh: Session) -> u32 {
         let place = if self.known.len() < self.capacity {
             self.known.push(fresh);
             self.known.len() as u32 - 1
@@ -85,8 +106,49 @@ impl Sessions {
             self.known[place as usize] = fresh;
             place
         };
-        self.places.insert(key, place);
+        self.places.insert(fresh.key, place);
         place
+    }
+
+    /// Room for `capacity` sessions from now on, each remembered for `ttl`. The ones served
+    /// longest ago are forgotten if there are too many.
+    pub fn resize(&mut self, capacity: u32, ttl: Span) {
+        self.ttl = ttl;
+        if capacity.max(1) as usize == self.capacity {
+            return;
+        }
+        let mut resized = Self::new(capacity, ttl);
+        for RequestId(place) in self.recency.iter(0) {
+            let place = resized.place_for(self.known[place as usize]);
+            resized.becomes_youngest(place);
+        }
+        *self = resized;
+    }
+
+    /// Those that are remembered, the one served longest ago first.
+    pub fn remembered(&self, now: Time) -> impl Iterator<Item = Remembered> + '_ {
+        let sessions = self.recency.iter(0).map(|place| self.known[place.index()]);
+        let remembered = move |Session { key, served, last }| {
+            let age = (now + BEFORE).since(last);
+            (age <= self.ttl).then_some(Remembered { key, age, served })
+        };
+        sessions.filter_map(remembered)
+    }
+
+    /// Remembers a session again, as [`Sessions::remembered`] gave it and in that order; says
+    /// whether it does. Not so if it is older than `ttl`, if it has been served since, or if the
+    /// table is full of younger ones.
+    pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
+        let Remembered { key, age, served } = session;
+        let last = now + BEFORE - age;
+        let oldest = self.recency.front(0).map(|place| self.known[place.index()].last);
+        let full = self.known.len() == self.capacity && oldest.is_some_and(|oldest| oldest > last);
+        if age > self.ttl || full || self.places.contains_key(&key) {
+            return false;
+        }
+        let place = self.place_for(Session { key, served, last });
+        self.becomes_youngest(place);
+        true
     }
 
     /// What a request of `class` that claims this session has proven.
@@ -95,7 +157,7 @@ impl Sessions {
         let Some(session) = place.map(|place| &self.known[*place as usize]) else {
             return Standing::New;
         };
-        if now.since(session.last) > self.ttl {
+        if (now + BEFORE).since(session.last) > self.ttl {
             return Standing::New;
         }
         let walked = class.after.is_empty() || session.served.meets(class.after);

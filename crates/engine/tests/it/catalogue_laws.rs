@@ -3,17 +3,17 @@
 //!
 //! A failure prints the shortest sequence of events that shows it, and the seed.
 
-use bywash_engine::catalog::{Domain, POLICIES, Policy};
+use bywash_engine::catalog::{POLICIES, Policy};
 use bywash_engine::{
-    Action, AddressKey, ClassId, End, Engine, Event, Options, Reading, Reason, Request, RequestId,
-    SessionKey, Standing,
+    Action, AddressKey, Class, ClassId, End, Engine, Event, Reading, Reason, Request, RequestId,
+    SessionKey, Standing, Status,
 };
 use bywash_units::{Share, Span, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::dice::Dice;
-use crate::site::{classes, engine};
+use crate::setup::Setup;
 
 /// Something that happens. Who it happens to is counted off among those it can happen to.
 #[derive(Clone, Debug)]
@@ -33,12 +33,14 @@ pub(crate) enum Step {
     Limit(u32),
     /// Time goes by, and the timer is called if it is due and the driver is not late.
     Pass(u64, bool),
+    /// A new configuration, drawn with this seed.
+    Reconfigure(u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let who = || prop::option::of(0..8_u8);
     prop_oneof![
-        12 => (0..8_u8, who(), who())
+        12 => (any::<u8>(), who(), who())
             .prop_map(|(class, session, address)| Step::Arrive { class, session, address }),
         2 => any::<u8>().prop_map(Step::LeaveWaiting),
         1 => any::<u8>().prop_map(Step::LeaveRunning),
@@ -51,56 +53,53 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The same, and new configurations between.
+fn step_or_reload() -> impl Strategy<Value = Step> {
+    prop_oneof![20 => step(), 1 => any::<u64>().prop_map(Step::Reconfigure)]
+}
+
 /// One policy with parameters, and what happens to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) policy: &'static str,
-    parameters: Vec<(&'static str, String)>,
-    options: Options,
+    setup: Setup,
     steps: Vec<Step>,
 }
 
 /// Cases of up to `length` steps.
-pub(crate) fn case(policy: &'static Policy, length: usize) -> impl Strategy<Value = Case> {
-    let options = (0..5_u32, prop::option::of(1..5_000_u64), 1..8_u32, 1..20_u64).prop_map(
-        |(limit, max_wait, sessions, ttl)| Options {
-            limit,
-            max_wait: max_wait.map(Span::from_millis),
-            sessions,
-            session_ttl: Span::from_secs(ttl),
-        },
-    );
-    (any::<u64>(), options, prop::collection::vec(step(), 1..length)).prop_map(
-        move |(seed, options, steps)| {
-            let parameters = parameters(policy, &mut Dice::new(seed));
-            Case { policy: policy.name, parameters, options, steps }
-        },
-    )
-}
-
-/// A value for each parameter; counts are small, so that queues fill.
-fn parameters(policy: &'static Policy, dice: &mut Dice) -> Vec<(&'static str, String)> {
-    let mut value = |domain: &Domain| match domain {
-        Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
-        Domain::Share { min, max, .. } => (min + dice.share() * (max - min)).to_string(),
-        Domain::Span { min, max, .. } => {
-            let span = *min + Span::from_millis(dice.below(30_000));
-            format!("{}ms", span.min(*max).as_millis())
-        }
-        Domain::Choice(words) => dice.pick(words).expect("a choice has words").to_string(),
-    };
-    policy.parameters.iter().map(|one| (one.name, value(&one.domain))).collect()
+fn case(
+    policy: &'static Policy,
+    step: impl Strategy<Value = Step>,
+    length: usize,
+) -> impl Strategy<Value = Case> {
+    (any::<u64>(), prop::collection::vec(step, 1..length)).prop_map(move |(seed, steps)| {
+        let setup = Setup::random(policy, &mut Dice::new(seed));
+        Case { policy: policy.name, setup, steps }
+    })
 }
 
 /// Runs `law` on random cases of every policy.
 pub(crate) fn for_every_policy(cases: u32, length: usize, law: impl Fn(&Case)) {
+    for_every(cases, |policy| case(policy, step(), length), law);
+}
+
+/// The same with reloads in between, after which it may be any policy.
+pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, law: impl Fn(&Case)) {
+    for_every(cases, |policy| case(policy, step_or_reload(), length), law);
+}
+
+fn for_every<S: Strategy<Value = Case>>(
+    cases: u32,
+    case: impl Fn(&'static Policy) -> S,
+    law: impl Fn(&Case),
+) {
     let mut config = Config { cases, failure_persistence: None, ..Config::default() };
     if config.rng_seed == RngSeed::Random {
         config.rng_seed = RngSeed::Fixed(2004);
     }
     let seed = config.rng_seed;
     for policy in &POLICIES {
-        let tried = TestRunner::new(config.clone()).run(&case(policy, length), |case| {
+        let tried = TestRunner::new(config.clone()).run(&case(policy), |case| {
             law(&case);
             Ok(())
         });
@@ -119,48 +118,59 @@ struct Waiter {
     since: Time,
 }
 
+/// What a model does to its engine after each step, beside the steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Between {
+    Nothing,
+    /// It is reconfigured with what it has.
+    Reconfigured,
+    /// The same, and what waits moves to a fresh order.
+    Moved,
+}
+
 /// Who waits, in the order of arrival, and who runs.
-struct Model<'a> {
-    case: &'a Case,
+struct Model {
+    setup: Setup,
     engine: Engine,
+    between: Between,
     now: Time,
-    limit: u32,
     waiting: Vec<Waiter>,
     running: Vec<RequestId>,
     arrived: usize,
     ended: usize,
     log: Vec<Action>,
+    states: Vec<Status>,
 }
 
-impl<'a> Model<'a> {
-    fn new(case: &'a Case) -> Self {
-        let given: Vec<(&str, &str)> = case.parameters.iter().map(|(n, v)| (*n, &**v)).collect();
+impl Model {
+    fn new(case: &Case, between: Between) -> Self {
         Self {
-            case,
-            engine: engine(case.policy, &given, classes(), case.options.clone()),
+            engine: case.setup.engine(),
+            setup: case.setup.clone(),
+            between,
             now: Time::ZERO,
-            limit: case.options.limit,
             waiting: Vec::new(),
             running: Vec::new(),
             arrived: 0,
             ended: 0,
             log: Vec::new(),
+            states: Vec::new(),
         }
     }
 
-    fn parameter(&self, name: &str) -> Option<usize> {
-        let text = self.case.parameters.iter().find(|(other, _)| *other == name);
-        text.map(|(_, value)| value.parse().expect("it is a count"))
+    fn limit(&self) -> u32 {
+        self.setup.options.limit
     }
 
     /// Places where this class waits, and how many are taken; `new` does not count.
     fn room(&self, class: ClassId, new: RequestId) -> (usize, usize) {
         let others = self.waiting.iter().filter(|other| other.id != new);
-        if let Some(capacity) = self.parameter("capacity") {
+        if let Some(capacity) = self.setup.count("capacity") {
             return (capacity, others.count());
         }
-        let tier = classes()[class.index()].tier.name();
-        let places = self.parameter(tier).expect("a policy bounds its queue, or one per class");
+        let Class { tier, queue, .. } = &self.setup.classes[class.index()];
+        let places = queue.map(|places| places as usize).or(self.setup.count(tier.name()));
+        let places = places.expect("a policy bounds its queue, or one per class");
         (places, others.filter(|other| other.class == class).count())
     }
 
@@ -216,7 +226,7 @@ impl<'a> Model<'a> {
                 assert_eq!(self.tell(Event::Read(Reading::Cpu(Share::new(share)))), []);
             }
             Step::Limit(limit) => {
-                self.limit = limit;
+                self.setup.options.limit = limit;
                 let actions = self.tell(Event::LimitChanged { limit });
                 self.follow(&actions, None);
             }
@@ -226,8 +236,73 @@ impl<'a> Model<'a> {
                     self.timer();
                 }
             }
+            Step::Reconfigure(seed) => self.reconfigure(self.setup.changed(&mut Dice::new(seed))),
         }
         self.check();
+        if self.between != Between::Nothing {
+            self.reconfigure_with_the_same();
+            self.check();
+        }
+        self.states.push(self.engine.status(self.now));
+    }
+
+    fn reconfigure_with_the_same(&mut self) {
+        let Setup { settings, options, classes } = self.setup.clone();
+        let order = match self.between {
+            Between::Moved => Some(settings.order(&classes)),
+            Between::Nothing | Between::Reconfigured => {
+                settings.changed_order(&classes, &settings, &classes)
+            }
+        };
+        let mut actions = Vec::new();
+        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
+        assert_eq!(actions, [], "who had a place has one");
+    }
+
+    fn reconfigure(&mut self, new: Setup) {
+        let Setup { settings, classes, .. } = &self.setup;
+        let order = new.settings.changed_order(&new.classes, settings, classes);
+        let (moves, mut actions) = (order.is_some(), Vec::new());
+        let (classes, options) = (new.classes.clone(), new.options.clone());
+        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
+        self.log.extend(&actions);
+        self.setup.options.limit = new.options.limit;
+        let starts = |action: &&Action| matches!(action, Action::Dispatch { .. });
+        let started = actions.iter().take_while(starts).count();
+        self.follow(&actions[..started], None);
+        self.setup = new;
+        assert!(moves || actions.len() == started, "who stays in the same queue is not refused");
+        self.lose_places(&actions[started..]);
+    }
+
+    /// After a move to a new order: refused is who has no place in it, and nobody else.
+    fn lose_places(&mut self, actions: &[Action]) {
+        let before: Vec<RequestId> = self.waiting.iter().map(|waiter| waiter.id).collect();
+        let refused: Vec<Waiter> =
+            actions.iter().map(|action| self.waiter(lost(*action))).collect();
+        for waiter in &refused {
+            self.take_waiting(waiter.id);
+            self.ended += 1;
+        }
+        let position = |id: RequestId| before.iter().position(|other| *other == id);
+        for Waiter { id, class, standing, principal, .. } in refused {
+            assert!(self.running.len() as u32 >= self.limit(), "{id:?} could have had a slot");
+            let (places, taken) = self.room(class, id);
+            let same = self.waiting.iter().filter(|other| other.principal == principal).count();
+            let cap = self.setup.count("principal_cap").filter(|_| principal.is_some());
+            let capped = cap.is_some_and(|cap| same >= cap);
+            if self.setup.policy() == "session-first" {
+                assert!(capped || taken == places, "there was a place for {id:?}");
+                let worse = self.waiting.iter().any(|other| other.standing > standing);
+                assert!(capped || !worse, "{id:?} was better than one that stayed");
+            } else {
+                assert_eq!(taken, places, "there was a place for {id:?}");
+                let whole = self.setup.count("capacity").is_some();
+                let mut rivals = self.waiting.iter().filter(|other| whole || other.class == class);
+                let older = |other: &Waiter| position(other.id) < position(id);
+                assert!(rivals.all(older), "{id:?} was there before one that stayed");
+            }
+        }
     }
 
     fn tell(&mut self, event: Event) -> Vec<Action> {
@@ -239,7 +314,7 @@ impl<'a> Model<'a> {
 
     fn arrive(&mut self, class: u8, session: Option<u8>, address: Option<u8>) {
         let id = self.free_number();
-        let class = ClassId(class);
+        let class = ClassId(class % self.setup.classes.len() as u8);
         let session = session.map(|key| SessionKey(u64::from(key)));
         let address = address.map(|key| AddressKey(u64::from(key)));
         let standing = self.engine.standing(self.now, session, class);
@@ -259,7 +334,7 @@ impl<'a> Model<'a> {
         let mut actions = Vec::new();
         self.engine.on_timer(self.now, &mut actions);
         self.log.extend(&actions);
-        let due = self.case.options.max_wait.map_or(0, |wait| {
+        let due = self.setup.options.max_wait.map_or(0, |wait| {
             self.waiting.iter().take_while(|waiter| waiter.since + wait <= self.now).count()
         });
         let expired: Vec<RequestId> = self.waiting.drain(..due).map(|waiter| waiter.id).collect();
@@ -273,7 +348,7 @@ impl<'a> Model<'a> {
         for action in actions {
             match *action {
                 Action::Dispatch { id, reason } => {
-                    assert!((self.running.len() as u32) < self.limit, "{id:?} has no slot");
+                    assert!((self.running.len() as u32) < self.limit(), "{id:?} has no slot");
                     self.may_start(id, reason, new);
                     self.take_waiting(id);
                     self.running.push(id);
@@ -303,7 +378,7 @@ impl<'a> Model<'a> {
         let waiter = self.waiter(id);
         match reason {
             Reason::SlotFree => assert_eq!((self.waiting.len(), Some(id)), (1, new)),
-            Reason::Best if self.case.policy == "session-first" => {
+            Reason::Best if self.setup.policy() == "session-first" => {
                 let better = |other: &Waiter| other.standing < waiter.standing;
                 assert!(!self.waiting.iter().any(better), "{id:?} is not of the best rank");
                 let rank = |other: &&Waiter| other.standing == waiter.standing;
@@ -311,7 +386,7 @@ impl<'a> Model<'a> {
                 let newest = self.waiting.iter().rfind(rank).map(|other| other.id);
                 assert!([oldest, newest].contains(&Some(id)), "{id:?} is inside its rank");
             }
-            Reason::FloorShare => assert_eq!(self.case.policy, "session-first"),
+            Reason::FloorShare => assert_eq!(self.setup.policy(), "session-first"),
             Reason::Best => {}
             other => panic!("{other:?} is no reason to start"),
         }
@@ -325,7 +400,7 @@ impl<'a> Model<'a> {
         match reason {
             Reason::QueueFull => {
                 assert_eq!((id, taken), (new, places), "it was full for the arriving one");
-                if self.case.policy == "session-first" {
+                if self.setup.policy() == "session-first" {
                     assert!(worst <= Some(arriving.standing), "a worse one was left waiting");
                 }
             }
@@ -340,7 +415,7 @@ impl<'a> Model<'a> {
                 let same = |other: &&Waiter| other.principal == waiter.principal;
                 let others = self.waiting.iter().filter(same).count() - 1;
                 assert!(
-                    waiter.principal.is_some() && Some(others) >= self.parameter("principal_cap")
+                    waiter.principal.is_some() && Some(others) >= self.setup.count("principal_cap")
                 );
             }
             other => panic!("{other:?} is no reason to refuse"),
@@ -350,22 +425,22 @@ impl<'a> Model<'a> {
     /// What must hold between any two events.
     fn check(&self) {
         let (waiting, running) = (self.waiting.len() as u32, self.running.len() as u32);
-        assert!(waiting == 0 || running >= self.limit, "{waiting} wait while a slot is free");
+        assert!(waiting == 0 || running >= self.limit(), "{waiting} wait while a slot is free");
         let status = self.engine.status(self.now);
         let counts = (status.limit, status.running, status.waiting, self.engine.running());
-        assert_eq!(counts, (self.limit, running, waiting, running));
+        assert_eq!(counts, (self.limit(), running, waiting, running));
         let oldest = self.waiting.first();
         assert_eq!(status.oldest, oldest.map_or(Span::ZERO, |one| self.now.since(one.since)));
-        assert!(status.sessions <= self.case.options.sessions);
-        let due = oldest.and_then(|one| Some(one.since + self.case.options.max_wait?));
+        assert!(status.sessions <= self.setup.options.sessions);
+        let due = oldest.and_then(|one| Some(one.since + self.setup.options.max_wait?));
         assert_eq!(self.engine.next_timer(), due);
-        for class in (0..classes().len() as u8).map(ClassId) {
+        for class in (0..self.setup.classes.len() as u8).map(ClassId) {
             let of_class = self.waiting.iter().filter(|one| one.class == class).count() as u32;
             assert_eq!(self.engine.waiting_of(class), of_class, "{class:?}");
             let (places, taken) = self.room(class, RequestId(u32::MAX));
             assert!(taken <= places, "{taken} wait in {places} places");
         }
-        if let Some(cap) = self.parameter("principal_cap") {
+        if let Some(cap) = self.setup.count("principal_cap") {
             for principal in self.waiting.iter().filter_map(|one| one.principal) {
                 let its = self.waiting.iter().filter(|one| one.principal == Some(principal));
                 assert!(its.count() <= cap, "{principal:?} is over its cap");
@@ -401,18 +476,43 @@ fn expiry(action: Action) -> RequestId {
     }
 }
 
+fn lost(action: Action) -> RequestId {
+    match action {
+        Action::Shed { id, reason: Reason::Reconfigured, retry_after } => {
+            assert!(is_polite(retry_after), "{retry_after}");
+            id
+        }
+        other => panic!("a new configuration must not order {other:?}"),
+    }
+}
+
 /// Plays a case against the model; what the engine ordered, in order.
 pub(crate) fn play(case: &Case) -> Vec<Action> {
-    let mut model = Model::new(case);
+    play_with(case, Between::Nothing).0
+}
+
+/// The same with something in between, and with what the engine said of itself after each step.
+pub(crate) fn play_with(case: &Case, between: Between) -> (Vec<Action>, Vec<Status>) {
+    let mut model = Model::new(case, between);
     model.check();
     for step in &case.steps {
         model.step(step);
     }
     model.wind_up();
-    model.log
+    (model.log, model.states)
 }
 
 #[test]
 fn every_policy_agrees_with_the_model_whatever_happens() {
     for_every_policy(64, 3_000, |case| drop(play(case)));
+}
+
+#[test]
+fn every_policy_agrees_with_the_model_however_often_it_is_reconfigured() {
+    for_every_policy_and_reloads(64, 2_000, |case| drop(play(case)));
+}
+
+#[test]
+fn who_moves_to_an_order_of_the_same_settings_keeps_its_place() {
+    for_every_policy_and_reloads(16, 1_500, |case| drop(play_with(case, Between::Moved)));
 }

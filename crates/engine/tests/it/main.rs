@@ -6,9 +6,12 @@
 mod catalogue_laws;
 mod dice;
 mod patterns;
+mod reconfigure;
 mod repeatable;
+mod restore;
 mod seed_1;
 mod session_first;
 mod sessions;
+mod setup;
 mod site;
 mod waiting;

@@ -1,11 +1,24 @@
-//! The same events give the same orders: no clock, no entropy, no iteration over a hash table.
+//! The same events give the same orders: no clock, no entropy, no iteration over a hash table, and
+//! no trace of a reconfiguration that changes nothing.
 
-use crate::catalogue_laws::{for_every_policy, play};
+use crate::catalogue_laws::{Between, for_every_policy_and_reloads, play, play_with};
 
 #[test]
 fn the_same_events_give_the_same_actions_to_the_last_field() {
-    for_every_policy(16, 1_500, |case| {
+    for_every_policy_and_reloads(16, 1_500, |case| {
         let twice = [play(case), play(case)];
         assert_eq!(twice[0], twice[1], "{} decided otherwise the second time", case.policy);
+    });
+}
+
+#[test]
+fn reconfiguring_with_the_same_settings_at_any_time_changes_no_later_decision() {
+    for_every_policy_and_reloads(32, 1_500, |case| {
+        let (actions, states) = play_with(case, Between::Nothing);
+        let (restless_actions, restless_states) = play_with(case, Between::Reconfigured);
+        for (step, states) in states.iter().zip(&restless_states).enumerate() {
+            assert_eq!(states.0, states.1, "{} noticed it before step {step}", case.policy);
+        }
+        assert_eq!(actions, restless_actions, "{} noticed it", case.policy);
     });
 }

@@ -1,6 +1,6 @@
 //! A shop with the seed's eight classes, its clock, and all that the engine ever ordered.
 
-use bywash_engine::catalog;
+use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
     Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Reason,
     Request, RequestId, SessionKey, Status, Tier,
@@ -93,6 +93,20 @@ impl Site {
     pub(crate) fn tell(&mut self, event: Event) -> Vec<Action> {
         let mut actions = Vec::new();
         self.engine.on_event(self.now, event, &mut actions);
+        self.obey(&actions);
+        actions
+    }
+
+    /// A new configuration; without `order` the order stays.
+    pub(crate) fn reconfigure(
+        &mut self,
+        classes: Vec<Class>,
+        order: Option<&Settings>,
+        options: Options,
+    ) -> Vec<Action> {
+        let order = order.map(|settings| settings.order(&classes));
+        let mut actions = Vec::new();
+        self.engine.reconfigure(self.now, classes, order, options, &mut actions);
         self.obey(&actions);
         actions
     }

@@ -1,39 +1,51 @@
-//! The admin listener: `/livez`, `/readyz`, `/metrics`, `/v1/status`.
+//! The admin listener: what the gateway is doing, and the few things that can be told to it while
+//! it runs.
 //!
-//! On a thread of its own, so that it answers while every worker is busy, and never shed. It is
-//! on loopback (the configuration sees to that) and answers only requests whose `Host` is
-//! loopback as well: a page in an operator's browser that has pointed a name of its own at
-//! 127.0.0.1 gets nothing.
+//! On a thread of its own, so that it answers while every worker is busy, and never shed. It is on
+//! a unix socket that only its owner may use, or on loopback (the configuration sees to that).
+//! On loopback it answers only requests whose `Host` is loopback as well: a page in an operator's
+//! browser that has pointed a name of its own at 127.0.0.1 gets nothing. What changes something
+//! takes a `POST` with the field `Bywash-Admin`, which no page can send to another origin without
+//! being asked first.
 
+mod requests;
 mod status;
 
-use std::convert::Infallible;
-use std::net::{IpAddr, TcpListener as StdListener};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use http::header::{self, HeaderValue};
-use http::{Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
+use bytes::BytesMut;
+use bywash_handover::Listener;
+use bywash_message::{Fault, Fields, Limits, Request};
+use http::{Method, StatusCode};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::LocalSet;
 
-use crate::request::{Answer, full};
+use crate::client::{Back, Body, Handler, Phase, h1};
+use crate::reply::Reply;
 use crate::shared::{Life, Shared};
+use crate::stream::Stream;
 
 /// Operators and scrapers, not crowds.
 const MOST_CONNECTIONS: usize = 64;
-const HEAD_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a connection may be open, watchers apart: longer than any answer takes.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How long whoever watches may do so.
+const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
+
+const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 8192 };
 
 /// Serves until told to stop.
 pub(crate) fn run(
     shared: Arc<Shared>,
-    listener: StdListener,
+    listener: Listener,
     life: watch::Receiver<Life>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
@@ -41,61 +53,176 @@ pub(crate) fn run(
     LocalSet::new().block_on(&runtime, serve(shared, listener, life, ready))
 }
 
+/// The listener, as the runtime has it.
+enum Door {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Door {
+    fn new(listener: Listener) -> std::io::Result<Self> {
+        Ok(match listener {
+            Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
+        })
+    }
+
+    async fn accept(&self) -> std::io::Result<Stream> {
+        match self {
+            Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
+            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
+}
+
 async fn serve(
     shared: Arc<Shared>,
-    listener: StdListener,
+    listener: Listener,
     mut life: watch::Receiver<Life>,
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
-    let listener = TcpListener::from_std(listener)?;
+    let door = Door::new(listener)?;
     // Whoever waits for this is still there: it has started this thread.
     let _ = ready.send(());
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = door.accept() => accepted,
             _ = life.wait_for(|life| *life == Life::Ends) => return Ok(()),
         };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(HEAD_LIMIT / 100).await;
+        let Ok(stream) = accepted else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
         let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
-        let shared = Arc::clone(&shared);
+        let operator = Operator {
+            shared: Arc::clone(&shared),
+            is_local: matches!(stream, Stream::Unix(_)),
+            watches: Rc::default(),
+        };
         tokio::task::spawn_local(async move {
-            let answer = service_fn(|request: Request<Incoming>| {
-                let response = respond(&shared, &request);
-                async move { Ok::<_, Infallible>(response) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).max_buf_size(16 * 1024);
+            let watches = Rc::clone(&operator.watches);
+            let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator);
             // A client that breaks off concerns nobody else.
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            bounded(served, &watches).await;
             drop(seat);
         });
     }
 }
 
-fn respond<B>(shared: &Shared, request: &Request<B>) -> Response<Answer> {
-    if !host_is_loopback(request.headers().get(header::HOST)) {
-        return plain(StatusCode::FORBIDDEN, "ask for this listener by its loopback address\n");
-    }
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    }
-    match request.uri().path() {
-        "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
-        "/readyz" if shared.is_ready() => plain(StatusCode::OK, "ready\n"),
-        "/readyz" if shared.is_draining() => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-        "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed\n"),
-        "/metrics" => metrics(shared),
-        "/v1/status" => json(&status::status(shared)),
-        _ => plain(StatusCode::NOT_FOUND, "there are /livez, /readyz, /metrics and /v1/status\n"),
+/// Lets a connection last as long as it may, which is longer once it watches.
+async fn bounded<T>(served: impl Future<Output = T>, watches: &std::cell::Cell<bool>) {
+    let mut served = std::pin::pin!(served);
+    if tokio::time::timeout(LONGEST, served.as_mut()).await.is_err() && watches.get() {
+        let _ = tokio::time::timeout(LONGEST_WATCH, served).await;
     }
 }
 
-fn host_is_loopback(host: Option<&HeaderValue>) -> bool {
-    let Some(host) = host.and_then(|host| host.to_str().ok()) else { return false };
+/// One operator's connection.
+struct Operator {
+    shared: Arc<Shared>,
+    /// It came by the unix socket: whoever may open that may do everything.
+    is_local: bool,
+    watches: Rc<std::cell::Cell<bool>>,
+}
+
+impl Handler for Operator {
+    async fn serve(&self, request: Request, _body: Body, _back: Back) -> Reply {
+        self.respond(&request)
+    }
+
+    fn malformed(&self, fault: Fault) -> Reply {
+        plain(StatusCode::BAD_REQUEST, fault.name()).closing()
+    }
+
+    fn too_slow(&self) -> Reply {
+        plain(StatusCode::REQUEST_TIMEOUT, "").closing()
+    }
+
+    fn enter(&self, _phase: Phase) {}
+
+    fn is_too_slow(&self) -> bool {
+        false
+    }
+
+    fn is_stopping(&self) -> bool {
+        false
+    }
+
+    fn body_rate(&self) -> u64 {
+        0
+    }
+
+    fn speaks_http2(&self) -> bool {
+        false
+    }
+}
+
+impl Operator {
+    fn respond(&self, request: &Request) -> Reply {
+        if !self.is_local && !host_is_loopback(&request.authority) {
+            let words = "ask for this listener by its loopback address";
+            return plain(StatusCode::FORBIDDEN, words);
+        }
+        match request.method {
+            Method::GET | Method::HEAD => self.show(request),
+            Method::POST if request.fields.named(b"bywash-admin").next().is_none() => {
+                plain(StatusCode::FORBIDDEN, "a POST takes the field Bywash-Admin")
+            }
+            Method::POST => self.change(request),
+            _ => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET, HEAD and POST"),
+        }
+    }
+
+    fn show(&self, request: &Request) -> Reply {
+        let shared = &self.shared;
+        let path = request.target.path();
+        if let Some(name) = path.strip_prefix("/v1/requests/") {
+            return requests::explain(shared, name);
+        }
+        match path {
+            "/livez" | "/healthz" => plain(StatusCode::OK, "ok"),
+            "/readyz" if shared.is_ready() => plain(StatusCode::OK, "ready"),
+            "/readyz" if shared.is_leaving.load(Ordering::Relaxed) => {
+                plain(StatusCode::SERVICE_UNAVAILABLE, "draining")
+            }
+            "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed"),
+            "/metrics" => metrics(shared),
+            "/v1/status" => json(StatusCode::OK, &status::status(shared)),
+            "/v1/tap" => {
+                self.watches.set(true);
+                requests::tap(shared, &query(request))
+            }
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there are /livez, /readyz, /metrics, /v1/status, /v1/tap, /v1/requests/NAME and, \
+                 to POST to, /v1/bypass",
+            ),
+        }
+    }
+
+    fn change(&self, request: &Request) -> Reply {
+        match (request.target.path(), query(request).get("on").map(String::as_str)) {
+            ("/v1/bypass", Some(on @ ("true" | "false"))) => {
+                self.shared.bypass.store(on == "true", Ordering::Relaxed);
+                json(StatusCode::OK, &status::status(&self.shared))
+            }
+            ("/v1/bypass", _) => plain(StatusCode::BAD_REQUEST, "say ?on=true or ?on=false"),
+            _ => plain(StatusCode::NOT_FOUND, "there is /v1/bypass"),
+        }
+    }
+}
+
+/// The query's `name=value` pairs, without any escapes: none of ours needs one.
+fn query(request: &Request) -> BTreeMap<String, String> {
+    let target = request.target.path_and_query();
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn host_is_loopback(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
@@ -104,32 +231,35 @@ fn host_is_loopback(host: Option<&HeaderValue>) -> bool {
     name == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-fn metrics(shared: &Shared) -> Response<Answer> {
+fn metrics(shared: &Shared) -> Reply {
     status::read_gauges(shared);
     match shared.metrics.text() {
         Ok(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             answer(StatusCode::OK, kind, text)
         }
-        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written\n"),
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written"),
     }
 }
 
-fn json(value: &serde_json::Value) -> Response<Answer> {
-    answer(StatusCode::OK, "application/json", value.to_string())
+fn json(status: StatusCode, value: &serde_json::Value) -> Reply {
+    answer(status, "application/json", value.to_string())
 }
 
-fn plain(status: StatusCode, words: &'static str) -> Response<Answer> {
-    answer(status, "text/plain; charset=utf-8", words.to_owned())
+fn plain(status: StatusCode, words: &str) -> Reply {
+    answer(status, "text/plain; charset=utf-8", format!("{words}\n"))
 }
 
-fn answer(status: StatusCode, kind: &'static str, words: String) -> Response<Answer> {
-    let builder = Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, kind)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    full(builder, words)
+fn answer(status: StatusCode, kind: &str, words: String) -> Reply {
+    Reply::local(status, fields(kind), words)
+}
+
+fn fields(kind: &str) -> Fields {
+    let mut fields = Fields::new();
+    fields.push(b"Content-Type", kind.as_bytes());
+    fields.push(b"Cache-Control", b"no-store");
+    fields.push(b"X-Content-Type-Options", b"nosniff");
+    fields
 }
 
 #[cfg(test)]
@@ -138,13 +268,11 @@ mod tests {
 
     #[test]
     fn only_loopback_hosts_are_answered() {
-        let check = |host: &'static str| host_is_loopback(Some(&HeaderValue::from_static(host)));
         for host in ["127.0.0.1", "127.0.0.1:7070", "localhost:7070", "[::1]:7070", "127.8.8.8"] {
-            assert!(check(host), "{host}");
+            assert!(host_is_loopback(host.as_bytes()), "{host}");
         }
         for host in ["evil.example", "127.0.0.1.evil.example", "10.0.0.1:7070", "", "[::2]"] {
-            assert!(!check(host), "{host}");
+            assert!(!host_is_loopback(host.as_bytes()), "{host}");
         }
-        assert!(!host_is_loopback(None));
     }
 }

@@ -6,18 +6,23 @@ use bywash_engine::catalog::Value as Setting;
 use bywash_engine::{ClassId, Outcome};
 use serde_json::{Map, Value, json};
 
+use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::upstream::servers::ServerStatus;
 
 /// Spans are in milliseconds, counts since the start of the process.
 pub(super) fn status(shared: &Shared) -> Value {
     let status = shared.driver.status();
-    let parameters = shared.config.order.values();
+    let settings = shared.settings();
+    let config = &settings.config;
+    let parameters = config.order.values();
     let parameters: Map<String, Value> =
         parameters.map(|(parameter, value)| (parameter.name.into(), setting(value))).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "mode": if shared.is_bypassed() { "bypass" } else { shared.config.mode.name() },
-        "draining": shared.is_draining(),
+        "mode": if shared.is_bypassed() { "bypass" } else { config.mode.name() },
+        "pid": std::process::id(),
+        "draining": shared.is_leaving.load(Ordering::Relaxed),
         "uptime_ms": shared.driver.now().since(bywash_units::Time::ZERO).as_millis(),
         "limit": status.limit,
         "running": status.running,
@@ -27,18 +32,35 @@ pub(super) fn status(shared: &Shared) -> Value {
         "mean_service_ms": status.mean_service.as_secs_f64() * 1e3,
         "sessions": status.sessions,
         "connections": shared.connections.load(Ordering::Relaxed),
-        "upstream": shared.config.upstream.authority(),
-        "policy": { "name": shared.config.order.name(), "parameters": parameters },
-        "access_log_dropped": shared.log.dropped(),
-        "classes": classes(shared),
+        "streams": shared.streams.load(Ordering::Relaxed),
+        "servers": servers(shared, &settings),
+        "policy": { "name": config.order.name(), "parameters": parameters },
+        "access_log_dropped": shared.journal.log().dropped(),
+        "classes": classes(shared, &settings),
     })
 }
 
-fn classes(shared: &Shared) -> Vec<Value> {
+fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {
+    let now = shared.driver.now();
+    let servers = settings.upstreams.servers.snapshot(now);
+    let server = |(server, status): (&bywash_config::Server, ServerStatus)| {
+        json!({
+            "server": server.to_string(),
+            "state": status.state.name(),
+            "running": status.running,
+            "failures": status.failures,
+            "connect_failures": status.connect_failures,
+            "response_failures": status.response_failures,
+        })
+    };
+    settings.upstreams.list().iter().zip(servers).map(server).collect()
+}
+
+fn classes(shared: &Shared, settings: &Settings) -> Vec<Value> {
     let waiting = shared.driver.waiting_by_class();
     let class = |(index, class): (usize, &bywash_config::ClassConfig)| {
         let count = |outcome: &Outcome| {
-            let count = shared.metrics.outcome(ClassId(index as u8), *outcome);
+            let count = settings.class_metrics(ClassId(index as u8)).outcome(*outcome);
             (outcome.name().to_owned(), Value::from(count))
         };
         json!({
@@ -50,7 +72,7 @@ fn classes(shared: &Shared) -> Vec<Value> {
             "outcomes": Outcome::ALL.iter().map(count).collect::<Map<_, _>>(),
         })
     };
-    shared.config.classes.iter().enumerate().map(class).collect()
+    settings.config.classes.iter().enumerate().map(class).collect()
 }
 
 fn setting(value: Setting) -> Value {
@@ -72,7 +94,14 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.sessions.set(i64::from(status.sessions));
     let connections = shared.connections.load(Ordering::Relaxed);
     gauges.connections.set(i64::try_from(connections).unwrap_or(i64::MAX));
-    gauges.draining.set(i64::from(shared.is_draining()));
-    gauges.log_dropped.set(i64::try_from(shared.log.dropped()).unwrap_or(i64::MAX));
-    shared.metrics.set_waiting(&shared.driver.waiting_by_class());
+    gauges.draining.set(i64::from(shared.is_leaving.load(Ordering::Relaxed)));
+    gauges.bypassed.set(i64::from(shared.is_bypassed()));
+    let large = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
+    gauges.log_dropped.set(large(shared.journal.log().dropped()));
+    gauges.tap_missed.set(large(shared.journal.missed()));
+    let settings = shared.settings();
+    for (class, waiting) in shared.driver.waiting_by_class().into_iter().enumerate() {
+        settings.class_metrics(ClassId(class as u8)).set_waiting(waiting);
+    }
 }

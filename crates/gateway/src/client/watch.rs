@@ -11,10 +11,11 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
+use bywash_units::Span;
 
 /// The connections of one worker.
 pub(crate) struct Clients {
@@ -38,6 +39,8 @@ pub(crate) struct Client {
     phase: Cell<Phase>,
     /// When the phase began, on the coarse clock.
     since: Cell<u32>,
+    /// It speaks a protocol in which it can be told that it is too slow.
+    may_be_told: Cell<bool>,
     seconds: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
@@ -50,6 +53,9 @@ pub(crate) enum Wish {
     GoOn,
     /// The gateway stops: it ends with its present request.
     EndSoon,
+    /// Its head does not come to an end: it is told so, if its protocol has a word for it, and
+    /// ends.
+    TooSlow,
     /// Its client has left, or has taken too long.
     End,
 }
@@ -59,14 +65,17 @@ pub(crate) enum Wish {
 pub(crate) enum Phase {
     /// Between requests.
     Idle,
-    /// The head of a request is arriving; so it is from the start.
+    /// It was opened and has said nothing yet; so it is from the start.
+    Open,
+    /// The head of a request is arriving, or what comes before it.
     Head,
     /// A request is in the gateway's hands.
     Busy,
 }
 
-/// How long a connection may stay open between requests, seconds. As nginx has it.
-const IDLE_LIMIT: u32 = 75;
+/// How long a connection of a gateway that stops may still be idle, seconds: long enough that a
+/// busy client's next request meets an answer that says it is the last.
+const LAST_IDLE: u32 = 1;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
@@ -84,8 +93,9 @@ impl Clients {
         let client = Rc::new(Client {
             wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
             waker: RefCell::new(None),
-            phase: Cell::new(Phase::Head),
+            phase: Cell::new(Phase::Open),
             since: Cell::new(self.seconds.get()),
+            may_be_told: Cell::new(false),
             seconds: Rc::clone(&self.seconds),
             seat,
             seats: Rc::clone(&self.seats),
@@ -119,27 +129,41 @@ impl Clients {
     /// One second has passed: ends connections that took too long for a head or were idle.
     pub(crate) fn tick(&self, limits: &Limits) {
         self.seconds.set(self.seconds.get() + 1);
-        let now = self.seconds.get();
-        let head_limit = limits.header_timeout.as_secs_f64().ceil() as u32;
-        let over = |client: &Rc<Client>| {
-            let lasted = now - client.since.get();
-            match client.phase.get() {
-                Phase::Head => lasted > head_limit,
-                Phase::Idle => lasted > IDLE_LIMIT,
-                Phase::Busy => false,
+        for client in self.all() {
+            if let Some(wish) = self.overdue(&client, limits) {
+                client.wishes(wish);
             }
-        };
-        for client in self.all().iter().filter(|client| over(client)) {
-            client.wishes(Wish::End);
         }
     }
 
-    /// The gateway stops: every connection ends with its present request.
+    fn overdue(&self, client: &Client, limits: &Limits) -> Option<Wish> {
+        let in_seconds = |span: Span| span.as_secs_f64().ceil() as u32;
+        let idle_limit =
+            if self.stopping.get() { LAST_IDLE } else { in_seconds(limits.idle_timeout) };
+        let lasted = self.seconds.get() - client.since.get();
+        match client.phase.get() {
+            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
+            Phase::Open | Phase::Head if lasted > in_seconds(limits.header_timeout) => {
+                // One that was told and has not gone is not told twice.
+                let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
+                Some(if told { Wish::End } else { Wish::TooSlow })
+            }
+            Phase::Idle if lasted > idle_limit => Some(Wish::End),
+            Phase::Open | Phase::Head | Phase::Idle | Phase::Busy => None,
+        }
+    }
+
+    /// The gateway stops: every connection ends with its present request, or when it has none.
     pub(crate) fn stop(&self) {
         self.stopping.set(true);
         for client in self.all().iter().filter(|client| client.wish.get() == Wish::GoOn) {
             client.wishes(Wish::EndSoon);
         }
+    }
+
+    /// The coarse clock: seconds since the worker began.
+    pub(crate) fn seconds(&self) -> Rc<Cell<u32>> {
+        Rc::clone(&self.seconds)
     }
 
     fn all(&self) -> Vec<Rc<Client>> {
@@ -174,26 +198,23 @@ impl Client {
         self.wish.get()
     }
 
+    /// It does this now. The time for a head runs from its first byte, that for the first one
+    /// from the start.
     pub(crate) fn enter(&self, phase: Phase) {
+        let begun = matches!(self.phase.get(), Phase::Open | Phase::Head);
+        if phase != Phase::Head || !begun {
+            self.since.set(self.seconds.get());
+        }
         self.phase.set(phase);
-        self.since.set(self.seconds.get());
     }
 
-    /// Bytes were read from it.
-    pub(super) fn bytes_came(&self) {
-        if self.phase.get() == Phase::Idle {
-            self.enter(Phase::Head);
-        }
+    /// Whether it can be told that it is too slow, before it is ended.
+    pub(crate) fn may_be_told(&self, yes: bool) {
+        self.may_be_told.set(yes);
     }
 
-    /// Bytes were, or were not, written to it. An answer that hyper holds already may still take
-    /// long to be read: as long as it goes, the connection is not idle.
-    pub(super) fn wrote(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if matches!(result, Poll::Ready(Ok(bytes)) if bytes > 0) && self.phase.get() == Phase::Idle
-        {
-            self.enter(Phase::Idle);
-        }
-        result
+    pub(crate) fn is_too_slow(&self) -> bool {
+        self.wish.get() == Wish::TooSlow
     }
 
     fn wishes(&self, wish: Wish) {

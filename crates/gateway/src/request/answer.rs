@@ -1,146 +1,264 @@
 //! The fourth phase: the answer streams back, and the request ends.
 //!
-//! The slot, the upstream connection and the record ride in the answer's body. hyper drops it
-//! when the last byte is written or when the client has left; either way everything goes back.
+//! The slot, the upstream connection and the record ride in the answer's body. It is dropped when
+//! the last byte is written or when the client has left; either way everything goes back.
+//!
+//! **Streams apart.** A connection that has switched protocols (WebSocket) and an answer of
+//! server-sent events last as long as somebody looks at them, and cost the application next to
+//! nothing while they do. They give their slot back when they begin and are counted by themselves,
+//! against `limits.streams`.
 
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use bywash_engine::{Outcome, SessionKey};
-use http::{Response, StatusCode, Version, header};
-use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
+use bywash_message::{Fields, Framing, Name, Response};
+use http::StatusCode;
 
-use super::fields::Fields;
-use super::{Busy, examine};
+use super::deadline::Deadline;
+use super::examine;
+use super::forward::Forwarded;
+use super::refuse::{self, Voice};
+use crate::body::Piece;
 use crate::driver::Ticket;
 use crate::record::Record;
-use crate::upstream::Link;
+use crate::reply::{Answer, Reply, Tunnel};
+use crate::shared::StreamSeat;
+use crate::upstream::servers::{Failure, Load};
+use crate::upstream::{Exchange, Pool, UpstreamError};
 use crate::worker::Worker;
 
-/// The body of an answer.
-pub(crate) enum Answer {
-    /// Our own words, or none.
-    Local(Option<Bytes>),
-    /// The upstream's.
-    Stream(Box<Stream>),
+/// A request whose answer has begun: what is to be given back at its end.
+pub(crate) struct Streaming {
+    worker: Rc<Worker>,
+    pub(crate) record: Record,
+    /// `None`: the gateway is bypassed, or the slot was given back already.
+    ticket: Option<Ticket>,
+    pool: Rc<Pool>,
+    load: Option<Load>,
+    /// If it is counted apart from the limit.
+    seat: Option<StreamSeat>,
 }
 
-/// A request whose answer has begun.
-pub(super) struct Streaming {
-    pub(super) worker: Rc<Worker>,
-    pub(super) busy: Busy,
-    pub(super) record: Record,
-    pub(super) ticket: Option<Ticket>,
-    pub(super) link: Link,
-}
-
-/// The body of the upstream's answer, and what is to be given back at its end.
+/// The body of the upstream's answer.
 pub(crate) struct Stream {
-    body: Incoming,
+    exchange: Option<Exchange>,
+    deadline: Deadline,
     status: StatusCode,
     /// The session that gets on by this answer.
     served: Option<SessionKey>,
+    takes_trailers: bool,
+    /// It may stand still for as long as it likes.
+    endless: bool,
     /// `None` once the request has ended.
     running: Option<Streaming>,
 }
 
+/// The answer for the client. One without a body ends its request here and now.
+pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
+    let Forwarded { exchange, response, mut load, deadline, takes_trailers, .. } = forwarded;
+    if !response.status.is_server_error() {
+        load.answered(running.worker.shared.driver.now());
+    }
+    running.load = Some(load);
+    if response.status == StatusCode::SWITCHING_PROTOCOLS {
+        return switch(running, exchange, response, voice);
+    }
+    let Response { status, reason, mut fields, framing, .. } = response;
+    // A client is told where it ends, wherever it can be: then a break looks like one.
+    let framing = if framing == Framing::UntilClose { Framing::Chunked } else { framing };
+    let endless = is_event_stream(&fields);
+    if endless && !running.becomes_a_stream() {
+        return running.has_no_place(voice);
+    }
+    fields.remove_hop_by_hop();
+    if !takes_trailers {
+        fields.remove(Name::Trailer);
+    }
+    let served = running.session_served(&fields);
+    if endless {
+        running.gives_slot_back(served.filter(|_| gets_on(status)));
+    }
+    let mut stream = Stream {
+        exchange: Some(exchange),
+        deadline,
+        status,
+        served,
+        takes_trailers,
+        endless,
+        running: Some(running),
+    };
+    let body = if matches!(framing, Framing::None | Framing::Length(0)) {
+        stream.end();
+        Answer::Empty
+    } else {
+        Answer::Stream(Box::new(stream))
+    };
+    Reply { status, reason, fields, framing, close: false, body }
+}
+
+/// The upstream has agreed to another protocol.
+fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice: &Voice) -> Reply {
+    let Response { status, reason, mut fields, .. } = response;
+    let protocol = fields.get(Name::Upgrade).map(<[u8]>::to_vec);
+    let (Some(protocol), Some(wire)) = (protocol, exchange.into_wire()) else {
+        return running.fails(&UpstreamError::Switched, voice);
+    };
+    if !running.becomes_a_stream() {
+        return running.has_no_place(voice);
+    }
+    fields.remove_hop_by_hop();
+    fields.push(b"Upgrade", &protocol);
+    let served = running.session_served(&fields);
+    running.gives_slot_back(served);
+    running.record.ends(Outcome::Served, status);
+    let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
+    Reply { status, reason, fields, framing: Framing::None, close: false, body }
+}
+
+fn is_event_stream(fields: &Fields) -> bool {
+    const KIND: &[u8] = b"text/event-stream";
+    let kind = fields.get(Name::ContentType).unwrap_or_default();
+    kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
+}
+
+fn gets_on(status: StatusCode) -> bool {
+    status.is_success() || status.is_redirection()
+}
+
 impl Streaming {
-    /// The answer for the client. One without a body ends its request here and now.
-    pub(super) fn answer(self, response: Response<Incoming>) -> Response<Answer> {
-        let (mut parts, body) = response.into_parts();
-        let fields = Fields::of(&parts.headers);
-        fields.remove_hop_by_hop(&mut parts.headers);
-        if fields.transfer_encoding {
-            // The chunks were what counted (RFC 9112 §6.3), and hyper would go by this.
-            parts.headers.remove(header::CONTENT_LENGTH);
-        }
-        // Whatever the upstream speaks, to the client it is we who speak (RFC 9110 §2.5).
-        parts.version = Version::HTTP_11;
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        record: Record,
+        ticket: Option<Ticket>,
+        pool: Rc<Pool>,
+    ) -> Self {
+        Self { worker, record, ticket, pool, load: None, seat: None }
+    }
+
+    /// Counts it apart from the limit, if there is a place.
+    fn becomes_a_stream(&mut self) -> bool {
+        let most = self.record.settings().config.limits.streams;
+        self.seat = StreamSeat::take(&self.worker.shared, most);
+        self.seat.is_some()
+    }
+
+    /// The session that gets on by an answer with these fields.
+    fn session_served(&self, fields: &Fields) -> Option<SessionKey> {
         let claimed = self.ticket.as_ref().and_then(Ticket::session);
-        let begun = || examine::session_begun(&self.worker.shared, &parts.headers);
-        let served = if fields.set_cookie { begun().or(claimed) } else { claimed };
-        let status = parts.status;
-        let mut stream = Stream { body, status, served, running: Some(self) };
-        if stream.body.is_end_stream() {
-            stream.end();
-            return Response::from_parts(parts, Answer::Local(None));
+        if !fields.has(Name::SetCookie) {
+            return claimed;
         }
-        Response::from_parts(parts, Answer::Stream(Box::new(stream)))
+        let shared = &self.worker.shared;
+        examine::session_begun(shared, self.record.settings(), fields).or(claimed)
+    }
+
+    /// It goes on without a slot.
+    fn gives_slot_back(&mut self, served: Option<SessionKey>) {
+        if let Some(ticket) = self.ticket.take() {
+            self.record.decided(&ticket);
+            // How long it took to begin says nothing about how long requests take.
+            ticket.answered(served, false);
+        }
+    }
+
+    fn has_no_place(self, voice: &Voice) -> Reply {
+        self.fails(&UpstreamError::TooManyStreams, voice)
+    }
+
+    fn fails(mut self, error: &UpstreamError, voice: &Voice) -> Reply {
+        self.record.ends(Outcome::UpstreamError, refuse::status_of(error));
+        if let Some(ticket) = self.ticket.take() {
+            self.record.decided(&ticket);
+            ticket.failed();
+        }
+        refuse::upstream(voice, error)
     }
 }
 
 impl Stream {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        if let Some(running) = &mut self.running {
-            running.link.poll_io(cx);
+    pub(crate) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Piece, UpstreamError>> {
+        let Some(exchange) = &mut self.exchange else {
+            return Poll::Ready(Ok(Piece::End(None)));
+        };
+        let result = match exchange.poll_piece(cx) {
+            Poll::Ready(result) => result,
+            Poll::Pending if self.endless => return Poll::Pending,
+            Poll::Pending => match self.deadline.poll(cx) {
+                Poll::Ready(error) => Err(error),
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        Poll::Ready(match result {
+            Ok(Piece::Data(data)) => {
+                self.deadline.progressed();
+                if let Some(running) = &mut self.running {
+                    running.record.moved(0, data.len());
+                }
+                Ok(Piece::Data(data))
+            }
+            Ok(Piece::End(trailers)) => {
+                self.end();
+                Ok(Piece::End(trailers.filter(|_| self.takes_trailers)))
+            }
+            Err(error) => {
+                self.breaks_off(&error);
+                Err(error)
+            }
+        })
+    }
+
+    /// The client reads slowly: that the answer does not get on is not the upstream's doing.
+    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.poll_upload(cx);
+            self.deadline.progressed();
         }
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        match &frame {
-            // After trailers hyper asks no more.
-            Some(Ok(frame)) if frame.is_data() && !self.body.is_end_stream() => {}
-            Some(Ok(_)) | None => self.end(),
-            Some(Err(_)) => self.break_off(),
-        }
-        Poll::Ready(frame)
     }
 
     /// The answer is complete.
     fn end(&mut self) {
-        let Some(Streaming { worker, busy, mut record, ticket, link }) = self.running.take() else {
-            return;
-        };
-        let failed = self.status.is_server_error();
-        let got_on = self.status.is_success() || self.status.is_redirection();
+        let Some(running) = self.running.take() else { return };
+        let Streaming { worker, mut record, ticket, pool, load, .. } = running;
         if let Some(ticket) = ticket {
             record.decided(&ticket);
-            ticket.answered(self.served.filter(|_| got_on), record.is_enforced());
+            let served = self.served.filter(|_| gets_on(self.status));
+            ticket.answered(served, record.is_enforced());
         }
+        let failed = self.status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };
         record.ends(outcome, self.status);
-        worker.pool.put(link);
-        drop(busy);
+        let link = self.exchange.take().and_then(Exchange::finish);
+        if let Some(load) = load {
+            let server = load.server();
+            // What an application says itself is no fault of the way to it.
+            if !failed {
+                load.succeeded(worker.shared.driver.now());
+            }
+            if let Some(link) = link {
+                pool.put(server, link);
+            }
+        }
     }
 
-    /// The upstream broke off in the middle. hyper closes the client's connection on the error,
-    /// so that nobody takes the part for the whole.
-    fn break_off(&mut self) {
-        let Some(Streaming { mut record, ticket, .. }) = self.running.take() else { return };
-        record.ends(Outcome::UpstreamError, self.status);
+    /// It broke off in the middle. The client's connection or stream is closed on the error, so
+    /// that nobody takes the part for the whole.
+    fn breaks_off(&mut self, error: &UpstreamError) {
+        self.exchange = None;
+        let Some(running) = self.running.take() else { return };
+        let Streaming { worker, mut record, ticket, load, .. } = running;
+        let clients = matches!(error, UpstreamError::Upload(_));
+        let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
+        record.ends(outcome, self.status);
         if let Some(ticket) = ticket {
             record.decided(&ticket);
             ticket.failed();
         }
-    }
-}
-
-impl Body for Answer {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match self.get_mut() {
-            Self::Local(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(stream) => stream.poll(cx),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Local(bytes) => bytes.is_none(),
-            Self::Stream(stream) => stream.running.is_none(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Local(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Stream(stream) => stream.body.size_hint(),
+        if let Some(load) = load.filter(|_| !clients) {
+            load.failed(worker.shared.driver.now(), Failure::Response);
         }
     }
 }

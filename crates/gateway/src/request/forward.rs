@@ -1,167 +1,239 @@
 //! The third phase: the request goes to the upstream, the head of its answer comes back.
+//!
+//! **Which server** is the balancer's to say. A server that cannot be connected to has been sent
+//! nothing, so the next one is tried, whatever the request. **Nothing is done twice**: a request
+//! of which something may have been sent is sent again only if it is safe (RFC 9110 §9.2.1) and
+//! has no body, and only after a connection that had carried another request before ended without
+//! a byte of an answer: then the server was closing it just as the request went out.
 
-use std::pin::pin;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
 
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::request::Parts;
-use http::uri::{PathAndQuery, Uri};
-use http::{Method, Request, Response, StatusCode, Version};
-use http_body::Body;
-use hyper::body::Incoming;
+use bywash_config::Timeouts;
+use bywash_message::{Fields, Framing, Name, Request, Response};
+use http::{Method, StatusCode, Version};
 
-use super::Upload;
-use super::fields::Fields;
-use crate::upstream::{Link, SendError, UpstreamError};
+use super::deadline::Deadline;
+use super::{Facts, Peer, Upload, forwarded};
+use crate::client::Back;
+use crate::record::Record;
+use crate::settings::Settings;
+use crate::upstream::servers::{Failure, Load};
+use crate::upstream::{Exchange, Link, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
 
-const REQUEST: HeaderName = HeaderName::from_static("bywash-request");
-const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const VIA: HeaderValue = HeaderValue::from_static("1.1 bywash");
-const VIA_OLD: HeaderValue = HeaderValue::from_static("1.0 bywash");
-const CHUNKED: HeaderValue = HeaderValue::from_static("chunked");
-const HTTP: HeaderValue = HeaderValue::from_static("http");
-
 /// A request as it is to be forwarded.
-pub(super) struct Forward<'a> {
-    pub(super) parts: Parts,
+pub(super) struct Forward {
+    pub(super) request: Request,
     pub(super) upload: Upload,
-    pub(super) fields: Fields,
-    pub(super) peer: &'a HeaderValue,
+    pub(super) facts: Facts,
+    pub(super) peer: Rc<Peer>,
+    pub(super) back: Back,
     /// Its name.
     pub(super) name: u64,
 }
 
-/// Sends a request; gives the head of the answer and the connection that its body comes on.
+/// A request that the upstream has begun to answer.
+pub(super) struct Forwarded {
+    pub(super) exchange: Exchange,
+    pub(super) response: Response,
+    pub(super) load: Load,
+    pub(super) pool: Rc<Pool>,
+    pub(super) deadline: Deadline,
+    pub(super) takes_trailers: bool,
+}
+
+/// What a request's head carries to say that it has been through a gateway like this one.
+const PSEUDONYM: &[u8] = b"bywash";
+
+/// Gateways like this one that a request may pass. More is a loop.
+const HOPS: usize = 8;
+
+/// Whether the request has been here too often.
+pub(super) fn loops(fields: &Fields) -> bool {
+    let hops = fields.all(Name::Via).flat_map(|line| line.split(|byte| *byte == b','));
+    hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
+}
+
+/// Sends a request; gives the head of the answer and the exchange that its body comes on.
 pub(super) async fn forward(
     worker: &Worker,
-    mut forward: Forward<'_>,
-) -> Result<(Link, Response<Incoming>), UpstreamError> {
-    forward.prepare(worker.pool.host());
-    let limit = worker.shared.config.upstream.response_timeout.to_std();
-    let progress = forward.upload.progress();
-    let mut answer = pin!(send(worker, Request::from_parts(forward.parts, forward.upload)));
-    loop {
-        let before = progress.get();
-        match tokio::time::timeout(limit, answer.as_mut()).await {
-            Ok(Ok((_, response))) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                return Err(UpstreamError::Switched);
-            }
-            Ok(answer) => return answer,
-            // As long as the client's body goes up, the upstream may wait for the rest of it.
-            Err(_) if progress.get() != before => {}
-            Err(_) => return Err(UpstreamError::ResponseTimeout(limit)),
-        }
-    }
-}
-
-/// Sends on an idle connection if there is one. The upstream may be closing that at this very
-/// moment; then a request of which nothing was sent goes out on a new connection. So does a safe
-/// one without a body. Anything else might be done twice, and is reported.
-async fn send(
-    worker: &Worker,
-    request: Request<Upload>,
-) -> Result<(Link, Response<Incoming>), UpstreamError> {
-    let Some(mut link) = worker.pool.take() else {
-        return send_fresh(worker, request).await;
+    record: &mut Record,
+    mut forward: Forward,
+) -> Result<Forwarded, UpstreamError> {
+    let settings = Rc::clone(record.settings());
+    let upgrade = prepare(&mut forward, &settings);
+    let timeouts = settings.class(forward.facts.request.class).timeouts;
+    let Forward { request, mut upload, back, .. } = forward;
+    let outbound = Outbound {
+        method: &request.method,
+        target: request.target.path_and_query(),
+        fields: &request.fields,
+        framing: request.framing,
+        takes_trailers: request.takes_trailers,
+        upgrade: upgrade.as_deref(),
     };
-    let again = replayable(&request);
-    match link.exchange(request).await {
-        Ok(response) => Ok((link, response)),
-        Err(failed) => match (*failed, again) {
-            (SendError { unsent: Some(request), .. }, _) => send_fresh(worker, request).await,
-            (SendError { error: UpstreamError::Closed(_), .. }, Some(again)) => {
-                // The upload of a request without a body is empty: any other will do as well.
-                let mut link = worker.pool.connect().await?;
-                let request = again.map(|()| Upload::empty(&worker.shared));
-                exchange(&mut link, request).await.map(|response| (link, response))
+    let mut deadline = Deadline::new(&timeouts);
+    let mut sender = Sender { worker, record, pool: worker.pool(), timeouts: &timeouts, tried: 0 };
+    let replayable = is_replayable(&outbound);
+    let mut may_be_stale = true;
+    loop {
+        let Connected { link, load, reused } = sender.connect(may_be_stale).await?;
+        let spare = (reused && replayable).then(Upload::none);
+        let mut exchange = Exchange::begin(link, &outbound, upload);
+        let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
+        let again = match answer {
+            Ok(response) => {
+                deadline.answers();
+                let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
+                let forwarded =
+                    Forwarded { exchange, response, load, pool, deadline, takes_trailers };
+                return Ok(forwarded);
             }
-            (SendError { error, .. }, _) => Err(error),
-        },
+            Err(UpstreamError::Closed) if exchange.is_unanswered() => spare,
+            Err(error) => {
+                sender.failed(load, &error);
+                return Err(error);
+            }
+        };
+        let Some(again) = again else {
+            sender.failed(load, &UpstreamError::Closed);
+            return Err(UpstreamError::Closed);
+        };
+        upload = again;
+        may_be_stale = false;
     }
 }
 
-async fn send_fresh(
-    worker: &Worker,
-    request: Request<Upload>,
-) -> Result<(Link, Response<Incoming>), UpstreamError> {
-    let mut link = worker.pool.connect().await?;
-    exchange(&mut link, request).await.map(|response| (link, response))
+/// Finds servers and connections for one request.
+struct Sender<'a> {
+    worker: &'a Worker,
+    record: &'a mut Record,
+    pool: Rc<Pool>,
+    timeouts: &'a Timeouts,
+    /// Servers that could not be connected to, a bit each.
+    tried: u64,
 }
 
-async fn exchange(
-    link: &mut Link,
-    request: Request<Upload>,
-) -> Result<Response<Incoming>, UpstreamError> {
-    link.exchange(request).await.map_err(|failed| failed.error)
+struct Connected {
+    link: Link,
+    load: Load,
+    /// It has carried another request before.
+    reused: bool,
 }
 
-/// A copy of a request that may be made twice: safe, and without a body.
-fn replayable(request: &Request<Upload>) -> Option<Request<()>> {
-    let safe = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !safe || !request.body().is_end_stream() {
-        return None;
+impl Sender<'_> {
+    async fn connect(&mut self, may_be_stale: bool) -> Result<Connected, UpstreamError> {
+        let driver = &self.worker.shared.driver;
+        let mut error = UpstreamError::NoServer;
+        loop {
+            let servers = &self.pool.upstreams().servers;
+            let Some(load) = servers.choose(driver.now(), self.tried) else { return Err(error) };
+            let server = load.server();
+            self.record.goes_to(server);
+            if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
+                return Ok(Connected { link, load, reused: true });
+            }
+            match self.pool.connect(server, self.timeouts.connect).await {
+                Ok(link) => return Ok(Connected { link, load, reused: false }),
+                Err(failure) => {
+                    load.failed(driver.now(), Failure::Connect);
+                    self.tried |= 1 << server;
+                    error = failure;
+                }
+            }
+        }
     }
-    let mut copy = Request::new(());
-    copy.method_mut().clone_from(request.method());
-    copy.uri_mut().clone_from(request.uri());
-    copy.headers_mut().clone_from(request.headers());
-    Some(copy)
-}
 
-impl Forward<'_> {
-    /// Makes the client's head into ours.
-    fn prepare(&mut self, host: &HeaderValue) {
-        let (fields, headers) = (self.fields, &mut self.parts.headers);
-        fields.remove_hop_by_hop(headers);
-        fields.remove_ours(headers);
-        if fields.transfer_encoding {
-            // hyper takes a GET that names neither length nor coding for one without a body.
-            headers.insert(header::TRANSFER_ENCODING, CHUNKED);
-        }
-        if fields.hosts == 0 {
-            // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
-            let named = self.parts.uri.authority().map(|name| HeaderValue::from_str(name.as_str()));
-            let host = named.and_then(Result::ok).unwrap_or_else(|| host.clone());
-            headers.insert(header::HOST, host);
-        }
-        let old = self.parts.version == Version::HTTP_10;
-        headers.append(header::VIA, if old { VIA_OLD } else { VIA });
-        if !fields.forwarded_proto {
-            headers.insert(FORWARDED_PROTO, HTTP);
-        }
-        let chain = if fields.forwarded_for { chain(headers, self.peer) } else { None };
-        headers.insert(FORWARDED_FOR, chain.unwrap_or_else(|| self.peer.clone()));
-        headers.insert(REQUEST, hexadecimal(self.name));
-        self.parts.version = Version::HTTP_11;
-        if self.parts.uri.authority().is_some() {
-            self.parts.uri = origin_form(&self.parts.uri);
+    /// Tells the balancer what it can learn from it.
+    fn failed(&self, load: Load, error: &UpstreamError) {
+        if !matches!(error, UpstreamError::Upload(_)) {
+            load.failed(self.worker.shared.driver.now(), Failure::Response);
         }
     }
 }
 
-/// Path and query alone: where to connect is not the client's to say.
-fn origin_form(uri: &Uri) -> Uri {
-    let target = uri.path_and_query().cloned();
-    Uri::from(target.unwrap_or_else(|| PathAndQuery::from_static("/")))
+/// The head of the answer. What comes before it is passed on, but for `100`, which is about a body
+/// that the gateway asks for itself.
+async fn head(
+    exchange: &mut Exchange,
+    deadline: &mut Deadline,
+    back: &Back,
+    upgrade: bool,
+) -> Result<Response, UpstreamError> {
+    let mut sent = 0;
+    poll_fn(|cx| {
+        loop {
+            let mut response = match exchange.poll_head(cx) {
+                Poll::Ready(response) => response?,
+                Poll::Pending => {
+                    // As long as the client's body goes up, the upstream may wait for the rest.
+                    if std::mem::replace(&mut sent, exchange.sent()) != sent {
+                        deadline.progressed();
+                    }
+                    return deadline.poll(cx).map(Err);
+                }
+            };
+            let status = response.status;
+            if !status.is_informational() || (status == StatusCode::SWITCHING_PROTOCOLS && upgrade)
+            {
+                return Poll::Ready(Ok(response));
+            }
+            if status == StatusCode::SWITCHING_PROTOCOLS {
+                return Poll::Ready(Err(UpstreamError::Switched));
+            }
+            if status != StatusCode::CONTINUE {
+                response.fields.remove_hop_by_hop();
+                back.interim(cx, status, &response.fields);
+            }
+        }
+    })
+    .await
 }
 
-/// The forwarders so far, and the peer. `None` if what was sent is no text.
-fn chain(headers: &HeaderMap, peer: &HeaderValue) -> Option<HeaderValue> {
-    let mut chain = Vec::new();
-    for value in headers.get_all(FORWARDED_FOR) {
-        chain.extend_from_slice(value.to_str().ok()?.as_bytes());
-        chain.extend_from_slice(b", ");
+/// Safe, and without a body.
+fn is_replayable(outbound: &Outbound<'_>) -> bool {
+    let safe = matches!(*outbound.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    safe && matches!(outbound.framing, Framing::None | Framing::Length(0))
+}
+
+/// Makes the client's head into ours. Gives the protocol that the client wants to change to.
+fn prepare(forward: &mut Forward, settings: &Settings) -> Option<Vec<u8>> {
+    let Forward { request, facts, peer, name, .. } = forward;
+    let fields = &mut request.fields;
+    let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
+    let upgrade = if request.upgrades { wanted() } else { None };
+    fields.remove_hop_by_hop();
+    fields.remove(Name::Expect);
+    fields.remove(Name::Ours);
+    if request.framing != Framing::Chunked {
+        fields.remove(Name::Trailer);
     }
-    chain.extend_from_slice(peer.as_bytes());
-    HeaderValue::from_bytes(&chain).ok()
+    if !fields.has(Name::Host) {
+        // An HTTP/1.0 client may leave it out; the upstream is spoken to in HTTP/1.1.
+        let upstream = || settings.config.upstream.servers[0].authority().into_bytes();
+        let host =
+            if request.authority.is_empty() { upstream() } else { request.authority.to_vec() };
+        fields.push(b"Host", &host);
+    }
+    fields.push(b"Via", via(request.version));
+    forwarded::rebuild(fields, peer, facts.client);
+    fields.push(b"Bywash-Request", &hexadecimal(*name));
+    upgrade
+}
+
+const fn via(version: Version) -> &'static [u8] {
+    match version {
+        Version::HTTP_10 => b"1.0 bywash",
+        Version::HTTP_2 => b"2.0 bywash",
+        _ => b"1.1 bywash",
+    }
 }
 
 /// Sixteen hexadecimal digits.
-fn hexadecimal(name: u64) -> HeaderValue {
-    let digit = |i: u32| b"0123456789abcdef"[(name >> (60 - 4 * i)) as usize & 0xf];
-    let digits: [u8; 16] = core::array::from_fn(|i| digit(i as u32));
-    HeaderValue::from_bytes(&digits).expect("hexadecimal digits are visible characters")
+fn hexadecimal(name: u64) -> [u8; 16] {
+    core::array::from_fn(|i| b"0123456789abcdef"[(name >> (60 - 4 * i)) as usize & 0xf])
 }
 
 #[cfg(test)]
@@ -169,15 +241,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peer_joins_the_chain_of_forwarders() {
-        let mut headers = HeaderMap::new();
-        headers.append(FORWARDED_FOR, HeaderValue::from_static("198.51.100.7"));
-        let peer = HeaderValue::from_static("192.0.2.1");
-        assert_eq!(chain(&headers, &peer).unwrap(), "198.51.100.7, 192.0.2.1");
+    fn a_name_is_sixteen_digits() {
+        assert_eq!(&hexadecimal(0x1234_abcd), b"000000001234abcd");
     }
 
     #[test]
-    fn a_name_is_sixteen_digits() {
-        assert_eq!(hexadecimal(0x1234_abcd), "000000001234abcd");
+    fn a_request_that_has_been_through_eight_of_us_is_in_a_loop() {
+        let mut fields = Fields::new();
+        fields.push(b"Via", b"1.1 varnish, 1.1 bywash, 2.0 bywash,1.1 bywash");
+        for _ in 0..4 {
+            fields.push(b"Via", b"1.1 bywash");
+        }
+        assert!(!loops(&fields));
+        fields.push(b"Via", b"1.1 bywash");
+        assert!(loops(&fields));
     }
 }

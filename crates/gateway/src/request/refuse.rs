@@ -1,78 +1,240 @@
 //! Answers that the gateway gives itself: the one place where reasons become HTTP.
 //!
-//! 503 says that the site is too busy for this request now (`Retry-After` says when to come
-//! again), 502 and 504 that the upstream failed, 4xx that the message is at fault. `Proxy-Status`
-//! (RFC 9209) says which, for programs.
+//! 503 says that the site is too busy for this request now, 429 that this client has asked for too
+//! much at once (`Retry-After` says when to come again), 502 and 504 that the upstream failed, 4xx
+//! that the message is at fault. `Proxy-Status` (RFC 9209) says which, for programs: to everybody
+//! in one coarse word, to trusted peers with our reason, class and wait (a stranger could use them
+//! to find out which requests are spared). The body is a page for browsers, problem+json (RFC
+//! 9457) for programs that ask for JSON, else a line of text.
 
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
-use http::header::{self, HeaderName};
-use http::response::Builder;
-use http::{Response, StatusCode};
+use bywash_config::Details;
+use bywash_engine::{Outcome, Reason};
+use bywash_message::{Fault, Fields, Name};
+use http::StatusCode;
 
-use super::Answer;
-use super::examine::Fault;
+use super::Peer;
+use crate::body::BodyError;
 use crate::driver::Refusal;
+use crate::record::Record;
+use crate::reply::Reply;
+use crate::settings::Settings;
 use crate::upstream::UpstreamError;
+use crate::worker::Worker;
 
-const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+/// How to speak to one client.
+pub(super) struct Voice {
+    kind: Kind,
+    /// It may know why exactly.
+    details: bool,
+    page: Bytes,
+    name: u64,
+}
 
-/// The site is too busy for it.
-pub(super) fn busy(refusal: &Refusal, body_is_read: bool) -> Response<Answer> {
-    let seconds = jittered(refusal.retry_after.as_secs_f64());
-    let status =
-        format!("bywash; error=connection_limit_reached; bywash-reason={}", refusal.reason.name());
-    let mut answer = local(StatusCode::SERVICE_UNAVAILABLE)
-        .header(header::RETRY_AFTER, seconds)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header(PROXY_STATUS, status);
-    if !body_is_read {
-        // There is no telling how much more would come: the connection ends.
-        answer = answer.header(header::CONNECTION, "close");
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Json,
+    Html,
+}
+
+impl Voice {
+    pub(super) fn new(settings: &Settings, peer: &Peer, fields: &Fields, name: u64) -> Self {
+        let accept = fields.get(Name::Accept).unwrap_or_default();
+        let accepts = |kind: &[u8]| accept.windows(kind.len()).any(|part| part == kind);
+        let kind = if accepts(b"text/html") {
+            Kind::Html
+        } else if accepts(b"json") {
+            Kind::Json
+        } else {
+            Kind::Text
+        };
+        let details = match settings.config.answers.details {
+            Details::All => true,
+            Details::Trusted => peer.is_trusted,
+            Details::None => false,
+        };
+        Self { kind, details, page: settings.page.clone(), name }
     }
-    text(answer, format!("The site is very busy. Please try again in {seconds} s.\n"))
+
+    fn say(&self, status: StatusCode, fields: Fields, problem: &Problem<'_>) -> Reply {
+        let text = || ("text/plain; charset=utf-8", Bytes::from(format!("{}\n", problem.text)));
+        let (kind, words) = match self.kind {
+            // The page speaks of a site that is busy, not of one that is broken.
+            Kind::Html if problem.retry_after.is_some() => {
+                ("text/html; charset=utf-8", self.page.clone())
+            }
+            Kind::Json => ("application/problem+json", problem.json(status, self.name)),
+            Kind::Html | Kind::Text => text(),
+        };
+        let mut fields = fields;
+        fields.push(b"Content-Type", kind.as_bytes());
+        fields.push(b"Cache-Control", b"no-store");
+        Reply::local(status, fields, words)
+    }
+}
+
+/// What there is to say about a refusal.
+struct Problem<'a> {
+    /// The registered problem type, if there is one.
+    kind: &'static str,
+    text: &'a str,
+    retry_after: Option<u64>,
+}
+
+impl Problem<'_> {
+    fn json(&self, status: StatusCode, name: u64) -> Bytes {
+        let mut problem = serde_json::json!({
+            "type": self.kind,
+            "title": self.text,
+            "status": status.as_u16(),
+            "request": format!("{name:016x}"),
+        });
+        if let Some(seconds) = self.retry_after {
+            problem["retry-after"] = seconds.into();
+        }
+        Bytes::from(problem.to_string())
+    }
+}
+
+/// The types of problems that the `RateLimit` draft of the IETF registers.
+const BUSY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+const TOO_MUCH: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+/// Nothing but what the status says (RFC 9457 §4.2.1).
+const PLAIN: &str = "about:blank";
+
+/// The site is too busy for it, or its client asks for too much.
+pub(super) fn busy(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
+    let seconds = jittered(refusal.retry_after.as_secs_f64());
+    let status = status_of_reason(refusal.reason);
+    let mut fields = Fields::new();
+    fields.push(b"Retry-After", seconds.to_string().as_bytes());
+    let mut proxy_status = String::from("bywash; error=connection_limit_reached");
+    if voice.details {
+        use std::fmt::Write;
+        let (reason, class) = (refusal.reason.name(), record.class_name());
+        let wait = record.waited(refusal.at).as_millis();
+        let _ = write!(
+            proxy_status,
+            "; bywash-reason={reason}; bywash-class={class}; bywash-wait={wait}"
+        );
+    }
+    fields.push(b"Proxy-Status", proxy_status.as_bytes());
+    let text = format!("The site is very busy. Please try again in {seconds} s.");
+    let kind = if status == StatusCode::TOO_MANY_REQUESTS { TOO_MUCH } else { BUSY };
+    voice.say(status, fields, &Problem { kind, text: &text, retry_after: Some(seconds) })
+}
+
+/// The status that a refusal is answered with.
+pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
+    match reason {
+        Reason::PrincipalCap => StatusCode::TOO_MANY_REQUESTS,
+        Reason::SlotFree
+        | Reason::Best
+        | Reason::FloorShare
+        | Reason::QueueFull
+        | Reason::PushedOut
+        | Reason::WaitedTooLong
+        | Reason::Reconfigured
+        | Reason::ClientLeft => StatusCode::SERVICE_UNAVAILABLE,
+    }
 }
 
 /// The upstream failed it.
-pub(super) fn upstream(error: &UpstreamError) -> Response<Answer> {
+pub(super) fn upstream(voice: &Voice, error: &UpstreamError) -> Reply {
     let status = status_of(error);
-    let answer = local(status)
-        .header(header::CACHE_CONTROL, "no-store")
-        .header(PROXY_STATUS, format!("bywash; error={}", kind_of(error)));
-    text(answer, format!("{}\n", status.canonical_reason().unwrap_or("Upstream error")))
+    let mut fields = Fields::new();
+    let mut proxy_status = format!("bywash; error={}", kind_of(error));
+    if voice.details {
+        // In quotes; our own words hold none.
+        proxy_status = format!("{proxy_status}; details=\"{}\"", detail_of(error));
+    }
+    fields.push(b"Proxy-Status", proxy_status.as_bytes());
+    let text = status.canonical_reason().unwrap_or("Upstream error");
+    voice.say(status, fields, &Problem { kind: PLAIN, text, retry_after: None })
 }
 
-/// The message is at fault; nothing of it was forwarded, and the connection is closed, as there
-/// is no telling where the next message begins.
-pub(super) fn malformed(fault: Fault) -> Response<Answer> {
-    let status = match fault {
-        Fault::Syntax | Fault::Host | Fault::Framing | Fault::Nominated | Fault::Body => {
-            StatusCode::BAD_REQUEST
+/// The client's body is at fault.
+pub(super) fn upload(worker: &Worker, mut record: Record, error: BodyError) -> Reply {
+    let reply = match error {
+        BodyError::TooSlow => {
+            worker.shared.metrics.too_slow();
+            too_slow()
         }
+        BodyError::Malformed(fault) => {
+            worker.shared.metrics.malformed(fault);
+            malformed(fault)
+        }
+        BodyError::BrokenOff => {
+            worker.shared.metrics.malformed(Fault::Body);
+            malformed(Fault::Body)
+        }
+    };
+    record.ends(Outcome::Orphaned, reply.status);
+    reply
+}
+
+/// It has been here too often (RFC 5842 §7.2).
+pub(super) fn looping(voice: &Voice, mut record: Record) -> Reply {
+    record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
+    let mut fields = Fields::new();
+    fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");
+    let text = "This request goes round in a circle.";
+    let problem = Problem { kind: PLAIN, text, retry_after: None };
+    voice.say(StatusCode::LOOP_DETECTED, fields, &problem)
+}
+
+/// The message is at fault.
+pub(super) fn malformed(fault: Fault) -> Reply {
+    let status = status_of_fault(fault);
+    let mut fields = Fields::new();
+    fields.push(b"Content-Type", b"text/plain; charset=utf-8");
+    fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
+    if fault == Fault::Method {
+        fields.push(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+    }
+    let words = status.canonical_reason().unwrap_or("Bad request");
+    Reply::local(status, fields, format!("{words}\n")).closing()
+}
+
+/// It comes too slowly.
+pub(super) fn too_slow() -> Reply {
+    let mut fields = Fields::new();
+    fields.push(b"Content-Type", b"text/plain; charset=utf-8");
+    fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
+    Reply::local(StatusCode::REQUEST_TIMEOUT, fields, "Request Timeout\n").closing()
+}
+
+/// The status that a malformed message is answered with.
+pub(super) const fn status_of_fault(fault: Fault) -> StatusCode {
+    match fault {
+        Fault::Syntax
+        | Fault::Host
+        | Fault::Framing
+        | Fault::Nominated
+        | Fault::Path
+        | Fault::Body => StatusCode::BAD_REQUEST,
+        Fault::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
         Fault::Method => StatusCode::METHOD_NOT_ALLOWED,
         Fault::Expectation => StatusCode::EXPECTATION_FAILED,
         Fault::UriTooLong => StatusCode::URI_TOO_LONG,
         Fault::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-    };
-    let mut answer = local(status)
-        .header(header::CONNECTION, "close")
-        .header(PROXY_STATUS, "bywash; error=http_request_error");
-    if fault == Fault::Method {
-        answer = answer.header(header::ALLOW, "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     }
-    text(answer, format!("{}\n", status.canonical_reason().unwrap_or("Bad request")))
 }
 
 /// The status that an upstream's failure is answered with.
 pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
     match error {
-        UpstreamError::ConnectTimeout(_) | UpstreamError::ResponseTimeout(_) => {
-            StatusCode::GATEWAY_TIMEOUT
-        }
+        UpstreamError::ConnectTimeout(_)
+        | UpstreamError::ResponseTimeout(_)
+        | UpstreamError::IdleTimeout(_)
+        | UpstreamError::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
         UpstreamError::Upload(_) => StatusCode::BAD_REQUEST,
+        UpstreamError::NoServer | UpstreamError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
         UpstreamError::Connect(_)
-        | UpstreamError::Closed(_)
+        | UpstreamError::Closed
         | UpstreamError::Switched
         | UpstreamError::Garbage(_) => StatusCode::BAD_GATEWAY,
     }
@@ -81,30 +243,33 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
 /// The registered proxy error type (RFC 9209 §2.3) for an upstream's failure.
 const fn kind_of(error: &UpstreamError) -> &'static str {
     match error {
+        UpstreamError::NoServer => "destination_unavailable",
         UpstreamError::Connect(_) => "connection_refused",
         UpstreamError::ConnectTimeout(_) => "connection_timeout",
-        UpstreamError::ResponseTimeout(_) => "http_response_timeout",
-        UpstreamError::Closed(_) => "connection_terminated",
+        UpstreamError::ResponseTimeout(_) | UpstreamError::TotalTimeout => "http_response_timeout",
+        UpstreamError::IdleTimeout(_) => "connection_read_timeout",
+        UpstreamError::Closed => "connection_terminated",
         UpstreamError::Upload(_) => "http_request_error",
         UpstreamError::Switched | UpstreamError::Garbage(_) => "http_protocol_error",
+        UpstreamError::TooManyStreams => "connection_limit_reached",
     }
 }
 
-fn local(status: StatusCode) -> Builder {
-    Response::builder().status(status).header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
-}
-
-fn text(answer: Builder, words: String) -> Response<Answer> {
-    answer
-        .body(Answer::Local(Some(Bytes::from(words))))
-        .expect("status and fields are constants, numbers and enum names")
-}
-
-/// A whole answer in one piece, for the admin listener.
-pub(crate) fn full(answer: Builder, words: impl Into<Bytes>) -> Response<Answer> {
-    answer
-        .body(Answer::Local(Some(words.into())))
-        .expect("the admin listener's fields are constants")
+/// For a trusted peer: nothing in it comes from the network.
+const fn detail_of(error: &UpstreamError) -> &'static str {
+    match error {
+        UpstreamError::NoServer => "no server is up",
+        UpstreamError::Connect(_) => "connecting failed",
+        UpstreamError::ConnectTimeout(_) => "connect_timeout",
+        UpstreamError::ResponseTimeout(_) => "response_timeout",
+        UpstreamError::IdleTimeout(_) => "idle_timeout",
+        UpstreamError::TotalTimeout => "total_timeout",
+        UpstreamError::Closed => "the server closed before it had answered",
+        UpstreamError::Upload(_) => "the request's body",
+        UpstreamError::Switched => "the server switched protocols unasked",
+        UpstreamError::Garbage(fault) => fault.name(),
+        UpstreamError::TooManyStreams => "limits.streams",
+    }
 }
 
 /// Half to one and a half times as long, at least a second: so that those who are refused

@@ -11,6 +11,7 @@ use bywash_engine::Reason;
 use bywash_units::Time;
 
 use super::Upload;
+use crate::body::BodyError;
 use crate::driver::{Decision, Refusal, Ticket};
 
 /// How the wait ended.
@@ -19,8 +20,8 @@ pub(super) enum Waited {
     Granted(Reason, Time),
     /// Without.
     Refused(Refusal),
-    /// The body broke off, or is malformed.
-    Broken,
+    /// The body broke off, is malformed or too slow.
+    Broken(BodyError),
 }
 
 pub(super) async fn for_slot(ticket: &Ticket, upload: &mut Upload) -> Waited {
@@ -31,8 +32,8 @@ pub(super) async fn for_slot(ticket: &Ticket, upload: &mut Upload) -> Waited {
         }
         // What is there of a body is read, of a refused one too: the fewer bytes lie unread when
         // the connection is closed, the surer the client reads its refusal.
-        if let Poll::Ready(Err(_)) = upload.poll_ahead(cx) {
-            return Poll::Ready(Waited::Broken);
+        if let Poll::Ready(Err(error)) = upload.poll_ahead(cx) {
+            return Poll::Ready(Waited::Broken(error));
         }
         match decision {
             Poll::Ready(Decision::Refused(refusal)) => Poll::Ready(Waited::Refused(refusal)),

@@ -1,18 +1,42 @@
-//! The application behind: connections to it, and one exchange at a time on each.
+//! The application behind: its servers, connections to them, and one exchange at a time on each.
+//!
+//! `servers.rs` says which server is next and `health.rs` when to look whether one is well; both
+//! are pure. `connect.rs` opens a connection, `pool.rs` keeps those that are idle, `h1.rs` and
+//! `h2.rs` carry a request and its answer. `probe.rs` asks servers how they are.
+//!
+//! An exchange is polled by the request that it belongs to and by nobody else: dropping the
+//! request closes the connection (HTTP/1) or resets the stream (HTTP/2) in that very moment.
 
-mod io;
-mod link;
+mod connect;
+mod h1;
+mod h2;
+mod health;
 mod pool;
+pub(crate) mod probe;
+pub(crate) mod servers;
 
-pub(crate) use link::{Link, SendError};
-pub(crate) use pool::Pool;
-
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+
+use bywash_config::Upstream;
+use bywash_message::{Fault, Fields, Framing, Response};
+use http::Method;
+
+pub(crate) use connect::Upstreams;
+pub(crate) use pool::{Link, Pool};
+
+use crate::body::{BodyError, Piece};
+use crate::request::Upload;
+use crate::wire::Wire;
 
 /// What went wrong between the gateway and the upstream.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpstreamError {
-    /// Nobody listens there, or the name means nothing.
+    /// Every server is down.
+    #[error("no server is up")]
+    NoServer,
+    /// Nobody listens there, or the name means nothing, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
     /// It did not take the connection in time.
@@ -21,28 +45,125 @@ pub(crate) enum UpstreamError {
     /// It did not begin to answer in time.
     #[error("no answer within {0:?}")]
     ResponseTimeout(Duration),
-    /// It closed or reset the connection before it answered.
-    #[error("the connection ended before the answer: {0}")]
-    Closed(hyper::Error),
+    /// Its answer stood still for too long.
+    #[error("the answer stood still for {0:?}")]
+    IdleTimeout(Duration),
+    /// The whole exchange took too long.
+    #[error("the exchange took longer than it may")]
+    TotalTimeout,
+    /// It closed or reset the connection before the answer was complete.
+    #[error("the connection ended before the answer")]
+    Closed,
     /// The client's body broke off or is malformed: the upstream is not to blame.
     #[error("the client's body is not what it said: {0}")]
-    Upload(hyper::Error),
+    Upload(BodyError),
     /// It went over to another protocol, and nobody had asked for that.
     #[error("the upstream switched protocols unasked")]
     Switched,
     /// What it sent is no HTTP.
-    #[error("the answer is no HTTP: {0}")]
-    Garbage(hyper::Error),
+    #[error("the answer is no HTTP: {}", .0.name())]
+    Garbage(Fault),
+    /// As many streams are open as may be.
+    #[error("too many streams are open")]
+    TooManyStreams,
 }
 
-impl UpstreamError {
-    pub(crate) fn from_hyper(error: hyper::Error) -> Self {
-        if error.is_user() {
-            Self::Upload(error)
-        } else if error.is_parse() {
-            Self::Garbage(error)
-        } else {
-            Self::Closed(error)
+/// A request as it goes to an upstream.
+pub(crate) struct Outbound<'a> {
+    pub(crate) method: &'a Method,
+    /// Path and query, canonical.
+    pub(crate) target: &'a str,
+    pub(crate) fields: &'a Fields,
+    pub(crate) framing: Framing,
+    /// The client can take trailers.
+    pub(crate) takes_trailers: bool,
+    /// The client wants another protocol on this connection.
+    pub(crate) upgrade: Option<&'a [u8]>,
+}
+
+/// A request on its way, and its answer on the way back.
+pub(crate) enum Exchange {
+    H1(Box<h1::Exchange>),
+    H2(Box<h2::Exchange>),
+}
+
+impl Exchange {
+    /// Begins to send.
+    pub(crate) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
+        match link {
+            Link::H1(link) => Self::H1(Box::new(h1::Exchange::begin(link, outbound, upload))),
+            Link::H2(link) => Self::H2(Box::new(h2::Exchange::begin(link, outbound, upload))),
         }
     }
+
+    /// Sends on and waits for the next head of an answer: one before the answer (1xx), or it.
+    pub(crate) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response, UpstreamError>> {
+        match self {
+            Self::H1(exchange) => exchange.poll_head(cx),
+            Self::H2(exchange) => exchange.poll_head(cx),
+        }
+    }
+
+    /// More of the answer's body, once its head is here.
+    pub(crate) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Piece, UpstreamError>> {
+        match self {
+            Self::H1(exchange) => exchange.poll_piece(cx),
+            Self::H2(exchange) => exchange.poll_piece(cx),
+        }
+    }
+
+    /// Sends on, as far as it goes; what fails is seen by whoever reads.
+    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
+        match self {
+            Self::H1(exchange) => drop(exchange.poll_upload(cx)),
+            Self::H2(exchange) => drop(exchange.poll_upload(cx)),
+        }
+    }
+
+    /// How many bytes of the request's body have gone up.
+    pub(crate) fn sent(&self) -> u64 {
+        match self {
+            Self::H1(exchange) => exchange.sent(),
+            Self::H2(exchange) => exchange.sent(),
+        }
+    }
+
+    /// Whether nothing of an answer has come.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        match self {
+            Self::H1(exchange) => exchange.is_unanswered(),
+            Self::H2(exchange) => exchange.is_unanswered(),
+        }
+    }
+
+    /// The connection, if it can carry another exchange.
+    pub(crate) fn finish(self) -> Option<Link> {
+        match self {
+            Self::H1(exchange) => exchange.finish().map(Link::H1),
+            // The pool has kept the connection all the while.
+            Self::H2(_) => None,
+        }
+    }
+
+    /// The connection itself: it speaks another protocol from here on.
+    pub(crate) fn into_wire(self) -> Option<Wire> {
+        match self {
+            Self::H1(exchange) => Some(exchange.into_wire()),
+            Self::H2(_) => None,
+        }
+    }
+}
+
+/// What servers there are and how they are, for all threads; made anew when they change.
+pub(crate) type SharedUpstreams = Arc<Upstreams>;
+
+/// Whether two configurations mean the same servers, so that what is known of them stays true.
+pub(crate) fn same_servers(a: &Upstream, b: &Upstream) -> bool {
+    a.servers == b.servers && a.tls == b.tls && a.health == b.health
 }

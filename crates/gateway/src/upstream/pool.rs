@@ -1,25 +1,34 @@
-//! Idle connections to the upstream, one pool for each worker.
+//! Connections to the servers that can carry another exchange; one pool for each worker.
 
 use std::cell::RefCell;
 
-use bywash_config::Upstream;
 use bywash_units::Span;
-use http::HeaderValue;
-use tokio::net::TcpStream;
 
-use super::{Link, UpstreamError};
+use super::{SharedUpstreams, UpstreamError, h1, h2};
 
-pub(crate) struct Pool {
-    authority: String,
-    host: HeaderValue,
-    connect_timeout: Span,
-    most: usize,
-    /// Used last, taken first: so the rest grow old and are closed.
-    idle: RefCell<Vec<Idle>>,
+/// A connection that can carry an exchange.
+pub(crate) enum Link {
+    H1(h1::Link),
+    H2(h2::Link),
 }
 
-struct Idle {
-    link: Link,
+pub(crate) struct Pool {
+    upstreams: SharedUpstreams,
+    most: usize,
+    servers: Vec<RefCell<Kept>>,
+}
+
+/// What is kept of one server.
+#[derive(Default)]
+struct Kept {
+    /// Used last, taken first: so the rest grow old and are closed.
+    idle: Vec<Idle<h1::Link>>,
+    /// Every HTTP/2 connection, whether it carries something or not.
+    shared: Vec<Idle<h2::Link>>,
+}
+
+struct Idle<L> {
+    link: L,
     ticks: u8,
 }
 
@@ -28,55 +37,67 @@ struct Idle {
 const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
-    pub(crate) fn new(upstream: &Upstream) -> Self {
-        let host = HeaderValue::from_str(&upstream.authority());
-        Self {
-            host: host.expect("the configuration's host and port are visible characters"),
-            authority: upstream.authority(),
-            connect_timeout: upstream.connect_timeout,
-            most: upstream.limit as usize,
-            idle: RefCell::default(),
+    /// `most`: connections that are kept, of all servers each.
+    pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
+        let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
+        Self { upstreams, most, servers }
+    }
+
+    pub(crate) const fn upstreams(&self) -> &SharedUpstreams {
+        &self.upstreams
+    }
+
+    /// A connection that stands already, if there is one.
+    pub(crate) fn take(&self, server: usize) -> Option<Link> {
+        let mut kept = self.servers[server].borrow_mut();
+        if let Some(shared) = kept.shared.iter_mut().find(|shared| shared.link.has_room()) {
+            shared.ticks = 0;
+            return Some(Link::H2(shared.link.clone()));
         }
-    }
-
-    /// Where it connects to, as a `Host` field.
-    pub(crate) const fn host(&self) -> &HeaderValue {
-        &self.host
-    }
-
-    /// An idle connection that still stands, if there is one.
-    pub(crate) fn take(&self) -> Option<Link> {
-        loop {
-            let mut link = self.idle.borrow_mut().pop()?.link;
-            if link.is_idle() {
-                return Some(link);
+        while let Some(mut idle) = kept.idle.pop() {
+            if idle.link.is_idle() {
+                return Some(Link::H1(idle.link));
             }
         }
+        None
     }
 
     /// A connection that is of no use at the moment; dropped if it is of no use at all.
-    pub(crate) fn put(&self, mut link: Link) {
-        if link.is_idle() && self.idle.borrow().len() < self.most {
-            self.idle.borrow_mut().push(Idle { link, ticks: 0 });
+    pub(crate) fn put(&self, server: usize, link: Link) {
+        let mut kept = self.servers[server].borrow_mut();
+        match link {
+            Link::H1(mut link) => {
+                if kept.idle.len() < self.most && link.is_idle() {
+                    kept.idle.push(Idle { link, ticks: 0 });
+                }
+            }
+            Link::H2(link) => kept.shared.push(Idle { link, ticks: 0 }),
         }
     }
 
     /// A new connection.
-    pub(crate) async fn connect(&self) -> Result<Link, UpstreamError> {
-        let limit = self.connect_timeout.to_std();
-        let stream = tokio::time::timeout(limit, TcpStream::connect(&self.authority)).await;
-        let stream = stream
-            .map_err(|_| UpstreamError::ConnectTimeout(limit))?
-            .map_err(UpstreamError::Connect)?;
-        let _ = stream.set_nodelay(true);
-        Link::new(stream).await
+    pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
+        let link = self.upstreams.connect(server, limit).await?;
+        if let Link::H2(link) = &link {
+            // Others may use it from now on.
+            self.put(server, Link::H2(link.clone()));
+        }
+        Ok(link)
     }
 
     /// A second has passed: closes what the upstream has closed or what has been idle too long.
     pub(crate) fn tick(&self) {
-        self.idle.borrow_mut().retain_mut(|idle| {
-            idle.ticks += 1;
-            idle.ticks <= LONGEST_IDLE && idle.link.is_idle()
-        });
+        for kept in &self.servers {
+            let mut kept = kept.borrow_mut();
+            kept.idle.retain_mut(|idle| {
+                idle.ticks += 1;
+                idle.ticks <= LONGEST_IDLE && idle.link.is_idle()
+            });
+            kept.shared.retain_mut(|shared| {
+                let in_use = shared.link.in_use() > 0;
+                shared.ticks = if in_use { 0 } else { shared.ticks + 1 };
+                !shared.link.is_over() && shared.ticks <= LONGEST_IDLE
+            });
+        }
     }
 }

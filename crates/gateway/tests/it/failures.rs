@@ -1,16 +1,22 @@
 //! What an upstream can do wrong, and what the client is told.
 
-use crate::setup::{Running, Setup, eventually, get, post};
+use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, deaf, nobody, ok};
 use crate::wire::{Broken, Message, Wire};
 
 /// The request has failed, it is counted once, and its slot is back.
 fn has_failed(gateway: &Running, answer: &Message, status: u16, error: &str) {
     assert_eq!(answer.status(), Some(status), "{answer:?}");
-    assert_eq!(answer.field("proxy-status"), Some(&*format!("bywash; error={error}")));
+    assert_eq!(error_of(answer), format!("bywash; error={error}"));
     assert_eq!(answer.field("cache-control"), Some("no-store"));
     gateway.is_idle_again();
     assert_eq!(gateway.outcome("upstream_error"), 1, "{:?}", gateway.outcomes());
+}
+
+/// What everybody is told; behind it stand the details.
+fn error_of(answer: &Message) -> &str {
+    let status = answer.field("proxy-status").unwrap_or_default();
+    status.split_once("; details=\"").map_or(status, |(error, _)| error)
 }
 
 /// One slot before an upstream that answers every request with these bytes and closes.
@@ -196,7 +202,6 @@ mod in_the_middle_of_the_answer {
 
     /// A client of HTTP/1.0 gets no chunks: only a reset could tell it that something is missing.
     #[test]
-    #[ignore = "to HTTP/1.0 an answer without a length that breaks off looks complete"]
     fn a_client_without_chunks_sees_a_break_too() {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n";
         let (_upstream, gateway) = blurting(chunked);
@@ -223,20 +228,4 @@ fn what_the_application_says_itself_is_passed_on() {
         let outcome = if status.starts_with('5') { "upstream_error" } else { "served" };
         assert_eq!(gateway.outcome(outcome), 1, "{status}");
     }
-}
-
-#[test]
-fn answers_on_the_way_to_the_answer_are_skipped() {
-    let upstream = Upstream::app(|_| {
-        let early =
-            "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
-        [early.as_bytes(), &ok("final")].concat()
-    });
-    let gateway = Setup::before(&upstream).start();
-    let mut client = gateway.client();
-    for request in [get("/"), post("/", "abc")] {
-        client.send(request);
-        assert_eq!(client.answer().unwrap().text(), "final");
-    }
-    assert_eq!(upstream.accepted(), 1);
 }

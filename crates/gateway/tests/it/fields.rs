@@ -6,8 +6,17 @@ use crate::wire::Message;
 
 /// What the upstream gets of a request with these fields.
 fn forwarded(fields: impl AsRef<[u8]>) -> Message {
+    forwarded_by(|setup| setup, fields)
+}
+
+/// The same of a request that has come through a hop of the operator's own.
+fn forwarded_from_a_trusted_hop(fields: impl AsRef<[u8]>) -> Message {
+    forwarded_by(|setup| setup.set("listen.trusted_proxies", "['127.0.0.0/8']"), fields)
+}
+
+fn forwarded_by(how: fn(Setup) -> Setup, fields: impl AsRef<[u8]>) -> Message {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = Setup::before(&upstream).start();
+    let gateway = how(Setup::before(&upstream)).start();
     let head = b"GET / HTTP/1.1\r\nHost: shop.example\r\n".as_slice();
     let _client = gateway.sends([head, fields.as_ref(), b"\r\n"].concat());
     calls.next().request
@@ -44,7 +53,16 @@ fn what_belongs_to_the_clients_connection_stays_there() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["bywash-request", "host", "via", "x-end", "x-forwarded-for", "x-forwarded-proto"]
+        [
+            "Bywash-Request",
+            "Host",
+            "Via",
+            "X-End",
+            "X-Forwarded-For",
+            "X-Forwarded-Host",
+            "X-Forwarded-Proto",
+            "X-Real-IP"
+        ]
     );
 }
 
@@ -56,7 +74,7 @@ fn what_belongs_to_the_upstreams_connection_stays_there() {
     );
     let mut names = names(&answer);
     names.sort_unstable();
-    assert_eq!(names, ["content-length", "date", "x-end"]);
+    assert_eq!(names, ["Content-Length", "X-End"]);
 }
 
 #[test]
@@ -65,9 +83,9 @@ fn nobody_else_sets_our_fields() {
         "bywash-request: 1\r\nBYWASH-Class: pay\r\nbywash_level: gold\r\nBywash.Level: gold\r\n\
          Bywashing: day\r\n",
     );
-    let ours = names(&request).into_iter().filter(|name| name.starts_with("bywash"));
+    let ours = names(&request).into_iter().filter(|name| name.to_lowercase().starts_with("bywash"));
     let ours: Vec<_> = ours.collect();
-    assert_eq!(ours, ["bywashing", "bywash-request"]);
+    assert_eq!(ours, ["Bywashing", "Bywash-Request"]);
     let name = request.field("bywash-request").unwrap();
     assert!(name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
 }
@@ -87,28 +105,81 @@ fn the_gateway_names_itself_and_the_client() {
     assert_eq!(request.all("via"), ["1.1 bywash"]);
     assert_eq!(request.all("x-forwarded-for"), ["127.0.0.1"]);
     assert_eq!(request.all("x-forwarded-proto"), ["http"]);
+    assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
+    assert_eq!(request.all("x-real-ip"), ["127.0.0.1"]);
+    assert_eq!(request.all("forwarded"), NOTHING);
+}
+
+/// What hops in front say of where a request comes from.
+const CHAIN: &str = "Via: 1.0 fred\r\nX-Forwarded-For: 198.51.100.7, 203.0.113.9\r\n\
+                     X-Forwarded-For: ::1\r\nX-Forwarded-Proto: https\r\n\
+                     X-Forwarded-Host: front.example\r\nX-Forwarded-Port: 443\r\n\
+                     X-Real-IP: 192.0.2.1\r\nForwarded: for=198.51.100.7;proto=https\r\n";
+
+#[test]
+fn what_a_stranger_says_of_where_it_comes_from_is_thrown_away() {
+    let request = forwarded(CHAIN);
+    assert_eq!(request.all("via"), ["1.0 fred", "1.1 bywash"]);
+    assert_eq!(request.all("x-forwarded-for"), ["127.0.0.1"]);
+    assert_eq!(request.all("x-forwarded-proto"), ["http"]);
+    assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
+    assert_eq!(request.all("x-real-ip"), ["127.0.0.1"]);
+    assert_eq!(request.all("x-forwarded-port"), NOTHING);
+    assert_eq!(request.all("forwarded"), NOTHING);
 }
 
 #[test]
-fn the_gateway_joins_those_that_came_before() {
+fn what_a_stranger_says_is_thrown_away_however_it_is_spelt() {
     let request = forwarded(
-        "Via: 1.0 fred\r\nX-Forwarded-For: 198.51.100.7, 203.0.113.9\r\nX-Forwarded-For: ::1\r\n",
+        "X_Forwarded_For: 192.0.2.1\r\nx-forwarded-FOR: 192.0.2.1\r\nX_Real_IP: 192.0.2.1\r\n",
     );
+    assert_eq!(request.all("x_forwarded_for"), NOTHING);
+    assert_eq!(request.all("x_real_ip"), NOTHING);
+    assert_eq!(request.all("x-forwarded-for"), ["127.0.0.1"]);
+}
+
+#[test]
+fn what_a_trusted_hop_says_is_gone_on_from() {
+    let request = forwarded_from_a_trusted_hop(CHAIN);
     assert_eq!(request.all("via"), ["1.0 fred", "1.1 bywash"]);
     assert_eq!(request.all("x-forwarded-for"), ["198.51.100.7, 203.0.113.9, ::1, 127.0.0.1"]);
+    assert_eq!(request.all("x-forwarded-proto"), ["https"]);
+    assert_eq!(request.all("x-forwarded-host"), ["front.example"]);
+    assert_eq!(request.all("x-forwarded-port"), ["443"]);
+    // The last that is no trusted hop; what is said in X-Real-IP nobody has to vouch for.
+    assert_eq!(request.all("x-real-ip"), ["::1"]);
+    assert_eq!(request.all("forwarded"), ["for=198.51.100.7;proto=https, for=127.0.0.1"]);
 }
 
 #[test]
 fn a_chain_of_forwarders_that_is_no_text_does_not_hide_the_client() {
-    let request = forwarded(b"X-Forwarded-For: 10.0.0.1\xff\r\n");
-    let chain = request.all("x-forwarded-for");
-    assert!(matches!(chain[..], [one] if one.ends_with("127.0.0.1")), "{chain:?}");
+    for request in [
+        forwarded(b"X-Forwarded-For: 10.0.0.1\xff\r\n"),
+        forwarded_from_a_trusted_hop(b"X-Forwarded-For: 10.0.0.1\xff\r\n"),
+    ] {
+        let chain = request.all("x-forwarded-for");
+        assert!(matches!(chain[..], [one] if one.ends_with("127.0.0.1")), "{chain:?}");
+        assert_eq!(request.all("x-real-ip"), ["127.0.0.1"]);
+    }
 }
 
 #[test]
-#[ignore = "a client may say that it came by https; the gateway knows that it did not"]
 fn a_client_does_not_choose_its_own_protocol() {
     assert_eq!(forwarded("X-Forwarded-Proto: https\r\n").all("x-forwarded-proto"), ["http"]);
+}
+
+#[test]
+fn names_keep_their_spelling() {
+    let request = forwarded("X-ODD-Name: 1\r\nx-lower: 2\r\nETag-ish: 3\r\n");
+    let names = names(&request);
+    for name in ["Host", "X-ODD-Name", "x-lower", "ETag-ish"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
+    let answer = answered("ETag: \"x\"\r\nx-lower: 2\r\nWWW-Authenticate: Basic\r\n");
+    let names = self::names(&answer);
+    for name in ["ETag", "x-lower", "WWW-Authenticate"] {
+        assert!(names.contains(&name), "{name} in {names:?}");
+    }
 }
 
 #[test]

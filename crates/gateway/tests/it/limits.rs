@@ -40,7 +40,6 @@ fn a_slow_head_is_cut_on_every_kind_of_connection() {
 }
 
 #[test]
-#[ignore = "half a head that came with the request before it may rest for the idle limit of 75 s"]
 fn half_a_head_that_came_with_the_request_before_it_is_cut() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).set("limits.header_timeout", "'1s'").start();

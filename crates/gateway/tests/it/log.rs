@@ -10,18 +10,18 @@ use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, ok};
 
 /// A path for a log of this name.
-fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.log"));
     let _ = fs::remove_file(&path);
     path
 }
 
-fn logging(upstream: &Upstream, path: &std::path::Path) -> Setup {
+pub(crate) fn logging(upstream: &Upstream, path: &std::path::Path) -> Setup {
     Setup::before(upstream).limit(1).set("log.access", &format!("'{}'", path.display()))
 }
 
 /// The lines of the log, once there are so many.
-fn lines(path: &std::path::Path, count: usize) -> Vec<Value> {
+pub(crate) fn lines(path: &std::path::Path, count: usize) -> Vec<Value> {
     eventually("all lines are written", || {
         fs::read_to_string(path).unwrap_or_default().lines().count() >= count
     });
@@ -48,6 +48,8 @@ fn each_request_has_a_line() {
         ("decision", "run"),
         ("reason", "slot_free"),
         ("outcome", "served"),
+        ("protocol", "HTTP/1.1"),
+        ("client", "127.0.0.1"),
     ];
     for (name, value) in expected {
         assert_eq!(line[name], value, "{line}");
@@ -66,26 +68,31 @@ fn no_client_can_forge_a_line() {
     let upstream = Upstream::echo();
     let gateway = logging(&upstream, &path).start();
     let targets = [
-        "/%0a{\"outcome\":\"served\"}",
+        "/%0A{\"outcome\":\"served\"}",
         "/\"},{\"x\":\"",
         "/a\\\"b\\u0000",
         "/\u{1f600}/\u{85}\u{2028}?\u{ff}",
         "/?<script>alert(1)</script>",
         "/\u{7f}",
     ];
-    let mut answered = Vec::new();
+    let mut statuses = Vec::new();
     for target in targets {
         let head =
             format!("GET {target} HTTP/1.1\r\nHost: a\r\nUser-Agent: \"\\ \u{fe}\tx\r\n\r\n");
-        // Some of these are no targets at all; those have no line.
-        if gateway.sends(head).answer().unwrap().status() == Some(200) {
-            answered.push(target);
-        }
+        statuses.push(gateway.sends(head).answer().unwrap().status());
     }
-    assert!(answered.len() >= 4, "{answered:?}");
-    let lines = lines(&path, answered.len());
-    for (line, target) in lines.iter().zip(answered) {
-        assert_eq!(line["target"], target);
+    let served = statuses.iter().filter(|status| **status == Some(200)).count();
+    assert!(served >= 3, "{statuses:?}");
+    let lines = lines(&path, targets.len());
+    for ((line, target), status) in lines.iter().zip(targets).zip(statuses) {
+        assert_eq!(line["status"].as_u64(), status.map(u64::from), "{line}");
+        if status == Some(200) {
+            assert_eq!(line["target"], target);
+        } else {
+            // Nothing of what is no message is in the log but what is wrong with it.
+            assert_eq!(line["fault"], "path", "{line}");
+            assert!(line.get("target").is_none(), "{line}");
+        }
     }
 }
 
@@ -100,7 +107,30 @@ fn raw_bytes_in_a_target_are_refused_and_leave_the_log_whole() {
     }
     let odd = "M!#$%&'*+-.^_`|~ /last HTTP/1.1\r\nHost: a\r\n\r\n";
     assert_eq!(gateway.sends(odd).answer().unwrap().text(), "/last");
-    assert_eq!(lines(&path, 1)[0]["method"], "M!#$%&'*+-.^_`|~");
+    let lines = lines(&path, 129);
+    assert!(lines[..128].iter().all(|line| line["fault"] == "path"), "{}", lines[0]);
+    assert_eq!(lines[128]["method"], "M!#$%&'*+-.^_`|~");
+}
+
+#[test]
+fn a_message_that_is_none_has_a_line_with_its_fault() {
+    let path = path("malformed");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    let heads = [
+        ("GET / HTTP/1.1\r\n\r\n", "host", 400),
+        ("GET / HTTP/1.7\r\nHost: a\r\n\r\n", "version", 505),
+        ("GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", "expectation", 417),
+    ];
+    for (head, _, status) in heads {
+        assert_eq!(gateway.sends(head).answer().unwrap().status(), Some(status));
+    }
+    let lines = lines(&path, heads.len());
+    for (line, (_, fault, status)) in lines.iter().zip(heads) {
+        assert_eq!((&line["fault"], &line["status"]), (&fault.into(), &status.into()), "{line}");
+        assert_eq!(line["client"], "127.0.0.1");
+        assert!(line["time"].is_u64() && line.get("outcome").is_none(), "{line}");
+    }
 }
 
 #[test]

@@ -5,31 +5,47 @@
 //! polled for, with a bound (`setup::eventually`); what must not is checked after something that
 //! comes later.
 //!
-//! Tests that are ignored show known faults; their reason says which.
+//! Tests that are ignored take long; their reason says how long.
 #![allow(missing_docs, reason = "a test's name is what it says")]
 #![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
 #![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]
 
+mod http2;
 mod setup;
 mod upstream;
 mod wire;
 
 mod admin;
+mod bypass;
 mod departures;
+mod details;
 mod early;
+mod events;
 mod failures;
 mod fields;
 mod framing;
+mod h2;
+mod interim;
+mod journal;
 mod kept;
+mod learned;
 mod life;
 mod limits;
 mod log;
 mod malformed;
 mod modes;
 mod mutated;
+mod proxy_protocol;
 mod queue;
+mod reload;
+mod servers;
 mod sessions;
+mod slow;
 mod soak;
 mod stop;
 mod streaming;
 mod targets;
+mod timeouts;
+mod tls;
+mod trailers;
+mod upgrade;

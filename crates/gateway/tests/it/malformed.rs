@@ -1,7 +1,5 @@
 //! Messages that are refused: the client is told, its connection ends, and nothing of them
 //! reaches the upstream.
-//!
-//! What hyper's parser refuses itself gets hyper's bare answer: a status, and no `Proxy-Status`.
 
 use crate::setup::{Running, Setup, get};
 use crate::upstream::Upstream;
@@ -163,7 +161,8 @@ fn with_bytes_that_belong_in_no_head() {
 fn with_a_request_line_that_is_none() {
     is_refused("\x16\x03\x01\x02\x00\r\n\r\n", 400);
     is_refused("GET /\r\nHost: a\r\n\r\n", 400);
-    is_refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 400);
+    is_refused("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505);
+    is_refused("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505);
     is_refused("GET / HTTP/11\r\nHost: a\r\n\r\n", 400);
     is_refused("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400);
     is_refused("GET / extra HTTP/1.1\r\nHost: a\r\n\r\n", 400);
@@ -184,8 +183,8 @@ fn with_a_long_target() {
 
 #[test]
 fn with_a_target_that_does_not_fit_in_a_head() {
-    // Longer than a whole head may be: hyper's buffer ends before the target does.
-    is_refused(get(&format!("/{}", "x".repeat(40 * 1024))), 431);
+    is_refused(get(&format!("/{}", "x".repeat(40 * 1024))), 414);
+    is_refused(get(&format!("/{}", "x".repeat(1 << 20))), 414);
 }
 
 #[test]

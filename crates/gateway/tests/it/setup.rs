@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use bywash_config::Config;
-use bywash_gateway::{Gateway, GatewayError};
+use bywash_config::{AdminAddress, Config};
+use bywash_gateway::{Gateway, GatewayError, Inheritance};
 use bywash_units::Span;
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ use crate::wire::{BOUND, Message, Wire};
 pub(crate) struct Setup(BTreeMap<String, String>);
 
 impl Setup {
-    /// Enforcing, one worker, no log; everything else as it is by default.
+    /// Enforcing, one worker, no log, refusals explained to everybody; everything else as it is by
+    /// default.
     pub(crate) fn before(upstream: &Upstream) -> Self {
         Self::before_address(upstream.address)
     }
@@ -31,12 +32,24 @@ impl Setup {
             .set("listen.workers", "1")
             .set("upstream.server", &format!("'http://{upstream}'"))
             .set("log.access", "'off'")
+            .set("answers.details", "'all'")
     }
 
     /// One key; `value` in TOML.
     pub(crate) fn set(mut self, key: &str, value: &str) -> Self {
         self.0.insert(key.into(), value.into());
         self
+    }
+
+    /// As it is by default.
+    pub(crate) fn unset(mut self, key: &str) -> Self {
+        self.0.remove(key);
+        self
+    }
+
+    /// These servers instead of the one.
+    pub(crate) fn servers(self, servers: &[String]) -> Self {
+        self.set("upstream.server", &format!("{servers:?}"))
     }
 
     pub(crate) fn limit(self, slots: u32) -> Self {
@@ -55,7 +68,8 @@ impl Setup {
     }
 
     pub(crate) fn try_start(&self) -> Result<Running, GatewayError> {
-        bywash_gateway::start(self.config()).map(|gateway| Running(Some(gateway)))
+        bywash_gateway::start(self.config(), Inheritance::default())
+            .map(|gateway| Running(Some(gateway)))
     }
 
     pub(crate) fn start(&self) -> Running {
@@ -88,6 +102,11 @@ impl Running {
         Wire::connect(self.gateway().http())
     }
 
+    /// Puts another configuration in force.
+    pub(crate) fn reload(&self, setup: &Setup) -> Result<(), GatewayError> {
+        self.gateway().reload(setup.config())
+    }
+
     /// A new client that has sent these bytes.
     pub(crate) fn sends(&self, bytes: impl AsRef<[u8]>) -> Wire {
         let mut client = self.client();
@@ -105,8 +124,16 @@ impl Running {
         self.asks(target).answer().expect("a whole answer")
     }
 
+    /// Where operators come in.
+    pub(crate) fn admin(&self) -> SocketAddr {
+        match self.gateway().admin() {
+            AdminAddress::Tcp(address) => address,
+            AdminAddress::Unix(path) => panic!("{} is no address", path.display()),
+        }
+    }
+
     pub(crate) fn status(&self) -> Value {
-        status(self.gateway().admin())
+        status(self.admin())
     }
 
     /// A number of the status.
@@ -131,7 +158,7 @@ impl Running {
     }
 
     pub(crate) fn metrics(&self) -> String {
-        admin(self.gateway().admin(), "/metrics").text()
+        admin(self.admin(), "/metrics").text()
     }
 
     /// The value of the sample with this name and labels.

@@ -17,8 +17,8 @@ fn one_slot() -> (Upstream, Calls, Running) {
 
 /// Begins to stop; the thread ends with the number of connections that were left.
 fn stop(gateway: Running, grace: Span) -> (JoinHandle<usize>, SocketAddr, SocketAddr) {
+    let (http, operators) = (gateway.gateway().http(), gateway.admin());
     let gateway = gateway.into_gateway();
-    let (http, operators) = (gateway.http(), gateway.admin());
     let stopping = std::thread::spawn(move || gateway.stop(grace));
     (stopping, http, operators)
 }
@@ -32,7 +32,7 @@ const LONG: Span = Span::from_secs(20);
 #[test]
 fn an_idle_gateway_stops_at_once_and_leaves_nothing() {
     let (_upstream, _calls, gateway) = one_slot();
-    let (http, operators) = (gateway.gateway().http(), gateway.gateway().admin());
+    let (http, operators) = (gateway.gateway().http(), gateway.admin());
     assert_eq!(gateway.into_gateway().stop(LONG), 0);
     assert!(refuses(http) && refuses(operators));
 }

@@ -165,6 +165,11 @@ impl Call {
         self.wire.send(bytes);
     }
 
+    /// Sends what the gateway takes, which may be gone already.
+    pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        self.wire.try_send(bytes)
+    }
+
     /// Answers `200` with this body.
     pub(crate) fn answer(mut self, body: &str) {
         self.send(ok(body));

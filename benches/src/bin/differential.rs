@@ -1,0 +1,205 @@
+//! Do gateway and origin understand the same? Sends the corpus and its mutations through bywash to
+//! a recorder, replays what was forwarded to real servers, and prints who disagrees with whom.
+//!
+//! Exit code 1 if anybody does, or if a case is not treated as the corpus asks for.
+
+use bywash_bench::differential::corpus;
+use bywash_bench::differential::front::{Front, Peer};
+use bywash_bench::differential::messages::Volley;
+use bywash_bench::differential::origin::{ORIGINS, Origin, Places};
+use bywash_bench::differential::parties;
+use bywash_bench::differential::reflector::Reflector;
+use bywash_bench::differential::results::{Results, Stage};
+use bywash_bench::table::Table;
+use clap::Parser;
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+const DISAGREE: u8 = 1;
+const BROKEN: u8 = 2;
+
+/// Compares what a gateway forwards with what real servers understand of it
+#[derive(Debug, Parser)]
+struct Options {
+    /// The bywash program
+    #[arg(long, default_value = "target/release/bywash")]
+    gateway: PathBuf,
+    /// Test this one instead of bywash
+    #[arg(long, value_enum)]
+    peer: Option<Peer>,
+    /// Only these origins, separated by commas; `none` for the recorder alone
+    #[arg(long, value_delimiter = ',')]
+    origins: Vec<String>,
+    /// What scripts/origins installed
+    #[arg(long, default_value = "out/origins")]
+    installed: PathBuf,
+    /// The corpus
+    #[arg(long, default_value = "lab/messages")]
+    corpus: PathBuf,
+    /// Only cases whose class or name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Mutations of each case
+    #[arg(long, default_value_t = 10)]
+    mutations: usize,
+    /// Seed of the mutations
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Gateways at work side by side
+    #[arg(long, default_value_t = 2)]
+    lanes: usize,
+    /// Minutes after which the rest is left out
+    #[arg(long, default_value_t = 60)]
+    minutes: u64,
+    /// Findings that are printed
+    #[arg(long, default_value_t = 60)]
+    show: usize,
+    /// Also write the results to this file
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(DISAGREE),
+        Err(e) => {
+            eprintln!("differential: {e}");
+            ExitCode::from(BROKEN)
+        }
+    }
+}
+
+/// Whether all agree.
+fn run(options: &Options) -> io::Result<bool> {
+    let front = match options.peer {
+        Some(peer) => Front::Peer(peer),
+        None => Front::Gateway(fs::canonicalize(&options.gateway)?),
+    };
+    let mut cases = corpus::load(&options.corpus)?;
+    if let Some(only) = &options.only {
+        cases.retain(|case| case.class.contains(only) || case.name.contains(only));
+    }
+    let reflector = Reflector::open()?;
+    let sources = fs::canonicalize(Path::new("lab/origins"))?;
+    let installed = fs::canonicalize(&options.installed).unwrap_or(options.installed.clone());
+    let places = Places { sources, installed, backend: reflector.port() };
+    let origins = origins(options, &places)?;
+    let until = Instant::now() + Duration::from_secs(options.minutes.saturating_mul(60));
+    let volley = Volley {
+        front: &front,
+        cases: &cases,
+        mutations: options.mutations,
+        seed: options.seed,
+        lanes: options.lanes,
+        until,
+    };
+    let mut gathered = volley.fire()?;
+    let mut results = std::mem::take(&mut gathered.results);
+    for (origin, version) in &origins {
+        results.join(parties::attend(origin, &places, version, &front, &gathered, until)?);
+    }
+    print(&front, &results, options.show);
+    if let Some(file) = &options.json {
+        let all = json!({
+            "front": front.to_string(), "mutations": options.mutations, "seed": options.seed,
+            "results": results.json(),
+        });
+        fs::write(file, format!("{all:#}\n"))?;
+    }
+    Ok(results.is_clean())
+}
+
+/// Those that are asked for and installed, with their versions.
+fn origins<'a>(options: &Options, places: &Places) -> io::Result<Vec<(&'a Origin, String)>> {
+    static KNOWN: [Origin; 13] = ORIGINS;
+    let asked = |origin: &&Origin| options.origins.iter().any(|name| name == origin.name);
+    let known = |name: &String| name == "none" || KNOWN.iter().any(|origin| origin.name == name);
+    if let Some(unknown) = options.origins.iter().find(|name| !known(name)) {
+        return Err(io::Error::other(format!("no origin is called {unknown}")));
+    }
+    let mut present = Vec::new();
+    for origin in KNOWN.iter().filter(|origin| options.origins.is_empty() || asked(origin)) {
+        match origin.version(places) {
+            Some(version) => present.push((origin, version)),
+            None => eprintln!("{}: left out, not installed (scripts/origins)", origin.name),
+        }
+    }
+    Ok(present)
+}
+
+fn print(front: &Front, results: &Results, show: usize) {
+    let count =
+        |pick: fn(&Stage) -> bool| results.findings.iter().filter(|f| pick(&f.stage)).count();
+    println!("\n{}", classes(results));
+    if !results.origins.is_empty() {
+        println!("{}", parties_table(results));
+    }
+    for finding in results.findings.iter().filter(|f| f.stage != Stage::Beyond).take(show) {
+        println!("{} [{}]: {}", finding.source, finding.stage, finding.what);
+    }
+    println!(
+        "\n{front}: {} expectations not met, {} faults in what it forwards, {} disagreements of \
+         origins",
+        results.classes.values().map(|tally| tally.unmet).sum::<usize>(),
+        count(|stage| *stage == Stage::Forwarded),
+        count(|stage| matches!(stage, Stage::Origin(_) | Stage::Live(_))),
+    );
+    if results.left_out > 0 {
+        println!("{} mutations were left out: the time was over", results.left_out);
+    }
+}
+
+fn classes(results: &Results) -> Table {
+    let head = ["class", "cases", "refused", "unmet", "mutations", "refused", "beyond", "faulty"];
+    let mut table = Table::new(1, &head);
+    for (class, tally) in &results.classes {
+        let numbers = [
+            tally.cases,
+            tally.refused,
+            tally.unmet,
+            tally.mutations,
+            tally.mutations_refused,
+            tally.beyond,
+            tally.faulty,
+        ];
+        let cells = numbers.iter().map(ToString::to_string);
+        table.row(std::iter::once(class.clone()).chain(cells).collect());
+    }
+    table
+}
+
+fn parties_table(results: &Results) -> Table {
+    let head = [
+        "origin",
+        "version",
+        "connections",
+        "agreed",
+        "refused",
+        "own",
+        "beyond",
+        "live",
+        "disagree",
+        "left out",
+    ];
+    let mut table = Table::new(2, &head);
+    for tally in &results.origins {
+        let numbers = [
+            tally.streams,
+            tally.agreed,
+            tally.refused,
+            tally.own,
+            tally.beyond,
+            tally.live,
+            tally.faults,
+            tally.left_out,
+        ];
+        let words = [tally.name.clone(), tally.version.clone()];
+        table.row(words.into_iter().chain(numbers.iter().map(ToString::to_string)).collect());
+    }
+    table
+}

@@ -1,0 +1,54 @@
+//! How far the numbers can be trusted.
+
+use super::round::Sample;
+use super::series::Series;
+use std::fmt;
+
+/// The worst of all rounds.
+#[derive(Debug, Default)]
+pub struct Noise {
+    widest: f64,
+    stolen: f64,
+    others: f64,
+    idlest: Option<f64>,
+}
+
+impl Noise {
+    /// Extremes further apart than this share of the median are called wide.
+    const WIDE: f64 = 0.1;
+    /// A proxy that was less busy waited for the load side.
+    const IDLE: f64 = 0.95;
+
+    /// Takes the rounds of `series` into account.
+    pub fn add(&mut self, series: &Series) {
+        let cpu = series.spread(Sample::cpu_us);
+        self.widest = cpu.map_or(self.widest, |spread| self.widest.max(spread.width()));
+        for sample in &series.samples {
+            self.stolen = self.stolen.max(sample.stolen);
+            self.others = self.others.max(sample.others);
+            self.idlest = Some(self.idlest.map_or(sample.busy(), |busy| busy.min(sample.busy())));
+        }
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [widest, stolen, others] = [self.widest, self.stolen, self.others].map(|x| x * 100.0);
+        write!(
+            f,
+            "noise: CPU ranges up to {widest:.0} % of their median; up to {stolen:.1} % of the \
+             machine stolen,\nup to {others:.1} % taken by other programs."
+        )?;
+        if self.widest > Self::WIDE {
+            write!(f, "\nThe ranges are wide: read [min–max], and the ratio per round.")?;
+        }
+        if self.idlest.is_some_and(|busy| busy < Self::IDLE) {
+            write!(
+                f,
+                "\nWhere busy is below {}, the load side was the limit, not the proxy.",
+                Self::IDLE
+            )?;
+        }
+        Ok(())
+    }
+}

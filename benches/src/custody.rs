@@ -1,0 +1,44 @@
+//! Nothing outlives a measurement: not when it fails, panics, or is interrupted.
+//!
+//! Every [`crate::proxy::Proxy`] ends its processes when it is dropped, which an error and a panic
+//! do. An interrupt does not: for it a thread waits and ends, by their numbers, all descendants of
+//! this process. A program that hands over to its child and ends leaves that child to us
+//! (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
+
+use crate::procfs;
+use crate::proxy::Scratch;
+use crate::sys::{self, Interrupts, Signal};
+use std::io;
+use std::process;
+use std::thread;
+use std::time::Duration;
+
+/// What a shell reports of a program that was interrupted.
+const INTERRUPTED: i32 = 130;
+/// Between two looks: what is being started while we look is found by the next.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// To be called before any thread or process is started.
+pub fn take() -> io::Result<()> {
+    sys::become_subreaper()?;
+    let interrupts = Interrupts::block()?;
+    thread::spawn(move || {
+        let waited = interrupts.wait();
+        for _ in 0..3 {
+            end_below(process::id());
+            thread::sleep(AGAIN);
+        }
+        Scratch::remove_all();
+        eprintln!("interrupted ({waited:?})");
+        process::exit(INTERRUPTED)
+    });
+    Ok(())
+}
+
+/// Kills the descendants of `pid`.
+pub fn end_below(pid: u32) {
+    for child in procfs::descendants(pid).unwrap_or_default() {
+        // It may have ended by itself meanwhile.
+        let _ = sys::signal(child, Signal::Kill);
+    }
+}

@@ -1,0 +1,56 @@
+//! Connections from chosen addresses: 28,000 ports are all that one address has, and a crowd does
+//! not come from one.
+
+use crate::sys;
+use socket2::{Domain, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+
+/// The `n`th loopback address after the usual one.
+pub fn address(n: usize) -> Ipv4Addr {
+    let [high, low] = ((n % 0xfffe) as u16 + 1).to_be_bytes();
+    Ipv4Addr::new(127, 1, high, low)
+}
+
+/// A connection to `port`, each write sent at once.
+pub fn connect_from(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
+    let socket = bound(source)?;
+    socket.connect(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into())?;
+    Ok(socket.into())
+}
+
+/// The same without waiting for it, and without blocking from then on.
+pub fn begin_connect(source: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
+    let socket = bound(source)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SocketAddrV4::new(Ipv4Addr::LOCALHOST, port).into()) {
+        Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => Ok(socket.into()),
+        result => result.map(|()| socket.into()),
+    }
+}
+
+fn bound(source: Ipv4Addr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_tcp_nodelay(true)?;
+    sys::choose_port_late(&socket)?;
+    socket.bind(&SocketAddrV4::new(source, 0).into())?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_connection_comes_from_the_address_it_is_to_come_from() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for source in [address(0), address(70_000)] {
+            let _waiting = connect_from(source, port).unwrap();
+            assert_eq!(listener.accept().unwrap().1.ip(), source);
+            let _begun = begin_connect(source, port).unwrap();
+            assert_eq!(listener.accept().unwrap().1.ip(), source);
+        }
+    }
+}

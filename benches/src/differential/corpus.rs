@@ -1,0 +1,339 @@
+//! The corpus: messages in a text form that a person can read, one file for each class.
+//!
+//! ```text
+//! # A comment. Blank lines separate.
+//! name: a-second-host
+//! why: RFC 9112 §3.2: more than one Host field is answered with 400.
+//! expect: refuse 400
+//! lacks: b.test
+//! | GET / HTTP/1.1
+//! | Host: a.test
+//! | Host: b.test
+//! |
+//! ```
+//!
+//! `| text` is the text and CR LF, `> text` the text alone. Both know `\r \n \t \0 \s` (a space)
+//! `\\ \xHH` and `\{1000*text}` (the text a thousand times; no braces inside). A line never ends
+//! in a blank that the eye does not see: that is what `\s` and `\t` are for.
+//!
+//! | `expect:` | what must happen |
+//! |---|---|
+//! | `refuse 400` | this status, the connection closed, no whole request at the upstream |
+//! | `refuse 4xx` | the same with any status of the client's fault |
+//! | `refuse` | the same with any status or none |
+//! | `forward`, `forward 2` | so many requests reach the upstream and are answered |
+//! | `forward 1 then refuse 400` | both, in this order |
+//! | `either` | both are right; only agreement is asked for |
+//!
+//! `sees:` is the target that the upstream must get; `lacks:` a text that must not reach it.
+//!
+//! Nothing but `std` is used: the gateway's tests include this very file.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// No message may be longer (bytes), so that a slip in a repetition does not eat the memory.
+const LONGEST: usize = 2 << 20;
+
+/// One message and what has to become of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// The file it stands in, without the ending.
+    pub class: String,
+    /// Unique in the corpus.
+    pub name: String,
+    /// The rule it breaks or keeps, with its source.
+    pub why: String,
+    /// What a gateway has to do.
+    pub expect: Expect,
+    /// The target that must arrive at the upstream.
+    pub sees: Option<Vec<u8>>,
+    /// Texts that must not arrive at the upstream, in whatever case.
+    pub lacks: Vec<Vec<u8>>,
+    /// The message, or several.
+    pub bytes: Vec<u8>,
+}
+
+/// What a gateway has to do with a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// So many requests are forwarded; what is behind them is refused, if given.
+    Exactly {
+        /// Whole requests at the upstream.
+        forwarded: usize,
+        /// How the rest is refused.
+        refusal: Option<Refusal>,
+    },
+    /// Whatever it likes, as long as everybody understands the same.
+    Either,
+}
+
+/// How a message is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// With this status.
+    Status(u16),
+    /// With any 4xx.
+    ClientError,
+    /// With any 4xx or 5xx, or by closing the connection.
+    Anyhow,
+}
+
+/// What is wrong with a corpus file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+}
+
+/// Every case of every `.txt` file in `folder`, by the files' names.
+pub fn load(folder: &Path) -> io::Result<Vec<Case>> {
+    let mut files =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "txt"));
+    files.sort();
+    let mut cases: Vec<Case> = Vec::new();
+    for file in files {
+        let class = file.file_stem().unwrap_or_default().to_string_lossy();
+        let found = parse(&class, &fs::read_to_string(&file)?).map_err(|mistake| {
+            io::Error::other(format!("{}:{}: {}", file.display(), mistake.line, mistake.what))
+        })?;
+        for case in found {
+            if cases.iter().any(|other| other.name == case.name) {
+                return Err(io::Error::other(format!("two cases are called {}", case.name)));
+            }
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+/// The cases of one file.
+pub fn parse(class: &str, text: &str) -> Result<Vec<Case>, Mistake> {
+    let mut cases = Vec::new();
+    let mut open: Option<Draft> = None;
+    for (at, line) in text.lines().enumerate() {
+        let mistake = |what: String| Mistake { line: at + 1, what };
+        if line.ends_with([' ', '\t']) {
+            return Err(mistake("ends in a blank that nobody sees".into()));
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(name) = line.strip_prefix("name: ") {
+            let before = open.replace(Draft::new(class, name));
+            cases.extend(before.map(Draft::finish).transpose().map_err(mistake)?);
+        } else {
+            let draft = open.as_mut().ok_or_else(|| mistake("`name:` must come first".into()))?;
+            draft.line(line).map_err(mistake)?;
+        }
+    }
+    let last = open.map(Draft::finish).transpose();
+    cases.extend(last.map_err(|what| Mistake { line: text.lines().count(), what })?);
+    Ok(cases)
+}
+
+/// A case being read.
+struct Draft {
+    case: Case,
+    expect: Option<Expect>,
+}
+
+impl Draft {
+    fn new(class: &str, name: &str) -> Self {
+        let case = Case {
+            class: class.into(),
+            name: name.into(),
+            why: String::new(),
+            expect: Expect::Either,
+            sees: None,
+            lacks: Vec::new(),
+            bytes: Vec::new(),
+        };
+        Self { case, expect: None }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(text) = line.strip_prefix('|') {
+            unescape(text.strip_prefix(' ').unwrap_or(text), &mut self.case.bytes)?;
+            self.case.bytes.extend(b"\r\n");
+            return Ok(());
+        }
+        if let Some(text) = line.strip_prefix("> ") {
+            return unescape(text, &mut self.case.bytes);
+        }
+        let (key, value) = line.split_once(": ").ok_or("neither a key nor a part of a message")?;
+        let mut bytes = Vec::new();
+        match key {
+            "why" if self.case.why.is_empty() => value.clone_into(&mut self.case.why),
+            "expect" if self.expect.is_none() => self.expect = Some(expectation(value)?),
+            "sees" if self.case.sees.is_none() => {
+                unescape(value, &mut bytes)?;
+                self.case.sees = Some(bytes);
+            }
+            "lacks" => {
+                unescape(value, &mut bytes)?;
+                self.case.lacks.push(bytes.to_ascii_lowercase());
+            }
+            _ => return Err(format!("`{key}` is unknown, or there already")),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Case, String> {
+        let Self { mut case, expect } = self;
+        if case.why.is_empty() || case.bytes.is_empty() {
+            return Err(format!("`{}` needs `why:` and a message", case.name));
+        }
+        case.expect = expect.ok_or_else(|| format!("`{}` needs `expect:`", case.name))?;
+        Ok(case)
+    }
+}
+
+fn expectation(text: &str) -> Result<Expect, String> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let count = |number: &str| number.parse().map_err(|_| format!("`{number}` is no number"));
+    let exactly = |forwarded, refusal| Ok(Expect::Exactly { forwarded, refusal });
+    match words[..] {
+        ["either"] => Ok(Expect::Either),
+        ["forward"] => exactly(1, None),
+        ["forward", n] => exactly(count(n)?, None),
+        ["forward", n, "then", "refuse"] => exactly(count(n)?, Some(Refusal::Anyhow)),
+        ["forward", n, "then", "refuse", how] => exactly(count(n)?, Some(refusal(how)?)),
+        ["refuse"] => exactly(0, Some(Refusal::Anyhow)),
+        ["refuse", how] => exactly(0, Some(refusal(how)?)),
+        _ => Err(format!("`{text}` is no expectation")),
+    }
+}
+
+fn refusal(how: &str) -> Result<Refusal, String> {
+    match (how, how.parse()) {
+        ("4xx", _) => Ok(Refusal::ClientError),
+        (_, Ok(status @ 400..=599)) => Ok(Refusal::Status(status)),
+        _ => Err(format!("`{how}` is no status of a refusal")),
+    }
+}
+
+/// Appends the bytes that `text` stands for.
+fn unescape(text: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
+    let mut rest = text;
+    while let Some((plain, escaped)) = rest.split_once('\\') {
+        append(bytes, plain)?;
+        rest = escape(escaped, bytes)?;
+    }
+    append(bytes, rest)
+}
+
+fn append(bytes: &mut Vec<u8>, plain: &str) -> Result<(), String> {
+    if !plain.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err("bytes beyond ASCII are written as \\xHH".into());
+    }
+    bytes.extend(plain.as_bytes());
+    if bytes.len() > LONGEST { Err("too long a message".into()) } else { Ok(()) }
+}
+
+/// One escape, after its backslash; gives what is behind it.
+fn escape<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, String> {
+    let unknown = || format!("unknown escape \\{}", text.chars().take(4).collect::<String>());
+    let byte = match text.bytes().next().ok_or_else(unknown)? {
+        b'r' => b'\r',
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'0' => 0,
+        b's' => b' ',
+        b'\\' => b'\\',
+        b'x' => {
+            let digits = text.get(1..3).ok_or_else(unknown)?;
+            bytes.push(u8::from_str_radix(digits, 16).map_err(|_| unknown())?);
+            return Ok(&text[3..]);
+        }
+        b'{' => {
+            let (inside, behind) = text[1..].split_once('}').ok_or_else(unknown)?;
+            repeat(inside, bytes)?;
+            return Ok(behind);
+        }
+        _ => return Err(unknown()),
+    };
+    bytes.push(byte);
+    Ok(&text[1..])
+}
+
+fn repeat(inside: &str, bytes: &mut Vec<u8>) -> Result<(), String> {
+    let (times, text) = inside.split_once('*').ok_or("a repetition is \\{TIMES*TEXT}")?;
+    let times: usize = times.parse().map_err(|_| format!("`{times}` is no number"))?;
+    let mut once = Vec::new();
+    unescape(text, &mut once)?;
+    if once.len().saturating_mul(times).saturating_add(bytes.len()) > LONGEST {
+        return Err("too long a message".into());
+    }
+    bytes.extend(once.repeat(times));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        unescape(text, &mut bytes).map(|()| bytes)
+    }
+
+    fn one(lines: &str) -> Result<Vec<Case>, Mistake> {
+        parse("host", &format!("name: x\nwhy: RFC\n{lines}\n"))
+    }
+
+    #[test]
+    fn a_case_is_read_as_it_is_written() {
+        let text = "# Two.\n\nname: a\nwhy: RFC 1\nexpect: refuse 400\n| GET /\\x80 HTTP/1.1\n|\n\n\
+                    name: b\nwhy: RFC 2\nexpect: forward\nsees: /\\\\\nlacks: X-Hop\n> \\{3*ab}\n";
+        let cases = parse("host", text).unwrap();
+        assert_eq!(cases[0].bytes, b"GET /\x80 HTTP/1.1\r\n\r\n");
+        assert_eq!((cases[0].name.as_str(), cases[0].class.as_str()), ("a", "host"));
+        assert_eq!(cases[1].bytes, b"ababab");
+        assert_eq!(cases[1].sees.as_deref(), Some(b"/\\".as_slice()));
+        assert_eq!(cases[1].lacks, [b"x-hop".to_vec()]);
+    }
+
+    #[test]
+    fn every_escape_has_its_byte() {
+        assert_eq!(bytes(r"\r\n\t\0\s\\\xfF.").unwrap(), b"\r\n\t\0 \\\xff.");
+        assert_eq!(bytes(r"a\{2*\x00b}c").unwrap(), b"a\0b\0bc");
+        for wrong in [r"\", r"\q", r"\x1", r"\xzz", r"\{3*a", r"\{a}", r"\{x*a}", "\u{e4}", "\t"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        assert!(bytes(r"\x1é").is_err());
+    }
+
+    #[test]
+    fn a_repetition_has_a_bound() {
+        assert!(bytes(r"\{99999999999*a}").is_err());
+        assert!(bytes(r"\{18446744073709551615*aa}").is_err());
+        assert_eq!(bytes(r"\{0*a}").unwrap(), b"");
+    }
+
+    #[test]
+    fn an_expectation_has_a_count_and_a_refusal() {
+        let exactly = |forwarded, refusal| Ok(Expect::Exactly { forwarded, refusal });
+        assert_eq!(expectation("refuse 4xx"), exactly(0, Some(Refusal::ClientError)));
+        assert_eq!(expectation("forward 2"), exactly(2, None));
+        let both = exactly(1, Some(Refusal::Status(400)));
+        assert_eq!(expectation("forward 1 then refuse 400"), both);
+        assert_eq!(expectation("either"), Ok(Expect::Either));
+        for wrong in ["", "refuse 200", "forward x", "refuse 400 then", "maybe"] {
+            assert!(expectation(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_too_much_is_a_mistake_of_its_line() {
+        assert_eq!(one("expect: either\n| x\nsees: a\nsees: b").unwrap_err().line, 6);
+        assert_eq!(one("expect: either\n| x ").unwrap_err().line, 4);
+        assert!(one("expect: either").unwrap_err().what.contains("needs"));
+        assert!(one("| x").unwrap_err().what.contains("expect"));
+        assert_eq!(parse("host", "| x").unwrap_err().line, 1);
+    }
+}

@@ -1,0 +1,135 @@
+//! What is tested: the gateway, or in its place a peer, or nothing at all.
+
+use super::program::Program;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Who stands between client and origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Peer {
+    /// HAProxy as it comes.
+    Haproxy,
+    /// nginx as it comes, with the client's `Host`.
+    Nginx,
+    /// Nobody: origins get what the client sends.
+    Direct,
+}
+
+/// Who stands between client and origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Front {
+    /// The product, at this path.
+    Gateway(PathBuf),
+    /// Another, for comparison.
+    Peer(Peer),
+}
+
+impl Front {
+    /// Starts it before the upstream at a port; `None` if there is nobody to start.
+    pub fn start(&self, upstream: u16) -> io::Result<Option<Program>> {
+        let program = match self {
+            Self::Peer(Peer::Direct) => return Ok(None),
+            Self::Peer(Peer::Haproxy) => Program::start("haproxy", |port, folder| {
+                written(folder, &haproxy(port, upstream), "haproxy", &["-db", "-f"])
+            }),
+            Self::Peer(Peer::Nginx) => Program::start("nginx", |port, folder| {
+                written(folder, &nginx(port, upstream, folder), "nginx", &["-c"])
+            }),
+            Self::Gateway(path) => Program::start("bywash", |port, folder| {
+                let admin = super::program::free_port()?;
+                written(folder, &gateway(port, admin, upstream), path, &["run", "-c"])
+            }),
+        };
+        program.map(Some)
+    }
+}
+
+impl fmt::Display for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Gateway(_) => "bywash",
+            Self::Peer(Peer::Haproxy) => "haproxy",
+            Self::Peer(Peer::Nginx) => "nginx",
+            Self::Peer(Peer::Direct) => "nobody",
+        })
+    }
+}
+
+fn written(
+    folder: &Path,
+    config: &str,
+    program: impl AsRef<std::ffi::OsStr>,
+    arguments: &[&str],
+) -> io::Result<Command> {
+    let file = folder.join("config");
+    fs::write(&file, config)?;
+    let mut command = Command::new(program);
+    command.args(arguments).arg(file);
+    Ok(command)
+}
+
+/// The gateway's defaults, but that it decides and has a log of its own.
+fn gateway(port: u16, admin: u16, upstream: u16) -> String {
+    format!(
+        r#"version = 1
+mode = "enforce"
+[listen]
+http = "127.0.0.1:{port}"
+admin = "127.0.0.1:{admin}"
+workers = 1
+[upstream]
+server = "http://127.0.0.1:{upstream}"
+limit = 64
+[log]
+access = "off"
+"#
+    )
+}
+
+fn haproxy(port: u16, upstream: u16) -> String {
+    format!(
+        "global
+    nbthread 1
+defaults
+    mode http
+    retries 0
+    timeout connect 5s
+    timeout client 10s
+    timeout server 10s
+frontend front
+    bind 127.0.0.1:{port}
+    default_backend app
+backend app
+    server app 127.0.0.1:{upstream}
+"
+    )
+}
+
+/// `master_process off` makes it one process, whose end leaves no worker behind.
+fn nginx(port: u16, upstream: u16, folder: &Path) -> String {
+    let dir = folder.display();
+    format!(
+        "daemon off; master_process off; pid {dir}/nginx.pid; error_log {dir}/error.log;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f;
+    uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+    upstream app {{ server 127.0.0.1:{upstream} max_fails=0; keepalive 64; }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{
+            proxy_http_version 1.1;
+            proxy_set_header Connection \"\";
+            proxy_set_header Host $http_host;
+            proxy_next_upstream off;
+            proxy_pass http://app;
+        }}
+    }}
+}}
+"
+    )
+}

@@ -1,0 +1,257 @@
+//! The first part of a run: every case, alone and with a canary behind it, and its mutations go
+//! through the gateway to the recorder.
+
+use super::corpus::{Case, Expect, Refusal};
+use super::front::Front;
+use super::lane::{Lane, Patience, Stream, Trial};
+use super::mutation::{self, Chance};
+use super::progress::Progress;
+use super::reading::{self, Reading, Request, Speaker, Tail};
+use super::results::{Results, Source, Stage};
+use super::verdict::{self, Sent};
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a case asks for may take long on a busy machine.
+const PATIENT: Duration = Duration::from_secs(3);
+/// A message that is not finished is waited for in vain.
+const IMPATIENT: Duration = Duration::from_millis(150);
+
+/// What is sent, to whom and how often.
+#[derive(Debug, Clone)]
+pub struct Volley<'a> {
+    /// Who stands in between.
+    pub front: &'a Front,
+    /// The corpus.
+    pub cases: &'a [Case],
+    /// Of each case.
+    pub mutations: usize,
+    /// Of the mutations.
+    pub seed: u64,
+    /// Gateways at work side by side.
+    pub lanes: usize,
+    /// After this no more mutations are sent.
+    pub until: Instant,
+}
+
+/// Something that was forwarded on one connection, to be replayed.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// The first message that made it.
+    pub source: Source,
+    /// All bytes of the connection.
+    pub bytes: Vec<u8>,
+    /// What they mean.
+    pub reading: Reading,
+}
+
+/// A case that came to an end by itself, to be sent again to real origins.
+#[derive(Debug, Clone)]
+pub struct Live {
+    /// Which case.
+    pub source: Source,
+    /// With the canary.
+    pub message: Vec<u8>,
+    /// What was forwarded of it.
+    pub requests: Vec<Request>,
+}
+
+/// What the first part hands to the second.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// What it has found itself.
+    pub results: Results,
+    /// One of each kind.
+    pub samples: HashMap<Vec<u8>, Sample>,
+    /// For the live part.
+    pub live: Vec<Live>,
+}
+
+impl Volley<'_> {
+    /// Sends everything.
+    pub fn fire(&self) -> io::Result<Gathered> {
+        let next = AtomicUsize::new(0);
+        let progress = Progress::new("cases", self.cases.len());
+        let parts = thread::scope(|scope| {
+            let lanes: Vec<_> = (0..self.lanes.max(1))
+                .map(|_| scope.spawn(|| self.lane(&next, &progress)))
+                .collect();
+            let join = |lane: thread::ScopedJoinHandle<'_, _>| {
+                lane.join().map_err(|_| io::Error::other("a lane panicked"))?
+            };
+            lanes.into_iter().map(join).collect::<io::Result<Vec<Gathered>>>()
+        })?;
+        let mut all = Gathered::default();
+        for part in parts {
+            all.results.join(part.results);
+            all.samples.extend(part.samples);
+            all.live.extend(part.live);
+        }
+        all.results.findings.sort_by(|one, other| one.source.cmp(&other.source));
+        all.live.sort_by(|one, other| one.source.cmp(&other.source));
+        Ok(all)
+    }
+
+    fn lane(&self, next: &AtomicUsize, progress: &Progress) -> io::Result<Gathered> {
+        let mut shooter = Shooter { lane: Lane::open(self.front)?, found: Gathered::default() };
+        while let Some(case) = self.cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            shooter.alone(case)?;
+            shooter.followed(case)?;
+            for number in 1..=self.mutations {
+                if Instant::now() > self.until {
+                    shooter.found.results.left_out += 1;
+                    continue;
+                }
+                let mut chance = Chance::new(self.seed, &case.name, number);
+                let other = &self.cases[chance.below(self.cases.len())].bytes;
+                let message = mutation::mutate(&case.bytes, other, &mut chance);
+                shooter.mutation(case, number, &message)?;
+            }
+            progress.step();
+        }
+        Ok(shooter.found)
+    }
+}
+
+struct Shooter {
+    lane: Option<Lane>,
+    found: Gathered,
+}
+
+impl Shooter {
+    /// As it stands in the corpus: does the gateway do what the case asks for?
+    fn alone(&mut self, case: &Case) -> io::Result<()> {
+        let reading = reading::read(&case.bytes, Speaker::Client);
+        let sent = Sent { bytes: &case.bytes, reading: &reading };
+        let trial = self.send(&sent, patience(case.expect))?;
+        let source = source(case, 0);
+        // Nobody in between refuses nothing.
+        let why =
+            if self.lane.is_some() { verdict::unmet(case, &sent, &trial) } else { Vec::new() };
+        let tally = self.found.results.classes.entry(case.class.clone()).or_default();
+        tally.cases += 1;
+        tally.refused += usize::from(trial.requests().next().is_none());
+        tally.unmet += usize::from(!why.is_empty());
+        self.found.results.find(&source, Stage::Expectation, &why, &case.bytes);
+        self.check(&source, &sent, &trial);
+        Ok(())
+    }
+
+    fn followed(&mut self, case: &Case) -> io::Result<()> {
+        let message = verdict::followed(&case.bytes);
+        let reading = reading::read(&message, Speaker::Client);
+        let sent = Sent { bytes: &message, reading: &reading };
+        let trial = self.send(&sent, Patience { answers: None, limit: 2 * IMPATIENT })?;
+        let source = source(case, 0);
+        self.check(&source, &sent, &trial);
+        let requests: Vec<Request> = trial.requests().cloned().collect();
+        // Where a client names no host a gateway may name the upstream's: another one each time.
+        let same_host = |request: &Request| {
+            let host = request.host().unwrap_or_default();
+            host.is_empty() || message.windows(host.len()).any(|part| part == host)
+        };
+        let whole = |stream: &Stream| stream.reading.tail == Tail::Nothing;
+        let again = trial.closed && trial.streams.iter().all(whole);
+        if again && !requests.is_empty() && requests.iter().all(same_host) {
+            self.found.live.push(Live { source, message, requests });
+        }
+        Ok(())
+    }
+
+    fn mutation(&mut self, case: &Case, number: usize, message: &[u8]) -> io::Result<()> {
+        let message = verdict::followed(message);
+        let reading = reading::read(&message, Speaker::Client);
+        let sent = Sent { bytes: &message, reading: &reading };
+        let trial = self.send(&sent, Patience { answers: None, limit: IMPATIENT })?;
+        let tally = self.found.results.classes.entry(case.class.clone()).or_default();
+        tally.mutations += 1;
+        tally.mutations_refused += usize::from(trial.requests().next().is_none());
+        self.check(&source(case, number), &sent, &trial);
+        Ok(())
+    }
+
+    fn send(&mut self, sent: &Sent<'_>, patience: Patience) -> io::Result<Trial> {
+        if let Some(lane) = &mut self.lane {
+            return lane.run(sent.bytes, &heads(sent.reading), patience);
+        }
+        let (bytes, reading) = (sent.bytes.to_vec(), sent.reading.clone());
+        let streams = vec![Stream { bytes, reading, kept: false }];
+        Ok(Trial { answers: Vec::new(), closed: false, streams })
+    }
+
+    /// Judges what was forwarded and keeps it for the origins.
+    fn check(&mut self, source: &Source, sent: &Sent<'_>, trial: &Trial) {
+        if self.lane.is_some() {
+            let (mut faults, beyond) = verdict::faults(sent, trial);
+            faults.extend(verdict::canary_fault(trial));
+            let tally = self.found.results.classes.entry(source.class.clone()).or_default();
+            tally.beyond += usize::from(beyond > 0);
+            tally.faulty += usize::from(!faults.is_empty());
+            self.found.results.find(source, Stage::Forwarded, &faults, sent.bytes);
+            if beyond > 0
+                && let Tail::Fault { what, .. } = sent.reading.tail
+            {
+                let what = format!("{beyond} forwarded behind {what}");
+                self.found.results.find(source, Stage::Beyond, &[what], sent.bytes);
+            }
+        }
+        for stream in &trial.streams {
+            let (bytes, reading) = (stream.bytes.clone(), stream.reading.clone());
+            let sample = || Sample { source: source.clone(), bytes, reading };
+            self.found.samples.entry(kind(&stream.bytes)).or_insert_with(sample);
+        }
+    }
+}
+
+fn source(case: &Case, mutation: usize) -> Source {
+    Source { class: case.class.clone(), case: case.name.clone(), mutation }
+}
+
+/// A status is waited for; that nothing happens is not.
+fn patience(expect: Expect) -> Patience {
+    match expect {
+        Expect::Exactly { forwarded, refusal: None } => {
+            Patience { answers: Some(forwarded), limit: PATIENT }
+        }
+        Expect::Exactly { refusal: Some(Refusal::Status(_) | Refusal::ClientError), .. } => {
+            Patience { answers: None, limit: PATIENT }
+        }
+        Expect::Exactly { refusal: Some(Refusal::Anyhow), .. } | Expect::Either => {
+            Patience { answers: None, limit: 2 * IMPATIENT }
+        }
+    }
+}
+
+/// Which requests of a message are HEAD, and get answers without a body.
+fn heads(reading: &Reading) -> Vec<bool> {
+    reading.requests.iter().map(|request| request.method == b"HEAD").collect()
+}
+
+/// What is forwarded, but for the name that each request gets of its own.
+fn kind(bytes: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"bywash-request:";
+    let named =
+        |line: &&[u8]| line.get(..NAME.len()).is_some_and(|start| start.eq_ignore_ascii_case(NAME));
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| !named(line))
+        .flatten()
+        .copied()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_different_names_are_of_one_kind() {
+        let one = b"GET / HTTP/1.1\r\nHost: a\r\nBywash-Request: 1\r\n\r\n";
+        let two = b"GET / HTTP/1.1\r\nHost: a\r\nbywash-request: 2\r\n\r\n";
+        assert_eq!(kind(one), kind(two));
+        assert_ne!(kind(one), kind(b"GET / HTTP/1.1\r\nHost: b\r\nBywash-Request: 1\r\n\r\n"));
+    }
+}

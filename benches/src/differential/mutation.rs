@@ -1,0 +1,206 @@
+//! Damage to messages, drawn from a seed: the same seed, case and number give the same bytes.
+
+/// Longer messages are not made (bytes).
+const LONGEST: usize = 1 << 20;
+
+/// Chance (`SplitMix64`).
+#[derive(Debug, Clone)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// Chance for the mutation of this number of a case of this name.
+    pub fn new(seed: u64, name: &str, number: usize) -> Self {
+        // FNV-1a, so that a case keeps its mutations when others are added.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(seed ^ hash ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Less than `bound`, or 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    fn pick<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+        of[self.below(of.len())]
+    }
+}
+
+/// What is put in.
+const BYTES: [&[u8]; 20] = [
+    b" ",
+    b"\t",
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"\0",
+    b"\x0b",
+    b"\x0c",
+    b"\x7f",
+    b"\x80",
+    b"\xa0",
+    b":",
+    b";",
+    b",",
+    b"\"",
+    b"0",
+    b"-",
+    b"+",
+    b"_",
+    b"\r\n\r\n",
+];
+
+/// Fields that matter to framing, routing or trust.
+const FIELDS: [&[u8]; 24] = [
+    b"Content-Length: 0",
+    b"Content-Length: 5",
+    b"Content-Length: +5",
+    b"Content-Length: 5, 5",
+    b"content-length:\t5",
+    b"Content_Length: 5",
+    b"Transfer-Encoding: chunked",
+    b"transfer-encoding: Chunked",
+    b"Transfer-Encoding: identity",
+    b"Transfer-Encoding: gzip, chunked",
+    b"Transfer-Encoding : chunked",
+    b"Transfer-Encoding: \x0bchunked",
+    b"Transfer_Encoding: chunked",
+    b"Host: b.test",
+    b"Host : b.test",
+    b"X-Forwarded-Host: b.test",
+    b"Connection: close",
+    b"Connection: keep-alive, Content-Length",
+    b"Connection: Transfer-Encoding",
+    b"Connection: Upgrade\r\nUpgrade: h2c",
+    b"Expect: 100-continue",
+    b"TE: trailers",
+    b"Trailer: Content-Length",
+    b" folded: line",
+];
+
+/// Line ends that are none, and those that are.
+const ENDS: [&[u8]; 6] = [b"\n", b"\r", b"\r\r\n", b"\n\r", b"\r\n\r\n", b""];
+
+/// A copy with one to three damages; `other` is a message that may be put behind.
+pub fn mutate(message: &[u8], other: &[u8], chance: &mut Chance) -> Vec<u8> {
+    let mut bytes = message.to_vec();
+    for _ in 0..=chance.below(3) {
+        damage(&mut bytes, other, chance);
+    }
+    bytes.truncate(LONGEST);
+    bytes
+}
+
+fn damage(bytes: &mut Vec<u8>, other: &[u8], chance: &mut Chance) {
+    let at = chance.below(bytes.len());
+    match chance.below(12) {
+        0 => {
+            let bit = 1 << chance.below(8);
+            bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= bit);
+        }
+        1 | 2 => insert(bytes, at, chance.pick(&BYTES)),
+        3 => drop(bytes.drain(at..(at + 1 + chance.below(8)).min(bytes.len()))),
+        4 | 5 => swap_line_end(bytes, chance),
+        6 => repeat_line(bytes, chance),
+        7 => blank_at_colon(bytes, chance),
+        8 => bytes.truncate(at),
+        9 => bytes.extend(other),
+        10 => change_digit(bytes, chance),
+        _ => insert_field(bytes, chance),
+    }
+}
+
+fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
+    bytes.splice(at.min(bytes.len())..at.min(bytes.len()), piece.iter().copied());
+}
+
+/// Where lines end: the places of CR LF.
+fn line_ends(bytes: &[u8]) -> Vec<usize> {
+    let pairs = bytes.windows(2).enumerate();
+    pairs.filter(|(_, two)| *two == b"\r\n").map(|(at, _)| at).take(200).collect()
+}
+
+fn one_of(places: &[usize], chance: &mut Chance) -> Option<usize> {
+    places.get(chance.below(places.len())).copied()
+}
+
+fn swap_line_end(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let end = chance.pick(&ENDS);
+    if let Some(at) = one_of(&line_ends(bytes), chance) {
+        bytes.splice(at..at + 2, end.iter().copied());
+    }
+}
+
+/// A line once more, behind itself or behind the request line.
+fn repeat_line(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let ends = line_ends(bytes);
+    let number = chance.below(ends.len());
+    if let (Some(end), Some(first)) = (ends.get(number), ends.first()) {
+        let start =
+            number.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |at| at + 2);
+        let line = bytes[start..end + 2].to_vec();
+        let to = if chance.below(2) == 0 { end + 2 } else { first + 2 };
+        insert(bytes, to, &line);
+    }
+}
+
+fn blank_at_colon(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let colons: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, byte)| **byte == b':').map(|(at, _)| at).collect();
+    if let Some(at) = one_of(&colons, chance) {
+        let blank = chance.pick(&[b" ".as_slice(), b"\t", b"\x0b", b"  "]);
+        insert(bytes, at + chance.below(2), blank);
+    }
+}
+
+fn change_digit(bytes: &mut [u8], chance: &mut Chance) {
+    let digits: Vec<usize> =
+        bytes.iter().enumerate().filter(|(_, b)| b.is_ascii_digit()).map(|(at, _)| at).collect();
+    if let Some(at) = one_of(&digits, chance) {
+        bytes[at] = b"0123456789afAFx"[chance.below(15)];
+    }
+}
+
+fn insert_field(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    let line = [chance.pick(&FIELDS), b"\r\n"].concat();
+    if let Some(at) = one_of(&line_ends(bytes), chance) {
+        insert(bytes, at + 2, &line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
+
+    fn mutant(number: usize) -> Vec<u8> {
+        mutate(MESSAGE, MESSAGE, &mut Chance::new(1, "case", number))
+    }
+
+    #[test]
+    fn the_same_number_gives_the_same_damage_and_others_give_others() {
+        assert_eq!(mutant(7), mutant(7));
+        let mut all: Vec<_> = (0..200).map(mutant).collect();
+        all.sort();
+        all.dedup();
+        assert!(all.len() > 150, "{}", all.len());
+    }
+
+    #[test]
+    fn anything_can_be_damaged() {
+        for message in [b"".as_slice(), b"\r\n", b":", b"7"] {
+            for number in 0..200 {
+                mutate(message, b"x", &mut Chance::new(2, "", number));
+            }
+        }
+    }
+}

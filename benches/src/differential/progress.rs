@@ -1,0 +1,33 @@
+//! How far a long run has come: one line that is written anew on a terminal, a few lines elsewhere.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A count towards a total.
+#[derive(Debug)]
+pub struct Progress {
+    what: String,
+    total: usize,
+    done: AtomicUsize,
+    /// Steps between two lines.
+    stride: usize,
+}
+
+impl Progress {
+    /// Nothing is done yet.
+    pub fn new(what: &str, total: usize) -> Self {
+        let stride = if stderr().is_terminal() { 200 } else { 4 };
+        let stride = (total / stride).max(1);
+        Self { what: what.into(), total, done: AtomicUsize::new(0), stride }
+    }
+
+    /// One more.
+    pub fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done == self.total || done.is_multiple_of(self.stride) {
+            let (what, total) = (&self.what, self.total);
+            let end = if stderr().is_terminal() && done < total { "\r" } else { "\n" };
+            eprint!("{what}: {done} of {total}{end}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The reference: what a message means to a reader who forgives nothing (RFC 9112).
+//!
+//! It shares no code with the gateway, on purpose, and is not fast. Whatever a specification
+//! leaves to tolerance (a bare LF, folded lines, lists of equal lengths, blanks before a chunk's
+//! size) is a fault here, because another reader may be less tolerant, or otherwise.
+
+use super::rules::{self, Stop};
+use std::ops::Range;
+
+/// What is allowed depends on who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// A client may say anything that the specification allows a client to generate.
+    Client,
+    /// A gateway writes the plainest form there is: HTTP/1.1, one `Host`, a path, no chunk
+    /// extensions.
+    Gateway,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// As it came; a token.
+    pub method: Vec<u8>,
+    /// As it came.
+    pub target: Vec<u8>,
+    /// HTTP/1.0 or HTTP/1.1.
+    pub minor: u8,
+    /// Names as they came, values without blanks around them.
+    pub fields: Vec<Field>,
+    /// Without chunk framing.
+    pub body: Vec<u8>,
+    /// Where it stands in the bytes that were read, body and trailers included.
+    pub span: Range<usize>,
+}
+
+/// Name and value.
+pub type Field = (Vec<u8>, Vec<u8>);
+
+/// What stands behind the last whole request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tail {
+    /// Nothing.
+    Nothing,
+    /// The beginning of a head.
+    Head,
+    /// A whole head and a part of its body.
+    Body(Box<Request>),
+    /// Something that is no request.
+    Fault {
+        /// Which rule is broken.
+        what: &'static str,
+        /// Whether the head before it is in order.
+        in_body: bool,
+    },
+}
+
+/// A connection's bytes, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// In their order.
+    pub requests: Vec<Request>,
+    /// What is behind them.
+    pub tail: Tail,
+}
+
+impl Request {
+    /// The values of all fields of this name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let of_name = move |field: &&Field| field.0.eq_ignore_ascii_case(name.as_bytes());
+        self.fields.iter().filter(of_name).map(|field| field.1.as_slice())
+    }
+
+    /// Whether the connection ends after it.
+    pub fn is_last(&self) -> bool {
+        let says = |word: &str| {
+            let mut options = self.all("connection").flat_map(|v| v.split(|byte| *byte == b','));
+            options.any(|option| option.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
+        };
+        says("close") || (self.minor == 0 && !says("keep-alive"))
+    }
+
+    /// Whose site it is for: the request line's authority, or else `Host`.
+    pub fn host(&self) -> Option<Vec<u8>> {
+        let authority = rules::absolute(&self.target).map(|(authority, _)| authority);
+        authority.or_else(|| self.all("host").next()).map(<[u8]>::to_vec)
+    }
+
+    /// Path and query.
+    pub fn path_and_query(&self) -> &[u8] {
+        match rules::absolute(&self.target) {
+            Some((_, b"")) => b"/",
+            Some((_, path)) => path,
+            None => &self.target,
+        }
+    }
+}
+
+/// Reads everything that one connection carried.
+pub fn read(bytes: &[u8], speaker: Speaker) -> Reading {
+    let mut requests = Vec::new();
+    let mut at = 0;
+    loop {
+        let mut cursor = Cursor { bytes, at, speaker };
+        if at == bytes.len() {
+            return Reading { requests, tail: Tail::Nothing };
+        }
+        let mut request = match cursor.head() {
+            Ok(request) => request,
+            Err(Stop::More) => return Reading { requests, tail: Tail::Head },
+            Err(Stop::Fault(what)) => {
+                return Reading { requests, tail: Tail::Fault { what, in_body: false } };
+            }
+        };
+        let end = cursor.body(&mut request);
+        request.span = at..cursor.at;
+        at = cursor.at;
+        match end {
+            Ok(()) => requests.push(request),
+            Err(Stop::More) => return Reading { requests, tail: Tail::Body(Box::new(request)) },
+            Err(Stop::Fault(what)) => {
+                return Reading { requests, tail: Tail::Fault { what, in_body: true } };
+            }
+        }
+    }
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    speaker: Speaker,
+}
+
+impl<'a> Cursor<'a> {
+    /// Up to CR LF. A CR or LF alone, or a NUL, is a fault as soon as it is seen.
+    fn line(&mut self) -> Result<&'a [u8], Stop> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n' | 0)) else {
+            return Err(Stop::More);
+        };
+        match rest.get(end..end + 2) {
+            Some(b"\r\n") => {}
+            None if rest[end] == b'\r' => return Err(Stop::More),
+            _ => return Err(Stop::Fault("a line that does not end in CR LF")),
+        }
+        self.at += end + 2;
+        Ok(&rest[..end])
+    }
+
+    fn take(&mut self, count: usize) -> (&'a [u8], Result<(), Stop>) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let part = rest.get(..count).unwrap_or(rest);
+        self.at += part.len();
+        (part, if part.len() == count { Ok(()) } else { Err(Stop::More) })
+    }
+
+    fn head(&mut self) -> Result<Request, Stop> {
+        let (method, target, minor) = rules::request_line(self.line()?)?;
+        let fields = self.fields()?;
+        let (method, target) = (method.to_vec(), target.to_vec());
+        let request = Request { method, target, minor, fields, body: Vec::new(), span: 0..0 };
+        rules::check_target(&request, self.speaker)?;
+        rules::check_host(&request)?;
+        rules::check_framing(&request)?;
+        if self.speaker == Speaker::Gateway && minor == 0 {
+            return Err(Stop::Fault("HTTP/1.0 from a gateway"));
+        }
+        Ok(request)
+    }
+
+    fn fields(&mut self) -> Result<Vec<Field>, Stop> {
+        let mut fields = Vec::new();
+        loop {
+            match self.line()? {
+                b"" => return Ok(fields),
+                line => fields.push(rules::field(line)?),
+            }
+        }
+    }
+
+    fn body(&mut self, request: &mut Request) -> Result<(), Stop> {
+        if request.all("transfer-encoding").next().is_some() {
+            return self.chunks(&mut request.body);
+        }
+        let length = request.all("content-length").next().and_then(rules::decimal).unwrap_or(0);
+        let (part, end) = self.take(length);
+        request.body.extend(part);
+        end
+    }
+
+    fn chunks(&mut self, body: &mut Vec<u8>) -> Result<(), Stop> {
+        loop {
+            let size = self.line().and_then(|line| rules::chunk_size(line, self.speaker))?;
+            if size == 0 {
+                return self.fields().and_then(|trailers| rules::check_trailers(&trailers));
+            }
+            let (part, end) = self.take(size);
+            body.extend(part);
+            end?;
+            match self.take(2) {
+                (b"\r\n", _) => {}
+                (b"\r" | b"", Err(stop)) => return Err(stop),
+                _ => return Err(Stop::Fault("a chunk longer than its size")),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHUNKED: &str = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+    fn client(bytes: impl AsRef<[u8]>) -> Reading {
+        read(bytes.as_ref(), Speaker::Client)
+    }
+
+    fn is_fault(bytes: impl AsRef<[u8]>) -> bool {
+        matches!(client(bytes).tail, Tail::Fault { .. })
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_their_framing() {
+        let one = "POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab";
+        let two = format!("{CHUNKED}2;x\r\ncd\r\n1\r\ne\r\n0\r\nX: y\r\n\r\n");
+        let reading = client(format!("{one}{two}GET"));
+        let bodies: Vec<_> = reading.requests.iter().map(|r| r.body.as_slice()).collect();
+        assert_eq!(bodies, [b"ab".as_slice(), b"cde"]);
+        assert_eq!(reading.requests[1].span, one.len()..one.len() + two.len());
+        assert_eq!(reading.tail, Tail::Head);
+    }
+
+    #[test]
+    fn every_beginning_of_a_request_is_unfinished_and_no_fault() {
+        let whole = format!("{CHUNKED}2\r\ncd\r\n0\r\nX: y\r\n\r\n");
+        for end in 1..whole.len() {
+            let reading = client(&whole[..end]);
+            let unfinished = matches!(reading.tail, Tail::Head | Tail::Body(_));
+            assert!(unfinished && reading.requests.is_empty(), "{end}: {reading:?}");
+        }
+        assert_eq!(client(whole).tail, Tail::Nothing);
+    }
+
+    #[test]
+    fn broken_framing_is_a_fault() {
+        let head = "POST / HTTP/1.1\r\nHost: a\r\n";
+        for fields in [
+            "Content-Length: 1\r\nContent-Length: 1\r\n\r\na",
+            "Content-Length: 1, 1\r\n\r\na",
+            "Content-Length: +1\r\n\r\na",
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "Content-Length : 1\r\n\r\na",
+            "X: a\r\n b\r\n\r\n",
+            "X: a\n\r\n",
+            "X: a\rb\r\n\r\n",
+        ] {
+            assert!(is_fault(format!("{head}{fields}")), "{fields:?}");
+        }
+        for chunk in
+            ["x\r\n", "\r\n", "+1\r\n", "1 \r\n", "1\na", "1\r\nab", "10000000000000000\r\n"]
+        {
+            let reading = client(format!("{CHUNKED}{chunk}"));
+            assert!(matches!(reading.tail, Tail::Fault { in_body: true, .. }), "{chunk:?}");
+        }
+        assert!(is_fault(format!("{CHUNKED}0\r\nContent-Length: 1\r\n\r\n")));
+    }
+
+    #[test]
+    fn a_gateway_says_less_than_a_client_may() {
+        let gateway = |bytes: &str| read(bytes.as_bytes(), Speaker::Gateway).tail;
+        for allowed in [
+            "GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.0\r\n\r\n",
+            &format!("{CHUNKED}1;x=y\r\na\r\n0\r\n\r\n"),
+        ] {
+            assert_eq!(client(allowed).tail, Tail::Nothing, "{allowed:?}");
+            assert!(matches!(gateway(allowed), Tail::Fault { .. }), "{allowed:?}");
+        }
+        assert_eq!(gateway("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"), Tail::Nothing);
+    }
+
+    #[test]
+    fn the_request_line_says_for_whom_before_host_does() {
+        let reading = client("GET http://a.test?q HTTP/1.1\r\nHost: A.test\r\n\r\n");
+        let request = &reading.requests[0];
+        assert_eq!(request.host().as_deref(), Some(b"a.test".as_slice()));
+        assert_eq!(request.path_and_query(), b"?q");
+        assert!(!request.is_last());
+        let old = client("GET / HTTP/1.0\r\nConnection: x, Close\r\n\r\n");
+        assert!(old.requests[0].is_last());
+    }
+}

@@ -1,0 +1,123 @@
+//! The application behind those origins that are proxies themselves (nginx, Apache, HAProxy): it
+//! reflects what the [reference](super::reading) understands of what they forward.
+
+use super::reading::{self, Request, Speaker, Tail};
+use super::seen::{self, Seen};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// An origin that leaves a connection idle for so long has lost it.
+const IDLE: Duration = Duration::from_secs(30);
+const LONGEST: usize = 8 << 20;
+
+/// A running reflector; it accepts no more when dropped.
+#[derive(Debug)]
+pub struct Reflector {
+    port: u16,
+    ends: Arc<AtomicBool>,
+}
+
+impl Reflector {
+    /// Starts it on a free port.
+    pub fn open() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let ends = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ends);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if told.load(Ordering::SeqCst) {
+                    return;
+                }
+                // A connection that breaks is its origin's affair.
+                thread::spawn(move || drop(serve(stream)));
+            }
+        });
+        Ok(Self { port, ends })
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::SeqCst);
+        // Wakes the thread; if that fails it ends with the process.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn serve(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(IDLE))?;
+    stream.set_nodelay(true)?;
+    let (mut bytes, mut room) = (Vec::new(), [0; 16 * 1024]);
+    while bytes.len() < LONGEST {
+        let count = stream.read(&mut room)?;
+        if count == 0 {
+            return Ok(());
+        }
+        bytes.extend(room.get(..count).unwrap_or_default());
+        let reading = reading::read(&bytes, Speaker::Client);
+        for request in &reading.requests {
+            stream.write_all(&reflection(request))?;
+            if request.is_last() {
+                return Ok(());
+            }
+        }
+        if let Tail::Fault { what, .. } = reading.tail {
+            return stream.write_all(&refusal(what));
+        }
+        let read = reading.requests.last().map_or(0, |last| last.span.end);
+        bytes.drain(..read);
+    }
+    Ok(())
+}
+
+fn reflection(request: &Request) -> Vec<u8> {
+    let text = seen::ascii(&Seen::json(request));
+    let length = text.len();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+    let message = if request.method == b"HEAD" {
+        format!("{head}Reflection: {text}\r\nContent-Length: {length}\r\n\r\n")
+    } else {
+        format!("{head}Content-Length: {length}\r\n\r\n{text}")
+    };
+    message.into_bytes()
+}
+
+/// What an origin forwards that is no request of the plainest form would be its own fault.
+fn refusal(what: &str) -> Vec<u8> {
+    let length = what.len();
+    format!(
+        "HTTP/1.1 599 Not Understood\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{what}"
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers;
+    use super::*;
+
+    #[test]
+    fn every_request_on_a_connection_is_reflected() {
+        let reflector = Reflector::open().unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", reflector.port())).unwrap();
+        let first = "HEAD /1 HTTP/1.1\r\nHost: a\r\n\r\n";
+        let last = "GET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        stream.write_all(format!("{first}{last}").as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let (answers, garbage) = answers::all(&bytes, &[true], true);
+        let targets: Vec<_> =
+            answers.iter().map(|a| Seen::of(a).unwrap().target.unwrap()).collect();
+        assert_eq!((targets, garbage), (vec![b"/1".to_vec(), b"/2".to_vec()], false));
+    }
+}

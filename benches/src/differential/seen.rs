@@ -1,0 +1,199 @@
+//! What an origin says that it has understood of a request: its reflection.
+//!
+//! JSON with `method`, `target`, `host`, `route` and `body`; the body in hexadecimal digits, the
+//! others one character a byte, `null` where the origin does not say. In the body of the answer,
+//! or for HEAD in the field `Reflection`.
+
+use super::answers::Answer;
+use super::reading::Request;
+use serde_json::{Value, json};
+
+/// One reflection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// `None` means that the origin does not say, here and below.
+    pub method: Option<Vec<u8>>,
+    /// Undecoded.
+    pub target: Option<Vec<u8>>,
+    /// Without blanks around it.
+    pub host: Option<Vec<u8>>,
+    /// The path as the origin matches it.
+    pub route: Option<Vec<u8>>,
+    /// Without framing.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Seen {
+    /// The reflection in an answer, if it is one.
+    pub fn of(answer: &Answer) -> Option<Self> {
+        let text = answer.field("reflection").unwrap_or(&answer.body);
+        let value: Value = serde_json::from_slice(text).ok()?;
+        let part = |name: &str| value.get(name)?.as_str().and_then(bytes);
+        Some(Self {
+            method: Some(part("method")?),
+            target: part("target"),
+            host: part("host"),
+            route: part("route").filter(|route| !route.is_empty()),
+            body: value.get("body")?.as_str().and_then(unhex),
+        })
+    }
+
+    /// What the reference has understood, worded as an origin does.
+    pub fn json(request: &Request) -> Value {
+        let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or_default();
+        let hex: String =
+            request.body.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+        json!({
+            "method": latin(&request.method),
+            "target": latin(&request.target),
+            "host": request.all("host").next().map(latin),
+            "route": request.all("route").next().map(latin),
+            "body": hex,
+        })
+    }
+
+    /// How it differs from `request`; nothing if it is the same.
+    pub fn differs(&self, request: &Request) -> Option<String> {
+        let differ = |what: &str, seen: &[u8], is: &[u8]| {
+            let (seen, is) = (excerpt(seen), excerpt(is));
+            Some(format!("{what} is `{is}`, the origin sees `{seen}`"))
+        };
+        let target = self.target.as_deref();
+        let unlike = |is: &[u8]| target.is_some_and(|seen| plain(seen) != plain(is));
+        let method = self.method.as_deref().unwrap_or_default();
+        if method != request.method {
+            return differ("method", method, &request.method);
+        }
+        // An absolute target may be given as it came, or as path and query.
+        if unlike(&request.target) && unlike(request.path_and_query()) {
+            return differ("target", target.unwrap_or_default(), &request.target);
+        }
+        let host = request.host().unwrap_or_default();
+        if self.host.as_deref().unwrap_or_default() != host {
+            return differ("host", self.host.as_deref().unwrap_or_default(), &host);
+        }
+        if let Some(seen) = self.route.as_deref()
+            && !same_route(seen, &request.target)
+        {
+            return differ("path", seen, &request.target);
+        }
+        match &self.body {
+            Some(body) if *body != request.body => differ("body", body, &request.body),
+            _ => None,
+        }
+    }
+}
+
+/// An empty query is none, as ASGI has it, and doubled slashes are one, as Apache has it.
+fn plain(target: &[u8]) -> Vec<u8> {
+    single_slashes(target.strip_suffix(b"?").unwrap_or(target))
+}
+
+/// Whether an origin's route is what the target's path decodes to. Doubled slashes are one, as
+/// nginx has it; what is beyond ASCII is decoded as every origin likes.
+fn same_route(seen: &[u8], target: &[u8]) -> bool {
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let route = single_slashes(&decoded(path));
+    !path.starts_with(b"/") || !route.is_ascii() || single_slashes(seen) == route
+}
+
+/// Without percent encodings, once.
+pub fn decoded(path: &[u8]) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::new(), path);
+    while let Some((first, behind)) = rest.split_first() {
+        let two = behind.get(..2).and_then(|two| str::from_utf8(two).ok());
+        let byte = two.filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let byte = byte.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| *first == b'%');
+        plain.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
+    }
+    plain
+}
+
+/// Runs of slashes made one.
+pub fn single_slashes(path: &[u8]) -> Vec<u8> {
+    let mut single = path.to_vec();
+    single.dedup_by(|this, before| *this == b'/' && *before == b'/');
+    single
+}
+
+/// One character a byte.
+pub fn latin(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+/// JSON whose characters beyond ASCII are escaped: all of them are below 256.
+pub fn ascii(value: &Value) -> String {
+    let escape = |c: char| match c {
+        ' '..='~' => c.to_string(),
+        c => format!("\\u{:04x}", u32::from(c)),
+    };
+    value.to_string().chars().map(escape).collect()
+}
+
+/// For a report: readable, and not too long.
+pub fn excerpt(bytes: &[u8]) -> String {
+    const LONGEST: usize = 120;
+    let shown = bytes.get(..LONGEST).unwrap_or(bytes).escape_ascii();
+    let more = bytes.len().saturating_sub(LONGEST);
+    if more == 0 { shown.to_string() } else { format!("{shown}… and {more} bytes more") }
+}
+
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(c).ok()).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2).map(|two| str::from_utf8(two).ok());
+    pairs.map(|two| u8::from_str_radix(two?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::{self, Next};
+    use super::super::reading::{self, Speaker};
+    use super::*;
+
+    fn request(text: &str) -> Request {
+        reading::read(text.as_bytes(), Speaker::Client).requests.remove(0)
+    }
+
+    fn seen(request: &Request) -> Seen {
+        let body = ascii(&Seen::json(request));
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        match answers::next(answer.as_bytes(), false, false) {
+            Next::Whole(answer, _) => Seen::of(&answer).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_reflection_of_the_same_request_does_not_differ() {
+        let post = "POST /a%20b?x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n\u{e9}";
+        assert_eq!(seen(&request(post)).differs(&request(post)), None);
+    }
+
+    #[test]
+    fn whatever_is_understood_otherwise_is_found() {
+        let is = request("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+        for (other, what) in [
+            ("PUT /a HTTP/1.1\r\nHost: a\r\n\r\n", "method"),
+            ("GET /b HTTP/1.1\r\nHost: a\r\n\r\n", "target"),
+            ("GET /a HTTP/1.1\r\nHost: b\r\n\r\n", "host"),
+            ("GET /a HTTP/1.1\r\nHost: a\r\nRoute: /b\r\n\r\n", "path"),
+            ("GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", "body"),
+        ] {
+            let difference = seen(&request(other)).differs(&is).unwrap();
+            assert!(difference.starts_with(what), "{difference}");
+        }
+    }
+
+    #[test]
+    fn a_route_is_the_path_decoded_once() {
+        assert!(same_route(b"/a b/c", b"/a%20b//c?d"));
+        assert!(same_route(b"/%41", b"/%2541"));
+        assert!(same_route(b"/\xc3\xa9", b"/%e9"));
+        assert!(!same_route(b"/b", b"/a/../b"));
+        assert_eq!(decoded(b"%4%zz%41%"), b"%4%zzA%");
+    }
+}

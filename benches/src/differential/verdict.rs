@@ -1,0 +1,205 @@
+//! What a gateway did with a message, judged: was it what the case expects, and is what it
+//! forwarded plain, whole and what the client said?
+
+use super::corpus::{Case, Expect, Refusal};
+use super::lane::{Stream, Trial};
+use super::reading::{Reading, Request, Tail};
+use super::replay::CANARY;
+use super::seen::{decoded, excerpt, single_slashes};
+
+/// A message as the reference understands it, before the gateway has touched it.
+#[derive(Debug, Clone)]
+pub struct Sent<'a> {
+    /// All bytes, canary included.
+    pub bytes: &'a [u8],
+    /// What they mean.
+    pub reading: &'a Reading,
+}
+
+/// Why a case's expectation is not met.
+pub fn unmet(case: &Case, sent: &Sent<'_>, trial: &Trial) -> Vec<String> {
+    let mut why = Vec::new();
+    if let Expect::Exactly { forwarded, refusal } = case.expect {
+        let count = trial.requests().count();
+        if count != forwarded {
+            why.push(format!("{count} requests forwarded, not {forwarded}"));
+        }
+        match refusal {
+            Some(refusal) => why.extend(not_refused(refusal, forwarded, sent, trial)),
+            None => why.extend(not_served(forwarded, trial)),
+        }
+    }
+    if let Some(target) = &case.sees {
+        let others = trial.requests().filter(|request| request.target != *target);
+        why.extend(others.map(|other| format!("the target is `{}`", excerpt(&other.target))));
+    }
+    for lacks in &case.lacks {
+        let has = |stream: &Stream| {
+            stream.bytes.to_ascii_lowercase().windows(lacks.len()).any(|part| part == lacks)
+        };
+        if trial.streams.iter().any(has) {
+            why.push(format!("`{}` went on", excerpt(lacks)));
+        }
+    }
+    why
+}
+
+fn not_refused(refusal: Refusal, behind: usize, sent: &Sent<'_>, trial: &Trial) -> Vec<String> {
+    let mut why = Vec::new();
+    let last = trial.answers.get(behind..).and_then(<[_]>::last).map(|answer| answer.status);
+    let right = match refusal {
+        Refusal::Status(status) => last == Some(status),
+        Refusal::ClientError => last.is_some_and(|last| (400..500).contains(&last)),
+        Refusal::Anyhow => last.is_none_or(|last| last >= 400),
+    };
+    if !right {
+        let last = last.map_or("nothing".into(), |last| last.to_string());
+        why.push(format!("refused with {last}, not with {refusal:?}"));
+    }
+    if last.is_some() && !trial.closed {
+        why.push("the connection goes on".into());
+    }
+    let in_head = matches!(sent.reading.tail, Tail::Fault { in_body: false, .. });
+    if behind == 0 && in_head && trial.bytes() > 0 {
+        why.push("a part of it was forwarded".into());
+    }
+    why
+}
+
+fn not_served(count: usize, trial: &Trial) -> Option<String> {
+    let statuses: Vec<u16> = trial.answers.iter().map(|answer| answer.status).collect();
+    let served = statuses.len() == count && statuses.iter().all(|status| *status < 400);
+    (!served).then(|| format!("answered with {statuses:?}"))
+}
+
+/// What is wrong with what was forwarded, whatever the message was; and how many requests were
+/// forwarded that the reference does not find in what the client sent.
+pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
+    let mut faults = Vec::new();
+    for stream in &trial.streams {
+        match &stream.reading.tail {
+            Tail::Fault { what, .. } => faults.push(format!("forwards {what}")),
+            Tail::Head | Tail::Body(_) if stream.kept => {
+                faults.push("keeps a connection on which a request is unfinished".into());
+            }
+            Tail::Nothing | Tail::Head | Tail::Body(_) => {}
+        }
+        faults.extend(stream.reading.requests.iter().flat_map(not_plain));
+    }
+    let mut beyond = 0;
+    let mut read = sent.reading.requests.iter();
+    for forwarded in trial.requests() {
+        match read.next() {
+            Some(request) => faults.extend(misread(request, forwarded)),
+            None => beyond += 1,
+        }
+    }
+    (faults, beyond)
+}
+
+/// Whether what was forwarded is another request than the client's.
+fn misread(request: &Request, forwarded: &Request) -> Option<String> {
+    let differ = |what: &str, sent: &[u8], forwarded: &[u8]| {
+        Some(format!("{what} `{}` is forwarded as `{}`", excerpt(sent), excerpt(forwarded)))
+    };
+    if request.method != forwarded.method {
+        return differ("method", &request.method, &forwarded.method);
+    }
+    if !is_same_target(request, &forwarded.target) {
+        return differ("target", &request.target, &forwarded.target);
+    }
+    let other = forwarded.host().unwrap_or_default();
+    if let Some(host) = request.host().filter(|host| !host.eq_ignore_ascii_case(&other)) {
+        return differ("host", &host, &other);
+    }
+    if request.body != forwarded.body {
+        return differ("body", &request.body, &forwarded.body);
+    }
+    None
+}
+
+/// The same path and query, however they are spelled. `OPTIONS http://host` asks about the whole
+/// server (RFC 9112 §3.2.4).
+fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
+    let sent = request.path_and_query();
+    let whole = request.method == b"OPTIONS" && sent == b"/" && request.target != b"/";
+    let split = |target: &[u8]| {
+        let end = target.iter().position(|byte| *byte == b'?').unwrap_or(target.len());
+        let (path, query) = target.split_at(end);
+        (plain_path(if path.is_empty() { b"/" } else { path }), decoded(query))
+    };
+    split(sent) == split(forwarded) || (whole && forwarded == b"*")
+}
+
+/// Decoded, without dot segments (RFC 3986 §5.2.4), doubled slashes made one.
+fn plain_path(path: &[u8]) -> Vec<u8> {
+    let path = single_slashes(&decoded(path));
+    let mut segments: Vec<&[u8]> = Vec::new();
+    let mut rest = path.split(|byte| *byte == b'/').peekable();
+    while let Some(segment) = rest.next() {
+        match segment {
+            b"." | b".." => {
+                if segment == b".." && segments.len() > 1 {
+                    segments.pop();
+                }
+                if rest.peek().is_none() {
+                    segments.push(b"");
+                }
+            }
+            segment => segments.push(segment),
+        }
+    }
+    segments.join(&b'/')
+}
+
+/// What a gateway must not write, whoever said it first.
+fn not_plain(request: &Request) -> Vec<String> {
+    let mut why = Vec::new();
+    let upgrades = request.all("upgrade").next().is_some();
+    for (name, value) in &request.fields {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        let of_connection = match name.as_str() {
+            "keep-alive" | "proxy-connection" | "http2-settings" => true,
+            "te" => !value.eq_ignore_ascii_case(b"trailers"),
+            "connection" => value.split(|byte| *byte == b',').any(|option| {
+                let option = option.trim_ascii().to_ascii_lowercase();
+                match &option[..] {
+                    b"close" | b"keep-alive" | b"te" => false,
+                    b"upgrade" => !upgrades,
+                    _ => true,
+                }
+            }),
+            _ => false,
+        };
+        if of_connection {
+            why.push(format!("forwards `{name}: {}`", excerpt(value)));
+        }
+        let alias = name.replace(['_', '.'], "-");
+        if alias != name && (alias.starts_with("bywash-") || is_framing(&alias)) {
+            why.push(format!("forwards `{name}`, another name for `{alias}`"));
+        }
+    }
+    why
+}
+
+/// Names that some servers take for the framing ones, as CGI has it.
+fn is_framing(name: &str) -> bool {
+    matches!(name, "content-length" | "transfer-encoding")
+}
+
+/// What has become of the canary: it arrives as it is, or not at all.
+pub fn canary_fault(trial: &Trial) -> Option<String> {
+    let of_canary = |request: &&Request| request.target == b"/canary";
+    let canaries: Vec<&Request> = trial.requests().filter(of_canary).collect();
+    let changed = |request: &&Request| request.method != b"GET" || !request.body.is_empty();
+    match canaries.len() {
+        0 | 1 if !canaries.iter().any(changed) => None,
+        0 | 1 => Some("the canary behind it was changed".into()),
+        _ => Some("the canary was forwarded twice".into()),
+    }
+}
+
+/// The message with the canary behind it.
+pub fn followed(message: &[u8]) -> Vec<u8> {
+    [message, CANARY].concat()
+}

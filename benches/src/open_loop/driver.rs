@@ -1,0 +1,183 @@
+//! The loop itself: sends what is due, reads what has come, sends home whose patience is over.
+
+use super::exchange::{Exchange, Request, Turn};
+use super::{Answer, End, Load, Reuse};
+use crate::sys::{self, Epoll};
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Nothing has to happen: as long as this is waited for an answer.
+const LONG: Duration = Duration::from_millis(100);
+
+pub(super) fn run(load: &Load) -> io::Result<Vec<Answer>> {
+    sys::wake_exactly()?;
+    let mut driver = Driver::new(load)?;
+    driver.open_ahead()?;
+    let mut dues = load.dues().peekable();
+    let mut ready = Vec::new();
+    let mut number = 0;
+    driver.start = Instant::now();
+    while dues.peek().is_some() || driver.under_way > 0 {
+        while let Some(due) = dues.next_if(|due| driver.start + *due <= Instant::now()) {
+            driver.send(number, driver.start + due)?;
+            number += 1;
+        }
+        driver.send_home();
+        let next = dues.peek().map(|due| driver.start + *due);
+        driver.epoll.wait_for(driver.pause(next), &mut ready)?;
+        for &token in &ready {
+            driver.turn(token);
+        }
+    }
+    Ok(driver.answers)
+}
+
+struct Driver<'a> {
+    load: &'a Load,
+    start: Instant,
+    epoll: Epoll,
+    connections: Vec<Option<Exchange>>,
+    /// Places without a connection.
+    free: Vec<usize>,
+    /// Places whose connection carries nothing, the one that has been longest so first.
+    idle: VecDeque<usize>,
+    /// When patience is over, whose, and on which connection: in that order, as all have the same.
+    patience: VecDeque<(Instant, usize, usize)>,
+    under_way: usize,
+    answers: Vec<Answer>,
+    room: Vec<u8>,
+}
+
+impl<'a> Driver<'a> {
+    fn new(load: &'a Load) -> io::Result<Self> {
+        Ok(Self {
+            load,
+            start: Instant::now(),
+            epoll: Epoll::new(256)?,
+            connections: Vec::new(),
+            free: Vec::new(),
+            idle: VecDeque::new(),
+            patience: VecDeque::new(),
+            under_way: 0,
+            answers: Vec::new(),
+            room: vec![0; 16384],
+        })
+    }
+
+    fn open_ahead(&mut self) -> io::Result<()> {
+        let Reuse::Turns(count) = self.load.reuse else { return Ok(()) };
+        for _ in 0..count {
+            let place = self.open()?;
+            self.idle.extend(place);
+        }
+        Ok(())
+    }
+
+    /// The place of a new connection; `None` if the connect is refused at once.
+    fn open(&mut self) -> io::Result<Option<usize>> {
+        let exchange = match Exchange::open(self.load.port) {
+            Ok(exchange) => exchange,
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let place = self.free.pop().unwrap_or(self.connections.len());
+        self.epoll.add_changes(&exchange.stream, place)?;
+        if place == self.connections.len() {
+            self.connections.push(None);
+        }
+        self.connections[place] = Some(exchange);
+        Ok(Some(place))
+    }
+
+    fn send(&mut self, number: usize, due: Instant) -> io::Result<()> {
+        let fresh = match self.load.reuse {
+            Reuse::Turns(_) => false,
+            Reuse::Never => true,
+            Reuse::Half => number.is_multiple_of(2),
+        };
+        let idle = if fresh { None } else { self.idle.pop_front() };
+        let request = Request { number, due, sent: Instant::now() };
+        let place = match idle {
+            Some(place) => Some(place),
+            None => self.open()?,
+        };
+        let Some(place) = place else {
+            self.note(&request, End::Refused);
+            return Ok(());
+        };
+        if let Some(exchange) = &mut self.connections[place] {
+            exchange.ask(request);
+            self.under_way += 1;
+            self.patience.push_back((due + self.load.patience, number, place));
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, place: usize) {
+        let Some(Some(exchange)) = self.connections.get_mut(place) else { return };
+        match exchange.turn(&mut self.room) {
+            Turn::Waiting => {}
+            Turn::Closed => {
+                self.close(place);
+                self.idle.retain(|&idle| idle != place);
+            }
+            Turn::Ended { end, open } => self.end(place, end, open),
+        }
+    }
+
+    fn end(&mut self, place: usize, end: End, open: bool) {
+        let exchange = self.connections[place].as_mut();
+        if let Some(request) = exchange.and_then(|exchange| exchange.request.take()) {
+            self.under_way -= 1;
+            self.note(&request, end);
+        }
+        let wanted = match self.load.reuse {
+            Reuse::Turns(_) => true,
+            Reuse::Never => false,
+            // Each of these brings one more, and no more are needed than take turns.
+            Reuse::Half => self.idle.len() < HALF,
+        };
+        if open && wanted {
+            self.idle.push_back(place);
+        } else {
+            self.close(place);
+        }
+    }
+
+    fn close(&mut self, place: usize) {
+        self.connections[place] = None;
+        self.free.push(place);
+    }
+
+    fn note(&mut self, request: &Request, end: End) {
+        let due = request.due - self.start;
+        let (late, took) = (request.sent - request.due, request.due.elapsed());
+        self.answers.push(Answer { due, late, took, end });
+    }
+
+    fn send_home(&mut self) {
+        let now = Instant::now();
+        while let Some(&(over, number, place)) = self.patience.front() {
+            let exchange = self.connections[place].as_ref();
+            let request = exchange.and_then(|exchange| exchange.request);
+            let waits = request.is_some_and(|request| request.number == number);
+            if waits && over > now {
+                return;
+            }
+            self.patience.pop_front();
+            if waits {
+                self.end(place, End::Impatient, false);
+            }
+        }
+    }
+
+    fn pause(&self, next: Option<Instant>) -> Duration {
+        let over = self.patience.front().map(|(over, ..)| *over);
+        let soonest = [next, over].into_iter().flatten().min();
+        soonest.map_or(LONG, |at| at.saturating_duration_since(Instant::now()).min(LONG))
+    }
+}
+
+/// Idle connections that [`Reuse::Half`] keeps.
+const HALF: usize = 16;

@@ -1,0 +1,118 @@
+//! The certificate that every program under test shows, and a client that checks it.
+
+use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
+use rustls::client::Resumption;
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+const NAME: &str = "bench.test";
+
+/// One for all programs of a run: self-signed, P-256, as short as a certificate can be.
+static CERTIFICATE: LazyLock<CertifiedKey<KeyPair>> = LazyLock::new(|| {
+    generate_simple_self_signed([NAME.to_owned()]).expect("a plain name makes a certificate")
+});
+
+/// Writes the certificate as each program wants it: `certificate.pem` and `key.pem`, or
+/// `both.pem`.
+pub fn write_files(folder: &Path) -> io::Result<()> {
+    let (certificate, key) = (CERTIFICATE.cert.pem(), CERTIFICATE.signing_key.serialize_pem());
+    fs::write(folder.join("certificate.pem"), &certificate)?;
+    fs::write(folder.join("key.pem"), &key)?;
+    fs::write(folder.join("both.pem"), certificate + &key)
+}
+
+/// A client that speaks TLS 1.3 with no memory of former connections: every handshake is whole.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<ClientConfig>);
+
+impl Client {
+    /// One that believes [`write_files`]' certificate only.
+    pub fn new() -> io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        let certificate: CertificateDer<'static> = CERTIFICATE.cert.der().clone();
+        roots.add(certificate).map_err(io::Error::other)?;
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]);
+        let builder = builder.map_err(io::Error::other)?.with_root_certificates(roots);
+        let mut config = builder.with_no_client_auth();
+        config.resumption = Resumption::disabled();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands over `stream`, which must be a blocking one.
+    pub fn connect(
+        &self,
+        mut stream: TcpStream,
+    ) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+        let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+        let config = Arc::clone(&self.0);
+        let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        Ok(StreamOwned::new(connection, stream))
+    }
+}
+
+/// A connection in clear or by TLS. Without blocking, one read takes all that has come, up to the
+/// room there is, so that nothing readable is left inside when it returns.
+#[derive(Debug)]
+pub enum Wire {
+    /// In clear.
+    Clear(TcpStream),
+    /// By TLS.
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Wire {
+    /// The socket, for options and readiness.
+    pub fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Clear(stream) => stream,
+            Self::Tls(tls) => &tls.sock,
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let tls = match self {
+            Self::Clear(stream) => return stream.read(room),
+            Self::Tls(tls) => tls,
+        };
+        let mut got = 0;
+        while got < room.len() {
+            match tls.read(&mut room[got..]) {
+                Ok(0) => return Ok(got),
+                Ok(count) => got += count,
+                Err(e) if e.kind() == ErrorKind::WouldBlock && got > 0 => return Ok(got),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(got)
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Clear(stream) => stream.write(bytes),
+            Self::Tls(tls) => tls.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Clear(stream) => stream.flush(),
+            Self::Tls(tls) => tls.flush(),
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! The upstream: one epoll thread that serves any number of connections, behaves as it is told and
+//! counts what has reached it.
+//!
+//! A request for `/hold` is never answered, whatever the conduct.
+
+use crate::http::{self, Head, message_length};
+use crate::sys::{self, Epoll};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const LISTENER: usize = 0;
+/// How often the thread looks whether it is to end or to behave otherwise.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What the upstream does with requests; connections are kept open where nothing else is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conduct {
+    /// Answers at once with 200 and 64 bytes.
+    Answer,
+    /// The same after so long, however many it has.
+    After(Duration),
+    /// Reads and says nothing.
+    Hang,
+    /// Has died: resets all connections and refuses new ones.
+    Crash,
+    /// Has been stopped: closes all connections and refuses new ones.
+    Refuse,
+    /// Sends a part of an answer that says its length, and a reset.
+    CutLength,
+    /// Sends a part of a chunked answer, and an orderly end.
+    CutChunked,
+    /// Sends what is not HTTP.
+    Garbage,
+    /// Closes its sending side instead of answering, and keeps the other open.
+    HalfClose,
+}
+
+/// A running upstream; ends when dropped.
+#[derive(Debug)]
+pub struct Upstream {
+    port: u16,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    stop: AtomicBool,
+    conduct: Mutex<Conduct>,
+    requests: AtomicU64,
+}
+
+impl Upstream {
+    /// Starts one that answers at once, on a free port and on the caller's core.
+    pub fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let conduct = Mutex::new(Conduct::Answer);
+        let (stop, requests) = (AtomicBool::new(false), AtomicU64::new(0));
+        let shared = Arc::new(Shared { stop, conduct, requests });
+        let told = Arc::clone(&shared);
+        let thread = Some(thread::spawn(move || Site::open(listener, told)?.serve()));
+        Ok(Self { port, shared, thread })
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Has it behave otherwise, for every request that has not been answered by then.
+    pub fn behave(&self, conduct: Conduct) {
+        *self.shared.conduct.lock().unwrap_or_else(PoisonError::into_inner) = conduct;
+    }
+
+    /// Requests that have reached it so far, bodies included.
+    pub fn requests(&self) -> u64 {
+        self.shared.requests.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(Ok(Err(e))) = self.thread.take().map(JoinHandle::join) {
+            eprintln!("upstream: {e}");
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    /// The beginning of a request whose end has not come.
+    unread: Vec<u8>,
+}
+
+/// What the thread has.
+struct Site {
+    shared: Arc<Shared>,
+    conduct: Conduct,
+    port: u16,
+    /// Absent while connections are refused.
+    listener: Option<TcpListener>,
+    epoll: Epoll,
+    connections: HashMap<usize, Connection>,
+    next: usize,
+    /// When the requests that are being worked on are ready, and whose they are.
+    working: BinaryHeap<Reverse<(Instant, usize)>>,
+    answer: Vec<u8>,
+    room: Vec<u8>,
+}
+
+impl Site {
+    fn open(listener: TcpListener, shared: Arc<Shared>) -> io::Result<Self> {
+        let port = listener.local_addr()?.port();
+        let mut site = Self {
+            shared,
+            conduct: Conduct::Answer,
+            port,
+            listener: None,
+            epoll: Epoll::new(256)?,
+            connections: HashMap::new(),
+            next: LISTENER + 1,
+            working: BinaryHeap::new(),
+            answer: http::ok(&"x".repeat(64)).into_bytes(),
+            room: vec![0; 16384],
+        };
+        site.listen(listener)?;
+        Ok(site)
+    }
+
+    fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        sys::set_backlog(&listener, 4096)?;
+        self.epoll.add(&listener, LISTENER)?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut ready = Vec::new();
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            self.epoll.wait_for(self.pause(), &mut ready)?;
+            self.follow_conduct()?;
+            for &token in &ready {
+                if token == LISTENER {
+                    self.accept()?;
+                } else if self.turn(token).is_err() {
+                    self.connections.remove(&token);
+                }
+            }
+            self.finish_work();
+        }
+        Ok(())
+    }
+
+    fn pause(&self) -> Duration {
+        let due = self.working.peek().map(|Reverse((due, _))| *due);
+        due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()).min(LOOK))
+    }
+
+    fn follow_conduct(&mut self) -> io::Result<()> {
+        let conduct = *self.shared.conduct.lock().unwrap_or_else(PoisonError::into_inner);
+        if conduct == self.conduct {
+            return Ok(());
+        }
+        self.conduct = conduct;
+        match conduct {
+            Conduct::Crash => {
+                for connection in self.connections.values() {
+                    sys::reset_on_close(&connection.stream)?;
+                }
+                self.close();
+            }
+            Conduct::Refuse => self.close(),
+            Conduct::Answer
+            | Conduct::After(_)
+            | Conduct::Hang
+            | Conduct::CutLength
+            | Conduct::CutChunked
+            | Conduct::Garbage
+            | Conduct::HalfClose => {
+                if self.listener.is_none() {
+                    self.listen(TcpListener::bind(("127.0.0.1", self.port))?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.listener = None;
+        self.connections.clear();
+        self.working.clear();
+    }
+
+    fn accept(&mut self) -> io::Result<()> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        while let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(true)?;
+            stream.set_nodelay(true)?;
+            self.epoll.add(&stream, self.next)?;
+            self.connections.insert(self.next, Connection { stream, unread: Vec::new() });
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// Reads once and deals with what is complete; an error is the end of the connection.
+    fn turn(&mut self, token: usize) -> io::Result<()> {
+        let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+        match connection.stream.read(&mut self.room) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => connection.unread.extend_from_slice(&self.room[..count]),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(e) => return Err(e),
+        }
+        while let Some(length) = request_length(&connection.unread) {
+            self.shared.requests.fetch_add(1, Ordering::Relaxed);
+            let is_held = subject(&connection.unread).starts_with(b"/hold");
+            connection.unread.drain(..length);
+            match self.conduct {
+                _ if is_held => {}
+                Conduct::After(time) => self.working.push(Reverse((Instant::now() + time, token))),
+                conduct => connection.reply(conduct, &self.answer)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_work(&mut self) {
+        while let Some(&Reverse((due, token))) = self.working.peek() {
+            if due > Instant::now() {
+                return;
+            }
+            self.working.pop();
+            if let Some(connection) = self.connections.get_mut(&token)
+                && connection.reply(Conduct::Answer, &self.answer).is_err()
+            {
+                self.connections.remove(&token);
+            }
+        }
+    }
+}
+
+/// Bytes of the request at the start of `bytes`; only a POST is taken to have a body, as all else
+/// here has none and looking for its length would cost the load's core more than the rest.
+fn request_length(bytes: &[u8]) -> Option<usize> {
+    if !bytes.starts_with(b"POST ") {
+        return http::head_length(bytes);
+    }
+    message_length(&Head::parse(bytes)?, bytes)
+}
+
+/// The second word.
+fn subject(request: &[u8]) -> &[u8] {
+    let start = request.iter().position(|&byte| byte == b' ').map_or(0, |at| at + 1);
+    &request[start..]
+}
+
+const PART: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 64\r\n\r\nnot all of it";
+const CHUNKED_PART: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n";
+const GARBAGE: &[u8] = b"\x00\x16\x03 no HTTP at all\r\n\r\n\xff";
+
+impl Connection {
+    /// An error is the end of the connection.
+    fn reply(&mut self, conduct: Conduct, answer: &[u8]) -> io::Result<()> {
+        let end = || Err(ErrorKind::ConnectionAborted.into());
+        match conduct {
+            Conduct::Answer | Conduct::After(_) => self.stream.write_all(answer),
+            Conduct::Hang | Conduct::Crash | Conduct::Refuse => Ok(()),
+            Conduct::CutLength => {
+                self.stream.write_all(PART)?;
+                sys::reset_on_close(&self.stream)?;
+                end()
+            }
+            Conduct::CutChunked => {
+                self.stream.write_all(CHUNKED_PART)?;
+                end()
+            }
+            Conduct::Garbage => self.stream.write_all(GARBAGE),
+            Conduct::HalfClose => self.stream.shutdown(Shutdown::Write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(upstream: &Upstream, request: &str) -> Vec<u8> {
+        let mut stream = TcpStream::connect(("127.0.0.1", upstream.port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let (mut got, mut part) = (Vec::new(), [0; 1024]);
+        while Head::parse(&got).and_then(|head| message_length(&head, &got)).is_none() {
+            match stream.read(&mut part) {
+                Ok(0) | Err(_) => break,
+                Ok(count) => got.extend_from_slice(&part[..count]),
+            }
+        }
+        got
+    }
+
+    fn whole(answer: &[u8]) -> bool {
+        Head::parse(answer).is_some_and(|head| message_length(&head, answer).is_some())
+    }
+
+    #[test]
+    fn it_answers_and_counts_requests_with_and_without_bodies() {
+        let upstream = Upstream::start().unwrap();
+        let post = http::post("/", "Transfer-Encoding: chunked\r\n") + "1\r\nx\r\n0\r\n\r\n";
+        for request in [http::get("/"), post] {
+            assert!(ask(&upstream, &request).ends_with(b"xxxx"));
+        }
+        assert_eq!(upstream.requests(), 2);
+    }
+
+    #[test]
+    fn each_conduct_but_answering_leaves_the_answer_unfinished() {
+        use Conduct::{CutChunked, CutLength, Garbage, HalfClose};
+        let upstream = Upstream::start().unwrap();
+        for conduct in [CutLength, CutChunked, HalfClose] {
+            upstream.behave(conduct);
+            assert!(!whole(&ask(&upstream, &http::get("/"))), "{conduct:?}");
+        }
+        upstream.behave(Garbage);
+        assert!(ask(&upstream, &http::get("/")).starts_with(b"\x00"));
+        upstream.behave(Conduct::After(Duration::from_millis(1)));
+        assert!(whole(&ask(&upstream, &http::get("/"))));
+    }
+
+    #[test]
+    fn a_crashed_upstream_refuses_until_it_is_back() {
+        let upstream = Upstream::start().unwrap();
+        let refuses = || TcpStream::connect(("127.0.0.1", upstream.port())).is_err();
+        let wait = |what: &dyn Fn() -> bool| {
+            let start = Instant::now();
+            while !what() && start.elapsed() < Duration::from_secs(5) {
+                thread::yield_now();
+            }
+            what()
+        };
+        upstream.behave(Conduct::Crash);
+        assert!(wait(&refuses));
+        upstream.behave(Conduct::Answer);
+        assert!(wait(&|| !refuses()));
+    }
+}

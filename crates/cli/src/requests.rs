@@ -1,0 +1,121 @@
+//! `bywash tap` and `bywash explain`: single requests, as they end and after.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::args::{Explain, Tap};
+use crate::failure::Failure;
+use crate::operator;
+use crate::streams::{print, print_json};
+
+/// Requests as they end.
+pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
+    let mut seen = 0;
+    operator::lines(&args.which.admin, &format!("/v1/tap{}", filters(args)), |line| {
+        let shown = if args.json { line.to_owned() } else { one_line(line) };
+        print(&format!("{shown}\n"))?;
+        seen += 1;
+        Ok(args.count.is_none_or(|count| seen < count))
+    })
+}
+
+fn filters(args: &Tap) -> String {
+    let all = [
+        ("class", args.class.clone()),
+        ("outcome", args.outcome.clone()),
+        ("reason", args.reason.clone()),
+        ("status", args.status.map(|status| status.to_string())),
+        ("client", args.client.map(|client| client.to_string())),
+    ];
+    let given = all.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let mut query = String::new();
+    for (name, value) in given {
+        let sign = if query.is_empty() { '?' } else { '&' };
+        // No name of a class, an outcome or a reason needs escaping; what does matches nothing.
+        let value: String =
+            value.chars().filter(|c| c.is_ascii_graphic() && !"&#%?".contains(*c)).collect();
+        let _ = write!(query, "{sign}{name}={value}");
+    }
+    query
+}
+
+fn one_line(line: &str) -> String {
+    let entry: Value = serde_json::from_str(line).unwrap_or_default();
+    let text = |name: &str| plain(&entry[name]);
+    if !entry["fault"].is_null() {
+        return format!(
+            "{:>3} {:<15} malformed: {}",
+            text("status"),
+            text("client"),
+            text("fault")
+        );
+    }
+    let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
+    format!(
+        "{:>3} {:<14} {:<15} {} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
+        text("status"),
+        text("outcome"),
+        text("class"),
+        text("reason"),
+        ms("queue_wait_us"),
+        ms("service_us"),
+        text("method"),
+        text("target"),
+        text("request"),
+    )
+}
+
+/// A value as it may stand on a terminal: nothing in it that one would obey.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.chars().flat_map(char::escape_debug).collect(),
+        other => other.to_string(),
+    }
+}
+
+/// One request, and why it was treated as it was.
+pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
+    let name = args.request.trim();
+    if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let help = "from the access log or the field Bywash-Request";
+        return Err(Failure::usage(format!("a request's name is 16 hexadecimal digits, {help}")));
+    }
+    let entry = operator::get(&args.which.admin, &format!("/v1/requests/{name}"))?;
+    if args.json { print_json(&entry) } else { print(&explained(&entry)) }
+}
+
+fn explained(entry: &Value) -> String {
+    let text = |name: &str| plain(&entry[name]);
+    let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
+    let decision = match entry["decision"].as_str() {
+        Some("run") => "was given a slot",
+        Some("shed") => "was refused",
+        Some(_) => "would still have been waiting when it was answered",
+        None => "was not decided about: the gateway was bypassed, or its client had left",
+    };
+    let observed =
+        if entry["mode"] == "observe" { " (only observed: nobody was held back)" } else { "" };
+    let mut words = format!(
+        "{} {} {} from {}\nclass {}, session {}\nIt {decision}{observed}",
+        text("method"),
+        text("target"),
+        text("protocol"),
+        text("client"),
+        text("class"),
+        text("session"),
+    );
+    if let Some(explanation) = entry["explanation"].as_str() {
+        let _ = write!(words, ": {explanation} ({})", text("reason"));
+    }
+    let _ = writeln!(
+        words,
+        "\nIt waited {:.1} ms and ran {:.1} ms; outcome {}, status {}",
+        ms("queue_wait_us"),
+        ms("service_us"),
+        text("outcome"),
+        text("status"),
+    );
+    words
+}

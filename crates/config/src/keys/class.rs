@@ -1,0 +1,100 @@
+//! `[class.NAME]`: a kind of request.
+
+use bywash_engine::Tier;
+
+use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
+use super::{CLASSES, HOUR, millis};
+use crate::config::Mode;
+use crate::key::{Key, Section};
+use crate::kind::Kind;
+use crate::words::Worded;
+
+pub(crate) static CLASS: Section = Section {
+    name: "class",
+    about: "A kind of request, one table each: [class.NAME]. The class `other` always exists and \
+            gets what no pattern matches; it takes no `match`, and its utility is 0 if not set.",
+    keys: &[
+        MATCH,
+        TIER,
+        UTILITY,
+        PLACES,
+        AFTER,
+        CLASS_MODE,
+        PATIENCE,
+        CLASS_CONNECT_TIMEOUT,
+        CLASS_RESPONSE_TIMEOUT,
+        CLASS_IDLE_TIMEOUT,
+        CLASS_TOTAL_TIMEOUT,
+    ],
+};
+pub(crate) const MATCH: Key = Key::required(
+    "match",
+    Kind::Texts {
+        of: "patterns",
+        regex: "^(\\*|[A-Z-]+) +/[^%\\\\?#;]*$",
+        least: 1,
+        most: usize::MAX,
+        alone: false,
+    },
+    "GET /",
+    "METHOD /path; * is any method, any segment, at the end any rest. The most specific wins.",
+);
+pub(crate) const TIER: Key = Key::new(
+    "tier",
+    Kind::Word(Tier::WORDS),
+    "browse",
+    "Whether it is part of a purchase (transact) or not (browse).",
+);
+pub(crate) const UTILITY: Key = Key::new(
+    "utility",
+    Kind::Number { min: 0.0, max: f64::MAX },
+    "1",
+    "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
+);
+pub(crate) const PLACES: Key = Key::optional(
+    "queue",
+    Kind::Whole { min: 1, max: 1_000_000 },
+    "50",
+    "Places in its queue, for policies with a queue per class; the policy's default if not set.",
+);
+pub(crate) const AFTER: Key = Key::optional(
+    "after",
+    Kind::Texts {
+        of: "names of classes",
+        regex: "^[a-z][a-z0-9_-]{0,31}$",
+        least: 0,
+        most: CLASSES,
+        alone: false,
+    },
+    "details",
+    "A transaction counts as one only for a session that was served one of these; else any.",
+);
+pub(crate) const CLASS_MODE: Key = Key::optional(
+    "mode",
+    Kind::Word(Mode::WORDS),
+    "enforce",
+    "The mode for this class, where it differs from that of the file.",
+);
+pub(crate) const PATIENCE: Key =
+    Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");
+pub(crate) const CLASS_CONNECT_TIMEOUT: Key = of_class("connect_timeout", TO_CONNECT, "2s");
+pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_ANSWER, "5m");
+pub(crate) const CLASS_IDLE_TIMEOUT: Key = of_class("idle_timeout", TO_ANSWER, "5m");
+pub(crate) const CLASS_TOTAL_TIMEOUT: Key = of_class("total_timeout", TO_END, "30m");
+
+/// A timeout of `[upstream]` that a class may set for itself, in the same range.
+const fn of_class(name: &'static str, kind: Kind, example: &'static str) -> Key {
+    Key::optional(name, kind, example, "The same key of [upstream], where it differs.")
+}
+
+/// The keys of `[class.other]`: no patterns, and worth nothing if nobody says otherwise.
+pub(crate) fn of_other() -> Vec<Key> {
+    let mut keys: Vec<Key> = CLASS.keys.to_vec();
+    keys.retain(|key| key.name != MATCH.name);
+    for key in &mut keys {
+        if key.name == UTILITY.name {
+            key.text = "0".into();
+        }
+    }
+    keys
+}

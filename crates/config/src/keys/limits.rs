@@ -1,0 +1,84 @@
+//! `[limits]`: against abuse.
+
+use super::{HOUR, KIB, MIB, millis};
+use crate::key::{Key, Section};
+use crate::kind::Kind;
+
+pub(crate) static LIMITS: Section = Section {
+    name: "limits",
+    about: "Against abuse.",
+    keys: &[
+        HEADER_TIMEOUT,
+        MAX_HEADERS,
+        MAX_HEADER_BYTES,
+        MAX_URI_BYTES,
+        CONNECTIONS,
+        CONNECTIONS_PER_ADDRESS,
+        BODY_RATE,
+        STREAMS,
+        H2_STREAMS,
+        CLIENT_IDLE_TIMEOUT,
+    ],
+};
+pub(crate) const HEADER_TIMEOUT: Key = Key::new(
+    "header_timeout",
+    millis(100, HOUR),
+    "10s",
+    "How long a client may take to send the head of a request.",
+);
+pub(crate) const MAX_HEADERS: Key = Key::new(
+    "max_headers",
+    Kind::Whole { min: 8, max: 1000 },
+    "100",
+    "Fields in the head of a request.",
+);
+pub(crate) const MAX_HEADER_BYTES: Key = Key::new(
+    "max_header_bytes",
+    Kind::Bytes { min: 8 * KIB, max: MIB },
+    "16KiB",
+    "Size of the head of a request.",
+);
+pub(crate) const MAX_URI_BYTES: Key = Key::new(
+    "max_uri_bytes",
+    Kind::Bytes { min: 256, max: 64 * KIB },
+    "8KiB",
+    "Size of the path and query of a request.",
+);
+pub(crate) const CONNECTIONS: Key = Key::new(
+    "connections",
+    Kind::Whole { min: 1, max: 1_000_000 },
+    "10000",
+    "Client connections at once.",
+);
+pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
+    "connections_per_address",
+    Kind::Whole { min: 0, max: 1_000_000 },
+    "0",
+    "The same from one address, but for listen.trusted_proxies; 0 is any number. Many people can \
+     share an address.",
+);
+pub(crate) const BODY_RATE: Key = Key::new(
+    "body_rate",
+    Kind::Bytes { min: 0, max: MIB },
+    "500B",
+    "What a client must send or take of a body per second on average, after the first 10 s; 0 is \
+     any rate.",
+);
+pub(crate) const STREAMS: Key = Key::new(
+    "streams",
+    Kind::Whole { min: 0, max: 1_000_000 },
+    "1000",
+    "WebSockets and server-sent events at once. They last, so they hold no slot.",
+);
+pub(crate) const H2_STREAMS: Key = Key::new(
+    "h2_streams",
+    Kind::Whole { min: 1, max: 1000 },
+    "100",
+    "Requests at once on one HTTP/2 connection.",
+);
+pub(crate) const CLIENT_IDLE_TIMEOUT: Key = Key::new(
+    "idle_timeout",
+    millis(100, HOUR),
+    "75s",
+    "How long a client's connection is kept with no request on it.",
+);

@@ -1,0 +1,81 @@
+//! `[listen]` and `[tls]`: where clients and operators come in, and what they are shown.
+
+use crate::key::{Key, Section};
+use crate::kind::Kind;
+use crate::listen::HalfClose;
+use crate::words::Worded;
+
+pub(crate) static LISTEN: Section = Section {
+    name: "listen",
+    about: "Where clients and operators come in.",
+    keys: &[HTTP, HTTPS, ADMIN, WORKERS, HALF_CLOSE, HTTP2, PROXY_PROTOCOL, TRUSTED_PROXIES],
+};
+pub(crate) const HTTP: Key =
+    Key::new("http", Kind::Address, "127.0.0.1:8080", "Address for clients, in clear.");
+pub(crate) const HTTPS: Key = Key::optional(
+    "https",
+    Kind::Address,
+    "127.0.0.1:8443",
+    "Address for clients, by TLS 1.2 or 1.3; [tls] names the certificates.",
+);
+pub(crate) const ADMIN: Key = Key::new(
+    "admin",
+    Kind::Admin,
+    "127.0.0.1:7070",
+    "Address for operators and metrics. There is no authentication yet: loopback only, or a \
+     socket in the file system, whose permissions decide.",
+);
+pub(crate) const WORKERS: Key =
+    Key::new("workers", Kind::Whole { min: 0, max: 256 }, "0", "Threads; 0 is one per core.");
+pub(crate) const HALF_CLOSE: Key = Key::new(
+    "half_close",
+    Kind::Word(HalfClose::WORDS),
+    "abort",
+    "Whether a client that shuts down only its sending side has left (abort) or not (allow).",
+);
+pub(crate) const HTTP2: Key = Key::new(
+    "http2",
+    Kind::Truth,
+    "true",
+    "Whether clients may speak HTTP/2: by ALPN on https, by prior knowledge (h2c) on http.",
+);
+pub(crate) const PROXY_PROTOCOL: Key = Key::new(
+    "proxy_protocol",
+    NETWORKS,
+    "",
+    "Peers whose connections begin with a PROXY header, version 1 or 2, that says who the client \
+     is. One that begins otherwise is refused.",
+);
+pub(crate) const TRUSTED_PROXIES: Key = Key::new(
+    "trusted_proxies",
+    NETWORKS,
+    "",
+    "Hops in front whose Forwarded and X-Forwarded-* are believed. From everybody else they are \
+     removed: anyone can write them.",
+);
+const NETWORKS: Kind = Kind::Texts {
+    of: "networks like 10.0.0.0/8 and addresses",
+    regex: "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+    least: 0,
+    most: 1000,
+    alone: false,
+};
+
+pub(crate) static TLS: Section = Section {
+    name: "tls",
+    about: "What clients of listen.https are shown. A reload reads the files anew.",
+    keys: &[CERTIFICATES, KEYS],
+};
+pub(crate) const CERTIFICATES: Key = Key::optional(
+    "certificates",
+    Kind::Paths { most: 64 },
+    "/etc/bywash/shop.pem",
+    "PEM files: a certificate, then those between it and its root. The first is shown where a \
+     client asks for no name, or for one that is in none.",
+);
+pub(crate) const KEYS: Key = Key::optional(
+    "keys",
+    Kind::Paths { most: 64 },
+    "/etc/bywash/shop.key",
+    "PEM files: the private key of each certificate, in the same order.",
+);

@@ -1,0 +1,39 @@
+//! `[answers]`: the page for browsers is read at once, so that a reload either has it or says why
+//! not, and no refusal waits for a disk.
+
+use std::fs;
+use std::path::Path;
+
+use crate::code;
+use crate::config::Answers;
+use crate::document::Document;
+use crate::file;
+use crate::keys;
+use crate::read::Values;
+use crate::report::{Finding, Report};
+use crate::source::shown;
+
+/// Bytes of a page. It is sent to everybody who is refused, when there is no time for it.
+const LARGEST: usize = 64 * 1024;
+
+pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {
+    let values = document.section(&keys::ANSWERS, report);
+    Answers { page: page(&values, report), details: values.of(&keys::DETAILS).word() }
+}
+
+fn page(values: &Values, report: &mut Report) -> Option<String> {
+    let (value, at) = values.given(&keys::PAGE)?;
+    let read = contents(Path::new(value.text()));
+    if let Err(why) = &read {
+        let message = format!("cannot read `answers.page`: {}", shown(why));
+        let help = "a file of HTML, at most 64 KiB, in UTF-8".to_string();
+        report.add(Finding::new(&code::PAGE, at, message).help(help));
+    }
+    read.ok()
+}
+
+/// A pipe that nobody writes to would hold up the start for ever.
+fn contents(path: &Path) -> Result<String, String> {
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    if metadata.is_file() { file::text_of(path, LARGEST) } else { Err("it is no file".into()) }
+}

@@ -1,0 +1,62 @@
+//! How long a server may take: `[upstream]` says it for all classes, a class for itself.
+
+use bywash_units::Span;
+
+use crate::code;
+use crate::key::Key;
+use crate::keys;
+use crate::kind::span_text;
+use crate::read::Values;
+use crate::report::{Finding, Report};
+use crate::upstream::Timeouts;
+use crate::value::Value;
+
+pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
+    let timeouts = Timeouts {
+        connect: values.of(&keys::CONNECT_TIMEOUT).span(),
+        response: values.of(&keys::RESPONSE_TIMEOUT).span(),
+        idle: values.of(&keys::IDLE_TIMEOUT).span(),
+        total: values.get(&keys::TOTAL_TIMEOUT).map(Value::span),
+    };
+    check_parts(keys::UPSTREAM.name, values, timeouts.total, report);
+    timeouts
+}
+
+/// Those of the class at `path`, and `others` where it sets none.
+pub(super) fn of_class(
+    path: &str,
+    values: &Values,
+    others: Timeouts,
+    report: &mut Report,
+) -> Timeouts {
+    let own = |key: &Key| values.get(key).map(Value::span);
+    let timeouts = Timeouts {
+        connect: own(&keys::CLASS_CONNECT_TIMEOUT).unwrap_or(others.connect),
+        response: own(&keys::CLASS_RESPONSE_TIMEOUT).unwrap_or(others.response),
+        idle: own(&keys::CLASS_IDLE_TIMEOUT).unwrap_or(others.idle),
+        total: own(&keys::CLASS_TOTAL_TIMEOUT).or(others.total),
+    };
+    check_parts(path, values, timeouts.total, report);
+    timeouts
+}
+
+/// The total cuts every other timeout short, and that is what it is for: a total of 5 s beside
+/// the default of 60 s for the first byte is no mistake, nor is it beside the 60 s of `[upstream]`.
+/// But a part that somebody wrote into this very table was meant to matter.
+fn check_parts(path: &str, values: &Values, total: Option<Span>, report: &mut Report) {
+    let Some(total) = total.filter(|_| !values.refused(&keys::TOTAL_TIMEOUT)) else {
+        return;
+    };
+    for key in [keys::CONNECT_TIMEOUT, keys::RESPONSE_TIMEOUT, keys::IDLE_TIMEOUT] {
+        if let Some((part, at)) = values.given(&key).filter(|(part, _)| part.span() > total) {
+            let (name, part, total) = (key.name, span_text(part.span()), span_text(total));
+            let message = format!("`{path}.{name}` {part} can never run out: the total is {total}");
+            let help = format!("set `{path}.total_timeout` to more than {part}, or this to less");
+            let finding = Finding::new(&code::UNREACHED, at, message).help(help);
+            report.add(match values.given(&keys::TOTAL_TIMEOUT) {
+                Some((_, at_total)) => finding.elsewhere(at_total, "the total"),
+                None => finding,
+            });
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What an engine has learned, to be kept over a restart of its process.
+//!
+//! It is what took visitors' time to prove (sessions) and what is needed before the first answer
+//! has come (the pace: without it the overload detector takes a queue of 20 ms for a backlog even
+//! if one service takes seconds, and refused clients are told to come again after one second).
+//! Who waits and who runs is not kept: their connections are gone. Nor is whether it was overload:
+//! the new queue tells. Reading and writing files is the driver's.
+
+use bywash_units::Time;
+
+use super::Engine;
+use crate::pace::Pace;
+use crate::session::Remembered;
+
+impl Engine {
+    /// The sessions that are remembered, the one served longest ago first.
+    pub fn sessions(&self, now: Time) -> impl Iterator<Item = Remembered> + '_ {
+        self.sessions.remembered(now)
+    }
+
+    /// Remembers a session of a process before this one: to be called in the order in which
+    /// [`Engine::sessions`] gave them, with the time between added to their ages and with
+    /// `served` in the indices that the classes have now. Says whether it is remembered. It is
+    /// not if it is older than [`Options::session_ttl`](super::Options), if the engine has served
+    /// it already, or if the table is full of younger ones.
+    ///
+    /// A session none of whose classes exist any more is still one that was served before.
+    pub fn restore_session(&mut self, now: Time, session: Remembered) -> bool {
+        self.sessions.restore(now, session)
+    }
+
+    /// How long requests take.
+    pub const fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Starts from a pace that was measured before, until measurements of this engine outweigh
+    /// it. Before the first request; later it would undo what was learned since.
+    pub const fn restore_pace(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+}

@@ -1,0 +1,99 @@
+//! What an engine is set up with, drawn at random: for laws that hold whatever it is.
+
+use bywash_engine::catalog::{Domain, POLICIES, Policy, Settings, Value};
+use bywash_engine::{Class, Engine, Options, Tier};
+use bywash_units::{Span, Utility};
+
+use crate::dice::Dice;
+use crate::site::classes;
+
+/// All that an engine is set up with.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) settings: Settings,
+    pub(crate) options: Options,
+    pub(crate) classes: Vec<Class>,
+}
+
+/// As many as a reload may make of them; the engine takes 64.
+const MOST_CLASSES: usize = 12;
+
+impl Setup {
+    /// The shop's classes with any parameters and options.
+    pub(crate) fn random(policy: &'static Policy, dice: &mut Dice) -> Self {
+        let settings = settings(policy, dice);
+        Self { settings, options: options(dice), classes: classes() }
+    }
+
+    pub(crate) fn engine(&self) -> Engine {
+        let order = self.settings.order(&self.classes);
+        Engine::new(self.classes.clone(), order, self.options.clone())
+    }
+
+    pub(crate) fn policy(&self) -> &'static str {
+        self.settings.name()
+    }
+
+    /// A parameter that is a count, if the policy has it.
+    pub(crate) fn count(&self, name: &str) -> Option<usize> {
+        let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
+        match value {
+            Value::Count(count) => Some(count as usize),
+            other => panic!("{name} is no count: {other:?}"),
+        }
+    }
+
+    /// This one with a few things changed, or nothing.
+    pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
+        let mut new = self.clone();
+        if dice.percent(60) {
+            let policy = dice.below(POLICIES.len() as u64) as usize;
+            new.settings = settings(&POLICIES[policy], dice);
+        }
+        if dice.percent(60) {
+            new.options = options(dice);
+        }
+        if dice.percent(40) {
+            new.change_class(dice);
+        }
+        new
+    }
+
+    /// Changes what an order sees of one class, or adds one.
+    fn change_class(&mut self, dice: &mut Dice) {
+        let class = dice.below(MOST_CLASSES as u64) as usize;
+        if class >= self.classes.len() {
+            self.classes.push(self.classes[0].clone());
+        }
+        let class = class.min(self.classes.len() - 1);
+        self.classes[class].tier = if dice.percent(50) { Tier::Browse } else { Tier::Transact };
+        self.classes[class].queue = dice.percent(30).then(|| dice.below(6) as u32);
+        self.classes[class].utility = Utility::new(dice.share());
+    }
+}
+
+fn options(dice: &mut Dice) -> Options {
+    Options {
+        limit: dice.below(5) as u32,
+        max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
+        sessions: 1 + dice.below(7) as u32,
+        session_ttl: Span::from_secs(1 + dice.below(19)),
+    }
+}
+
+/// A value for each parameter; counts are small, so that queues fill.
+fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
+    let mut value = |domain: &Domain| match domain {
+        Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
+        Domain::Share { min, max, .. } => (min + dice.share() * (max - min)).to_string(),
+        Domain::Span { min, max, .. } => {
+            let span = *min + Span::from_millis(dice.below(30_000));
+            format!("{}ms", span.min(*max).as_millis())
+        }
+        Domain::Choice(words) => dice.pick(words).expect("a choice has words").to_string(),
+    };
+    let given: Vec<(&str, String)> =
+        policy.parameters.iter().map(|one| (one.name, value(&one.domain))).collect();
+    let given = given.iter().map(|(name, text)| (*name, text.as_str()));
+    policy.settings(given).expect("the values are in their ranges")
+}

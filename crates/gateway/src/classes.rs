@@ -1,0 +1,44 @@
+//! The classes of a new configuration under the numbers of the one before.
+//!
+//! A class keeps its number for as long as the process lives: requests, sessions and counters know
+//! it by that. New classes get new numbers; one that the file no longer has stays as a class that
+//! nothing matches.
+
+use bywash_config::{ClassConfig, Config};
+use bywash_engine::{ClassId, ClassSet};
+
+/// The process has seen more names of classes than there are numbers.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "with those of earlier configurations there would be {0} classes, and there can be {most}; \
+     a restart forgets the old ones",
+    most = ClassSet::MOST
+)]
+pub struct TooManyClasses(usize);
+
+/// `config` with its classes numbered as in `before`.
+pub(crate) fn continuing(config: Config, before: &Config) -> Result<Config, TooManyClasses> {
+    let mut classes = before.classes.clone();
+    let place = |classes: &[ClassConfig], class: &ClassConfig| {
+        classes.iter().position(|other| other.class.name == class.class.name)
+    };
+    let mut numbers = Vec::with_capacity(config.classes.len());
+    for class in &config.classes {
+        let number = place(&classes, class).unwrap_or(classes.len());
+        match classes.get_mut(number) {
+            Some(before) => before.clone_from(class),
+            None => classes.push(class.clone()),
+        }
+        numbers.push(number);
+    }
+    if classes.len() > ClassSet::MOST {
+        return Err(TooManyClasses(classes.len()));
+    }
+    let renumber = |class: ClassId| ClassId(numbers[class.index()] as u8);
+    for number in &numbers {
+        let after = &mut classes[*number].class.after;
+        *after = after.iter().map(renumber).collect();
+    }
+    let classifier = config.classifier.renumbered(renumber);
+    Ok(Config { classes, classifier, ..config })
+}

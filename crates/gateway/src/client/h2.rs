@@ -1,0 +1,362 @@
+//! HTTP/2 with a client: the `h2` library speaks the protocol, here each stream becomes a request.
+//!
+//! All requests of a connection are polled inside the connection's own future: when the client
+//! goes, that is dropped, and every request with it. A stream that the client resets drops its
+//! request alone.
+//!
+//! **Floods.** The library bounds what it stores; `flood.rs` counts frames as they are read and
+//! ends a connection whose frames only make work (GOAWAY, `ENHANCE_YOUR_CALM`).
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use bywash_message::{Fields, Framing, Limits, Request};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Reason, RecvStream, SendStream};
+use http::{HeaderValue, Method, Response, StatusCode, header};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::flood::{Flood, Frames};
+use super::pace::Pace;
+use super::{Back, Body, Handler, Phase, Plane};
+use crate::body::{BodyError, Piece};
+use crate::reply::{Answer, Reply};
+use crate::stream::Stream;
+
+/// The windows for request bodies; the flow control of one stream, and of a connection.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// What may wait in memory to be sent, of one stream.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// Streams that a client may have reset while they wait to be looked at, and for how long a reset
+/// stream is remembered. As the library's own defaults; here because the flood tests rely on them.
+const PENDING_RESETS: usize = 20;
+
+/// The length of the preface (RFC 9113 §3.4).
+const PREFACE: usize = 24;
+
+/// How long the last words of a connection may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A request's body.
+pub(crate) struct Incoming {
+    body: RecvStream,
+    pace: Pace,
+}
+
+/// The way back, before the answer.
+pub(crate) struct Outgoing(RefCell<SendResponse<Bytes>>);
+
+impl Incoming {
+    pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        match self.body.poll_data(cx) {
+            Poll::Ready(Some(Ok(data))) => {
+                self.pace.moves(data.len());
+                // It is bounded by whoever reads: they do not ask for more than they can keep.
+                let _ = self.body.flow_control().release_capacity(data.len());
+                Poll::Ready(Ok(Piece::Data(data)))
+            }
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(BodyError::BrokenOff)),
+            Poll::Ready(None) => self.poll_trailers(cx),
+            Poll::Pending => self.pace.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow)),
+        }
+    }
+
+    fn poll_trailers(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        let trailers = ready!(self.body.poll_trailers(cx)).map_err(|_| BodyError::BrokenOff)?;
+        let fields = trailers.as_ref().map(Fields::from_trailers);
+        Poll::Ready(Ok(Piece::End(fields.map(Box::new))))
+    }
+}
+
+impl Outgoing {
+    pub(crate) fn interim(&self, status: StatusCode, fields: &Fields) {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = fields.to_header_map();
+        // A client that has gone is seen elsewhere.
+        let _ = self.0.borrow_mut().send_informational(response);
+    }
+
+    /// Ready when the client has reset the stream.
+    fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.borrow_mut().poll_reset(cx).map(|_| ())
+    }
+}
+
+/// Serves requests until the connection ends.
+pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handler: Rc<Plane>) {
+    let flood = Rc::default();
+    let io = Guarded {
+        stream,
+        ahead: input,
+        frames: Frames::default(),
+        preface: PREFACE,
+        clock: handler.clock(),
+        flood: Rc::clone(&flood),
+    };
+    let handshake = builder(&limits, handler.streams()).handshake::<_, Bytes>(io);
+    let Ok(connection) = handshake.await else { return };
+    Session { connection, flood, limits, handler, requests: FuturesUnordered::new() }.run().await;
+}
+
+fn builder(limits: &Limits, streams: u32) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(streams)
+        .max_header_list_size(u32::try_from(limits.bytes + limits.target).unwrap_or(u32::MAX))
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(PENDING_RESETS);
+    builder
+}
+
+struct Session {
+    connection: Connection<Guarded, Bytes>,
+    flood: Rc<Cell<Option<Flood>>>,
+    limits: Limits,
+    handler: Rc<Plane>,
+    requests: FuturesUnordered<Pin<Box<dyn Future<Output = ()>>>>,
+}
+
+impl Session {
+    async fn run(mut self) {
+        let mut stopping = false;
+        poll_fn(|cx| {
+            if self.flood.get().is_some() {
+                return Poll::Ready(());
+            }
+            if self.handler.is_stopping() && !std::mem::replace(&mut stopping, true) {
+                self.connection.graceful_shutdown();
+            }
+            self.poll(cx)
+        })
+        .await;
+        if let Some(flood) = self.flood.get() {
+            self.handler.flooded(flood);
+            self.requests.clear();
+            self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            let last_words = poll_fn(|cx| self.connection.poll_closed(cx));
+            let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+        }
+    }
+
+    /// Takes new requests and goes on with those that are there. Ready when there is nothing more
+    /// to come.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match self.connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
+                Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+            match self.requests.poll_next_unpin(cx) {
+                Poll::Ready(Some(())) if self.requests.is_empty() => {
+                    self.handler.enter(Phase::Idle);
+                }
+                Poll::Ready(Some(())) => {}
+                // What the requests have written goes out when the connection is polled, and each
+                // of them has woken it.
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    fn begin(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
+        self.handler.enter(Phase::Busy);
+        let (handler, limits) = (Rc::clone(&self.handler), self.limits);
+        self.requests.push(Box::pin(exchange(handler, limits, request, respond)));
+    }
+}
+
+/// One request and its answer.
+async fn exchange(
+    handler: Rc<Plane>,
+    limits: Limits,
+    request: http::Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+) {
+    let (parts, body) = request.into_parts();
+    let head = parts.method == Method::HEAD;
+    let ends = body.is_end_stream();
+    let outgoing = Rc::new(Outgoing(RefCell::new(respond)));
+    let reply = match Request::from_h2(parts, ends, &limits) {
+        Ok(request) => {
+            let pace = Pace::new(handler.body_rate());
+            let body = if ends { Body::None } else { Body::H2(Box::new(Incoming { body, pace })) };
+            let back = Back::H2(Rc::clone(&outgoing));
+            let mut served = pin!(handler.serve(request, body, back));
+            let reply = poll_fn(|cx| match served.as_mut().poll(cx) {
+                Poll::Ready(reply) => Poll::Ready(Some(reply)),
+                Poll::Pending => outgoing.poll_reset(cx).map(|()| None),
+            });
+            // `None`: it was reset, and dropping it is all there is to do.
+            let Some(reply) = reply.await else { return };
+            reply
+        }
+        Err(fault) => handler.malformed(fault),
+    };
+    send(&outgoing, reply, head, handler.body_rate()).await;
+}
+
+async fn send(outgoing: &Outgoing, reply: Reply, head: bool, rate: u64) {
+    let Reply { status, fields, framing, body, .. } = reply;
+    let mut response = Response::new(());
+    *response.status_mut() = status;
+    *response.headers_mut() = fields.to_header_map();
+    if let Framing::Length(length) = framing {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    let body = if head { body.without_body() } else { body };
+    let is_empty = matches!(body, Answer::Empty);
+    let sent = outgoing.0.borrow_mut().send_response(response, is_empty);
+    let Ok(mut stream) = sent else { return };
+    if !is_empty && stream_body(&mut stream, body, rate).await.is_err() {
+        // It must not look complete.
+        stream.send_reset(Reason::INTERNAL_ERROR);
+    }
+}
+
+/// The answer broke off, or its client has gone or is too slow.
+struct Broken;
+
+async fn stream_body(
+    stream: &mut SendStream<Bytes>,
+    mut body: Answer,
+    rate: u64,
+) -> Result<(), Broken> {
+    let mut pace = Pace::new(rate);
+    let mut data = Bytes::new();
+    poll_fn(|cx| {
+        loop {
+            if stream.poll_reset(cx).is_ready() {
+                return Poll::Ready(Err(Broken));
+            }
+            if data.is_empty() {
+                match ready!(body.poll_piece(cx)).map_err(|_| Broken)? {
+                    Piece::Data(piece) => data = piece,
+                    Piece::End(trailers) => {
+                        return Poll::Ready(finish(stream, trailers.as_deref()));
+                    }
+                }
+            }
+            if let Poll::Ready(bytes) = poll_send(stream, &mut data, cx)? {
+                pace.moves(bytes);
+            } else {
+                body.poll_upload(cx);
+                ready!(pace.poll_too_slow(cx));
+                return Poll::Ready(Err(Broken));
+            }
+        }
+    })
+    .await
+}
+
+/// Sends what the client's window allows. Pending: nothing.
+fn poll_send(
+    stream: &mut SendStream<Bytes>,
+    data: &mut Bytes,
+    cx: &mut Context<'_>,
+) -> Result<Poll<usize>, Broken> {
+    stream.reserve_capacity(data.len());
+    match stream.poll_capacity(cx) {
+        Poll::Pending => Ok(Poll::Pending),
+        Poll::Ready(Some(Ok(capacity))) => {
+            let piece = data.split_to(capacity.min(data.len()));
+            let bytes = piece.len();
+            stream.send_data(piece, false).map_err(|_| Broken)?;
+            Ok(Poll::Ready(bytes))
+        }
+        Poll::Ready(Some(Err(_)) | None) => Err(Broken),
+    }
+}
+
+fn finish(stream: &mut SendStream<Bytes>, trailers: Option<&Fields>) -> Result<(), Broken> {
+    let sent = match trailers {
+        Some(fields) => stream.send_trailers(fields.to_header_map()),
+        None => stream.send_data(Bytes::new(), true),
+    };
+    sent.map_err(|_| Broken)
+}
+
+/// The connection as the library reads it: every frame is counted.
+struct Guarded {
+    stream: Stream,
+    /// Read before it was known to be HTTP/2.
+    ahead: BytesMut,
+    frames: Frames,
+    /// How much of the preface is still to come: frames come after it.
+    preface: usize,
+    clock: Rc<Cell<u32>>,
+    flood: Rc<Cell<Option<Flood>>>,
+}
+
+impl AsyncRead for Guarded {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.flood.get().is_some() {
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        if this.ahead.is_empty() {
+            ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
+        } else {
+            let take = this.ahead.len().min(buffer.remaining());
+            buffer.put_slice(&this.ahead[..take]);
+            this.ahead.advance(take);
+        }
+        let read = &buffer.filled()[before..];
+        let preface = this.preface.min(read.len());
+        this.preface -= preface;
+        if let Err(flood) = this.frames.note(&read[preface..], this.clock.get()) {
+            this.flood.set(Some(flood));
+            // The session looks at it before it reads on.
+            cx.waker().wake_by_ref();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Guarded {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+}

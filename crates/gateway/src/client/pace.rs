@@ -1,0 +1,124 @@
+//! A body must move: a client that sends or reads more slowly than a minimum holds a slot for
+//! nothing.
+//!
+//! Only the time counts in which the client was what the gateway waited for. Ten seconds of it are
+//! free; each `rate` bytes that have moved are good for one second more. One `Pace` is for one
+//! direction of one request.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+/// Waiting that costs nothing.
+const FREE: Duration = Duration::from_secs(10);
+
+#[derive(Default)]
+pub(crate) struct Pace {
+    /// Bytes a second; 0 for no limit.
+    rate: u64,
+    moved: u64,
+    /// How long the client has been waited for, the present wait apart.
+    waited: Duration,
+    waiting: Option<Wait>,
+}
+
+struct Wait {
+    since: Instant,
+    over: Pin<Box<Sleep>>,
+}
+
+impl Pace {
+    pub(crate) fn new(rate: u64) -> Self {
+        Self { rate, ..Self::default() }
+    }
+
+    /// Bytes have moved: whatever the gateway waits for next, it is not these.
+    pub(crate) fn moves(&mut self, bytes: usize) {
+        self.moved = self.moved.saturating_add(bytes as u64);
+        if let Some(wait) = self.waiting.take() {
+            self.waited += wait.since.elapsed();
+        }
+    }
+
+    /// The gateway waits for the client. Ready when it has done so for too long.
+    pub(crate) fn poll_too_slow(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.rate == 0 {
+            return Poll::Pending;
+        }
+        let left = self.allowed().saturating_sub(self.waited);
+        let wait = self.waiting.get_or_insert_with(|| Wait {
+            since: Instant::now(),
+            over: Box::pin(tokio::time::sleep(left)),
+        });
+        wait.over.as_mut().poll(cx)
+    }
+
+    /// For how long a client may be waited for that has moved so many bytes.
+    fn allowed(&self) -> Duration {
+        FREE + Duration::from_secs_f64(self.moved as f64 / self.rate as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// Waits until the client is too slow; says after how much waiting.
+    async fn endures(pace: &mut Pace) -> Duration {
+        let start = Instant::now();
+        poll_fn(|cx| pace.poll_too_slow(cx)).await;
+        start.elapsed()
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap().block_on(test);
+    }
+
+    #[test]
+    fn a_client_that_moves_nothing_is_waited_for_ten_seconds() {
+        run(async {
+            assert_eq!(endures(&mut Pace::new(500)).await.as_secs(), 10);
+        });
+    }
+
+    #[test]
+    fn waits_add_up_over_pieces() {
+        run(async {
+            let mut pace = Pace::new(500);
+            for _ in 0..9 {
+                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut pace));
+                assert!(wait.await.is_err());
+                pace.moves(1);
+            }
+            // A minute in which the upstream was waited for is not the client's fault.
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(endures(&mut pace).await.as_secs(), 1);
+        });
+    }
+
+    #[test]
+    fn a_client_at_the_minimum_goes_on_for_ever() {
+        run(async {
+            let mut pace = Pace::new(500);
+            for _ in 0..600 {
+                let wait = tokio::time::timeout(Duration::from_secs(1), endures(&mut pace));
+                assert!(wait.await.is_err());
+                pace.moves(501);
+            }
+        });
+    }
+
+    #[test]
+    fn without_a_minimum_nobody_is_too_slow() {
+        run(async {
+            let mut pace = Pace::new(0);
+            let wait = tokio::time::timeout(Duration::from_secs(3600), endures(&mut pace));
+            assert!(wait.await.is_err());
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! Who the client is when a proxy stands between and says so: the PROXY protocol, versions 1 and 2
+//! (HAProxy's `doc/proxy-protocol.txt`, revision of 2020-03-05, cited by section).
+//!
+//! A pure function of the bytes that have arrived so far: it says how many belong to the header,
+//! or that more are needed, or that the connection is to be closed. It is to be asked only where
+//! every connection begins with such a header and only from peers that may name a client
+//! (section 2: never guess, or anybody names any address).
+//!
+//! Where the protocol leaves a choice, the stricter: both versions are read whole before anything
+//! is believed, an address that is not in its canonical form is refused, and so is a version 2
+//! header with a block that does not add up. Mapped addresses (`::ffff:192.0.2.1`) become what
+//! they are, version 4, so that a client has one address and not two.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// What the first bytes of a connection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    /// The beginning of a header. Never more than 2,063 bytes, so who reads on reads to an end.
+    More,
+    /// A whole header.
+    Done {
+        /// Its length; what follows is the client's.
+        used: usize,
+        /// The client, or nobody else than the peer itself: `LOCAL` and `UNKNOWN`, as a proxy
+        /// sends with its own health checks, and families that have no address of ours.
+        source: Option<SocketAddr>,
+    },
+}
+
+/// Why the connection is to be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Bad {
+    /// Neither signature; most likely a client that came past its proxy.
+    #[error("no PROXY header")]
+    Absent,
+    /// Version 1: 107 bytes without an end of line.
+    #[error("the line of a PROXY header is longer than 107 bytes")]
+    Endless,
+    /// Version 1: anything else than what section 2.1 says, to the byte.
+    #[error("a malformed line as PROXY header")]
+    Line,
+    /// Version 2: not version 2, or a command that is neither `LOCAL` nor `PROXY`.
+    #[error("an unknown command in a PROXY header")]
+    Command,
+    /// Version 2: a family or transport that section 2.2 does not have.
+    #[error("an unknown address family in a PROXY header")]
+    Family,
+    /// Version 2: more than anybody sends.
+    #[error("a PROXY header of more than 2064 bytes")]
+    Long,
+    /// Version 2: shorter than its addresses, or additions that overrun it.
+    #[error("a PROXY header that does not add up")]
+    Length,
+    /// Version 2: the header has been damaged on the way (section 2.2.3).
+    #[error("the checksum of a PROXY header is wrong")]
+    Checksum,
+}
+
+/// Version 2 is meant to fit in the smallest segment, 536 bytes (section 2); this leaves room for
+/// additions such as the names in a client's certificate.
+const LONGEST_BLOCK: usize = 2048;
+
+/// Reads a header from the beginning of `bytes`, the first bytes of a connection.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Bad> {
+    if begins(bytes, SIGNATURE) {
+        version_2(bytes)
+    } else if begins(bytes, b"PROXY ") {
+        version_1(bytes)
+    } else {
+        Err(Bad::Absent)
+    }
+}
+
+/// `bytes` start with `with`, or may still do so.
+fn begins(bytes: &[u8], with: &[u8]) -> bool {
+    bytes.iter().zip(with).all(|(byte, expected)| byte == expected)
+}
+
+/// Section 2.1: the longest line, with its end.
+const LONGEST_LINE: usize = 107;
+
+fn version_1(bytes: &[u8]) -> Result<Parsed, Bad> {
+    let window = bytes.get(..LONGEST_LINE).unwrap_or(bytes);
+    let unfinished = if window.len() < LONGEST_LINE { Ok(Parsed::More) } else { Err(Bad::Endless) };
+    let Some(end) = window.iter().position(|&byte| byte == b'\r' || byte == b'\n') else {
+        return unfinished;
+    };
+    match window.get(end..) {
+        Some([b'\r']) => unfinished,
+        Some([b'\r', b'\n', ..]) => {
+            let line = window.get(..end).unwrap_or_default();
+            Ok(Parsed::Done { used: end + 2, source: client_of_line(line)? })
+        }
+        _ => Err(Bad::Line),
+    }
+}
+
+/// The line without its end.
+fn client_of_line(line: &[u8]) -> Result<Option<SocketAddr>, Bad> {
+    let line = line.strip_prefix(b"PROXY ").ok_or(Bad::Line)?;
+    match line.strip_prefix(b"UNKNOWN") {
+        // Whatever follows is to be ignored.
+        Some([] | [b' ', ..]) => Ok(None),
+        Some(_) => Err(Bad::Line),
+        None => client_of_words(line).map(Some).ok_or(Bad::Line),
+    }
+}
+
+fn client_of_words(line: &[u8]) -> Option<SocketAddr> {
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    let [family, source, target, port, target_port] = std::array::from_fn(|_| words.next());
+    let family = family?;
+    // Not of interest, but a line is believed only if all of it is well-formed.
+    let (_target, _target_port) = (address(family, target?)?, canonical_port(target_port?)?);
+    let source = SocketAddr::new(address(family, source?)?, canonical_port(port?)?);
+    words.next().is_none().then_some(source)
+}
+
+fn address(family: &str, word: &str) -> Option<IpAddr> {
+    match family {
+        "TCP4" => word.parse().ok().map(IpAddr::V4),
+        "TCP6" => word.parse().ok().map(|address: Ipv6Addr| IpAddr::V6(address).to_canonical()),
+        _ => None,
+    }
+}
+
+/// Decimal without leading zeros or a sign.
+fn canonical_port(word: &str) -> Option<u16> {
+    let canonical =
+        word.bytes().all(|byte| byte.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
+    word.parse().ok().filter(|_| canonical)
+}
+
+const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+
+/// Signature, version and command, family and transport, length of the block that follows.
+const FIXED: usize = 16;
+
+fn version_2(bytes: &[u8]) -> Result<Parsed, Bad> {
+    let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED>() else {
+        return Ok(Parsed::More);
+    };
+    let [.., command, family, high, low] = *fixed;
+    let local = match command {
+        0x20 => true,
+        0x21 => false,
+        _ => return Err(Bad::Command),
+    };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    if length > LONGEST_BLOCK {
+        return Err(Bad::Long);
+    }
+    let Some(block) = rest.get(..length) else {
+        return Ok(Parsed::More);
+    };
+    // The block of LOCAL is to be discarded, family and all.
+    let source = if local { None } else { client_of_block(fixed, family, block)? };
+    Ok(Parsed::Done { used: FIXED + length, source })
+}
+
+/// Reads the addresses, and walks what follows them. Datagrams name nobody: their sender is not
+/// who has sent these bytes (section 2.2: fall back to UNSPEC for what is not supported).
+fn client_of_block(
+    fixed: &[u8; FIXED],
+    family: u8,
+    block: &[u8],
+) -> Result<Option<SocketAddr>, Bad> {
+    let stream = match family & 0x0f {
+        0x1 => true,
+        0x0 | 0x2 => false,
+        _ => return Err(Bad::Family),
+    };
+    let (source, additions) = match family >> 4 {
+        // Without a family nothing says where addresses end.
+        0x0 => return Ok(None),
+        0x1 => {
+            let (&[a, b, c, d, _, _, _, _, high, low, _, _], rest) =
+                block.split_first_chunk::<12>().ok_or(Bad::Length)?;
+            (Some((IpAddr::from([a, b, c, d]), [high, low])), rest)
+        }
+        0x2 => {
+            let (address, rest) = block.split_first_chunk::<16>().ok_or(Bad::Length)?;
+            let (&[.., high, low, _, _], rest) =
+                rest.split_first_chunk::<20>().ok_or(Bad::Length)?;
+            (Some((IpAddr::from(*address).to_canonical(), [high, low])), rest)
+        }
+        0x3 => (None, block.get(216..).ok_or(Bad::Length)?),
+        _ => return Err(Bad::Family),
+    };
+    check_additions(fixed, block, additions)?;
+    let client = source.filter(|_| stream);
+    Ok(client.map(|(address, port)| SocketAddr::new(address, u16::from_be_bytes(port))))
+}
+
+/// Section 2.2.3.
+const CRC32C: u8 = 0x03;
+
+/// Walks the additions (type, length, value) to the end of the block, and compares the checksum
+/// if there is one.
+fn check_additions(fixed: &[u8; FIXED], block: &[u8], additions: &[u8]) -> Result<(), Bad> {
+    let mut rest = additions;
+    while !rest.is_empty() {
+        let (&[kind, high, low], behind) = rest.split_first_chunk::<3>().ok_or(Bad::Length)?;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        let (value, next) = behind.split_at_checked(length).ok_or(Bad::Length)?;
+        if kind == CRC32C {
+            let said = <[u8; 4]>::try_from(value).map_err(|_| Bad::Length)?;
+            let before = block.len() - behind.len();
+            let summed = fixed
+                .iter()
+                .chain(block.iter().take(before))
+                // As it was when the sender summed.
+                .chain(&[0; 4])
+                .chain(next);
+            if crc32c(summed) != u32::from_be_bytes(said) {
+                return Err(Bad::Checksum);
+            }
+        }
+        rest = next;
+    }
+    Ok(())
+}
+
+/// CRC-32 with Castagnoli's polynomial, reflected (RFC 9260 appendix A, once RFC 4960's B).
+fn crc32c<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+    !bytes.fold(!0, |crc: u32, &byte| {
+        let [low, ..] = (crc ^ u32::from(byte)).to_le_bytes();
+        (crc >> 8) ^ TABLE[usize::from(low)]
+    })
+}
+
+const TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests;

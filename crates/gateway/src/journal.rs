@@ -1,0 +1,211 @@
+//! What became of the last requests: for the access log, for whoever watches (`bywash tap`) and
+//! for whoever asks about one of them (`bywash explain`).
+//!
+//! An entry is made when a request ends and is shared by all three. Nothing here waits: the log's
+//! and the watchers' channels are bounded, and what finds one full is dropped and counted.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bywash_config::Mode;
+use bywash_engine::{Outcome, SessionKey};
+use bywash_units::Span;
+use http::StatusCode;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::access_log::{AccessLog, wall_clock_ms};
+use crate::record::Verdict;
+use crate::request::Peer;
+
+/// One request, or a message that was none.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// Milliseconds since 1970, for people.
+    pub(crate) time: u64,
+    pub(crate) name: u64,
+    pub(crate) client: IpAddr,
+    pub(crate) protocol: &'static str,
+    /// Method and target.
+    pub(crate) message: Box<str>,
+    pub(crate) status: Option<StatusCode>,
+    /// `None` if it was no message.
+    pub(crate) decided: Option<Decided>,
+    /// What was wrong with it.
+    pub(crate) fault: Option<&'static str>,
+}
+
+/// What was decided about a request, and what came of it.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    pub(crate) class: Arc<str>,
+    pub(crate) session: Option<SessionKey>,
+    pub(crate) mode: Mode,
+    pub(crate) verdict: Verdict,
+    pub(crate) outcome: Outcome,
+    pub(crate) waited: Span,
+    pub(crate) service: Span,
+    pub(crate) server: Option<usize>,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// Entries that are kept to be asked about.
+const KEPT: usize = 10_000;
+
+/// Entries that may wait for one watcher, and watchers at once.
+const WAITING: usize = 1024;
+const WATCHERS: usize = 8;
+
+pub(crate) struct Journal {
+    log: AccessLog,
+    last: Mutex<VecDeque<Arc<Entry>>>,
+    watchers: Mutex<Vec<mpsc::Sender<Arc<Entry>>>>,
+    /// How many there are: nobody takes the lock for none.
+    watched: AtomicUsize,
+    missed: AtomicU64,
+}
+
+impl Entry {
+    /// An empty one, of this moment.
+    pub(crate) fn now() -> Self {
+        Self {
+            time: wall_clock_ms(),
+            name: 0,
+            client: IpAddr::from([0, 0, 0, 0]),
+            protocol: "",
+            message: Box::default(),
+            status: None,
+            decided: None,
+            fault: None,
+        }
+    }
+
+    /// As a line of the log shows it.
+    pub(crate) fn json(&self) -> Value {
+        let mut line = json!({
+            "time": self.time,
+            "client": self.client,
+            "status": self.status.map(|status| status.as_u16()),
+        });
+        if let Some(fault) = self.fault {
+            line["fault"] = fault.into();
+        }
+        if let Some(decided) = &self.decided {
+            let (method, target) = self.message.split_once(' ').unwrap_or((&self.message, ""));
+            line["request"] = format!("{:016x}", self.name).into();
+            line["method"] = method.into();
+            line["target"] = target.into();
+            line["protocol"] = self.protocol.into();
+            decided.describe(&mut line);
+        }
+        line
+    }
+}
+
+impl Decided {
+    fn describe(&self, line: &mut Value) {
+        let (decision, reason) = self.verdict.words();
+        line["class"] = (*self.class).into();
+        line["session"] = self.session.map(|SessionKey(key)| format!("{key:016x}")).into();
+        line["mode"] = self.mode.name().into();
+        line["decision"] = decision.into();
+        line["reason"] = reason.into();
+        line["outcome"] = self.outcome.name().into();
+        line["queue_wait_us"] = self.waited.as_micros().into();
+        line["service_us"] = self.service.as_micros().into();
+        line["server"] = self.server.into();
+        line["bytes_sent"] = self.sent.into();
+        line["bytes_received"] = self.received.into();
+    }
+}
+
+impl Verdict {
+    /// Decision and reason as they stand in the log.
+    const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
+        match self {
+            Self::None => (None, None),
+            Self::Run(reason, _) => (Some("run"), Some(reason.name())),
+            Self::Shed(reason, _) => (Some("shed"), Some(reason.name())),
+            Self::StillWaiting => (Some("wait"), None),
+        }
+    }
+}
+
+impl Journal {
+    pub(crate) fn new(log: AccessLog) -> Self {
+        Self {
+            log,
+            last: Mutex::default(),
+            watchers: Mutex::default(),
+            watched: AtomicUsize::new(0),
+            missed: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) const fn log(&self) -> &AccessLog {
+        &self.log
+    }
+
+    /// A request has ended.
+    pub(crate) fn note(&self, entry: Entry) {
+        let entry = Arc::new(entry);
+        self.log.write(&entry);
+        if self.watched.load(Ordering::Relaxed) > 0 {
+            self.show(&entry);
+        }
+        let mut last = lock(&self.last);
+        if last.len() == KEPT {
+            last.pop_front();
+        }
+        last.push_back(entry);
+    }
+
+    /// A message was refused as such.
+    pub(crate) fn refused_message(&self, peer: &Peer, fault: &'static str, status: StatusCode) {
+        let (fault, status) = (Some(fault), Some(status));
+        self.note(Entry { client: peer.address, fault, status, ..Entry::now() });
+    }
+
+    fn show(&self, entry: &Arc<Entry>) {
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| match watcher.try_send(Arc::clone(entry)) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                self.missed.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        });
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+    }
+
+    /// Every entry from now on. `None`: enough people watch already.
+    pub(crate) fn watch(&self) -> Option<mpsc::Receiver<Arc<Entry>>> {
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| !watcher.is_closed());
+        if watchers.len() >= WATCHERS {
+            return None;
+        }
+        let (sender, receiver) = mpsc::channel(WAITING);
+        watchers.push(sender);
+        self.watched.store(watchers.len(), Ordering::Relaxed);
+        Some(receiver)
+    }
+
+    /// The request of this name, if it is among the last.
+    pub(crate) fn find(&self, name: u64) -> Option<Arc<Entry>> {
+        lock(&self.last).iter().rev().find(|entry| entry.name == name).cloned()
+    }
+
+    /// Entries that a watcher was too slow for.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

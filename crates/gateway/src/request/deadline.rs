@@ -1,0 +1,76 @@
+//! How long an upstream may take: to the first byte, between two, altogether.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bywash_config::Timeouts;
+use tokio::time::{Instant, Sleep};
+
+use crate::upstream::UpstreamError;
+
+/// The time of one exchange. Costs nothing until it is first waited for.
+pub(super) struct Deadline {
+    limit: Duration,
+    /// What is over when `limit` is: the wait for the first byte, or the pause between two.
+    answering: bool,
+    idle: Duration,
+    last: Instant,
+    total: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Deadline {
+    pub(super) fn new(timeouts: &Timeouts) -> Self {
+        let now = Instant::now();
+        Self {
+            limit: timeouts.response.to_std(),
+            answering: false,
+            idle: timeouts.idle.to_std(),
+            last: now,
+            total: timeouts.total.map(|total| now + total.to_std()),
+            sleep: None,
+        }
+    }
+
+    /// Something has moved.
+    pub(super) fn progressed(&mut self) {
+        self.last = Instant::now();
+    }
+
+    /// The answer has begun: from now on it may not stand still.
+    pub(super) fn answers(&mut self) {
+        self.limit = self.idle;
+        self.answering = true;
+        self.progressed();
+    }
+
+    /// Ready when the time is over.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<UpstreamError> {
+        loop {
+            let due = self.due();
+            let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due)));
+            ready!(sleep.as_mut().poll(cx));
+            // What has moved meanwhile has put it off.
+            if due <= sleep.deadline() {
+                return Poll::Ready(self.over());
+            }
+            sleep.as_mut().reset(due);
+        }
+    }
+
+    fn due(&self) -> Instant {
+        let due = self.last + self.limit;
+        self.total.map_or(due, |total| due.min(total))
+    }
+
+    fn over(&self) -> UpstreamError {
+        if self.total.is_some_and(|total| total <= self.last + self.limit) {
+            UpstreamError::TotalTimeout
+        } else if self.answering {
+            UpstreamError::IdleTimeout(self.limit)
+        } else {
+            UpstreamError::ResponseTimeout(self.limit)
+        }
+    }
+}

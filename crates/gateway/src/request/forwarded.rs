@@ -1,0 +1,246 @@
+//! Where a request comes from, as the upstream is told.
+//!
+//! `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239) are
+//! written anew. What a client says in them is thrown away; what a trusted hop says is kept and
+//! gone on from. The client is the last address of the chain that is not a trusted hop's own.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bywash_config::Network;
+use bywash_message::{Fields, Name};
+
+use super::Peer;
+
+/// The fields that say where a request comes from.
+const FIELDS: [Name; 6] = [
+    Name::XForwardedFor,
+    Name::XForwardedProto,
+    Name::XForwardedHost,
+    Name::XForwardedPort,
+    Name::XRealIp,
+    Name::Forwarded,
+];
+
+/// The client's address, as far as the hops in front are believed.
+pub(super) fn client(fields: &Fields, peer: &Peer, trusted: &[Network]) -> IpAddr {
+    if !peer.is_trusted {
+        return peer.address;
+    }
+    let mut client = peer.address;
+    // From the nearest on; what stands beyond one that is no address has nobody to vouch for it.
+    for hop in hops(fields).into_iter().rev().map_while(|hop| hop) {
+        client = hop;
+        if !trusted.iter().any(|network| network.contains(hop)) {
+            break;
+        }
+    }
+    client
+}
+
+/// The addresses of the chain, the nearest last.
+fn hops(fields: &Fields) -> Vec<Option<IpAddr>> {
+    if fields.has(Name::XForwardedFor) {
+        return elements(fields, Name::XForwardedFor).map(address).collect();
+    }
+    elements(fields, Name::Forwarded).map(node_of).collect()
+}
+
+/// The `for` of one element of `Forwarded`.
+fn node_of(element: &[u8]) -> Option<IpAddr> {
+    let mut pairs = element.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let node = pairs.find_map(|pair| {
+        let (name, value) = pair.split_at_checked(4)?;
+        name.eq_ignore_ascii_case(b"for=").then_some(value)
+    });
+    node.and_then(address)
+}
+
+/// The elements of a list field, over all its lines.
+fn elements(fields: &Fields, name: Name) -> impl Iterator<Item = &[u8]> {
+    fields.all(name).flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
+}
+
+/// An address with or without a port, brackets and quotes.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?.trim_matches('"');
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|a| a.ip()));
+    address.map(|address: IpAddr| address.to_canonical())
+}
+
+/// Writes them anew.
+pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, client: IpAddr) {
+    let before = if peer.is_trusted { Before::of(fields) } else { Before::default() };
+    for name in FIELDS {
+        fields.remove(name);
+    }
+    let mut chain = before.chain;
+    chain.extend_from_slice(peer.text.as_bytes());
+    fields.push(b"X-Forwarded-For", &chain);
+    fields.push(b"X-Forwarded-Proto", before.proto.as_deref().unwrap_or(peer.scheme().as_bytes()));
+    let host = before.host.or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
+    if let Some(host) = host {
+        fields.push(b"X-Forwarded-Host", &host);
+    }
+    if let Some(port) = before.port {
+        fields.push(b"X-Forwarded-Port", &port);
+    }
+    if client == peer.address {
+        fields.push(b"X-Real-IP", peer.text.as_bytes());
+    } else {
+        fields.push(b"X-Real-IP", client.to_string().as_bytes());
+    }
+    if let Some(mut forwarded) = before.forwarded {
+        forwarded.extend_from_slice(format!("for={}", node(peer.address)).as_bytes());
+        fields.push(b"Forwarded", &forwarded);
+    }
+}
+
+/// An address as RFC 7239 writes it.
+fn node(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("\"[{v6}]\""),
+    }
+}
+
+/// What a trusted hop has said.
+#[derive(Default)]
+struct Before {
+    /// Ends in a comma if it is not empty.
+    chain: Vec<u8>,
+    forwarded: Option<Vec<u8>>,
+    proto: Option<Vec<u8>>,
+    host: Option<Vec<u8>>,
+    port: Option<Vec<u8>>,
+}
+
+impl Before {
+    fn of(fields: &Fields) -> Self {
+        let one = |name| {
+            let value = fields.get(name).filter(|value| is_plain(value))?;
+            fields.all(name).nth(1).is_none().then(|| value.to_vec())
+        };
+        Self {
+            chain: joined(fields, Name::XForwardedFor),
+            forwarded: Some(joined(fields, Name::Forwarded)).filter(|list| !list.is_empty()),
+            proto: one(Name::XForwardedProto)
+                .filter(|proto| matches!(&**proto, b"http" | b"https" | b"ws" | b"wss")),
+            host: one(Name::XForwardedHost),
+            port: one(Name::XForwardedPort).filter(|port| port.iter().all(u8::is_ascii_digit)),
+        }
+    }
+}
+
+/// The elements of a list, each followed by a comma.
+fn joined(fields: &Fields, name: Name) -> Vec<u8> {
+    let mut list = Vec::new();
+    for element in elements(fields, name).filter(|element| !element.is_empty()) {
+        list.extend_from_slice(element);
+        list.extend_from_slice(b", ");
+    }
+    list
+}
+
+/// One name or number: nothing that a reader could split otherwise.
+fn is_plain(value: &[u8]) -> bool {
+    !value.is_empty()
+        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(lines: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::new();
+        for (name, value) in lines {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
+        fields
+    }
+
+    fn peer(is_trusted: bool) -> Peer {
+        let address: IpAddr = "10.0.0.1".parse().unwrap();
+        Peer { address, text: address.to_string(), is_trusted, is_secure: false }
+    }
+
+    fn trusted() -> Vec<Network> {
+        vec!["10.0.0.0/8".parse().unwrap()]
+    }
+
+    fn client_of(lines: &[(&str, &str)], is_trusted: bool) -> String {
+        client(&fields(lines), &peer(is_trusted), &trusted()).to_string()
+    }
+
+    #[test]
+    fn a_stranger_is_who_its_connection_says() {
+        assert_eq!(client_of(&[("x-forwarded-for", "192.0.2.9")], false), "10.0.0.1");
+    }
+
+    #[test]
+    fn the_client_is_the_last_that_is_no_trusted_hop() {
+        let chain = |text| client_of(&[("X-Forwarded-For", text)], true);
+        assert_eq!(chain("192.0.2.9"), "192.0.2.9");
+        assert_eq!(chain("198.51.100.1, 192.0.2.9, 10.9.9.9"), "192.0.2.9");
+        assert_eq!(chain("10.1.1.1, 10.2.2.2"), "10.1.1.1");
+        assert_eq!(chain("198.51.100.1, unknown, 10.9.9.9"), "10.9.9.9");
+        assert_eq!(chain("[2001:db8::7]:443"), "2001:db8::7");
+        assert_eq!(chain("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(chain(""), "10.0.0.1");
+        let two = [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "192.0.2.2, 10.3.3.3")];
+        assert_eq!(client_of(&two, true), "192.0.2.2");
+    }
+
+    #[test]
+    fn forwarded_is_read_where_there_is_nothing_else() {
+        let line = [("Forwarded", "for=192.0.2.4;proto=https, For=\"[2001:db8::1]:47\"")];
+        assert_eq!(client_of(&line, true), "2001:db8::1");
+    }
+
+    #[test]
+    fn what_a_stranger_says_is_thrown_away() {
+        let mut map = fields(&[
+            ("Host", "shop.example"),
+            ("X-Forwarded-For", "192.0.2.9"),
+            ("X_Forwarded_For", "192.0.2.9"),
+            ("X-Forwarded-Proto", "https"),
+            ("X-Forwarded-Host", "evil.example"),
+            ("X-Forwarded-Port", "1"),
+            ("X-Real-IP", "192.0.2.9"),
+            ("Forwarded", "for=192.0.2.9"),
+        ]);
+        rebuild(&mut map, &peer(false), "10.0.0.1".parse().unwrap());
+        let mut out = Vec::new();
+        map.write(&mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "Host: shop.example\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: http\r\n\
+             X-Forwarded-Host: shop.example\r\nX-Real-IP: 10.0.0.1\r\n"
+        );
+    }
+
+    #[test]
+    fn what_a_trusted_hop_says_is_gone_on_from() {
+        let mut map = fields(&[
+            ("X-Forwarded-For", "192.0.2.9"),
+            ("X-Forwarded-Proto", "https"),
+            ("X-Forwarded-Host", "shop.example"),
+            ("Forwarded", "for=192.0.2.9"),
+        ]);
+        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
+        let value = |name| String::from_utf8(map.get(name).unwrap().to_vec()).unwrap();
+        assert_eq!(value(Name::XForwardedFor), "192.0.2.9, 10.0.0.1");
+        assert_eq!(value(Name::XForwardedProto), "https");
+        assert_eq!(value(Name::XForwardedHost), "shop.example");
+        assert_eq!(value(Name::XRealIp), "192.0.2.9");
+        assert_eq!(value(Name::Forwarded), "for=192.0.2.9, for=10.0.0.1");
+    }
+
+    #[test]
+    fn a_scheme_that_is_none_is_not_passed_on() {
+        let mut map = fields(&[("X-Forwarded-Proto", "https, http")]);
+        rebuild(&mut map, &peer(true), "10.0.0.1".parse().unwrap());
+        assert_eq!(map.get(Name::XForwardedProto), Some(&b"http"[..]));
+    }
+}

@@ -1,0 +1,124 @@
+//! What is in force: the configuration and what was made of it. A reload makes another one; a
+//! request keeps the one that it began with.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use bywash_config::{ClassConfig, Config, Upstream};
+use bywash_engine::ClassId;
+use bywash_message::Limits;
+use bywash_units::Time;
+
+use crate::gateway::GatewayError;
+use crate::metrics::{ClassMetrics, Metrics};
+use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
+
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) config: Config,
+    /// What the head of a request may take.
+    pub(crate) limits: Limits,
+    /// By class.
+    classes: Vec<Named>,
+    pub(crate) tls: Option<Arc<bywash_tls::Served>>,
+    pub(crate) upstreams: SharedUpstreams,
+    /// What a browser is shown that is refused.
+    pub(crate) page: Bytes,
+}
+
+/// A class's counters and its name as the journal keeps it.
+#[derive(Clone)]
+struct Named {
+    name: Arc<str>,
+    metrics: ClassMetrics,
+}
+
+/// Shown if the operator has no page of their own.
+const PAGE: &str = include_str!("busy.html");
+
+impl Settings {
+    /// Reads certificates. What `before` has and nobody has changed goes on.
+    pub(crate) fn new(
+        config: Config,
+        metrics: &Metrics,
+        now: Time,
+        before: Option<&Self>,
+    ) -> Result<Self, GatewayError> {
+        let kept = before.filter(|before| same_servers(&before.config.upstream, &config.upstream));
+        let upstreams = match kept {
+            Some(before) => Arc::clone(&before.upstreams),
+            None => upstreams(&config.upstream, now, before)?,
+        };
+        let tls = tls(&config, before)?;
+        let named = |class: &ClassConfig| Named {
+            name: Arc::from(class.class.name.as_str()),
+            metrics: metrics.class(&class.class.name, class.mode),
+        };
+        let limits = &config.limits;
+        Ok(Self {
+            limits: Limits {
+                target: limits.max_uri_bytes,
+                fields: limits.max_headers,
+                bytes: limits.max_header_bytes,
+            },
+            classes: config.classes.iter().map(named).collect(),
+            tls,
+            upstreams,
+            page: config
+                .answers
+                .page
+                .clone()
+                .map_or(Bytes::from_static(PAGE.as_bytes()), Bytes::from),
+            config,
+        })
+    }
+
+    pub(crate) fn class(&self, class: ClassId) -> &ClassConfig {
+        &self.config.classes[class.index()]
+    }
+
+    pub(crate) fn class_name(&self, class: ClassId) -> &Arc<str> {
+        &self.classes[class.index()].name
+    }
+
+    pub(crate) fn class_metrics(&self, class: ClassId) -> &ClassMetrics {
+        &self.classes[class.index()].metrics
+    }
+
+    /// Whether what comes from there is believed about where it comes from.
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        self.config.listen.trusted_proxies.iter().any(|network| network.contains(address))
+    }
+}
+
+fn upstreams(
+    upstream: &Upstream,
+    now: Time,
+    before: Option<&Settings>,
+) -> Result<SharedUpstreams, GatewayError> {
+    let before = before.map(|before| &*before.upstreams);
+    Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
+}
+
+fn tls(
+    config: &Config,
+    before: Option<&Settings>,
+) -> Result<Option<Arc<bywash_tls::Served>>, GatewayError> {
+    let Some(tls) = &config.tls else { return Ok(None) };
+    let pair = |certificate: &bywash_config::Certificate| bywash_tls::Pair {
+        chain: certificate.chain.clone(),
+        key: certificate.key.clone(),
+    };
+    let pairs: Vec<_> = tls.certificates.iter().map(pair).collect();
+    let http2 = config.listen.http2;
+    let kept = before.filter(|before| before.config.listen.http2 == http2);
+    if let Some(served) = kept.and_then(|before| before.tls.as_ref()) {
+        // Who has a session ticket can go on using it.
+        served.reload(&pairs).map_err(GatewayError::Tls)?;
+        return Ok(Some(Arc::clone(served)));
+    }
+    bywash_tls::server(&pairs, http2)
+        .map(|served| Some(Arc::new(served)))
+        .map_err(GatewayError::Tls)
+}

@@ -1,0 +1,209 @@
+//! HTTP/1 with an upstream: one exchange on one connection.
+//!
+//! **It is listened to even if it does not listen.** An upstream may answer before it has read the
+//! request (413, say), and close; then writing fails although the answer lies in the socket's
+//! buffer. Here a failed write is no error: it is never done again, and reading decides what has
+//! become of the connection. It always does, as a connection that cannot be written to is at its
+//! end for the reader, too.
+//!
+//! **Framing.** What the answer's head says decides where it ends. Anything odd in it is an error
+//! and closes the connection; so do bytes after the end, which nobody has asked for.
+
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::BytesMut;
+use bywash_message::{Decoder, Framing, Head, Limits, Response};
+use http::{Method, StatusCode};
+
+use super::{Outbound, UpstreamError};
+use crate::body::Piece;
+use crate::client::h1::decode;
+use crate::request::Upload;
+use crate::stream::Stream;
+use crate::wire::Wire;
+
+/// What the head of an answer may take. Applications are not hostile, but they may be broken.
+pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };
+
+/// A connection that carries nothing at the moment.
+pub(crate) struct Link(Wire);
+
+impl Link {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self(Wire::new(stream, BytesMut::new()))
+    }
+
+    /// Whether it could carry another exchange, as far as can be known without trying: the other
+    /// side has neither closed it nor sent what nobody asked for.
+    pub(super) fn is_idle(&mut self) -> bool {
+        self.0.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
+    }
+}
+
+/// A request and its answer.
+pub(crate) struct Exchange {
+    wire: Wire,
+    upload: Upload,
+    chunked: bool,
+    /// All of the request is handed to the wire.
+    uploaded: bool,
+    sent: u64,
+    /// A write has failed.
+    deaf: bool,
+    asked: Method,
+    head: Head,
+    answered: bool,
+    /// Of the answer's body; `None` before its head.
+    decoder: Option<Decoder>,
+    keep_alive: bool,
+}
+
+impl Exchange {
+    pub(super) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
+        let mut wire = link.0;
+        let (method, framing) = (outbound.method, outbound.framing);
+        let out = wire.out();
+        bywash_message::write_request(out, method, outbound.target, outbound.fields, framing);
+        // What belongs to this connection, before the empty line.
+        out.truncate(out.len() - 2);
+        match outbound.upgrade {
+            Some(protocol) => {
+                out.extend_from_slice(b"Connection: upgrade\r\nUpgrade: ");
+                out.extend_from_slice(protocol);
+                out.extend_from_slice(b"\r\n");
+            }
+            None if outbound.takes_trailers => {
+                out.extend_from_slice(b"Connection: te\r\nTE: trailers\r\n");
+            }
+            None => {}
+        }
+        out.extend_from_slice(b"\r\n");
+        Self {
+            wire,
+            upload,
+            chunked: framing == Framing::Chunked,
+            uploaded: matches!(framing, Framing::None | Framing::Length(0)),
+            sent: 0,
+            deaf: false,
+            asked: method.clone(),
+            head: Head::default(),
+            answered: false,
+            decoder: None,
+            keep_alive: false,
+        }
+    }
+
+    pub(super) const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    pub(super) const fn is_unanswered(&self) -> bool {
+        !self.answered
+    }
+
+    /// Takes what there is of the body and writes what can be written.
+    pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
+        while !self.deaf {
+            let waits = self.gather(cx)?;
+            match self.wire.poll_flush(cx) {
+                Poll::Ready(Ok(())) if self.uploaded || waits => break,
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(_)) => self.deaf = true,
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it waits for the client.
+    fn gather(&mut self, cx: &mut Context<'_>) -> Result<bool, UpstreamError> {
+        while !self.uploaded && self.wire.has_room() {
+            match self.upload.poll_piece(cx) {
+                Poll::Pending => return Ok(true),
+                Poll::Ready(Err(error)) => return Err(UpstreamError::Upload(error)),
+                Poll::Ready(Ok(Piece::Data(data))) => {
+                    self.sent += data.len() as u64;
+                    self.wire.push(data, self.chunked);
+                }
+                Poll::Ready(Ok(Piece::End(trailers))) => {
+                    self.uploaded = true;
+                    if self.chunked {
+                        let out = self.wire.out();
+                        bywash_message::write_last_chunk(out, trailers.as_deref());
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response, UpstreamError>> {
+        loop {
+            self.poll_upload(cx)?;
+            let input = &self.wire.input;
+            if let Some(end) = self.head.end(input, &LIMITS).map_err(UpstreamError::Garbage)? {
+                return Poll::Ready(self.understand(end));
+            }
+            match ready!(self.wire.poll_fill(cx)) {
+                Ok(0) | Err(_) => return Poll::Ready(Err(UpstreamError::Closed)),
+                Ok(_) => self.answered = true,
+            }
+        }
+    }
+
+    fn understand(&mut self, end: usize) -> Result<Response, UpstreamError> {
+        let head = self.wire.input.split_to(end);
+        let response =
+            Response::parse(&head, &self.asked, &LIMITS).map_err(UpstreamError::Garbage)?;
+        self.head = Head::default();
+        let interim = response.status.is_informational();
+        if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
+            self.decoder = Some(Decoder::new(response.framing, &LIMITS));
+            self.keep_alive = response.keep_alive && !interim;
+        }
+        Ok(response)
+    }
+
+    pub(super) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Piece, UpstreamError>> {
+        self.poll_upload(cx)?;
+        let Some(decoder) = &mut self.decoder else {
+            return Poll::Ready(Err(UpstreamError::Closed));
+        };
+        loop {
+            let piece = decode(decoder, &mut self.wire.input).map_err(UpstreamError::Garbage)?;
+            if let Some(piece) = piece {
+                return Poll::Ready(Ok(piece));
+            }
+            match ready!(self.wire.poll_fill(cx)) {
+                Ok(0) => {
+                    // An answer without a length ends here; any other has broken off.
+                    self.keep_alive = false;
+                    let ended = decoder.closed().map_err(|_| UpstreamError::Closed);
+                    return Poll::Ready(ended.map(|()| Piece::End(None)));
+                }
+                Ok(_) => {}
+                Err(_) => return Poll::Ready(Err(UpstreamError::Closed)),
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Option<Link> {
+        let complete = self.decoder.as_ref().is_some_and(Decoder::is_ended);
+        let both = complete && self.uploaded && self.wire.pending() == 0;
+        if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {
+            return None;
+        }
+        self.wire.rest();
+        Some(Link(self.wire))
+    }
+
+    pub(super) fn into_wire(self) -> Wire {
+        self.wire
+    }
+}

@@ -1,0 +1,254 @@
+//! When which server is to be probed.
+//!
+//! Every server is probed once in an interval, on a beat of its own that it keeps for ever: a
+//! server that answers late or not at all, or a gateway that stood still, leaves beats out and
+//! moves none. The beats are spread over the interval, as a hundred gateways that each probe all
+//! their servers at once would be a load of their own. The beat of server n begins at the
+//! fractional part of n/φ (φ the golden ratio) of the interval. Points chosen so lie nearly evenly
+//! however many there are (three-gap theorem), and nobody has to draw lots.
+//!
+//! States of a probe: `Due` at a moment, then `Asked` until its answer or its deadline. This is
+//! pure: whoever owns it, one task, calls `expired` and `due` at `next`, sends the probes, and
+//! drops those that have expired, so that no late answer is taken for the next one's.
+
+use bywash_units::{Span, Time};
+
+/// 2⁶⁴/φ: multiples of it, wrapping, are the fractional parts of n/φ in units of 2⁻⁶⁴.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A shorter interval would be a load; the configuration's least is a hundred of these.
+const LEAST_INTERVAL: Span = Span::from_millis(1);
+
+/// The probes of one upstream's servers.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    interval: Span,
+    timeout: Span,
+    probes: Vec<Probe>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Probe {
+    Due { at: Time },
+    Asked { at: Time, deadline: Time },
+}
+
+impl Schedule {
+    /// Server 0 is due now, each of the others within the interval.
+    pub(crate) fn new(count: usize, interval: Span, timeout: Span, now: Time) -> Self {
+        let interval = interval.max(LEAST_INTERVAL);
+        let probe = |index| Probe::Due { at: now + phase(index, interval) };
+        Self { interval, timeout, probes: (0..count as u64).map(probe).collect() }
+    }
+
+    /// The servers that are to be probed now. Each that is taken counts as asked.
+    pub(crate) fn due(&mut self, now: Time) -> impl Iterator<Item = usize> {
+        let timeout = self.timeout;
+        self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
+            Probe::Due { at } if at <= now => {
+                *probe = Probe::Asked { at, deadline: now + timeout };
+                Some(server)
+            }
+            Probe::Due { .. } | Probe::Asked { .. } => None,
+        })
+    }
+
+    /// The servers whose probe has no answer in time: a bad one each. Read the answers that are
+    /// there before you ask, or a pause of the whole machine counts against the servers.
+    pub(crate) fn expired(&mut self, now: Time) -> impl Iterator<Item = usize> {
+        let interval = self.interval;
+        self.probes.iter_mut().enumerate().filter_map(move |(server, probe)| match *probe {
+            Probe::Asked { at, deadline } if deadline <= now => {
+                *probe = Probe::Due { at: following(at, interval, now) };
+                Some(server)
+            }
+            Probe::Due { .. } | Probe::Asked { .. } => None,
+        })
+    }
+
+    /// The probe of this server has an answer, good or bad. Says whether it is one to count: not
+    /// so after its deadline.
+    pub(crate) fn answered(&mut self, server: usize, now: Time) -> bool {
+        let Some(probe) = self.probes.get_mut(server) else { return false };
+        match *probe {
+            Probe::Asked { at, .. } => {
+                *probe = Probe::Due { at: following(at, self.interval, now) };
+                true
+            }
+            Probe::Due { .. } => false,
+        }
+    }
+
+    /// When a server is next due or a probe expires; never, if there is no server.
+    pub(crate) fn next(&self) -> Time {
+        let moments = self.probes.iter().map(|probe| match probe {
+            Probe::Due { at } => *at,
+            Probe::Asked { deadline, .. } => *deadline,
+        });
+        moments.min().unwrap_or(Time::ZERO + Span::MAX)
+    }
+}
+
+fn phase(index: u64, interval: Span) -> Span {
+    let product = u128::from(index.wrapping_mul(GOLDEN)) * u128::from(interval.as_nanos());
+    Span::from_nanos((product >> 64) as u64)
+}
+
+/// The next beat of a server after `now`; `beat` was one.
+fn following(beat: Time, interval: Span, now: Time) -> Time {
+    let passed = now.since(beat).as_nanos() / interval.as_nanos();
+    beat + interval * passed.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const INTERVAL: Span = Span::from_secs(2);
+    const TIMEOUT: Span = Span::from_secs(1);
+
+    fn schedule(count: usize) -> Schedule {
+        Schedule::new(count, INTERVAL, TIMEOUT, Time::ZERO)
+    }
+
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + Span::from_millis(milliseconds)
+    }
+
+    fn due(schedule: &mut Schedule, now: Time) -> Vec<usize> {
+        schedule.due(now).collect()
+    }
+
+    /// Goes from moment to moment until `end`; each server answers at once. Says who was asked
+    /// when.
+    fn run(schedule: &mut Schedule, end: Time) -> Vec<(usize, Time)> {
+        let mut asked = Vec::new();
+        while schedule.next() < end {
+            let now = schedule.next();
+            for server in due(schedule, now) {
+                asked.push((server, now));
+                assert!(schedule.answered(server, now));
+            }
+        }
+        asked
+    }
+
+    #[test]
+    fn every_server_is_probed_once_in_every_interval() {
+        let asked = run(&mut schedule(5), Time::ZERO + INTERVAL * 100);
+        for server in 0..5 {
+            let times: Vec<Time> =
+                asked.iter().filter(|(asked, _)| *asked == server).map(|(_, at)| *at).collect();
+            assert_eq!(times.len(), 100);
+            assert!(times.windows(2).all(|pair| pair[1].since(pair[0]) == INTERVAL));
+        }
+    }
+
+    #[test]
+    fn probes_are_spread_over_the_interval_however_many_there_are() {
+        for count in 2..=64 {
+            let mut times: Vec<Time> =
+                run(&mut schedule(count), at(2_000)).into_iter().map(|(_, at)| at).collect();
+            assert_eq!(times.len(), count);
+            times.push(at(2_000));
+            let even = INTERVAL / count as u64;
+            let gaps = times.windows(2).map(|pair| pair[1].since(pair[0]));
+            let (least, most) = gaps.fold((Span::MAX, Span::ZERO), |(least, most), gap| {
+                (least.min(gap), most.max(gap))
+            });
+            assert!(least > even.scale(0.38) && most < even.scale(2.1), "{count}: {least}, {most}");
+        }
+    }
+
+    #[test]
+    fn the_beat_of_a_server_does_not_depend_on_the_others() {
+        let beat = |count| run(&mut schedule(count), at(2_000)).into_iter().find(|(s, _)| *s == 3);
+        assert_eq!(beat(4), beat(64));
+    }
+
+    #[test]
+    fn a_server_is_not_asked_again_before_it_has_answered() {
+        let mut schedule = schedule(1);
+        assert_eq!(due(&mut schedule, at(0)), [0]);
+        assert!(due(&mut schedule, at(900)).is_empty());
+        assert_eq!(schedule.next(), at(1_000), "the deadline");
+    }
+
+    #[test]
+    fn no_answer_in_time_is_a_bad_one_and_the_beat_goes_on() {
+        let mut schedule = schedule(1);
+        assert_eq!(due(&mut schedule, at(3)), [0]);
+        assert_eq!(schedule.expired(at(1_002)).count(), 0);
+        assert_eq!(schedule.expired(at(1_003)).collect::<Vec<_>>(), [0]);
+        assert_eq!(schedule.expired(at(1_003)).count(), 0, "it is bad once");
+        assert_eq!(schedule.next(), at(2_000));
+    }
+
+    #[test]
+    fn an_answer_after_the_deadline_or_from_nowhere_does_not_count() {
+        let mut schedule = schedule(1);
+        assert!(!schedule.answered(0, at(0)), "nobody was asked");
+        assert_eq!(due(&mut schedule, at(0)), [0]);
+        assert_eq!(schedule.expired(at(1_000)).count(), 1);
+        assert!(!schedule.answered(0, at(1_001)));
+        assert!(!schedule.answered(9, at(1_001)));
+    }
+
+    #[test]
+    fn a_timeout_longer_than_the_interval_leaves_beats_out() {
+        let mut schedule = Schedule::new(1, INTERVAL, Span::from_secs(5), Time::ZERO);
+        assert_eq!(due(&mut schedule, at(0)), [0]);
+        assert!(due(&mut schedule, at(2_000)).is_empty());
+        assert_eq!(schedule.expired(at(5_000)).count(), 1);
+        assert_eq!(schedule.next(), at(6_000));
+    }
+
+    #[test]
+    fn after_a_standstill_each_server_is_probed_once_and_not_for_every_beat_missed() {
+        let mut schedule = schedule(3);
+        run(&mut schedule, at(2_000));
+        assert_eq!(due(&mut schedule, at(11_900)), [0, 1, 2]);
+        (0..3).for_each(|server| assert!(schedule.answered(server, at(11_900))));
+        assert!(due(&mut schedule, at(11_900)).is_empty());
+        assert_eq!(schedule.next(), at(12_000));
+    }
+
+    #[test]
+    fn without_servers_nothing_is_ever_due() {
+        assert_eq!(schedule(0).next(), Time::ZERO + Span::MAX);
+    }
+
+    #[test]
+    fn an_interval_of_nothing_is_not_an_endless_loop() {
+        let mut schedule = Schedule::new(2, Span::ZERO, Span::ZERO, Time::ZERO);
+        assert_eq!(run(&mut schedule, at(10)).len(), 20);
+    }
+
+    proptest! {
+        /// Whatever is late: no server is asked more than once in a beat, nor left out for good.
+        #[test]
+        fn no_server_is_asked_twice_in_a_beat_or_forgotten(
+            count in 1..10_usize,
+            steps in prop::collection::vec((0..3_000_u64, any::<u16>()), 1..200),
+        ) {
+            let mut schedule = schedule(count);
+            let (mut now, mut asked) = (Time::ZERO, vec![0_u64; count]);
+            for (passed, answering) in steps {
+                now = now + Span::from_millis(passed);
+                prop_assert!(schedule.next() <= now + INTERVAL.max(TIMEOUT));
+                schedule.expired(now).for_each(drop);
+                for server in due(&mut schedule, now) {
+                    asked[server] += 1;
+                    if answering >> server & 1 == 1 {
+                        prop_assert!(schedule.answered(server, now));
+                    }
+                }
+                prop_assert!(schedule.next() > now, "all that was due has been dealt with");
+            }
+            let beats = now.since(Time::ZERO).as_nanos() / INTERVAL.as_nanos() + 1;
+            prop_assert!(asked.iter().all(|asked| *asked <= beats), "{asked:?} in {beats} beats");
+        }
+    }
+}

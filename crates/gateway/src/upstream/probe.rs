@@ -1,0 +1,104 @@
+//! Active health checks: a `GET` to each server, now and then.
+//!
+//! On a thread of its own: a server that hangs holds up no request and no other probe. What counts
+//! as well is an answer with a status of 200 to 399.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bywash_message::{Fields, Framing};
+use bywash_units::Span;
+use http::Method;
+use tokio::sync::{mpsc, watch};
+use tokio::task::LocalSet;
+
+use super::health::Schedule;
+use super::{Exchange, Outbound, SharedUpstreams};
+use crate::request::Upload;
+use crate::settings::Settings;
+use crate::shared::{Life, Shared};
+
+/// Probes until told to stop.
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    settings: watch::Receiver<Arc<Settings>>,
+    life: watch::Receiver<Life>,
+) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Arc::clone(shared);
+    LocalSet::new().block_on(&runtime, probe(shared, settings, life));
+    Ok(())
+}
+
+async fn probe(
+    shared: Arc<Shared>,
+    mut settings: watch::Receiver<Arc<Settings>>,
+    mut life: watch::Receiver<Life>,
+) {
+    loop {
+        let current = Arc::clone(&settings.borrow_and_update());
+        tokio::select! {
+            () = rounds(&shared, &current) => {}
+            changed = settings.changed() => if changed.is_err() { return },
+            _ = life.wait_for(|life| *life >= Life::Drains) => return,
+        }
+    }
+}
+
+/// Probes the servers of these settings for as long as they are in force.
+async fn rounds(shared: &Shared, settings: &Settings) {
+    let health = &settings.config.upstream.health;
+    let Some(path) = &health.path else { return std::future::pending().await };
+    let upstreams = &settings.upstreams;
+    let count = upstreams.list().len();
+    let mut schedule = Schedule::new(count, health.interval, health.timeout, shared.driver.now());
+    let (done, mut finished) = mpsc::unbounded_channel();
+    loop {
+        let now = shared.driver.now();
+        for server in schedule.expired(now).collect::<Vec<_>>() {
+            upstreams.servers.probed(server, now, false);
+        }
+        for server in schedule.due(now).collect::<Vec<_>>() {
+            let (upstreams, path) = (Arc::clone(upstreams), path.clone());
+            let (limit, done) = (health.timeout, done.clone());
+            tokio::task::spawn_local(async move {
+                let asked = tokio::time::timeout(limit.to_std(), ask(&upstreams, server, &path));
+                let is_well = asked.await.unwrap_or(false);
+                // Whoever wants to know may have gone over to other settings.
+                let _ = done.send((server, is_well));
+            });
+        }
+        let pause = schedule.next().since(shared.driver.now()).to_std();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            Some((server, is_well)) = finished.recv() => {
+                let now = shared.driver.now();
+                if schedule.answered(server, now) {
+                    upstreams.servers.probed(server, now, is_well);
+                }
+            }
+        }
+    }
+}
+
+/// Whether a server answers well.
+async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
+    let Ok(link) = upstreams.connect(server, FOREVER).await else { return false };
+    let mut fields = Fields::new();
+    fields.push(b"Host", upstreams.list()[server].authority().as_bytes());
+    fields.push(b"User-Agent", b"bywash-health");
+    let outbound = Outbound {
+        method: &Method::GET,
+        target: path,
+        fields: &fields,
+        framing: Framing::None,
+        takes_trailers: false,
+        upgrade: None,
+    };
+    let mut exchange = Exchange::begin(link, &outbound, Upload::none());
+    let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
+    answer.is_ok_and(|answer| answer.status.is_success() || answer.status.is_redirection())
+}
+
+/// The probe as a whole has a limit of its own.
+const FOREVER: Span = Span::from_secs(3600);

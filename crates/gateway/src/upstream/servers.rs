@@ -1,0 +1,307 @@
+//! Which of several servers behind one queue gets the next request.
+//!
+//! The engine says which request is next; here it is said where it runs: at the server with the
+//! least `(running + 1) / weight`, the one chosen longest ago among equals. A request that runs is
+//! the only measure of load that is never out of date and that a slow server cannot hide. Sources:
+//! HAProxy's `leastconn` (the same formula and turns, but there an idle server always comes first);
+//! Envoy's outlier detection (failures in a row, an ejection as long as the row of ejections) and
+//! slow start (0.1 to 1).
+//!
+//! **States of a server.** `Up`; `Down` (`fall` bad answers to probes in a row; `rise` good ones
+//! bring it back); `Ejected` (`eject_after` requests in a row failed there) for `eject_for` times
+//! the ejections in a row, at most 8; then `Probation`: one request at a time, until one succeeds
+//! (back) or fails (ejected again). A row of ejections ends when a server has stayed for longer
+//! than it was last out, so one that works for a moment after each return does not start from one
+//! again. `SlowStart` after every return: its weight rises from 0.1 to 1 within `slow_start`.
+//!
+//! **What a weight cannot do.** At weight 0.1 another server must run ten requests before a server
+//! in slow start is the least loaded, and under a small limit none ever does: its caches would be
+//! as cold at the end as at the start. So it is also owed its part of all requests by weight, and
+//! gets one when a whole one is owed and it has none. So it has about its part under any load.
+//!
+//! **When all are bad.** An ejection is our own guess, made from a few requests: it orders servers
+//! and never causes a refusal. The last server that is in is not ejected, but as soon as it has
+//! earned it, it has no precedence over those that are: requests go to the least loaded of all.
+//! So a single server is always tried (nginx does the same). With the first success all others are
+//! on probation at once: what had felled every one of them may be over for every one.
+//!
+//! A probe is the operator's own statement of what alive means: if all are `Down` there is no
+//! server, the answer is given at once (HAProxy's way), and no slot is held by a connection that
+//! times out. Envoy would send the requests out all the same; but a server may say that it is down
+//! to be left in peace, and an operator who does not want to depend on a probe has none.
+//!
+//! **Success and failure.** A failure is a connection that was not made or an answer that was not
+//! HTTP, not whole, or not in time. An answer below 500 is a success. One of 500 or more is
+//! neither: these are the application's own words, and one broken page must not cost a server. The
+//! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it.
+//! For results that are older than an ejection or than `Down` see [`Load`].
+//!
+//! **Locks.** All workers share one table behind one mutex: each server's count, standing and
+//! rows, and the number of choices. It is held for a few walks over at most 64 servers, without
+//! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
+//! to choose and to end.
+
+mod server;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bywash_units::{Share, Span, Time};
+
+use self::server::{Outcome, Rank, Server, Stay};
+
+/// As many servers as a set of those already tried can name.
+pub(crate) const MOST: usize = 64;
+
+/// The configuration's section `health`. Each count is at least 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Good answers to probes, in a row, that bring a server back.
+    pub(crate) rise: u32,
+    /// Bad ones that take it out.
+    pub(crate) fall: u32,
+    /// Failed requests, in a row, that take it out.
+    pub(crate) eject_after: u32,
+    /// For how long they do, the first time.
+    pub(crate) eject_for: Span,
+    /// How long the weight takes from 0.1 to 1.
+    pub(crate) slow_start: Span,
+}
+
+/// What went wrong with a request at a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// No connection: not a byte of the request was sent.
+    Connect,
+    /// No answer, or one that was late, cut off or not HTTP.
+    Response,
+}
+
+/// The servers of one upstream, shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    options: Options,
+    table: Mutex<Table>,
+}
+
+/// One server, as the status page shows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServerStatus {
+    /// Requests there now.
+    pub(crate) running: u32,
+    pub(crate) state: State,
+    /// Requests that failed there in a row.
+    pub(crate) failures: u32,
+    /// Ejections in a row.
+    pub(crate) ejections: u32,
+    /// Failed connections since the start.
+    pub(crate) connect_failures: u64,
+    /// Failed answers since the start.
+    pub(crate) response_failures: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    Up,
+    /// It is back, with this weight.
+    SlowStart {
+        share: Share,
+    },
+    /// It gets one request at a time until one succeeds.
+    Probation,
+    Ejected {
+        until: Time,
+    },
+    /// By probes.
+    Down,
+}
+
+impl State {
+    /// The word for it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::SlowStart { .. } => "slow_start",
+            Self::Probation => "probation",
+            Self::Ejected { .. } => "ejected",
+            Self::Down => "down",
+        }
+    }
+}
+
+impl Servers {
+    /// So many servers, at most [`MOST`], all up: at the start of the process there is nobody else
+    /// who could spare them anything.
+    pub(crate) fn new(count: usize, options: Options, now: Time) -> Self {
+        debug_assert!(count <= MOST, "the configuration takes no more than {MOST} servers");
+        Self::of((0..count).map(|_| Server::new(now, Span::ZERO)), options)
+    }
+
+    /// The servers after a reload; `kept` says for each which one of these it was. One that was
+    /// kept keeps its standing, a new one starts slowly.
+    ///
+    /// These are a new generation: requests that run here end here, and are not among the running
+    /// ones there. Counting them would need one table that grows and shrinks under their feet; not
+    /// counting them is wrong for as long as a request takes.
+    pub(crate) fn reloaded(&self, kept: &[Option<usize>], options: Options, now: Time) -> Self {
+        let table = self.lock();
+        let server = |was: &Option<usize>| match was.and_then(|was| table.servers.get(was)) {
+            Some(server) => server.renewed(&options, now),
+            None => Server::new(now, options.slow_start),
+        };
+        Self::of(kept.iter().map(server), options)
+    }
+
+    fn of(servers: impl Iterator<Item = Server>, options: Options) -> Self {
+        let table = Table { servers: servers.take(MOST).collect(), choices: 0 };
+        Self { options, table: Mutex::new(table) }
+    }
+
+    /// The server for one request. `tried`: bit n is set if this request has failed to connect to
+    /// server n. `None`: every one is down or tried.
+    pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
+        let stay = self.lock().choose(&self.options, now, tried)?;
+        Some(Load { servers: Arc::clone(self), stay, over: false })
+    }
+
+    /// The result of a probe.
+    pub(crate) fn probed(&self, server: usize, now: Time, ok: bool) {
+        let mut table = self.lock();
+        if server < table.servers.len() {
+            table.change(&self.options, now, server, |server, _| {
+                server.probed(&self.options, now, ok);
+            });
+        }
+    }
+
+    /// Every server, in the order of the configuration.
+    pub(crate) fn snapshot(&self, now: Time) -> Vec<ServerStatus> {
+        self.lock().servers.iter().map(|server| server.status(&self.options, now)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Nothing under the lock leaves a server half changed: its counts are right at any point.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One request at one server: it counts as running there until this is dropped, and nothing else
+/// ends it. Dropped without a result (the client has left, the answer was 500 or more) it says
+/// nothing about the server.
+///
+/// An ejection, and `Down`, make the results of all requests that run at that server void: they
+/// were sent to what it was before. Only their ends count.
+#[derive(Debug)]
+pub(crate) struct Load {
+    servers: Arc<Servers>,
+    stay: Stay,
+    over: bool,
+}
+
+impl Load {
+    /// Its index in the configuration.
+    pub(crate) const fn server(&self) -> usize {
+        self.stay.server
+    }
+
+    /// The head of an answer below 500 has come. A server on probation is back with that, as the
+    /// body may take hours (server-sent events); for any other only the end of the answer counts,
+    /// and this costs no lock.
+    pub(crate) fn answered(&mut self, now: Time) {
+        if self.stay.trial {
+            let (options, stay) = (&self.servers.options, &self.stay);
+            self.servers.lock().change(options, now, stay.server, |server, _| {
+                server.answered(options, now, stay);
+            });
+        }
+    }
+
+    /// The answer has come to its end.
+    pub(crate) fn succeeded(self, now: Time) {
+        self.end(now, Ok(()));
+    }
+
+    /// The server has failed it.
+    pub(crate) fn failed(self, now: Time, failure: Failure) {
+        self.end(now, Err(failure));
+    }
+
+    fn end(mut self, now: Time, outcome: Outcome) {
+        self.over = true;
+        let (options, stay) = (&self.servers.options, &self.stay);
+        self.servers.lock().change(options, now, stay.server, |server, alone| {
+            server.end(options, now, stay, outcome, alone);
+        });
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        if !self.over {
+            self.servers.lock().servers[self.stay.server].leave(&self.stay);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Table {
+    servers: Vec<Server>,
+    /// So many so far: tells who was chosen longest ago.
+    choices: u64,
+}
+
+impl Table {
+    fn choose(&mut self, options: &Options, now: Time, tried: u64) -> Option<Stay> {
+        self.credit(options, now);
+        let mut best: Option<(Rank, usize)> = None;
+        for (index, server) in self.servers.iter().enumerate() {
+            let Some(rank) = server.rank(options, now) else { continue };
+            let untried = (tried >> index) & 1 == 0;
+            if untried && best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, index));
+            }
+        }
+        let (_, index) = best?;
+        self.choices += 1;
+        Some(self.servers[index].take(index, self.choices))
+    }
+
+    /// A server in slow start is owed its part, by weight, of the request that is chosen for.
+    fn credit(&mut self, options: &Options, now: Time) {
+        if !self.servers.iter().any(|server| server.starts_slowly(now)) {
+            return;
+        }
+        let serving = self.servers.iter().filter(|server| server.serves());
+        let all: f64 = serving.map(|server| server.weight(options, now)).sum();
+        for server in self.servers.iter_mut().filter(|server| server.starts_slowly(now)) {
+            server.owe(server.weight(options, now) / all);
+        }
+    }
+
+    /// Changes one server, which is told whether no other is trusted; and all the others, if none
+    /// was trusted and this one now is.
+    fn change(
+        &mut self,
+        options: &Options,
+        now: Time,
+        server: usize,
+        act: impl FnOnce(&mut Server, bool),
+    ) {
+        let mut others = self.servers.iter().enumerate().filter(|(index, _)| *index != server);
+        let alone = !others.any(|(_, other)| other.trusted(options));
+        let changed = &mut self.servers[server];
+        let was_trusted = changed.trusted(options);
+        act(changed, alone);
+        if alone && !was_trusted && changed.trusted(options) {
+            for other in &mut self.servers {
+                other.reconsider(options, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod sequences;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! One side's connection as HTTP/1 needs it: bytes in, bytes out, both bounded.
+//!
+//! Bytes are read into a buffer that all connections of a worker share and only then into one of
+//! their own: a connection that is idle, or whose message came in one piece, keeps next to
+//! nothing in memory. What is written goes out in as few calls as possible: heads and small data
+//! are gathered, large data is not copied.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::stream::Stream;
+
+pub(crate) struct Wire {
+    pub(crate) stream: Stream,
+    /// Read and not yet understood.
+    pub(crate) input: BytesMut,
+    output: Vec<u8>,
+    /// How much of `output` is written.
+    written: usize,
+    /// Large data, after `output`.
+    data: Bytes,
+    /// What comes after `data`.
+    tail: &'static [u8],
+    /// TLS holds back what it was given until it is flushed.
+    unflushed: bool,
+}
+
+/// Read at once.
+const READ: usize = 64 * 1024;
+
+/// More than this is not gathered for writing.
+const GATHERED: usize = 32 * 1024;
+
+/// Data up to this size is copied rather than written by itself.
+const SMALL: usize = 4096;
+
+/// What an idle connection may keep of its buffers.
+const KEPT: usize = 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
+}
+
+impl Wire {
+    pub(crate) fn new(stream: Stream, input: BytesMut) -> Self {
+        let (output, data) = (Vec::new(), Bytes::new());
+        Self { stream, input, output, written: 0, data, tail: b"", unflushed: false }
+    }
+
+    /// Reads once more into `input`. None read is the end of what the other side sends.
+    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut buffer = ReadBuf::new(scratch);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+            self.input.extend_from_slice(buffer.filled());
+            Poll::Ready(Ok(buffer.filled().len()))
+        })
+    }
+
+    /// Where heads are written; they go out with the next [`Wire::poll_flush`].
+    ///
+    /// Not while large data is waiting: whoever writes asks [`Wire::has_room`] first.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        debug_assert!(self.data.is_empty(), "text would overtake data");
+        &mut self.output
+    }
+
+    /// Data, with what frames it.
+    pub(crate) fn push(&mut self, data: Bytes, chunked: bool) {
+        if chunked {
+            bywash_message::write_chunk_head(self.out(), data.len());
+        }
+        let tail: &'static [u8] = if chunked { b"\r\n" } else { b"" };
+        if data.len() <= SMALL {
+            self.output.extend_from_slice(&data);
+            self.output.extend_from_slice(tail);
+        } else {
+            (self.data, self.tail) = (data, tail);
+        }
+    }
+
+    /// Whether more may be gathered.
+    pub(crate) fn has_room(&self) -> bool {
+        self.data.is_empty() && self.tail.is_empty() && self.output.len() < GATHERED
+    }
+
+    /// Bytes that are still to be written.
+    pub(crate) fn pending(&self) -> usize {
+        self.output.len() - self.written + self.data.len() + self.tail.len()
+    }
+
+    /// Ready when everything is written.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.pending() > 0 {
+            let stream = Pin::new(&mut self.stream);
+            let head = &self.output[self.written..];
+            let written = if self.data.is_empty() && self.tail.is_empty() {
+                ready!(stream.poll_write(cx, head))?
+            } else {
+                let slices = [head, &self.data, self.tail].map(IoSlice::new);
+                let first = slices.iter().position(|slice| !slice.is_empty()).unwrap_or(0);
+                ready!(stream.poll_write_vectored(cx, &slices[first..]))?
+            };
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.unflushed = self.stream.is_tls();
+            self.wrote(written);
+        }
+        if self.unflushed {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+            self.unflushed = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn wrote(&mut self, mut bytes: usize) {
+        let of_output = bytes.min(self.output.len() - self.written);
+        self.written += of_output;
+        bytes -= of_output;
+        let of_data = bytes.min(self.data.len());
+        self.data.advance(of_data);
+        self.tail = &self.tail[bytes - of_data..];
+        if self.written == self.output.len() {
+            self.output.clear();
+            self.written = 0;
+        }
+    }
+
+    /// Tells the other side that nothing more will come.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    /// Gives back what an idle connection does not need.
+    pub(crate) fn rest(&mut self) {
+        if self.input.is_empty() && self.input.capacity() > KEPT {
+            self.input = BytesMut::new();
+        }
+        if self.output.is_empty() && self.output.capacity() > KEPT {
+            self.output = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! The old process's side: starts the new one, gives it the sockets, and goes on as if nothing
+//! had happened if anything goes wrong.
+//!
+//! The new process is a child, not this process with another program in it: an `exec` cannot be
+//! taken back, and the requests that run here would end with it.
+
+use std::io::{self, ErrorKind, IoSlice, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+use crate::error::HandoverError;
+use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
+use crate::socket::Name;
+
+/// The process that has taken over. Dropping this does nothing to it.
+#[derive(Debug)]
+pub struct Successor {
+    process: Child,
+}
+
+impl Successor {
+    /// Its process id, for [`Supervisor::main_process`](crate::Supervisor::main_process).
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// How it has ended, if it has.
+    pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.process.try_wait()
+    }
+}
+
+/// Starts a process that takes over listening sockets and what has been learned, and waits until
+/// it serves or `patience` ends. From then on the caller accepts nothing any more: what waits to
+/// be accepted waits in the sockets, which are the successor's as well. Until then, and after an
+/// error, it accepts as ever.
+///
+/// The command's standard input and the variables about this process in particular
+/// (`LISTEN_*`, `WATCHDOG_*`) are changed; everything else is the caller's.
+///
+/// # Errors
+/// When the successor could not be started, ended, or did not come to serve. It has been killed
+/// and reaped.
+pub fn hand_over(
+    command: &mut Command,
+    sockets: &[(Name, BorrowedFd<'_>)],
+    state: &[u8],
+    patience: Duration,
+) -> Result<Successor, HandoverError> {
+    let names = sockets.iter().map(|(name, _)| *name).collect();
+    let head = Head::new(names, state.len() as u64)?;
+    let descriptors: Vec<_> = sockets.iter().map(|(_, descriptor)| *descriptor).collect();
+    let mut candidate = Candidate::start(command, patience)?;
+    match candidate.introduce(&head, &descriptors, state) {
+        Ok(()) => Ok(candidate.succeed()),
+        Err(refusal) => Err(candidate.dismiss(refusal)),
+    }
+}
+
+/// A process that may become the successor. Killed and reaped when dropped before that.
+struct Candidate {
+    /// `None` once it is somebody else's.
+    process: Option<Child>,
+    channel: UnixStream,
+    started: Instant,
+    patience: Duration,
+}
+
+/// Why it did not become the successor.
+enum Refusal {
+    Closed,
+    Exited(ExitStatus),
+    TooSlow,
+    Other(HandoverError),
+}
+
+/// A process may end and leave its end of the channel to a child of its own: it is looked after
+/// this often.
+const TURN: Duration = Duration::from_millis(50);
+
+/// What a successor that has closed the channel gets to end by itself.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+impl Candidate {
+    fn start(command: &mut Command, patience: Duration) -> Result<Self, HandoverError> {
+        let (channel, theirs) = UnixStream::pair()?;
+        let environment = |variable: &str| std::env::var(variable).ok();
+        set_environment(command, environment, std::process::id());
+        command.stdin(OwnedFd::from(theirs));
+        let process = command.spawn();
+        // The command holds their end as long as it has it, and nobody would see them close it.
+        command.stdin(Stdio::null());
+        let started = Instant::now();
+        match process {
+            Ok(process) => Ok(Self { process: Some(process), channel, started, patience }),
+            Err(source) => {
+                Err(HandoverError::Start { program: command.get_program().to_owned(), source })
+            }
+        }
+    }
+
+    /// The conversation of `head.rs`.
+    fn introduce(
+        &mut self,
+        head: &Head,
+        descriptors: &[BorrowedFd<'_>],
+        state: &[u8],
+    ) -> Result<(), Refusal> {
+        self.send_head(head, descriptors)?;
+        let theirs = u32::from_le_bytes(self.receive()?);
+        if theirs != VERSION {
+            return Err(Refusal::Other(HandoverError::OtherVersion { ours: VERSION, theirs }));
+        }
+        self.send(state)?;
+        if self.receive()? != [SERVING] {
+            return Err(Refusal::Other(HandoverError::Garbled("it does not say that it serves")));
+        }
+        self.send(&[TAKEN])
+    }
+
+    fn send_head(&mut self, head: &Head, descriptors: &[BorrowedFd<'_>]) -> Result<(), Refusal> {
+        let bytes = head.to_bytes();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(Name::ALL.len()))];
+        let mut attached = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            let fits = attached.push(SendAncillaryMessage::ScmRights(descriptors));
+            assert!(fits, "a head has no more names than there are");
+        }
+        let sent = self.patiently(|channel| {
+            let bytes = [IoSlice::new(&bytes)];
+            Ok(rustix::net::sendmsg(channel, &bytes, &mut attached, SendFlags::NOSIGNAL)?)
+        })?;
+        // Nothing is in the channel yet, and it holds far more than a head.
+        if sent == bytes.len() { Ok(()) } else { Err(Refusal::Closed) }
+    }
+
+    fn send(&mut self, mut bytes: &[u8]) -> Result<(), Refusal> {
+        while !bytes.is_empty() {
+            let sent = self
+                .patiently(|channel| Ok(rustix::net::send(channel, bytes, SendFlags::NOSIGNAL)?))?;
+            bytes = bytes.get(sent..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn receive<const LENGTH: usize>(&mut self) -> Result<[u8; LENGTH], Refusal> {
+        let mut bytes = [0; LENGTH];
+        let mut received = 0;
+        while let Some(rest) = bytes.get_mut(received..).filter(|rest| !rest.is_empty()) {
+            match self.patiently(|channel| channel.read(rest))? {
+                0 => return Err(Refusal::Closed),
+                more => received += more,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Does something with the channel as soon as it can be done; in turns, between which the
+    /// process is looked after.
+    fn patiently<T>(
+        &mut self,
+        mut act: impl FnMut(&mut UnixStream) -> io::Result<T>,
+    ) -> Result<T, Refusal> {
+        loop {
+            let left = self.patience.saturating_sub(self.started.elapsed());
+            if left.is_zero() {
+                return Err(Refusal::TooSlow);
+            }
+            let turn = Some(left.min(TURN));
+            self.channel.set_read_timeout(turn)?;
+            self.channel.set_write_timeout(turn)?;
+            match act(&mut self.channel) {
+                Ok(done) => return Ok(done),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {}
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                        return Err(Refusal::Closed);
+                    }
+                    _ => return Err(error.into()),
+                },
+            }
+            let process = self.process.as_mut().expect("only `succeed` and `end` take it");
+            if let Some(status) = process.try_wait()? {
+                return Err(Refusal::Exited(status));
+            }
+        }
+    }
+
+    fn succeed(mut self) -> Successor {
+        Successor { process: self.process.take().expect("only `succeed` and `end` take it") }
+    }
+
+    fn dismiss(mut self, refusal: Refusal) -> HandoverError {
+        let ended = match refusal {
+            Refusal::Exited(status) => Some(status),
+            Refusal::Closed => self.ends_soon(),
+            Refusal::TooSlow | Refusal::Other(_) => None,
+        };
+        let process = self.end().expect("only `succeed` and `end` take it");
+        match (refusal, ended) {
+            (Refusal::Other(error), _) => error,
+            (Refusal::TooSlow, _) => HandoverError::TooSlow { process, patience: self.patience },
+            (Refusal::Exited(_) | Refusal::Closed, Some(status)) => {
+                HandoverError::Exited { process, status }
+            }
+            (Refusal::Exited(_) | Refusal::Closed, None) => HandoverError::Declined { process },
+        }
+    }
+
+    /// How it ends, if it does so by itself: one that has closed the channel is most likely about
+    /// to say on its standard error why.
+    fn ends_soon(&mut self) -> Option<ExitStatus> {
+        let process = self.process.as_mut()?;
+        let end = self.started.elapsed().saturating_add(LAST_WORDS).min(self.patience);
+        loop {
+            match process.try_wait() {
+                Ok(None) if self.started.elapsed() < end => thread::sleep(TURN / 10),
+                Ok(ended) => return ended,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Kills it, and only then closes the channel: a successor that sees the channel closed may
+    /// believe that this process is gone.
+    fn end(&mut self) -> Option<u32> {
+        let mut process = self.process.take()?;
+        // Errors say that it has ended already.
+        let _ = process.kill();
+        let _ = process.wait();
+        Some(process.id())
+    }
+}
+
+impl Drop for Candidate {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// What the supervisor said about this process does not hold for the next: the sockets have been
+/// taken, and the watchdog of this process becomes the next one's with the main process's id.
+/// Somebody else's watchdog stays somebody else's (`sd_watchdog_enabled(3)`).
+fn set_environment(command: &mut Command, get: impl Fn(&str) -> Option<String>, own: u32) {
+    command.env(VARIABLE.0, VARIABLE.1);
+    for variable in ["LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDS", "LISTEN_FDNAMES"] {
+        command.env_remove(variable);
+    }
+    let Some(watched) = get("WATCHDOG_PID") else { return };
+    command.env_remove("WATCHDOG_PID");
+    if watched.parse() != Ok(own) {
+        command.env_remove("WATCHDOG_USEC");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// What becomes of each variable; `None` for those that are taken out.
+    fn environment(watched: Option<&str>) -> BTreeMap<String, Option<String>> {
+        let mut command = Command::new("true");
+        let get = |variable: &str| match variable {
+            "WATCHDOG_PID" => watched.map(str::to_owned),
+            _ => panic!("{variable} makes no difference"),
+        };
+        set_environment(&mut command, get, 100);
+        let text = |text: &std::ffi::OsStr| text.to_str().unwrap().to_owned();
+        command.get_envs().map(|(name, value)| (text(name), value.map(text))).collect()
+    }
+
+    #[test]
+    fn the_successor_finds_no_sockets_of_the_supervisor() {
+        let changed = environment(None);
+        assert_eq!(changed["BYWASH_HANDOVER"].as_deref(), Some("stdin"));
+        assert_eq!(changed["LISTEN_PID"], None);
+        assert_eq!(changed["LISTEN_FDS"], None);
+        assert!(!changed.contains_key("NOTIFY_SOCKET") && !changed.contains_key("WATCHDOG_USEC"));
+    }
+
+    #[test]
+    fn the_successor_feeds_our_watchdog_and_nobody_elses() {
+        let ours = environment(Some("100"));
+        assert_eq!(ours["WATCHDOG_PID"], None);
+        assert!(!ours.contains_key("WATCHDOG_USEC"));
+        let others = environment(Some("99"));
+        assert_eq!(others["WATCHDOG_USEC"], None);
+    }
+
+    #[test]
+    fn what_cannot_be_started_says_so() {
+        let mut command = Command::new("/nonexistent/bywash");
+        let error = hand_over(&mut command, &[], b"", Duration::from_secs(20)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot start /nonexistent/bywash: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
+    fn nothing_is_started_for_more_state_than_fits() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("started");
+        let state = vec![0; crate::MOST_STATE as usize + 1];
+        let mut command = Command::new("touch");
+        let error =
+            hand_over(command.arg(&trace), &[], &state, Duration::from_secs(20)).unwrap_err();
+        assert!(matches!(error, HandoverError::StateTooLong { .. }));
+        assert!(!trace.exists());
+    }
+}

@@ -1,0 +1,166 @@
+//! Listening sockets and what they are for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+
+use rustix::net::{AddressFamily, SocketType, sockopt};
+
+/// What a listening socket is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Name {
+    /// Clients, in plain text.
+    Http,
+    /// Clients, encrypted.
+    Https,
+    /// Operators.
+    Admin,
+}
+
+impl Name {
+    /// All of them. Sockets without a name are taken in this order.
+    pub const ALL: [Self; 3] = [Self::Http, Self::Https, Self::Admin];
+
+    /// As a supervisor's `FileDescriptorName=` spells it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A socket that listens. It is closed when another program is executed, and does not block.
+#[derive(Debug)]
+pub enum Listener {
+    /// On an address and port.
+    Tcp(TcpListener),
+    /// On a path, or on an abstract name.
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Takes a descriptor for what it is said to be, if the kernel says so too.
+    ///
+    /// Not blocking is a property of the socket, not of the descriptor: whoever else has it open
+    /// finds it changed as well. All who share one here want it.
+    pub(crate) fn check(descriptor: OwnedFd) -> io::Result<Self> {
+        let listens = sockopt::socket_type(&descriptor)? == SocketType::STREAM
+            && sockopt::socket_acceptconn(&descriptor)?;
+        if !listens {
+            return Err(unfit("it is no stream socket that listens"));
+        }
+        let family = sockopt::socket_domain(&descriptor)?;
+        let listener = match family {
+            AddressFamily::INET | AddressFamily::INET6 => Self::Tcp(descriptor.into()),
+            AddressFamily::UNIX => Self::Unix(descriptor.into()),
+            _ => return Err(unfit("it listens neither on an IP address nor on a path")),
+        };
+        match &listener {
+            Self::Tcp(socket) => socket.set_nonblocking(true)?,
+            Self::Unix(socket) => socket.set_nonblocking(true)?,
+        }
+        Ok(listener)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+/// The listening sockets that a process was given: at most one of each name.
+#[derive(Debug, Default)]
+pub struct Sockets(BTreeMap<Name, Listener>);
+
+impl Sockets {
+    /// The socket of that name. The second time there is none.
+    pub fn take(&mut self, name: Name) -> Option<Listener> {
+        self.0.remove(&name)
+    }
+
+    /// The names of those that have not been taken.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        self.0.keys().copied()
+    }
+
+    /// Whether none is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Gives it a socket of a name that it does not have yet: see `names_in_order` and `Head`,
+    /// which both refuse the same name twice.
+    pub(crate) fn add(&mut self, name: Name, listener: Listener) {
+        let before = self.0.insert(name, listener);
+        debug_assert!(before.is_none(), "{name} was given twice");
+    }
+}
+
+fn unfit(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpStream, UdpSocket};
+
+    use rustix::io::{FdFlags, fcntl_getfd};
+
+    use super::*;
+
+    #[test]
+    fn a_listening_socket_is_taken_and_made_not_to_block() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let Listener::Tcp(taken) = Listener::check(socket.into()).unwrap() else {
+            panic!("a TCP socket became something else");
+        };
+        assert_eq!(taken.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(fcntl_getfd(&taken).unwrap().contains(FdFlags::CLOEXEC));
+    }
+
+    #[test]
+    fn a_socket_on_a_path_is_told_from_one_on_an_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixListener::bind(folder.path().join("admin")).unwrap();
+        let Listener::Unix(taken) = Listener::check(socket.into()).unwrap() else {
+            panic!("a unix socket became something else");
+        };
+        assert_eq!(taken.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn what_does_not_listen_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connection = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        for wrong in [connection.into(), datagrams.into(), OwnedFd::from(file)] {
+            assert!(Listener::check(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn a_socket_is_taken_once() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sockets = Sockets::default();
+        sockets.add(Name::Admin, Listener::check(socket.into()).unwrap());
+        assert!(sockets.take(Name::Http).is_none());
+        assert!(sockets.take(Name::Admin).is_some());
+        assert!(sockets.take(Name::Admin).is_none() && sockets.is_empty());
+    }
+}

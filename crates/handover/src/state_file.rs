@@ -1,0 +1,313 @@
+//! What a process has learned, on disk: whole or not at all, whenever it is killed.
+//!
+//! Written to a new file beside the old one, flushed, and renamed over it: a reader sees the one
+//! or the other (`rename(2)`), and after a power cut as well, because the bytes are on the disk
+//! before the name is. The checksum is for disks and for people who edit with the wrong tool; it
+//! is no protection against somebody who wants to deceive.
+//!
+//! A killed process leaves its unfinished file behind. The next [`save`] removes it: whoever
+//! writes one holds a lock on it, which ends with the process, so an unlocked one is nobody's.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+use tempfile::NamedTempFile;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It was not written by [`save`].
+    #[error("it is not a state file")]
+    Foreign,
+    /// It was written by another version of the program.
+    #[error("it is of format {0}, and this program reads format {FORMAT}")]
+    OtherFormat(u32),
+    /// It is longer than wanted.
+    #[error("it holds {length} bytes; at most {most} are read")]
+    TooLong {
+        /// Bytes that it holds, or says it does.
+        length: u64,
+        /// Bytes that were allowed.
+        most: u64,
+    },
+    /// It is not as it was written.
+    #[error("it is damaged")]
+    Torn,
+    /// It could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+const MAGIC: [u8; 8] = *b"bywash::";
+const FORMAT: u32 = 1;
+
+/// Magic 8, format 4, checksum 4 (of everything after it, and of the format), length 8.
+/// Little-endian.
+const HEADER: usize = 24;
+
+/// Puts `bytes` into the file of that name, in place of what it held. To be called by a thread
+/// that serves no request: it waits for the disk.
+///
+/// # Errors
+/// When the name is a path, or the directory or the disk does not let it. The file is as it was
+/// then; it is new only if nothing but the last step failed, flushing the directory.
+pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    check(name)?;
+    let (before, after) = around(name);
+    let mut file = unfinished(directory, &before, &after)?;
+    file.write_all(&header(bytes))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(directory.join(name))?;
+    File::open(directory)?.sync_all()?;
+    remove_unfinished(directory, &before, &after);
+    Ok(())
+}
+
+/// What was last saved under that name; `None` if nothing was.
+///
+/// # Errors
+/// When the file is not exactly what [`save`] wrote, holds more than `most` bytes, or cannot be
+/// read. The caller starts without it, and says so.
+pub fn load(directory: &Path, name: &str, most: u64) -> Result<Option<Vec<u8>>, StateError> {
+    check(name)?;
+    let path = directory.join(name);
+    match fs::metadata(&path) {
+        Ok(found) if found.is_file() => {}
+        // Opening a pipe would wait for somebody to write.
+        Ok(_) => return Err(StateError::Foreign),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    read(File::open(path)?, most).map(Some)
+}
+
+fn read(mut file: impl Read, most: u64) -> Result<Vec<u8>, StateError> {
+    let mut start = Vec::with_capacity(HEADER);
+    file.by_ref().take(HEADER as u64).read_to_end(&mut start)?;
+    let (magic, rest) = start.split_first_chunk::<8>().ok_or(StateError::Foreign)?;
+    if *magic != MAGIC {
+        return Err(StateError::Foreign);
+    }
+    let (format, rest) = rest.split_first_chunk::<4>().ok_or(StateError::Torn)?;
+    let (checksum, rest) = rest.split_first_chunk::<4>().ok_or(StateError::Torn)?;
+    let length = rest.first_chunk::<8>().ok_or(StateError::Torn)?;
+    let format = u32::from_le_bytes(*format);
+    if format != FORMAT {
+        return Err(StateError::OtherFormat(format));
+    }
+    let length = u64::from_le_bytes(*length);
+    if length > most {
+        return Err(StateError::TooLong { length, most });
+    }
+    let mut bytes = Vec::new();
+    // One more, to see that there is none.
+    file.take(length.saturating_add(1)).read_to_end(&mut bytes)?;
+    let whole =
+        bytes.len() as u64 == length && checksum_of(&bytes) == u32::from_le_bytes(*checksum);
+    if whole { Ok(bytes) } else { Err(StateError::Torn) }
+}
+
+fn header(bytes: &[u8]) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+    header[12..16].copy_from_slice(&checksum_of(bytes).to_le_bytes());
+    header[16..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    header
+}
+
+fn checksum_of(bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&FORMAT.to_le_bytes());
+    sum.update(&(bytes.len() as u64).to_le_bytes());
+    sum.update(bytes);
+    sum.finalize()
+}
+
+/// A new file that only its owner may read (mode 0600), locked.
+fn unfinished(directory: &Path, before: &str, after: &str) -> io::Result<NamedTempFile> {
+    loop {
+        let file = tempfile::Builder::new().prefix(before).suffix(after).tempfile_in(directory)?;
+        match file.as_file().try_lock() {
+            // Between making and locking it another process's `save` has found it unlocked.
+            Err(TryLockError::WouldBlock) => {}
+            Ok(()) if file.as_file().metadata()?.nlink() == 0 => {}
+            // Without locks in the file system, what a killed process leaves is not removed.
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(file),
+        }
+    }
+}
+
+/// What the names of unfinished files begin and end with.
+fn around(name: &str) -> (String, String) {
+    (format!(".{name}."), ".unfinished".to_owned())
+}
+
+/// That some are left is no reason to call a save failed.
+fn remove_unfinished(directory: &Path, before: &str, after: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours =
+            name.to_str().is_some_and(|name| name.starts_with(before) && name.ends_with(after));
+        if !ours || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            continue;
+        }
+        // The lock is held until the file is gone.
+        if let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn check(name: &str) -> io::Result<()> {
+    let mut parts = Path::new(name).components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(part)), None) if part == name => Ok(()),
+        _ => {
+            Err(io::Error::new(ErrorKind::InvalidInput, format!("`{name}` is no plain file name")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn names(folder: &tempfile::TempDir) -> Vec<String> {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_last_save_is_loaded_and_only_its_owner_can_read_it() {
+        let folder = folder();
+        assert!(load(folder.path(), "learned", 100).unwrap().is_none());
+        save(folder.path(), "learned", b"first").unwrap();
+        save(folder.path(), "learned", b"").unwrap();
+        save(folder.path(), "learned", b"last").unwrap();
+        assert_eq!(load(folder.path(), "learned", 4).unwrap().unwrap(), b"last");
+        assert_eq!(names(&folder), ["learned"]);
+        let mode = fs::metadata(folder.path().join("learned")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn more_than_wanted_is_not_read() {
+        let folder = folder();
+        save(folder.path(), "learned", &[7; 101]).unwrap();
+        let error = load(folder.path(), "learned", 100).unwrap_err();
+        assert!(matches!(error, StateError::TooLong { length: 101, most: 100 }));
+    }
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_being_written_stays() {
+        let folder = folder();
+        let (left, written) = (".learned.a.unfinished", ".learned.b.unfinished");
+        fs::write(folder.path().join(left), "half").unwrap();
+        let writing = File::create(folder.path().join(written)).unwrap();
+        writing.lock().unwrap();
+        fs::write(folder.path().join(".other.c.unfinished"), "").unwrap();
+        save(folder.path(), "learned", b"whole").unwrap();
+        let mut found = names(&folder);
+        found.sort();
+        assert_eq!(found, [written, ".other.c.unfinished", "learned"]);
+    }
+
+    /// As while one process hands over to the next.
+    #[test]
+    fn two_who_save_at_the_same_time_do_not_disturb_each_other() {
+        let folder = folder();
+        std::thread::scope(|scope| {
+            for writer in [b'a', b'b'] {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    (0..50).for_each(|_| save(folder, "learned", &[writer; 999]).unwrap());
+                });
+            }
+        });
+        let last = load(folder.path(), "learned", 999).unwrap().unwrap();
+        assert!(last == [b'a'; 999] || last == [b'b'; 999]);
+        assert_eq!(names(&folder), ["learned"]);
+    }
+
+    #[test]
+    fn a_failed_save_leaves_what_was_there() {
+        let folder = folder();
+        fs::create_dir(folder.path().join("learned")).unwrap();
+        assert!(save(folder.path(), "learned", b"new").is_err());
+        assert_eq!(names(&folder), ["learned"]);
+        assert!(matches!(load(folder.path(), "learned", 100), Err(StateError::Foreign)));
+        assert!(save(&folder.path().join("nowhere"), "learned", b"new").is_err());
+    }
+
+    #[test]
+    fn a_name_is_no_path() {
+        let folder = folder();
+        for name in ["", ".", "..", "../learned", "a/b", "/etc/passwd", "learned/", "./learned"] {
+            assert!(save(folder.path(), name, b"x").is_err(), "{name}");
+            assert!(load(folder.path(), name, 100).is_err(), "{name}");
+        }
+        assert!(names(&folder).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_another_format_says_so() {
+        let mut file = header(b"").to_vec();
+        file[8] = 2;
+        assert!(matches!(read(&*file, 100), Err(StateError::OtherFormat(2))));
+    }
+
+    fn written(bytes: &[u8]) -> Vec<u8> {
+        [&header(bytes), bytes].concat()
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_with_a_flipped_bit_is_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            place in any::<prop::sample::Index>(),
+            bit in 0..8_u32,
+        ) {
+            let mut file = written(&bytes);
+            let place = place.index(file.len());
+            file[place] ^= 1_u8 << bit;
+            prop_assert!(read(&*file, 1000).is_err());
+        }
+
+        #[test]
+        fn a_file_that_is_cut_or_has_grown_is_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            place in any::<prop::sample::Index>(),
+            more in prop::collection::vec(any::<u8>(), 1..50),
+        ) {
+            let mut file = written(&bytes);
+            prop_assert!(read(&file[..place.index(file.len())], 1000).is_err());
+            file.extend(more);
+            prop_assert!(read(&*file, 1000).is_err());
+        }
+
+        #[test]
+        fn any_bytes_behind_a_good_beginning_are_refused_or_whole(
+            rest in prop::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let file = [&MAGIC[..], &FORMAT.to_le_bytes(), &rest].concat();
+            if let Ok(bytes) = read(&*file, 1000) {
+                prop_assert_eq!(written(&bytes), file);
+            }
+        }
+    }
+}

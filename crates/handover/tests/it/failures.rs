@@ -1,0 +1,99 @@
+//! A successor that does not come to serve: the old process goes on, and nothing is left of it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use bywash_handover::{HandoverError, Name, hand_over};
+
+use crate::roles::role;
+use crate::service::{END, PATIENCE, STATE, ask, serve, under_load};
+
+/// Hands over to a process of that role, under load, and says why it came to nothing. The old
+/// process must have served all the time, and the other be gone and reaped.
+fn fail(name: &str, patience: Duration) -> HandoverError {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, handed) = (listener.local_addr().unwrap(), listener.try_clone().unwrap());
+    let service = thread::spawn(move || serve(listener, 0));
+    let mut error = None;
+    under_load(address, || {
+        let sockets = [(Name::Http, handed.as_fd())];
+        let result = hand_over(&mut role(name, &folder), &sockets, &vec![7; STATE], patience);
+        error = Some(result.expect_err("it took over"));
+    });
+    assert_eq!(ask(address, END).unwrap(), 0);
+    service.join().unwrap();
+    let error = error.unwrap();
+    let process = process_of(&error, folder.path());
+    assert!(!Path::new(&format!("/proc/{process}")).exists(), "process {process} is left");
+    error
+}
+
+/// By what it wrote down, or, if it may have been killed before, by the error.
+fn process_of(error: &HandoverError, folder: &Path) -> u32 {
+    let written = fs::read_to_string(folder.join("process")).ok();
+    match error {
+        HandoverError::TooSlow { process, .. } => *process,
+        _ => written.expect("it never began").parse().unwrap(),
+    }
+}
+
+#[test]
+fn one_that_dies_at_once() {
+    let error = fail("dies_at_once", PATIENCE);
+    assert!(matches!(error, HandoverError::Exited { status, .. } if status.code() == Some(3)));
+}
+
+#[test]
+fn one_that_dies_with_the_sockets_in_its_hands() {
+    let error = fail("dies_before_it_serves", PATIENCE);
+    assert!(matches!(error, HandoverError::Exited { status, .. } if status.code() == Some(4)));
+}
+
+#[test]
+fn one_that_dies_and_leaves_the_channel_to_its_child() {
+    let error = fail("leaves_the_channel_to_a_child", PATIENCE);
+    assert!(matches!(error, HandoverError::Exited { status, .. } if status.code() == Some(5)));
+}
+
+#[test]
+fn one_that_never_answers() {
+    let error = fail("never_answers", Duration::from_millis(500));
+    assert!(matches!(error, HandoverError::TooSlow { .. }), "{error}");
+}
+
+#[test]
+fn one_that_takes_everything_and_never_serves() {
+    let error = fail("never_serves", Duration::from_millis(500));
+    assert!(matches!(error, HandoverError::TooSlow { .. }), "{error}");
+}
+
+#[test]
+fn one_that_closes_the_channel_and_lives_on() {
+    let error = fail("declines", PATIENCE);
+    assert!(matches!(error, HandoverError::Declined { .. }), "{error}");
+}
+
+#[test]
+fn one_that_speaks_another_version() {
+    let error = fail("speaks_another_version", PATIENCE);
+    assert!(matches!(error, HandoverError::OtherVersion { ours: 1, theirs: 99 }), "{error}");
+}
+
+#[test]
+fn one_that_says_something_else() {
+    let error = fail("babbles", PATIENCE);
+    assert!(matches!(error, HandoverError::Garbled(_)), "{error}");
+}
+
+/// A program that has never heard of handing over.
+#[test]
+fn one_that_is_another_program() {
+    let result = hand_over(&mut std::process::Command::new("true"), &[], &[], PATIENCE);
+    let error = result.expect_err("it took over");
+    assert!(matches!(error, HandoverError::Exited { status, .. } if status.success()), "{error}");
+}

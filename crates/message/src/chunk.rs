@@ -1,0 +1,142 @@
+//! The chunked transfer coding (RFC 9112 §7.1): strictly, and what it may cost is bounded.
+
+use crate::decode::{Part, up_to};
+use crate::fault::Fault;
+use crate::head::Limits;
+use crate::octet::{is_space, is_value};
+use crate::trailers::Section;
+
+/// The longest extension of one chunk, in bytes.
+const MAX_EXTENSION: u32 = 4096;
+/// How much longer all extensions together may be than chunks are worth: see [`Chunks::charge`].
+const MAX_EXCESS: u64 = 16 * 1024;
+
+/// Takes a body out of its chunks.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    step: Step,
+    limits: Limits,
+    /// In bytes.
+    excess: u64,
+}
+
+/// What comes next.
+#[derive(Debug)]
+enum Step {
+    Frame(Frame),
+    /// So many bytes of a chunk; never none.
+    Data(u64),
+    Trailers(Section),
+}
+
+/// What is between the bytes of two chunks:
+/// `CR LF 1*HEXDIG [ BWS ";" extension ] CR LF`, without the first line end before the first.
+#[derive(Clone, Copy, Debug)]
+enum Frame {
+    /// The CR behind a chunk.
+    Cr,
+    /// The LF behind that.
+    Lf,
+    /// The size, of which so many digits have come.
+    Size { size: u64, digits: u32 },
+    /// Space behind the size: only before an extension.
+    Space { size: u64, extension: u32 },
+    /// So many bytes of it have come.
+    Extension { size: u64, extension: u32 },
+    /// The LF behind size and extension.
+    End { size: u64, extension: u32 },
+}
+
+impl Chunks {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { step: Step::Frame(Frame::FIRST), limits, excess: 0 }
+    }
+
+    /// As [`Decoder::decode`](crate::Decoder::decode), but not to be called again after the end.
+    pub(crate) fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
+        let mut rest = input;
+        while let Some((byte, behind)) = rest.split_first() {
+            match &mut self.step {
+                Step::Frame(frame) => {
+                    let frame = *frame;
+                    self.step = frame.take(*byte)?;
+                    self.charge(frame)?;
+                    rest = behind;
+                }
+                Step::Data(left) => {
+                    let (taken, data) = up_to(rest, left);
+                    if *left == 0 {
+                        self.step = Step::Frame(Frame::Cr);
+                    }
+                    return Ok((input.len() - rest.len() + taken, data));
+                }
+                Step::Trailers(section) => {
+                    let (taken, ended) = section.take(rest, &self.limits)?;
+                    rest = rest.get(taken..).unwrap_or_default();
+                    if ended {
+                        let fields = section.fields(&self.limits)?;
+                        return Ok((input.len() - rest.len(), Part::End(fields)));
+                    }
+                }
+            }
+        }
+        Ok((input.len(), Part::More))
+    }
+
+    /// Extensions cost their reader work and carry nothing (CVE-2023-39326). As in Go's `net/http`,
+    /// a chunk is worth 16 bytes and twice its size of them, and what is beyond that adds up.
+    fn charge(&mut self, left: Frame) -> Result<(), Fault> {
+        if let Frame::End { size, extension } = left {
+            let worth = size.saturating_mul(2).saturating_add(16);
+            self.excess = (self.excess + u64::from(extension)).saturating_sub(worth);
+        }
+        if self.excess > MAX_EXCESS { Err(Fault::Body) } else { Ok(()) }
+    }
+}
+
+impl Frame {
+    const FIRST: Self = Self::Size { size: 0, digits: 0 };
+
+    /// What comes after `byte`.
+    fn take(self, byte: u8) -> Result<Step, Fault> {
+        let next = match (self, byte) {
+            (Self::Cr, b'\r') => Self::Lf,
+            (Self::Lf, b'\n') => Self::FIRST,
+            (Self::Size { size, digits }, byte) if byte.is_ascii_hexdigit() => {
+                Self::Size { size: with_digit(size, digits, byte)?, digits: digits + 1 }
+            }
+            (Self::Size { size, digits: 1.. }, byte) => Self::behind_size(size, 0, byte)?,
+            (Self::Space { size, extension }, byte) if byte != b'\r' => {
+                Self::behind_size(size, extension, byte)?
+            }
+            (Self::Extension { size, extension }, b'\r') => Self::End { size, extension },
+            (Self::Extension { size, extension }, byte) if is_value(&[byte]) => {
+                Self::Extension { size, extension: one_more(extension)? }
+            }
+            (Self::End { size: 0, .. }, b'\n') => return Ok(Step::Trailers(Section::default())),
+            (Self::End { size, .. }, b'\n') => return Ok(Step::Data(size)),
+            _ => return Err(Fault::Body),
+        };
+        Ok(Step::Frame(next))
+    }
+
+    fn behind_size(size: u64, extension: u32, byte: u8) -> Result<Self, Fault> {
+        match byte {
+            b'\r' => Ok(Self::End { size, extension }),
+            b';' => Ok(Self::Extension { size, extension: one_more(extension)? }),
+            space if is_space(space) => Ok(Self::Space { size, extension: one_more(extension)? }),
+            _ => Err(Fault::Body),
+        }
+    }
+}
+
+fn one_more(extension: u32) -> Result<u32, Fault> {
+    if extension < MAX_EXTENSION { Ok(extension + 1) } else { Err(Fault::Body) }
+}
+
+/// At most 16 digits, and no more than a signed number holds.
+fn with_digit(size: u64, digits: u32, byte: u8) -> Result<u64, Fault> {
+    let digit = char::from(byte).to_digit(16).map(u64::from).ok_or(Fault::Body)?;
+    let fits = digits < 16 && size <= i64::MAX as u64 >> 4;
+    if fits { Ok(size << 4 | digit) } else { Err(Fault::Body) }
+}

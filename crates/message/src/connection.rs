@@ -1,0 +1,121 @@
+//! What `Connection` says, and what goes with the connection (RFC 9110 §7.6.1).
+
+use crate::fault::Fault;
+use crate::fields::Fields;
+use crate::name::Name;
+use crate::octet::members;
+
+/// More options than anybody has use for. Each is compared with each field, so they are bounded.
+const MAX_OPTIONS: usize = 32;
+
+/// Fields for all recipients that a client must not have removed by naming them: those that say
+/// whom a request is for, how long it is, what is in it and who it comes from.
+const KEPT: u64 = Name::set(&[
+    Name::Authorization,
+    Name::CacheControl,
+    Name::ContentEncoding,
+    Name::ContentLength,
+    Name::ContentType,
+    Name::Cookie,
+    Name::Forwarded,
+    Name::Host,
+    Name::Ours,
+    Name::Via,
+    Name::XForwardedFor,
+    Name::XForwardedHost,
+    Name::XForwardedOther,
+    Name::XForwardedPort,
+    Name::XForwardedProto,
+    Name::XRealIp,
+    Name::XRequestId,
+]);
+
+/// Fields that belong to one connection, whether `Connection` names them or not.
+pub(crate) const HOP_BY_HOP: u64 = Name::set(&[
+    Name::Connection,
+    Name::Http2Settings,
+    Name::KeepAlive,
+    Name::ProxyConnection,
+    Name::Te,
+    Name::TransferEncoding,
+    Name::Upgrade,
+]);
+
+/// The options that mean something to a gateway.
+#[allow(clippy::struct_excessive_bools, reason = "each is one option: a set of them")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) close: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) te: bool,
+    pub(crate) upgrade: bool,
+}
+
+impl Options {
+    /// Those of a request, which may not name what is kept.
+    pub(crate) fn of_request(fields: &Fields) -> Result<Self, Fault> {
+        Self::of(fields, KEPT)
+    }
+
+    /// Those of an answer: an application may do as it likes with its own fields.
+    pub(crate) fn of_response(fields: &Fields) -> Result<Self, Fault> {
+        Self::of(fields, 0)
+    }
+
+    fn of(fields: &Fields, kept: u64) -> Result<Self, Fault> {
+        let mut options = Self::default();
+        let named = fields.all(Name::Connection).flat_map(members);
+        for (count, option) in named.enumerate() {
+            if count == MAX_OPTIONS || Name::of(option).bit() & kept != 0 {
+                return Err(Fault::Nominated);
+            }
+            options.note(option);
+        }
+        Ok(options)
+    }
+
+    fn note(&mut self, option: &[u8]) {
+        match option.len() {
+            2 => self.te |= option.eq_ignore_ascii_case(b"te"),
+            5 => self.close |= option.eq_ignore_ascii_case(b"close"),
+            7 => self.upgrade |= option.eq_ignore_ascii_case(b"upgrade"),
+            10 => self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive"),
+            _ => {}
+        }
+    }
+
+    /// Whether the connection is to be used again, if the version is this (RFC 9112 §9.3).
+    pub(crate) fn persists(self, version: http::Version) -> bool {
+        !self.close && (version != http::Version::HTTP_10 || self.keep_alive)
+    }
+}
+
+impl Fields {
+    /// Removes what belongs to one connection: the fields that `Connection` names, then itself and
+    /// those that do so by definition. `Content-Length` stays, whoever names it; so do `Expect`,
+    /// `Trailer` and proxy credentials, on which the gateway decides.
+    pub fn remove_hop_by_hop(&mut self) {
+        if !self.has_any(HOP_BY_HOP) {
+            return;
+        }
+        let nominated = self.nominated();
+        if nominated.is_empty() {
+            return self.remove_all(HOP_BY_HOP);
+        }
+        self.retain(|field| {
+            let named = || nominated.iter().any(|name| name.eq_ignore_ascii_case(field.spelled));
+            let hops = field.name.bit() & HOP_BY_HOP != 0;
+            !hops && (field.name == Name::ContentLength || !named())
+        });
+    }
+
+    /// The options that may be names of fields: all but the common ones.
+    fn nominated(&self) -> Vec<Box<[u8]>> {
+        let common = |option: &[u8]| {
+            let options: [&[u8]; 4] = [b"", b"keep-alive", b"close", b"upgrade"];
+            options.iter().any(|common| common.eq_ignore_ascii_case(option))
+        };
+        let options = self.all(Name::Connection).flat_map(members);
+        options.filter(|option| !common(option)).map(Box::from).collect()
+    }
+}

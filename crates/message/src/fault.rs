@@ -1,0 +1,80 @@
+//! Why a message is refused.
+
+/// Why a message is refused as such. Each has a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Fault {
+    /// No HTTP: a bad first line, a bare CR or LF, a folded line, space before a colon, a byte that
+    /// belongs in no field (RFC 9112 §2.2, §3, §5).
+    Syntax,
+    /// Another version than 1.0 and 1.1 (RFC 9112 §2.3).
+    Version,
+    /// No `Host`, more than one, a malformed one, or one that contradicts the request line (RFC
+    /// 9112 §3.2).
+    Host,
+    /// A length with a transfer coding, two lengths, a bad length, a transfer coding other than one
+    /// `chunked`, or any in HTTP/1.0 (RFC 9112 §6).
+    Framing,
+    /// `CONNECT`.
+    Method,
+    /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
+    Expectation,
+    /// A path or query with a byte or an escape that two readers could take for two things, or with
+    /// dot segments that lead above the root (RFC 3986 §3.3, §6.2.2).
+    Path,
+    /// The target is too long.
+    UriTooLong,
+    /// Too many fields, or too many bytes of them.
+    HeadTooLarge,
+    /// The body breaks off or is not framed as its head said, or its trailers are malformed or too
+    /// large.
+    Body,
+    /// `Connection` names a field that is meant for all recipients (RFC 9110 §7.6.1).
+    Nominated,
+}
+
+impl Fault {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 11] = [
+        Self::Syntax,
+        Self::Version,
+        Self::Host,
+        Self::Framing,
+        Self::Method,
+        Self::Expectation,
+        Self::Path,
+        Self::UriTooLong,
+        Self::HeadTooLarge,
+        Self::Body,
+        Self::Nominated,
+    ];
+
+    /// The word for it in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Syntax => "syntax",
+            Self::Version => "version",
+            Self::Host => "host",
+            Self::Framing => "framing",
+            Self::Method => "method",
+            Self::Expectation => "expectation",
+            Self::Path => "path",
+            Self::UriTooLong => "uri_too_long",
+            Self::HeadTooLarge => "head_too_large",
+            Self::Body => "body",
+            Self::Nominated => "nominated",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_listed_in_the_order_of_their_numbers() {
+        for (number, fault) in Fault::ALL.into_iter().enumerate() {
+            assert_eq!(fault as usize, number, "{}", fault.name());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Messages that came over HTTP/2, and fields on their way to it (RFC 9113 §8).
+//!
+//! The `h2` crate has checked frames and pseudo-fields; here is what a gateway must check before it
+//! hands a message on as HTTP/1 (RFC 9113 §10.3), so that one set of rules holds for both.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, request, response};
+
+use crate::connection::HOP_BY_HOP;
+use crate::fault::Fault;
+use crate::fields::Fields;
+use crate::framing::{self, Framing};
+use crate::head::{Limits, MAX_METHOD};
+use crate::host;
+use crate::name::{Name, is_hyphen};
+use crate::octet::{is_space, is_value};
+use crate::request::{Request, expects_continue, takes_trailers};
+use crate::response::Response;
+use crate::target::Target;
+
+/// Fields that belong to one connection of HTTP/1 and make a message malformed (RFC 9113 §8.2.2).
+const FOREIGN: u64 = HOP_BY_HOP & !Name::set(&[Name::Te, Name::Http2Settings]);
+
+impl Request {
+    /// From HTTP/2. `ends`: there is no body behind the head.
+    pub fn from_h2(parts: request::Parts, ends: bool, limits: &Limits) -> Result<Self, Fault> {
+        let (method, uri) = (parts.method, parts.uri);
+        if method == Method::CONNECT {
+            return Err(Fault::Method);
+        }
+        if method.as_str().len() > MAX_METHOD
+            || !matches!(uri.scheme_str(), None | Some("http" | "https"))
+        {
+            return Err(Fault::Syntax);
+        }
+        let raw = uri.path_and_query().map_or("", |target| target.as_str());
+        if raw.len() > limits.target {
+            return Err(Fault::UriTooLong);
+        }
+        // RFC 9113 §8.3.1: a path that begins with a slash, or an asterisk; nothing absolute.
+        let (target, None) = Target::of(&method, raw.as_bytes())? else {
+            return Err(Fault::Syntax);
+        };
+        let mut fields = received(&parts.headers, limits)?;
+        let named = uri.authority().map(|authority| authority.as_str().as_bytes());
+        let authority = host::authority_of_h2(&mut fields, named)?;
+        let framing = match length(&mut fields, ends)? {
+            None if ends => Framing::None,
+            None => Framing::Chunked,
+            Some(length) => Framing::Length(length),
+        };
+        Ok(Self {
+            keep_alive: true,
+            expects_continue: expects_continue(&fields, framing)?,
+            upgrades: false,
+            takes_trailers: takes_trailers(&fields),
+            method,
+            target,
+            version: Version::HTTP_2,
+            fields,
+            framing,
+            authority,
+        })
+    }
+}
+
+impl Response {
+    /// From HTTP/2, an answer to a request with the method `asked`. `ends`: there is no body behind
+    /// the head.
+    pub fn from_h2(
+        parts: response::Parts,
+        asked: &Method,
+        ends: bool,
+        limits: &Limits,
+    ) -> Result<Self, Fault> {
+        let response::Parts { status, headers, .. } = parts;
+        if status.as_u16() >= 600 {
+            return Err(Fault::Syntax);
+        }
+        let mut fields = received(&headers, limits)?;
+        let framing = if framing::never_has_a_length(status) {
+            fields.remove(Name::ContentLength);
+            Framing::None
+        } else if framing::has_no_body(status, asked) {
+            framing::length(&fields)?;
+            Framing::None
+        } else {
+            match length(&mut fields, ends)? {
+                None if ends => Framing::Length(0),
+                None => Framing::Chunked,
+                Some(length) => Framing::Length(length),
+            }
+        };
+        let version = Version::HTTP_2;
+        Ok(Self { status, reason: Vec::new(), version, fields, framing, keep_alive: true })
+    }
+}
+
+/// The length that was announced, taken out of the fields. If nothing follows it must be none.
+fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, Fault> {
+    let length = framing::length(fields)?;
+    fields.remove(Name::ContentLength);
+    if ends && length.unwrap_or(0) > 0 { Err(Fault::Framing) } else { Ok(length) }
+}
+
+/// Fields that came over HTTP/2, if they are well-formed (RFC 9113 §8.2) and not too many.
+fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
+    let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    let all: usize = headers.iter().map(bytes).sum();
+    if headers.len() > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2) {
+        return Err(Fault::HeadTooLarge);
+    }
+    for (name, value) in headers {
+        check(name.as_str().as_bytes(), value.as_bytes())?;
+    }
+    let fields = Fields::from_header_map(headers);
+    let alone = |value: &[u8]| value.eq_ignore_ascii_case(b"trailers");
+    let fine = !fields.has_any(FOREIGN) && fields.all(Name::Te).all(alone);
+    if fine { Ok(fields) } else { Err(Fault::Syntax) }
+}
+
+/// RFC 9113 §8.2.1, and no alias of a field that frames a message.
+fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+    let padded = [value.first(), value.last()].iter().flatten().any(|byte| is_space(**byte));
+    if padded || !is_value(value) {
+        return Err(Fault::Syntax);
+    }
+    let alias = || name.iter().any(|byte| is_hyphen(*byte) && *byte != b'-');
+    let frames = matches!(Name::of(name), Name::ContentLength | Name::TransferEncoding);
+    if frames && alias() { Err(Fault::Framing) } else { Ok(()) }
+}
+
+impl Fields {
+    /// For HTTP/2: names in lower case. What belongs to a connection must be gone already.
+    pub fn to_header_map(&self) -> HeaderMap {
+        let mut headers = HeaderMap::try_with_capacity(self.len()).unwrap_or_default();
+        for field in self.iter() {
+            let name = HeaderName::from_bytes(field.spelled);
+            let value = HeaderValue::from_bytes(field.value);
+            // What a parser let through is well-formed; it fits unless the limits are beyond those
+            // of `http`: 32768 fields, and 64 KiB in a name.
+            if let (Ok(name), Ok(value)) = (name, value) {
+                let _ = headers.try_append(name, value);
+            }
+        }
+        headers
+    }
+
+    /// From HTTP/2. Cookies, which come in crumbs there, become one field again (RFC 9113 §8.2.3).
+    pub fn from_header_map(headers: &HeaderMap) -> Self {
+        let mut fields = Self::new();
+        for name in headers.keys() {
+            if *name == http::header::COOKIE {
+                let crumbs: Vec<&[u8]> =
+                    headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+                fields.push(b"cookie", &crumbs.join(&b"; "[..]));
+                continue;
+            }
+            for value in headers.get_all(name) {
+                fields.push(name.as_str().as_bytes(), value.as_bytes());
+            }
+        }
+        fields
+    }
+}

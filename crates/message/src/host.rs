@@ -1,0 +1,65 @@
+//! Whom a request is for (RFC 9110 §7.2, RFC 9112 §3.2, RFC 3986 §3.2.2).
+
+use crate::fault::Fault;
+use crate::fields::Fields;
+use crate::name::Name;
+
+/// The authority of a request: its `Host`, which must be the only one, look like one, and say what
+/// the request line says, if that says something. `needed` if there must be one.
+pub(crate) fn authority(
+    fields: &mut Fields,
+    named: Option<&[u8]>,
+    needed: bool,
+) -> Result<Box<[u8]>, Fault> {
+    let (host, second) = {
+        let mut hosts = fields.all(Name::Host);
+        (hosts.next(), hosts.next())
+    };
+    let authority: Box<[u8]> = match (host, named) {
+        _ if second.is_some() => return Err(Fault::Host),
+        (Some(host), Some(named)) if host.eq_ignore_ascii_case(named) => host.into(),
+        (Some(host), None) => host.into(),
+        (None, Some(named)) if !needed => named.into(),
+        (None, None) if !needed => return Ok(Box::default()),
+        (Some(_), Some(_)) | (None, _) => return Err(Fault::Host),
+    };
+    let (pushes, missing) = (host.is_none(), named.is_some() && authority.is_empty());
+    if missing || !is_host(&authority) {
+        return Err(Fault::Host);
+    }
+    if pushes {
+        fields.push(b"Host", &authority);
+    }
+    Ok(authority)
+}
+
+/// The same in HTTP/2, where the authority need not be in a field (RFC 9113 §8.3.1).
+pub(crate) fn authority_of_h2(
+    fields: &mut Fields,
+    named: Option<&[u8]>,
+) -> Result<Box<[u8]>, Fault> {
+    let needed = named.is_none();
+    authority(fields, named, needed)
+}
+
+/// Whether these could be a name or an address, and a port (no user names, and of the characters
+/// of a name only those in use). An empty one is allowed (RFC 9112 §3.2).
+fn is_host(host: &[u8]) -> bool {
+    let (name, port) = match memchr::memrchr2(b':', b']', host) {
+        Some(at) if host[at] == b':' => (&host[..at], Some(&host[at + 1..])),
+        _ => (host, None),
+    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(byte);
+    let literal = name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+    let named = match literal {
+        Some(address) => is_address(address),
+        None => name.iter().all(plain) && (port.is_none() || !name.is_empty()),
+    };
+    named && port.is_none_or(|port| port.len() <= 5 && port.iter().all(u8::is_ascii_digit))
+}
+
+/// Whether these could be an IPv6 address.
+fn is_address(address: &[u8]) -> bool {
+    let part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    address.contains(&b':') && address.iter().all(part)
+}

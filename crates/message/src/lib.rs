@@ -1,0 +1,58 @@
+//! HTTP messages as a gateway may accept them and pass them on.
+//!
+//! A message is parsed once, strictly, and written anew from what was understood, so that whoever
+//! reads it next cannot understand it differently: framing is never copied, a path has one form,
+//! and what belongs to one connection stays on it. The rules are those of RFC 9110, RFC 9112 and
+//! RFC 9113; where they leave a recipient the choice between repair and refusal, this crate
+//! refuses, and each refusal is a [`Fault`].
+//!
+//! No input, no output, no clock: bytes in, values out. A head is searched for its end once
+//! ([`Head`]), copied once and parsed in one pass ([`Request::parse`], [`Response::parse`]);
+//! nothing is allocated per field. A body is taken out of its framing without a copy
+//! ([`Decoder`]).
+//!
+//! ```
+//! use bywash_message::{Framing, Head, Limits, Request, write_request};
+//!
+//! let limits = Limits { target: 8192, fields: 100, bytes: 16384 };
+//! let came = b"GET /a/../%70ay HTTP/1.1\r\nHost:shop.example\r\nContent-Length: 03\r\n\r\nabc";
+//! let end = Head::default().end(came, &limits)?.expect("it is whole");
+//! let request = Request::parse(&came[..end], &limits)?;
+//! assert_eq!((request.target.path(), request.framing), ("/pay", Framing::Length(3)));
+//!
+//! let (mut out, target) = (Vec::new(), request.target.path_and_query());
+//! write_request(&mut out, &request.method, target, &request.fields, request.framing);
+//! assert_eq!(out, b"GET /pay HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 3\r\n\r\n");
+//! # Ok::<(), bywash_message::Fault>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod chunk;
+mod connection;
+mod decode;
+mod fault;
+mod fields;
+mod framing;
+mod h2;
+mod head;
+mod host;
+mod line;
+mod name;
+mod octet;
+mod request;
+mod response;
+mod target;
+mod trailers;
+mod write;
+
+pub use decode::{Decoder, Part};
+pub use fault::Fault;
+pub use fields::{Field, Fields};
+pub use framing::Framing;
+pub use head::{Head, Limits};
+pub use name::Name;
+pub use request::Request;
+pub use response::Response;
+pub use target::Target;
+pub use write::{write_chunk, write_chunk_head, write_last_chunk, write_request, write_response};

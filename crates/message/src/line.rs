@@ -1,0 +1,84 @@
+//! The lines of a head: its first one, and one for each field.
+//!
+//! `name ":" OWS value OWS CR LF` (RFC 9112 §5), nothing else: no space before the colon (§5.1), no
+//! folded line (§5.2), no bare CR or LF (§2.2).
+
+use memchr::memchr;
+
+use crate::fault::Fault;
+use crate::fields::{Fields, Line};
+use crate::head::Limits;
+use crate::name::{Name, is_hyphen};
+use crate::octet::{is_token, is_value, trimmed};
+
+/// The first line of a head, without its end, and the lines of its fields, with theirs; the blank
+/// line that ends a head must be there.
+pub(crate) fn first(head: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
+    let (line, rest) = cut(head).ok_or(Fault::Syntax)?;
+    let section = rest.strip_suffix(b"\r\n").ok_or(Fault::Syntax)?;
+    Ok((line, section))
+}
+
+/// What is before the first CR LF, and what is behind it, if no CR comes before.
+fn cut(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr(b'\r', bytes)?;
+    let (line, rest) = bytes.split_at(end);
+    Some((line, rest.strip_prefix(b"\r\n")?))
+}
+
+/// Parses the lines of a section, each with its end, without a blank one.
+pub(crate) fn fields(section: &[u8], limits: &Limits) -> Result<Fields, Fault> {
+    if section.len() > limits.bytes.min(u32::MAX as usize) {
+        return Err(Fault::HeadTooLarge);
+    }
+    let mut fields = Fields::over(section);
+    let mut rest = section;
+    while !rest.is_empty() {
+        let (line, behind) = line(rest, section.len() - rest.len())?;
+        if fields.len() == limits.fields {
+            return Err(Fault::HeadTooLarge);
+        }
+        fields.add(line);
+        rest = behind;
+    }
+    Ok(fields)
+}
+
+/// The field line that `rest` begins with, `start` bytes into the section, and what is behind it.
+fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), Fault> {
+    let colon = rest.iter().position(|byte| !is_token(*byte)).ok_or(Fault::Syntax)?;
+    let (spelled, after) = rest.split_at(colon);
+    let after = after.strip_prefix(b":").ok_or(Fault::Syntax)?;
+    let (raw, behind) = cut(after).ok_or(Fault::Syntax)?;
+    let value = trimmed(raw);
+    if spelled.is_empty() || !is_value(value) {
+        return Err(Fault::Syntax);
+    }
+    let name = Name::of(spelled);
+    if matches!(name, Name::ContentLength | Name::TransferEncoding) && is_alias(spelled) {
+        return Err(Fault::Framing);
+    }
+    let before = leading(raw, value);
+    let line = Line {
+        start: start as u32,
+        name_length: colon as u32,
+        value: (start + colon + 1 + before) as u32,
+        value_length: value.len() as u32,
+        name,
+        plain: raw.len() == value.len() + 1 && raw.first() == Some(&b' ') && before == 1,
+    };
+    Ok((line, behind))
+}
+
+/// How many bytes of `raw` were cut off before `value`.
+fn leading(raw: &[u8], value: &[u8]) -> usize {
+    if value.is_empty() {
+        return raw.len();
+    }
+    raw.iter().position(|byte| *byte != b' ' && *byte != b'\t').unwrap_or(0)
+}
+
+/// Whether something else than a hyphen stands where a hyphen should.
+fn is_alias(spelled: &[u8]) -> bool {
+    spelled.iter().any(|byte| is_hyphen(*byte) && *byte != b'-')
+}

@@ -1,0 +1,207 @@
+//! Where a request goes, in one form: what is classified is what is forwarded.
+//!
+//! Two spellings of one path are a hole in whatever looks at paths, so a path is brought into the
+//! normal form of RFC 3986 §6.2.2: escapes of unreserved characters are decoded, other escapes are
+//! written in upper case, dot segments are resolved. What one reader would take for a slash or a
+//! dot segment and another would not is refused. Escaped slashes and backslashes, `;` and `//`
+//! stay: they mean what the application makes of them.
+
+use http::Method;
+use memchr::{memchr, memchr_iter, memrchr};
+
+use crate::fault::Fault;
+use crate::octet::{is_path, is_query, is_unreserved};
+
+/// The target of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Path and query.
+    text: String,
+    /// Where the path ends.
+    path: usize,
+}
+
+impl Target {
+    /// The path: canonical, and never empty.
+    pub fn path(&self) -> &str {
+        &self.text[..self.path]
+    }
+
+    /// Path and query, as they are sent on; `*` for a question about the whole server.
+    pub fn path_and_query(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether this is the `*` of `OPTIONS *` (RFC 9112 §3.2.4).
+    pub fn is_asterisk(&self) -> bool {
+        self.text == "*"
+    }
+
+    /// The canonical form of a path and perhaps a query.
+    pub fn canonical(target: &[u8]) -> Result<Self, Fault> {
+        let end = memchr(b'?', target).unwrap_or(target.len());
+        let (path, query) = target.split_at(end);
+        check_query(query)?;
+        if !path.starts_with(b"/") {
+            return Err(Fault::Syntax);
+        }
+        let mut text = if is_canonical(path) {
+            let mut text = Vec::with_capacity(target.len());
+            text.extend_from_slice(path);
+            text
+        } else {
+            normal(path, target.len())?
+        };
+        let path = text.len();
+        text.extend_from_slice(query);
+        // All of it has been checked to be ASCII.
+        let text = String::from_utf8(text).map_err(|_| Fault::Path)?;
+        Ok(Self { text, path })
+    }
+
+    fn asterisk() -> Self {
+        Self { text: "*".into(), path: 1 }
+    }
+
+    /// From a request line: the target, and the authority that it names if it is absolute.
+    pub(crate) fn of<'a>(
+        method: &Method,
+        raw: &'a [u8],
+    ) -> Result<(Self, Option<&'a [u8]>), Fault> {
+        match raw {
+            [b'/', ..] => Ok((Self::canonical(raw)?, None)),
+            b"*" if *method == Method::OPTIONS => Ok((Self::asterisk(), None)),
+            _ => Self::absolute(method, raw),
+        }
+    }
+
+    /// RFC 9112 §3.2.2. An empty path is `/`, but for `OPTIONS`, of which it is `*` (§3.2.4).
+    fn absolute<'a>(method: &Method, raw: &'a [u8]) -> Result<(Self, Option<&'a [u8]>), Fault> {
+        let rest = without_scheme(raw).ok_or(Fault::Syntax)?;
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+        let (authority, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        let target = match rest {
+            [] if *method == Method::OPTIONS => Self::asterisk(),
+            [b'/', ..] => Self::canonical(rest)?,
+            _ => Self::canonical(&[b"/", rest].concat())?,
+        };
+        Ok((target, Some(authority)))
+    }
+}
+
+fn without_scheme(raw: &[u8]) -> Option<&[u8]> {
+    ["http://", "https://"].iter().find_map(|scheme| {
+        let (begin, rest) = raw.split_at_checked(scheme.len())?;
+        begin.eq_ignore_ascii_case(scheme.as_bytes()).then_some(rest)
+    })
+}
+
+/// A query is the application's own; only what breaks lines, logs or C strings is refused.
+fn check_query(query: &[u8]) -> Result<(), Fault> {
+    let zero = |at: usize| query.get(at + 1..at + 3) == Some(b"00");
+    let fine = query.iter().all(|byte| is_query(*byte)) && !memchr_iter(b'%', query).any(zero);
+    if fine { Ok(()) } else { Err(Fault::Path) }
+}
+
+/// Whether a path is canonical for certain: nothing escaped, no segment that begins with a dot.
+fn is_canonical(path: &[u8]) -> bool {
+    let mut before = 0;
+    path.iter().all(|byte| {
+        let hidden = before == b'/' && *byte == b'.';
+        before = *byte;
+        is_path(*byte) && !hidden
+    })
+}
+
+/// The canonical form of a path that begins with a slash.
+fn normal(path: &[u8], room: usize) -> Result<Vec<u8>, Fault> {
+    let mut out = Vec::with_capacity(room);
+    out.push(b'/');
+    let mut segments = path.get(1..).unwrap_or_default().split(|byte| *byte == b'/').peekable();
+    while let Some(segment) = segments.next() {
+        let start = out.len();
+        unescape(segment, &mut out)?;
+        match &out[start..] {
+            b"." => out.truncate(start),
+            b".." => {
+                out.truncate(start);
+                leave(&mut out)?;
+            }
+            segment if deceives(segment) => return Err(Fault::Path),
+            _ if segments.peek().is_some() => out.push(b'/'),
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+/// Takes the last segment away from a path that ends with a slash.
+fn leave(out: &mut Vec<u8>) -> Result<(), Fault> {
+    out.pop();
+    let parent = memrchr(b'/', out).ok_or(Fault::Path)?;
+    out.truncate(parent + 1);
+    Ok(())
+}
+
+/// Appends a segment in its normal form.
+fn unescape(segment: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    let mut rest = segment;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        match byte {
+            b'%' => {
+                let (escaped, behind) = escape(behind).ok_or(Fault::Path)?;
+                rest = behind;
+                push(escaped, is_unreserved(escaped), out);
+            }
+            // No URI may hold them plain, and some clients send them so: one form for both.
+            b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}' | b'[' | b']' => {
+                push(*byte, false, out);
+            }
+            byte if is_path(*byte) => out.push(*byte),
+            _ => return Err(Fault::Path),
+        }
+    }
+    Ok(())
+}
+
+fn push(byte: u8, plain: bool, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    if plain {
+        out.push(byte);
+    } else {
+        let digit = |half: u8| DIGITS[usize::from(half & 15)];
+        out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte)]);
+    }
+}
+
+/// The byte that two digits stand for, and what is behind them. Zero ends a path for some readers.
+fn escape(digits: &[u8]) -> Option<(u8, &[u8])> {
+    let [high, low, rest @ ..] = digits else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = (digit(*high)? * 16 + digit(*low)?) as u8;
+    (byte != 0).then_some((byte, rest))
+}
+
+/// Whether somebody could see a dot segment here that is none: one with a parameter, which Tomcat
+/// cuts off, or one between escaped slashes, which others decode first.
+fn deceives(segment: &[u8]) -> bool {
+    let mut rest = segment;
+    loop {
+        let end = memchr_iter(b'%', rest).find(|at| is_slash(rest.get(at + 1..at + 3)));
+        let (piece, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let name = piece.split(|byte| *byte == b';').next();
+        if matches!(name, Some(b"." | b"..")) {
+            return true;
+        }
+        match behind.get(3..) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+}
+
+/// Escapes of slash and backslash.
+fn is_slash(digits: Option<&[u8]>) -> bool {
+    matches!(digits, Some(b"2F" | b"5C"))
+}

@@ -1,0 +1,162 @@
+//! Where a message ends (RFC 9112 §6).
+
+use bywash_message::{Fault, Framing, Name};
+use http::{Method, StatusCode};
+
+use crate::{answer, answer_to, listed, old_with, with};
+
+fn framing(lines: &str) -> Result<Framing, Fault> {
+    with(lines).map(|request| request.framing)
+}
+
+/// RFC 9112 §6.3 item 7.
+#[test]
+fn a_request_that_says_nothing_has_no_body() {
+    assert_eq!(framing(""), Ok(Framing::None));
+}
+
+/// RFC 9112 §6.2, §6.3 item 5.
+#[test]
+fn a_length_is_one_number_said_once() {
+    let length = |value: &str| framing(&format!("Content-Length: {value}\r\n"));
+    assert_eq!(length("0"), Ok(Framing::Length(0)));
+    assert_eq!(length("0042"), Ok(Framing::Length(42)));
+    assert_eq!(length("9223372036854775807"), Ok(Framing::Length(i64::MAX as u64)));
+    for value in [
+        "+2",
+        "-2",
+        "0x2",
+        "2, 2",
+        "2,",
+        "2 2",
+        "two",
+        "",
+        "2;",
+        "2.0",
+        "\"2\"",
+        "9223372036854775808",
+        "18446744073709551617",
+        "99999999999999999999",
+        "\u{663}",
+    ] {
+        assert_eq!(length(value), Err(Fault::Framing), "{value:?}");
+    }
+    let twice = |one, two| framing(&format!("Content-Length: {one}\r\nContent-Length: {two}\r\n"));
+    assert_eq!(twice(2, 3), Err(Fault::Framing));
+    assert_eq!(twice(2, 2), Err(Fault::Framing));
+}
+
+/// RFC 9112 §6.1.
+#[test]
+fn a_transfer_coding_is_one_chunked_said_once() {
+    let coded = |value: &str| framing(&format!("Transfer-Encoding: {value}\r\n"));
+    assert_eq!(coded("chunked"), Ok(Framing::Chunked));
+    assert_eq!(coded("\tCHUNKED "), Ok(Framing::Chunked));
+    for value in [
+        "gzip",
+        "chunked, identity",
+        "xchunked",
+        "gzip, chunked",
+        ",chunked",
+        "chunked,",
+        "chunked, chunked",
+        "\"chunked\"",
+        "chunked;x",
+        "identity",
+        "",
+        "chunked\u{85}",
+    ] {
+        assert_eq!(coded(value), Err(Fault::Framing), "{value:?}");
+    }
+    let line = "Transfer-Encoding: chunked\r\n";
+    assert_eq!(framing(&format!("{line}{line}")), Err(Fault::Framing));
+    assert_eq!(framing(&format!("{line}Transfer-Encoding: identity\r\n")), Err(Fault::Framing));
+    assert_eq!(framing(&format!("Transfer-Encoding:\r\n{line}")), Err(Fault::Framing));
+}
+
+/// RFC 9112 §6.1: an attempt at smuggling, or broken.
+#[test]
+fn a_length_beside_a_transfer_coding_is_refused() {
+    for lines in [
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: x\r\n",
+    ] {
+        assert_eq!(framing(lines), Err(Fault::Framing), "{lines}");
+        assert_eq!(answer("200 OK", lines).unwrap_err(), Fault::Framing, "{lines}");
+    }
+}
+
+/// RFC 9112 §6.1.
+#[test]
+fn http_1_0_has_no_transfer_coding() {
+    let fault = old_with("Transfer-Encoding: chunked\r\n").unwrap_err();
+    assert_eq!(fault, Fault::Framing);
+}
+
+/// What CGI makes of them is the real one.
+#[test]
+fn aliases_of_framing_are_refused() {
+    for name in ["Content_Length", "content.length", "Transfer_Encoding", "TRANSFER.ENCODING"] {
+        let line = format!("{name}: 0\r\n");
+        assert_eq!(framing(&line), Err(Fault::Framing), "{name}");
+        assert_eq!(answer("200 OK", &line).unwrap_err(), Fault::Framing, "{name}");
+    }
+    assert_eq!(framing("Content-Lengths: 0\r\n"), Ok(Framing::None));
+}
+
+#[test]
+fn what_frames_a_message_is_taken_out_of_its_fields() {
+    let request = with("Content-Length: 3\r\nX: y\r\n").unwrap();
+    assert_eq!(listed(&request.fields), ["Host: a", "X: y"]);
+    assert!(!request.fields.has(Name::ContentLength));
+    let answer = answer("200 OK", "Transfer-Encoding: chunked\r\nX: y\r\n").unwrap();
+    assert_eq!(listed(&answer.fields), ["X: y"]);
+}
+
+/// RFC 9112 §6.3 items 4 to 8.
+#[test]
+fn an_answer_ends_with_its_length_its_last_chunk_or_its_connection() {
+    let framing = |lines| answer("200 OK", lines).map(|answer| (answer.framing, answer.keep_alive));
+    assert_eq!(framing("Content-Length: 3\r\n"), Ok((Framing::Length(3), true)));
+    assert_eq!(framing("Transfer-Encoding: Chunked\r\n"), Ok((Framing::Chunked, true)));
+    assert_eq!(framing(""), Ok((Framing::UntilClose, false)));
+    for lines in [
+        "Content-Length: 3\r\nContent-Length: 3\r\n",
+        "Content-Length: 3, 3\r\n",
+        "Content-Length: -1\r\n",
+        "Transfer-Encoding: gzip\r\n",
+        "Transfer-Encoding: gzip, chunked\r\n",
+    ] {
+        assert_eq!(framing(lines), Err(Fault::Framing), "{lines}");
+    }
+}
+
+/// RFC 9112 §6.3 item 1, RFC 9110 §8.6.
+#[test]
+fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
+    let length = "Content-Length: 3\r\n";
+    for answer in [answer_to(&Method::HEAD, "200 OK", length), answer("304 Not Modified", length)] {
+        let answer = answer.unwrap();
+        assert_eq!((answer.framing, answer.keep_alive), (Framing::None, true));
+        assert_eq!(listed(&answer.fields), ["Content-Length: 3"]);
+    }
+    let chunked = answer_to(&Method::HEAD, "200 OK", "Transfer-Encoding: chunked\r\n").unwrap();
+    assert_eq!((chunked.framing, chunked.fields.len()), (Framing::None, 0));
+    let twice = answer_to(&Method::HEAD, "200 OK", &format!("{length}{length}"));
+    assert_eq!(twice.unwrap_err(), Fault::Framing);
+}
+
+/// RFC 9110 §8.6, RFC 9112 §6.1.
+#[test]
+fn a_204_and_a_1xx_have_neither_a_length_nor_a_transfer_coding() {
+    for status in ["100 Continue", "101 Switching Protocols", "103 Early Hints", "204 No Content"] {
+        let answer_with = |lines| answer(status, lines);
+        let plain = answer_with("Content-Length: 0\r\nX: y\r\n").unwrap();
+        assert_eq!(plain.framing, Framing::None);
+        assert_eq!(listed(&plain.fields), ["X: y"]);
+        let fault = answer_with("Transfer-Encoding: chunked\r\n").unwrap_err();
+        assert_eq!(fault, Fault::Framing, "{status}");
+    }
+    assert_eq!(answer("204", "").unwrap().status, StatusCode::NO_CONTENT);
+}

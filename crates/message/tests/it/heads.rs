@@ -1,0 +1,81 @@
+//! Finding the end of a head that is still arriving.
+
+use bywash_message::{Fault, Head, Limits};
+
+use crate::LIMITS;
+
+fn end(bytes: impl AsRef<[u8]>) -> Result<Option<usize>, Fault> {
+    Head::default().end(bytes.as_ref(), &LIMITS)
+}
+
+/// The end, if each byte comes on its own; and how many had come by then.
+fn end_of_drips(bytes: &[u8], limits: &Limits) -> (usize, Result<Option<usize>, Fault>) {
+    let mut head = Head::default();
+    for come in 0..=bytes.len() {
+        match head.end(&bytes[..come], limits) {
+            Ok(None) => {}
+            ended => return (come, ended),
+        }
+    }
+    (bytes.len(), Ok(None))
+}
+
+#[test]
+fn a_head_ends_with_its_blank_line() {
+    assert_eq!(end("GET / HTTP/1.1\r\nHost: a\r\n\r\nbody"), Ok(Some(27)));
+    assert_eq!(end("GET / HTTP/1.1\r\n\r\n"), Ok(Some(18)));
+    assert_eq!(end("GET / HTTP/1.1\r\nHost: a\r\n\r"), Ok(None));
+    assert_eq!(end(""), Ok(None));
+}
+
+/// RFC 9112 §2.2.
+#[test]
+fn one_empty_line_before_it_is_part_of_it() {
+    assert_eq!(end("\r\nGET / HTTP/1.1\r\n\r\n"), Ok(Some(20)));
+    assert_eq!(end("\r\n"), Ok(None));
+    assert_eq!(end("\r\n\r\n"), Err(Fault::Syntax));
+}
+
+#[test]
+fn what_can_become_no_head_is_refused_at_once() {
+    for bytes in [
+        &b"GET / HTTP/1.1\n"[..],
+        b"\n",
+        b"GET /\rX",
+        b"GET /\0",
+        b"GET / HTTP/1.1\r\nHost: a\n",
+        b"GET / HTTP/1.1\r\nHost\0",
+        b"GET / HTTP/1.1\r\nHost: a\r\n\rx",
+        b"\x16\x03\x01",
+        b" GET",
+        b"\r\n ",
+    ] {
+        assert_eq!(end(bytes), Err(Fault::Syntax), "{:?}", bytes.escape_ascii());
+        let (come, ended) = end_of_drips(bytes, &LIMITS);
+        assert_eq!((come, ended), (bytes.len().min(come), Err(Fault::Syntax)));
+    }
+    assert_eq!(end_of_drips(b"\x16\x03\x01", &LIMITS).0, 1);
+}
+
+#[test]
+fn a_head_is_refused_as_soon_as_it_is_beyond_the_limits() {
+    let limits = Limits { target: 10, fields: 9, bytes: 20 };
+    // 52 bytes: 32 of a method, 10 of a target, 8 of a version and two spaces.
+    let line = "x".repeat(52);
+    assert_eq!(end_of_drips(line.as_bytes(), &limits), (52, Ok(None)));
+    assert_eq!(end_of_drips(format!("{line}x").as_bytes(), &limits), (53, Err(Fault::UriTooLong)));
+    let answer = format!("HTTP/1.1 200 {line}");
+    assert_eq!(end_of_drips(answer.as_bytes(), &limits), (53, Err(Fault::HeadTooLarge)));
+    let fields = |length: usize| format!("GET / HTTP/1.1\r\nX:{}\r\n\r\n", "y".repeat(length));
+    assert_eq!(end_of_drips(fields(16).as_bytes(), &limits), (38, Ok(Some(38))));
+    // The 19th byte of the line cannot end within 20.
+    assert_eq!(end_of_drips(fields(17).as_bytes(), &limits), (35, Err(Fault::HeadTooLarge)));
+}
+
+#[test]
+fn what_is_behind_a_head_counts_for_nothing() {
+    let limits = Limits { target: 10, fields: 9, bytes: 20 };
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let bytes = [&head[..], &[0; 100]].concat();
+    assert_eq!(Head::default().end(&bytes, &limits), Ok(Some(head.len())));
+}

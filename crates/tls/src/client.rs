@@ -1,0 +1,184 @@
+//! The side towards an upstream: verified, always.
+//!
+//! Who is trusted is either the one authority of a file or those of the system, never both: an
+//! upstream with an authority of its own is not to be impersonated by any public one. The name
+//! that is verified, and sent as SNI, is the host of the upstream's URL unless another is given.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ConfigBuilder, Error, RootCertStore,
+    WantsVerifier,
+};
+use rustls_pki_types::{ServerName, UnixTime};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::negotiated::protocols;
+use crate::{Pair, TlsError, VERSIONS, pair, pem, provider};
+
+/// How to speak TLS to an upstream.
+#[derive(Clone, Debug, Default)]
+pub struct ClientOptions {
+    /// PEM of the only authorities to trust. Without it: those that the system trusts.
+    pub ca: Option<PathBuf>,
+    /// The name to ask for and to verify instead of the host of the URL.
+    pub name: Option<String>,
+    /// Chain and key to show when the upstream asks who we are (mTLS).
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Offer HTTP/2 before HTTP/1.1.
+    pub http2: bool,
+}
+
+/// Makes TLS connections to an upstream. Cheap to clone; clones resume each other's sessions.
+#[derive(Clone)]
+pub struct Connector {
+    tls: TlsConnector,
+    name: Option<ServerName<'static>>,
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Reads the files of `options`.
+///
+/// # Errors
+/// The first thing that is wrong, with its file.
+pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
+    let roots = match &options.ca {
+        Some(path) => authorities(path)?,
+        None => system_authorities()?,
+    };
+    let builder = builder().with_root_certificates(roots);
+    let mut config = match options.certificate {
+        Some((chain, key)) => {
+            let ours = pair::load(&Pair { chain, key }, UnixTime::now())?.certified;
+            let always = rustls::sign::SingleCertAndKey::from(ours);
+            builder.with_client_cert_resolver(Arc::new(always))
+        }
+        None => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = protocols(options.http2);
+    let name = match options.name {
+        Some(name) => Some(server_name(&name).ok_or(TlsError::BadName { name })?),
+        None => None,
+    };
+    Ok(Connector { tls: TlsConnector::from(Arc::new(config)), name })
+}
+
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
+    ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(VERSIONS)
+        .expect("ring has cipher suites for both versions")
+}
+
+impl Connector {
+    /// Speaks TLS on `stream` with the upstream `host`, a name or an address (of version 6 also
+    /// in the brackets of a URL). It bounds no time: whoever awaits it does.
+    ///
+    /// # Errors
+    /// When the upstream is not who it should be, refuses us, or goes away. [`advice`] says what
+    /// to do about it.
+    pub async fn connect<S>(&self, host: &str, stream: S) -> io::Result<TlsStream<S>>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => server_name(host).ok_or_else(|| {
+                let name = host.to_owned();
+                io::Error::new(io::ErrorKind::InvalidInput, TlsError::BadName { name })
+            })?,
+        };
+        self.tls.connect(name, stream).await
+    }
+}
+
+fn server_name(host: &str) -> Option<ServerName<'static>> {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    ServerName::try_from(bare).ok().map(|name| name.to_owned())
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for (index, certificate) in pem::certificates(path)?.into_iter().enumerate() {
+        roots.add(certificate).map_err(|error| TlsError::BadCertificate {
+            path: path.into(),
+            place: index + 1,
+            reason: error.to_string(),
+        })?;
+    }
+    Ok(roots)
+}
+
+/// What does not parse is left out: systems carry one or two of those, and nobody can mend them.
+fn system_authorities() -> Result<RootCertStore, TlsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    let (added, _ignored) = roots.add_parsable_certificates(found.certs);
+    if added > 0 {
+        return Ok(roots);
+    }
+    let reason = found.errors.first().map_or_else(|| "none found".into(), ToString::to_string);
+    Err(TlsError::NoRoots { reason })
+}
+
+/// What an operator can do about a failed handshake with an upstream, or about the first read
+/// after it: in TLS 1.3 a server refuses our certificate only then.
+pub fn advice(error: &io::Error) -> Option<&'static str> {
+    match error.get_ref()?.downcast_ref::<Error>()? {
+        Error::InvalidCertificate(reason) => certificate_advice(reason),
+        Error::AlertReceived(
+            AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::DecryptError
+            | AlertDescription::AccessDenied,
+        ) => Some("the upstream wants a certificate of ours, or another one"),
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            Some("the upstream speaks none of the HTTP versions that we offer")
+        }
+        Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            Some("the upstream speaks neither TLS 1.2 nor 1.3")
+        }
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+            Some("the upstream has no certificate for this name: give another as `name`")
+        }
+        Error::InvalidMessage(_) => Some("what answers there does not speak TLS: check the port"),
+        _ => None,
+    }
+}
+
+fn certificate_advice(reason: &CertificateError) -> Option<&'static str> {
+    match reason {
+        CertificateError::UnknownIssuer => {
+            Some("no authority that we trust has issued it: name the upstream's in `ca`")
+        }
+        CertificateError::BadSignature => {
+            Some("its authority has the name of one that we trust, but another key: renew `ca`")
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            Some("it is for another name: give that one as `name`")
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            Some("it has expired: renew it on the upstream")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            Some("it is not valid yet: check both clocks")
+        }
+        CertificateError::Other(other) => match other.0.downcast_ref::<webpki::Error>()? {
+            webpki::Error::CaUsedAsEndEntity => {
+                Some("it is an authority's (CA:TRUE), not a server's: have it issued with CA:FALSE")
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Which certificate for which name (RFC 6066 section 3, RFC 9525 section 6.3).
+//!
+//! The names come from the certificates, so there is no table for an operator to forget after a
+//! renewal. An exact name goes before a wildcard; a wildcard stands for exactly one label. Several
+//! certificates of one name are served by kind of key: one of ECDSA for most clients and one of
+//! RSA for the old ones is usual. Whoever asks for no name, or for one that nobody has, is served
+//! what the first certificate's name would be.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustls::SignatureScheme;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::UnixTime;
+
+use crate::pair::{self, Loaded};
+use crate::{Pair, TlsError, Warning};
+
+/// One name's certificates in the order of the configuration, with different kinds of keys.
+type Choices = Vec<Arc<CertifiedKey>>;
+
+/// The table; never changed once made.
+#[derive(Debug)]
+pub(crate) struct Names {
+    exact: HashMap<String, Choices>,
+    /// Without the `*.`.
+    wildcard: HashMap<String, Choices>,
+    /// Never empty.
+    default: Choices,
+}
+
+impl Names {
+    /// Reads every pair, or stops at the first that cannot be used.
+    pub(crate) fn load(pairs: &[Pair], now: UnixTime) -> Result<(Self, Vec<Warning>), TlsError> {
+        let mut names =
+            Self { exact: HashMap::new(), wildcard: HashMap::new(), default: Choices::new() };
+        let mut warnings = Vec::new();
+        let mut first_name = None;
+        for pair in pairs {
+            let loaded = pair::load(pair, now)?;
+            if names.default.is_empty() {
+                names.default.push(Arc::clone(&loaded.certified));
+                first_name = loaded.names.first().cloned();
+            }
+            warnings.extend(names.add(pair, loaded));
+        }
+        if names.default.is_empty() {
+            return Err(TlsError::NoPairs);
+        }
+        if let Some(choices) = first_name.and_then(|name| names.choices(&name)) {
+            names.default = choices.clone();
+        }
+        Ok((names, warnings))
+    }
+
+    fn add(&mut self, pair: &Pair, loaded: Loaded) -> Vec<Warning> {
+        let Loaded { certified, names, mut warnings } = loaded;
+        for name in names {
+            let choices = match name.strip_prefix("*.") {
+                Some(parent) => self.wildcard.entry(parent.to_owned()).or_default(),
+                None => self.exact.entry(name.clone()).or_default(),
+            };
+            let kind = certified.key.algorithm();
+            if choices.iter().any(|earlier| earlier.key.algorithm() == kind) {
+                warnings.push(Warning::Shadowed { path: pair.chain.clone(), name });
+            } else {
+                choices.push(Arc::clone(&certified));
+            }
+        }
+        warnings
+    }
+
+    /// The certificate for a client that asks for `name` and can verify `schemes`.
+    pub(crate) fn choose(
+        &self,
+        name: Option<&str>,
+        schemes: &[SignatureScheme],
+    ) -> Option<Arc<CertifiedKey>> {
+        let choices = name.and_then(|name| self.choices(name)).unwrap_or(&self.default);
+        match choices.as_slice() {
+            [only] => Some(Arc::clone(only)),
+            several => several
+                .iter()
+                .find(|certified| certified.key.choose_scheme(schemes).is_some())
+                .or(several.first())
+                .cloned(),
+        }
+    }
+
+    fn choices(&self, name: &str) -> Option<&Choices> {
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        if let Some(parent) = name.strip_prefix("*.") {
+            return self.wildcard.get(parent);
+        }
+        self.exact.get(&name).or_else(|| {
+            let (_label, parent) = name.split_once('.')?;
+            self.wildcard.get(parent)
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! One certificate with its key: read, checked against each other, and its names.
+//!
+//! The names are the subject alternative ones. The common name is not looked at: nobody who
+//! verifies does either (RFC 9525 section 2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::sign::{CertifiedKey, SigningKey};
+use rustls::{Error, InconsistentKeys};
+use rustls_pki_types::{CertificateDer, UnixTime};
+use webpki::{EndEntityCert, KeyUsage};
+
+use crate::{Pair, TlsError, Warning, pem, provider};
+
+/// Certificates that live 90 days are renewed 30 days before their end (Let's Encrypt's advice);
+/// two weeks before it, the renewal has failed for a while.
+const SOON: Duration = Duration::from_secs(14 * DAY);
+const DAY: u64 = 86_400;
+
+/// A certificate that can be served.
+pub(crate) struct Loaded {
+    pub(crate) certified: Arc<CertifiedKey>,
+    /// Lower case; a wildcard as `*.example.org`.
+    pub(crate) names: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Reads both files. `now` is asked for warnings only.
+pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
+    let chain = pem::certificates(&pair.chain)?;
+    let (key, mode) = signing_key(pair)?;
+    let certified = belonging(pair, chain, key)?;
+    let leaf = certified.end_entity_cert().ok().and_then(|der| EndEntityCert::try_from(der).ok());
+    let leaf = leaf.expect("it was parsed when it was compared with its key");
+    let names: Vec<_> = leaf.valid_dns_names().map(str::to_ascii_lowercase).collect();
+    let mut warnings: Vec<_> = validity(pair, &leaf, now).into_iter().collect();
+    if names.is_empty() {
+        warnings.push(Warning::NoNames { path: pair.chain.clone() });
+    }
+    if mode & 0o007 != 0 {
+        warnings.push(Warning::KeyReadable { path: pair.key.clone(), mode });
+    }
+    Ok(Loaded { certified: Arc::new(certified), names, warnings })
+}
+
+/// The key, and the permission bits of its file.
+fn signing_key(pair: &Pair) -> Result<(Arc<dyn SigningKey>, u32), TlsError> {
+    let pem::Key { der, mode } = pem::key(&pair.key)?;
+    let key = provider()
+        .key_provider
+        .load_private_key(der)
+        .map_err(|error| TlsError::BadKey { path: pair.key.clone(), reason: error.to_string() })?;
+    Ok((key, mode))
+}
+
+fn belonging(
+    pair: &Pair,
+    chain: Vec<CertificateDer<'static>>,
+    key: Arc<dyn SigningKey>,
+) -> Result<CertifiedKey, TlsError> {
+    for (index, certificate) in chain.iter().enumerate() {
+        EndEntityCert::try_from(certificate).map_err(|error| TlsError::BadCertificate {
+            path: pair.chain.clone(),
+            place: index + 1,
+            reason: error.to_string(),
+        })?;
+    }
+    let matches = |certificate: &CertificateDer<'static>| {
+        let alone = CertifiedKey::new(vec![certificate.clone()], Arc::clone(&key));
+        // Not knowing is not a mismatch; none of ring's keys are of that kind.
+        matches!(alone.keys_match(), Ok(()) | Err(Error::InconsistentKeys(UNKNOWN)))
+    };
+    match chain.iter().position(matches) {
+        Some(0) => Ok(CertifiedKey::new(chain, key)),
+        Some(index) => Err(TlsError::LeafNotFirst {
+            chain: pair.chain.clone(),
+            key: pair.key.clone(),
+            place: index + 1,
+        }),
+        None => Err(TlsError::KeyMismatch { chain: pair.chain.clone(), key: pair.key.clone() }),
+    }
+}
+
+const UNKNOWN: InconsistentKeys = InconsistentKeys::Unknown;
+
+/// What a client would hold against the certificate itself, whoever has issued it.
+///
+/// webpki does not show the dates, but looks at them, and at the purpose, before it looks for an
+/// issuer. With no issuers at hand every other answer than these is "unknown issuer" or about the
+/// issuer, and none of our business.
+fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warning> {
+    let path = pair.chain.clone();
+    let seen = |at| leaf.verify_for_usage(&[], &[], &[], at, KeyUsage::server_auth(), None, None);
+    match seen(now).err()? {
+        webpki::Error::CertExpired { not_after, .. } => {
+            let days = now.as_secs().saturating_sub(not_after.as_secs()) / DAY;
+            return Some(Warning::Expired { path, days });
+        }
+        webpki::Error::CertNotValidYet { .. } => return Some(Warning::NotYetValid { path }),
+        webpki::Error::RequiredEkuNotFoundContext(_) => {
+            return Some(Warning::NotForServers { path });
+        }
+        _ => {}
+    }
+    let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + SOON);
+    match seen(soon).err()? {
+        webpki::Error::CertExpired { not_after, .. } => {
+            let days = not_after.as_secs().saturating_sub(now.as_secs()) / DAY;
+            Some(Warning::ExpiresSoon { path, days })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    /// What is said on a day about a certificate for 2030.
+    fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
+        let place = tempfile::tempdir().unwrap();
+        let key = KeyPair::generate().unwrap();
+        let mut certificate = CertificateParams::new(["a.test".to_owned()]).unwrap();
+        certificate.not_before = date_time_ymd(2030, 1, 1);
+        certificate.not_after = date_time_ymd(2031, 1, 1);
+        certificate.extended_key_usages = vec![purpose];
+        let pair = Pair { chain: place.path().join("a.pem"), key: place.path().join("a.key") };
+        fs::write(&pair.chain, certificate.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&pair.key, key.serialize_pem()).unwrap();
+        fs::set_permissions(&pair.key, fs::Permissions::from_mode(0o600)).unwrap();
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds.try_into().unwrap()));
+        let mut warnings = load(&pair, now).unwrap().warnings;
+        for warning in &mut warnings {
+            let (Warning::Expired { path, .. }
+            | Warning::ExpiresSoon { path, .. }
+            | Warning::NotYetValid { path }
+            | Warning::NotForServers { path }
+            | Warning::NoNames { path }
+            | Warning::Shadowed { path, .. }
+            | Warning::KeyReadable { path, .. }) = warning;
+            *path = path.file_name().unwrap().into();
+        }
+        warnings
+    }
+
+    fn on(year: i32, month: u8, day: u8) -> Vec<Warning> {
+        let seconds = date_time_ymd(year, month, day).unix_timestamp();
+        said_on(seconds, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    #[test]
+    fn nothing_is_said_about_a_certificate_in_its_time() {
+        assert_eq!(on(2030, 6, 1), []);
+    }
+
+    #[test]
+    fn an_expired_certificate_is_a_warning_with_its_age() {
+        assert_eq!(on(2031, 1, 11), [Warning::Expired { path: "a.pem".into(), days: 10 }]);
+    }
+
+    #[test]
+    fn the_last_two_weeks_are_a_warning() {
+        assert_eq!(on(2030, 12, 18), []);
+        assert_eq!(on(2030, 12, 19), [Warning::ExpiresSoon { path: "a.pem".into(), days: 13 }]);
+    }
+
+    #[test]
+    fn a_certificate_of_tomorrow_is_a_warning() {
+        assert_eq!(on(2029, 12, 31), [Warning::NotYetValid { path: "a.pem".into() }]);
+    }
+
+    #[test]
+    fn a_certificate_for_clients_only_is_a_warning() {
+        let now = date_time_ymd(2030, 6, 1).unix_timestamp();
+        let said = said_on(now, ExtendedKeyUsagePurpose::ClientAuth);
+        assert_eq!(said, [Warning::NotForServers { path: "a.pem".into() }]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Certificates and keys from PEM files (RFC 7468), with an error that says what the file is
+//! instead.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rustls_pki_types::pem::{self, PemObject};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::TlsError;
+
+/// The authorities that a system trusts are a quarter of a MiB, a chain is a few KiB.
+const LARGEST: u64 = 4 << 20;
+
+/// The first byte of every certificate and key in DER (X.690): a SEQUENCE.
+const SEQUENCE: u8 = 0x30;
+
+/// All certificates of a file, of which there is at least one.
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let text = read(path)?.text;
+    let found = CertificateDer::pem_slice_iter(&text)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|reason| TlsError::Damaged { path: path.into(), reason })?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    Err(match text.first() {
+        Some(&SEQUENCE) => TlsError::Der { path: path.into() },
+        _ => TlsError::NoCertificate { path: path.into() },
+    })
+}
+
+/// A private key, and the permission bits of its file.
+pub(crate) struct Key {
+    pub(crate) der: PrivateKeyDer<'static>,
+    pub(crate) mode: u32,
+}
+
+/// The first private key of a file.
+pub(crate) fn key(path: &Path) -> Result<Key, TlsError> {
+    let Contents { text, mode } = read(path)?;
+    if encrypted(&text) {
+        return Err(TlsError::KeyEncrypted { path: path.into() });
+    }
+    match PrivateKeyDer::from_pem_slice(&text) {
+        Ok(der) => Ok(Key { der, mode }),
+        Err(pem::Error::NoItemsFound) if text.first() == Some(&SEQUENCE) => {
+            Err(TlsError::Der { path: path.into() })
+        }
+        Err(pem::Error::NoItemsFound) => Err(TlsError::NoKey { path: path.into() }),
+        Err(reason) => Err(TlsError::Damaged { path: path.into(), reason }),
+    }
+}
+
+/// PKCS #8's own label, or the header of the older format (RFC 1421 section 4.6.1.1).
+fn encrypted(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
+}
+
+struct Contents {
+    text: Vec<u8>,
+    mode: u32,
+}
+
+fn read(path: &Path) -> Result<Contents, TlsError> {
+    let unreadable = |source| TlsError::Unreadable { path: path.into(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    // Of the file that was opened, not of whatever has the name by now.
+    let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
+    let mut text = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LARGEST {
+        return Err(TlsError::TooLarge { path: path.into() });
+    }
+    Ok(Contents { text, mode })
+}

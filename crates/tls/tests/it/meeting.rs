@@ -1,0 +1,40 @@
+//! One handshake through a pipe in memory.
+
+use std::io;
+
+use bywash_tls::{Connector, Served};
+use rustls_pki_types::CertificateDer;
+use tokio::io::DuplexStream;
+use tokio_rustls::{TlsAcceptor, client, server};
+
+pub(crate) struct Meeting {
+    pub(crate) client: io::Result<client::TlsStream<DuplexStream>>,
+    pub(crate) server: io::Result<server::TlsStream<DuplexStream>>,
+}
+
+pub(crate) async fn meet(connector: &Connector, host: &str, served: &Served) -> Meeting {
+    meet_acceptor(connector, host, &served.acceptor()).await
+}
+
+pub(crate) async fn meet_acceptor(
+    connector: &Connector,
+    host: &str,
+    acceptor: &TlsAcceptor,
+) -> Meeting {
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (client, server) = tokio::join!(connector.connect(host, near), acceptor.accept(far));
+    Meeting { client, server }
+}
+
+impl Meeting {
+    /// What the server has shown; the client must have accepted it.
+    pub(crate) fn shown(&self) -> CertificateDer<'static> {
+        let connection = self.client.as_ref().unwrap().get_ref().1;
+        connection.peer_certificates().unwrap()[0].clone().into_owned()
+    }
+
+    /// Why the client has not accepted.
+    pub(crate) fn refusal(&self) -> &io::Error {
+        self.client.as_ref().unwrap_err()
+    }
+}

@@ -1,0 +1,31 @@
+//! A body is the same however its bytes come, and never takes one that is behind it.
+//!
+//! The first byte of the input says how the body is framed, the second in which pieces it comes.
+#![no_main]
+
+use bywash_fuzz::{Body, decoded};
+use bywash_message::{Framing, write_chunk, write_last_chunk};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let [framing, piece, bytes @ ..] = input else { return };
+    let framing = match framing % 4 {
+        0 => Framing::Length(u64::from(*piece)),
+        1 => Framing::UntilClose,
+        2 => Framing::None,
+        _ => Framing::Chunked,
+    };
+    let whole = decoded(framing, bytes, bytes.len().max(1));
+    assert_eq!(decoded(framing, bytes, 1), whole);
+    assert_eq!(decoded(framing, bytes, usize::from(*piece).max(1)), whole);
+    if let Body::Ended { bytes: body, used, .. } = &whole {
+        // What is behind it changes nothing, and what it used is enough.
+        assert_eq!(decoded(framing, &bytes[..*used], usize::MAX), whole);
+        let mut out = Vec::new();
+        write_chunk(&mut out, body);
+        write_last_chunk(&mut out, None);
+        let again = decoded(Framing::Chunked, &out, out.len());
+        let expected = Body::Ended { bytes: body.clone(), trailers: Vec::new(), used: out.len() };
+        assert_eq!(again, expected);
+    }
+});

@@ -1,0 +1,78 @@
+//! What the targets share: small limits, so that they are met, and what two readers compare.
+#![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
+
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, Name, Part};
+
+/// Small enough to be met by what a fuzzer makes.
+pub const SMALL: Limits = Limits { target: 64, fields: 12, bytes: 400 };
+
+/// Enough for whatever was accepted within [`SMALL`] and is written anew: an escape takes three
+/// bytes for one, a colon gets a space behind it, framing is spelled out.
+pub const AMPLE: Limits = Limits { target: 256, fields: 16, bytes: 1024 };
+
+/// Every field as a name and a value.
+pub fn listed(fields: &Fields) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fields.iter().map(|field| (field.spelled.to_vec(), field.value.to_vec())).collect()
+}
+
+/// What `httparse` found, without the fields that frame a body.
+pub fn others(headers: &[httparse::Header<'_>]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let framing = [Name::ContentLength, Name::TransferEncoding];
+    headers
+        .iter()
+        .filter(|header| !framing.contains(&Name::of(header.name.as_bytes())))
+        .map(|header| (header.name.as_bytes().to_vec(), header.value.to_vec()))
+        .collect()
+}
+
+/// The end of the head that `bytes` begin with. It must be the same however they come.
+pub fn end(bytes: &[u8], limits: &Limits) -> Option<usize> {
+    let whole = Head::default().end(bytes, limits);
+    let mut dripping = Head::default();
+    let dripped = (0..=bytes.len())
+        .map(|come| dripping.end(&bytes[..come], limits))
+        .find(|end| *end != Ok(None))
+        .unwrap_or(Ok(None));
+    assert_eq!(dripped, whole);
+    whole.ok().flatten()
+}
+
+/// A body: its bytes, its trailers, how many bytes it took; or whether it is unfinished or broken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Body {
+    Ended { bytes: Vec<u8>, trailers: Vec<(Vec<u8>, Vec<u8>)>, used: usize },
+    Unfinished { bytes: Vec<u8> },
+    Broken,
+}
+
+/// Decodes bytes that come in pieces of this size.
+pub fn decoded(framing: Framing, bytes: &[u8], piece: usize) -> Body {
+    let mut decoder = Decoder::new(framing, &SMALL);
+    let (mut out, mut total) = (Vec::new(), 0);
+    for mut piece in bytes.chunks(piece).chain([&b""[..]]) {
+        loop {
+            let Ok((used, part)) = decoder.decode(piece) else {
+                assert!(decoder.closed().is_err());
+                return Body::Broken;
+            };
+            piece = &piece[used..];
+            total += used;
+            match part {
+                Part::More => {
+                    assert!(piece.is_empty());
+                    break;
+                }
+                Part::Data(data) => {
+                    assert!(!data.is_empty());
+                    out.extend_from_slice(data);
+                }
+                Part::End(trailers) => {
+                    assert!(decoder.is_ended() && decoder.closed().is_ok());
+                    let trailers = trailers.as_ref().map(listed).unwrap_or_default();
+                    return Body::Ended { bytes: out, trailers, used: total };
+                }
+            }
+        }
+    }
+    Body::Unfinished { bytes: out }
+}

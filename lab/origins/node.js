@@ -1,0 +1,37 @@
+// Node's own HTTP server. It hands over the target undecoded: no route.
+"use strict";
+const http = require("node:http");
+
+// A response to HEAD has no body; its reflection goes into a field, and a field has to be short.
+const LONGEST_FIELD = 6000;
+
+// Every text is Latin 1, one character a byte; JSON in ASCII.
+function ascii(value) {
+  const escape = (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
+  return JSON.stringify(value).replace(/[\u007f-\uffff]/g, escape);
+}
+
+function answer(request, response) {
+  const pieces = [];
+  request.on("data", (piece) => pieces.push(piece));
+  request.on("end", () => {
+    const hosts = request.headersDistinct.host;
+    const seen = {
+      method: request.method,
+      target: request.url,
+      host: hosts ? hosts.join(",") : null,
+      route: null,
+      body: Buffer.concat(pieces).toString("hex"),
+    };
+    let text = ascii(seen);
+    if (request.method === "HEAD") {
+      if (text.length > LONGEST_FIELD) text = ascii({ ...seen, body: null });
+      response.setHeader("Reflection", text);
+    }
+    response.setHeader("Content-Type", "application/json");
+    response.end(text);
+  });
+}
+
+// As large a head as the gateway may forward.
+http.createServer({ maxHeaderSize: 65536 }, answer).listen(Number(process.argv[2]), "127.0.0.1");
