@@ -53,6 +53,8 @@ pub struct Proxy {
     child: Child,
     /// The process that serves: the child's, until that has handed over.
     pid: u32,
+    /// Killed, and waited for: the numbers may be another's by now.
+    ended: bool,
     scratch: Scratch,
 }
 
@@ -78,8 +80,18 @@ impl<'a> Plan<'a> {
         let confinement = self.confinement.clone();
         let child = launch(kind, &program, core, &confinement, &scratch)?;
         let pid = child.id();
-        let mut proxy =
-            Proxy { kind, front, program, core, confinement, ports, child, pid, scratch };
+        let mut proxy = Proxy {
+            kind,
+            front,
+            program,
+            core,
+            confinement,
+            ports,
+            child,
+            pid,
+            ended: false,
+            scratch,
+        };
         proxy.wait_ready()?;
         Ok(proxy)
     }
@@ -172,6 +184,9 @@ impl Proxy {
 
     /// Ends it without a chance to react, and waits until it has ended.
     pub fn kill(&mut self) {
+        if self.ended {
+            return;
+        }
         custody::end_below(self.child.id());
         custody::end_below(self.pid);
         if self.pid != self.child.id() {
@@ -184,13 +199,14 @@ impl Proxy {
             thread::sleep(LOOK);
         }
         sys::reap(self.pid);
+        self.ended = true;
     }
 
     /// Starts it again with the same configuration after [`Proxy::kill`], without waiting for it.
     pub fn launch(&mut self) -> io::Result<()> {
         let (core, confinement) = (self.core, &self.confinement);
         self.child = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
-        self.pid = self.child.id();
+        (self.pid, self.ended) = (self.child.id(), false);
         Ok(())
     }
 

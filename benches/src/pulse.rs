@@ -144,6 +144,7 @@ fn report(rows: &[Row], options: &Options) -> Report {
         "10th",
         "30th",
         "back after s",
+        "load late ms",
     ];
     let (mut table, mut list, mut broken) = (Table::new(2, &head), Vec::new(), Vec::new());
     for row in rows {
@@ -187,6 +188,7 @@ impl Row {
             window(9),
             window(29),
             self.back.map_or("never".into(), |back| back.as_secs().to_string()),
+            open_loop::show_late_ms(&self.pulse),
         ]
     }
 

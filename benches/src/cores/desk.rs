@@ -4,6 +4,7 @@
 //! called after it. A waker puts the place of its request into a channel that its worker reads,
 //! which stands for a runtime's run queue.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::task::{Wake, Waker};
@@ -112,16 +113,16 @@ impl Core {
     }
 }
 
-/// A worker at the desk.
-pub(super) struct Clerk<'a, L> {
-    desk: &'a Desk<L>,
+/// A worker at the desk; `D` is a counted reference to it, of which each ticket holds one.
+pub(super) struct Clerk<D> {
+    desk: D,
     wakers: Vec<Waker>,
-    tickets: Vec<Option<Ticket>>,
+    tickets: Vec<Option<Ticket<D>>>,
     bell: Receiver<usize>,
 }
 
-#[derive(Clone, Copy)]
-struct Ticket {
+struct Ticket<D> {
+    desk: D,
     id: RequestId,
     request: Request,
 }
@@ -138,34 +139,32 @@ impl Wake for Bell {
     }
 }
 
-impl<'a, L: Lock<Core>> Clerk<'a, L> {
-    pub(super) fn new(desk: &'a Desk<L>, window: usize) -> Self {
+impl<D> Clerk<D> {
+    pub(super) fn new(desk: D, window: usize) -> Self {
         let (rings, bell) = channel();
         let waker = |place| Waker::from(Arc::new(Bell { place, rings: rings.clone() }));
-        Self { desk, wakers: (0..window).map(waker).collect(), tickets: vec![None; window], bell }
-    }
-
-    fn ticket(&self, place: usize) -> Ticket {
-        self.tickets[place].expect("only requests in flight are asked about")
+        let tickets = (0..window).map(|_| None).collect();
+        Self { desk, wakers: (0..window).map(waker).collect(), tickets, bell }
     }
 }
 
-impl<L: Lock<Core>> Client for Clerk<'_, L> {
+impl<L: Lock<Core>, D: Deref<Target = Desk<L>> + Clone> Client for Clerk<D> {
     fn arrive(&mut self, place: usize, request: Request) -> bool {
         let id = self.desk.arrive(request);
-        self.tickets[place] = Some(Ticket { id, request });
-        self.desk.poll(id, &self.wakers[place])
+        let ticket = self.tickets[place].insert(Ticket { desk: self.desk.clone(), id, request });
+        ticket.desk.poll(id, &self.wakers[place])
     }
 
     fn granted(&mut self, wait: bool) -> Option<usize> {
         let place = if wait { self.bell.recv().ok() } else { self.bell.try_recv().ok() }?;
-        let woken = self.desk.poll(self.ticket(place).id, &self.wakers[place]);
+        let ticket = self.tickets[place].as_ref().expect("only a request in flight is granted");
+        let woken = ticket.desk.poll(ticket.id, &self.wakers[place]);
         assert!(woken, "it is woken because it was granted");
         Some(place)
     }
 
     fn finish(&mut self, place: usize) {
-        let Ticket { id, request } = self.ticket(place);
-        self.desk.answered(id, request.session, request.class);
+        let ticket = self.tickets[place].take().expect("only a request in flight is finished");
+        ticket.desk.answered(ticket.id, ticket.request.session, ticket.request.class);
     }
 }

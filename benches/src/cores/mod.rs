@@ -25,6 +25,7 @@ mod toil;
 mod worker;
 
 use std::fmt;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
@@ -184,8 +185,8 @@ fn staff(cell: Cell, shift: &Arc<Shift>) -> Vec<JoinHandle<Tally>> {
         Way::Alone => {
             let shift = Arc::clone(shift);
             vec![thread::spawn(move || {
-                let desk = Desk::<Alone<Core>>::new(engine(cell));
-                shift.work(0, &mut Clerk::new(&desk, shift.window))
+                let desk = Rc::new(Desk::<Alone<Core>>::new(engine(cell)));
+                shift.work(0, &mut Clerk::new(desk, shift.window))
             })]
         }
         Way::Mutex => clerks::<Mutex<Core>>(cell, shift),
@@ -201,7 +202,7 @@ where
     let desk = Arc::new(Desk::<L>::new(engine(cell)));
     let clerk = |number| {
         let (desk, shift) = (Arc::clone(&desk), Arc::clone(shift));
-        thread::spawn(move || shift.work(number, &mut Clerk::new(&desk, shift.window)))
+        thread::spawn(move || shift.work(number, &mut Clerk::new(desk, shift.window)))
     };
     (0..cell.threads as u64).map(clerk).collect()
 }

@@ -185,8 +185,7 @@ impl Shooter {
     /// Judges what was forwarded and keeps it for the origins.
     fn check(&mut self, source: &Source, sent: &Sent<'_>, trial: &Trial) {
         if self.lane.is_some() {
-            let (mut faults, beyond) = verdict::faults(sent, trial);
-            faults.extend(verdict::canary_fault(trial));
+            let (faults, beyond) = verdict::faults(sent, trial);
             let tally = self.found.results.classes.entry(source.class.clone()).or_default();
             tally.beyond += usize::from(beyond > 0);
             tally.faulty += usize::from(!faults.is_empty());

@@ -89,11 +89,19 @@ pub fn faults(sent: &Sent<'_>, trial: &Trial) -> (Vec<String>, usize) {
     let mut beyond = 0;
     let mut read = sent.reading.requests.iter();
     for forwarded in trial.requests() {
-        match read.next() {
-            Some(request) => faults.extend(misread(request, forwarded)),
-            None => beyond += 1,
+        if let Some(request) = read.next() {
+            faults.extend(misread(request, forwarded));
+            continue;
+        }
+        beyond += 1;
+        // Whatever the gateway made of what is before: the canary is plain.
+        let is_plain = forwarded.method == b"GET" && forwarded.body.is_empty();
+        if forwarded.target == b"/canary" && !is_plain {
+            faults.push("the canary behind it is not what it was".into());
         }
     }
+    faults.sort();
+    faults.dedup();
     (faults, beyond)
 }
 
@@ -187,19 +195,101 @@ fn is_framing(name: &str) -> bool {
     matches!(name, "content-length" | "transfer-encoding")
 }
 
-/// What has become of the canary: it arrives as it is, or not at all.
-pub fn canary_fault(trial: &Trial) -> Option<String> {
-    let of_canary = |request: &&Request| request.target == b"/canary";
-    let canaries: Vec<&Request> = trial.requests().filter(of_canary).collect();
-    let changed = |request: &&Request| request.method != b"GET" || !request.body.is_empty();
-    match canaries.len() {
-        0 | 1 if !canaries.iter().any(changed) => None,
-        0 | 1 => Some("the canary behind it was changed".into()),
-        _ => Some("the canary was forwarded twice".into()),
-    }
-}
-
 /// The message with the canary behind it.
 pub fn followed(message: &[u8]) -> Vec<u8> {
     [message, CANARY].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::Answer;
+    use super::super::reading::{self, Speaker};
+    use super::*;
+
+    fn trial(forwarded: &str, statuses: &[u16], closed: bool) -> Trial {
+        let bytes = forwarded.as_bytes().to_vec();
+        let reading = reading::read(&bytes, Speaker::Gateway);
+        let answer = |status: &u16| Answer { status: *status, fields: vec![], body: vec![] };
+        let streams = vec![Stream { bytes, reading, kept: true }];
+        Trial { answers: statuses.iter().map(answer).collect(), closed, streams }
+    }
+
+    fn found(sent: &str, forwarded: &str) -> (Vec<String>, usize) {
+        let reading = reading::read(sent.as_bytes(), Speaker::Client);
+        let sent = Sent { bytes: sent.as_bytes(), reading: &reading };
+        faults(&sent, &trial(forwarded, &[], false))
+    }
+
+    fn case(expect: Expect) -> Case {
+        Case {
+            class: "x".into(),
+            name: "x".into(),
+            why: "x".into(),
+            expect,
+            sees: Some(b"/a".to_vec()),
+            lacks: vec![b"secret".to_vec()],
+            bytes: b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(),
+        }
+    }
+
+    fn met(expect: Expect, forwarded: &str, statuses: &[u16], closed: bool) -> bool {
+        let case = case(expect);
+        let reading = reading::read(&case.bytes, Speaker::Client);
+        let sent = Sent { bytes: &case.bytes, reading: &reading };
+        unmet(&case, &sent, &trial(forwarded, statuses, closed)).is_empty()
+    }
+
+    const PLAIN: &str = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    #[test]
+    fn what_is_forwarded_as_it_was_said_has_no_fault() {
+        assert_eq!(found(PLAIN, PLAIN), (vec![], 0));
+        assert_eq!(
+            found("GET http://a/%61/../b HTTP/1.1\r\nHost: a\r\n\r\n", &PLAIN.replace("/a", "/b")),
+            (vec![], 0)
+        );
+        assert_eq!(
+            found(
+                "OPTIONS http://a HTTP/1.1\r\nHost: a\r\n\r\n",
+                "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
+            ),
+            (vec![], 0)
+        );
+        assert_eq!(found("x", PLAIN), (vec![], 1));
+    }
+
+    #[test]
+    fn what_is_forwarded_otherwise_is_a_fault() {
+        for (forwarded, what) in [
+            (PLAIN.replace("GET", "PUT"), "method"),
+            (PLAIN.replace("/a", "/b"), "target"),
+            (PLAIN.replace("Host: a", "Host: b"), "host"),
+            (PLAIN.replace("\r\n\r\n", "\r\nContent-Length: 1\r\n\r\nx"), "body"),
+            (PLAIN.replace("Host", "Keep-Alive: 5\r\nHost"), "forwards `keep-alive"),
+            (PLAIN.replace("Host", "Connection: X\r\nHost"), "forwards `connection"),
+            (PLAIN.replace("Host", "Content_Length: 5\r\nHost"), "forwards `content_length"),
+            (PLAIN.replace("HTTP/1.1", "HTTP/1.0"), "forwards HTTP/1.0"),
+            (PLAIN[..PLAIN.len() - 1].to_owned(), "keeps a connection"),
+        ] {
+            let (faults, _) = found(PLAIN, &forwarded);
+            assert!(faults.len() == 1 && faults[0].starts_with(what), "{what}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn an_expectation_is_met_or_not() {
+        let exactly = |forwarded, refusal| Expect::Exactly { forwarded, refusal };
+        let (served, refused) = (exactly(1, None), exactly(0, Some(Refusal::Status(400))));
+        assert!(met(served, PLAIN, &[204], false));
+        assert!(!met(served, PLAIN, &[502], false));
+        assert!(!met(served, "", &[204], false));
+        assert!(!met(served, &PLAIN.replace("/a", "/b"), &[204], false));
+        assert!(!met(served, &PLAIN.replace("Host", "X: Secret\r\nHost"), &[204], false));
+        assert!(met(refused, "", &[400], true));
+        assert!(!met(refused, "", &[400], false));
+        assert!(!met(refused, "", &[404], true));
+        assert!(!met(refused, PLAIN, &[400], true));
+        assert!(met(exactly(0, Some(Refusal::Anyhow)), "", &[], false));
+        assert!(met(exactly(1, Some(Refusal::ClientError)), PLAIN, &[204, 417], true));
+    }
 }

@@ -12,8 +12,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How every run is made, for the report.
 pub(super) const METHOD: &str = "\
@@ -70,16 +69,15 @@ pub(super) fn run(trouble: Trouble, programs: &Programs) -> io::Result<Seen> {
     let length = trouble.length();
     let stage = Stage::set(trouble.cause(), length, programs)?;
     let load = stage.load();
-    let (start, running) = (Instant::now(), load.start());
-    let until = |when: Duration| thread::sleep(when.saturating_sub(start.elapsed()));
-    until(BEFORE);
-    let begun = start.elapsed();
+    let running = load.start();
+    running.wait_until(BEFORE);
     stage.begin()?;
-    until(BEFORE + length / 2);
+    let begun = running.elapsed();
+    running.wait_until(BEFORE + length / 2);
     stage.turn()?;
-    until(BEFORE + length);
+    running.wait_until(BEFORE + length);
     stage.end()?;
-    let fault = begun..start.elapsed();
+    let fault = begun..running.elapsed();
     let answers = running.finish()?;
     let (note, broken) = stage.note(&answers);
     Ok(Seen { answers, calm: UNCOUNTED..BEFORE, fault, proxy: stage.proxy, note, broken })

@@ -52,15 +52,17 @@ impl Trouble {
         Self::Memory,
     ];
 
-    /// Whether a client may get this meanwhile. A part of an answer must end as a part, that is
-    /// `cut`; what was under way when the fault began may still have been answered.
+    /// Whether a client may get this meanwhile. A part of an answer must end as a part, if any of
+    /// it was sent; what was under way when a fault began may still have been answered.
     pub(super) fn allows(self, end: End) -> bool {
         let allowed: &[End] = match self {
             Self::Crash | Self::Refuse | Self::Garbage | Self::HalfClose => {
                 &[End::Status(200), End::Status(502), End::Status(503)]
             }
             Self::Hang => &[End::Status(200), End::Status(504), End::Status(503), End::Impatient],
-            Self::Cut | Self::CutChunked => &[End::Cut, End::Status(502), End::Status(503)],
+            Self::Cut | Self::CutChunked => {
+                &[End::Cut, End::Lost, End::Status(502), End::Status(503)]
+            }
             Self::Slow | Self::Stop | Self::Memory => {
                 &[End::Status(200), End::Status(503), End::Impatient]
             }

@@ -15,7 +15,6 @@ use crate::upstream::Upstream;
 use serde_json::{Value, json};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The promise: gone within so long.
@@ -55,6 +54,8 @@ struct Row {
     goodput: [f64; 2],
     /// Their 99th percentile in µs, alone and meanwhile.
     p99: [Option<f64>; 2],
+    /// How late their load was meanwhile.
+    late: String,
 }
 
 /// Measures at each of `kinds` with so many connections, if `descriptors` allow.
@@ -85,13 +86,12 @@ pub(super) fn measure(
 fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
     let phases = vec![Phase::new(RATE, BEFORE + BOUND)];
     let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Half };
-    let start = Instant::now();
     let running = load.start();
-    thread::sleep(BEFORE.saturating_sub(start.elapsed()));
-    let begun = start.elapsed();
+    running.wait_until(BEFORE);
+    let begun = running.elapsed();
     let mut crowd = Crowd::new()?;
     crowd.drip(port, connections)?;
-    let last = start.elapsed();
+    let last = running.elapsed();
     drop(crowd.clients);
     let answers = running.finish()?;
     let [alone, meanwhile] =
@@ -104,6 +104,7 @@ fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
         last: last.saturating_sub(begun),
         goodput: [share(&alone), share(&meanwhile)],
         p99: [&alone, &meanwhile].map(|answers| open_loop::percentile_us(answers, 0.99)),
+        late: open_loop::show_late_ms(&meanwhile),
     })
 }
 
@@ -182,6 +183,7 @@ fn report(rows: &[Row]) -> Report {
         "ratio",
         "p99 alone µs",
         "meanwhile",
+        "load late ms",
     ];
     let (mut table, mut list) = (Table::new(1, &head), Vec::new());
     for row in rows {
@@ -198,6 +200,7 @@ fn report(rows: &[Row]) -> Report {
             format!("{:.4}", meanwhile / alone),
             p99_alone,
             p99_meanwhile,
+            row.late.clone(),
         ]);
         list.push(row.json());
     }

@@ -10,21 +10,24 @@ use std::time::{Duration, Instant};
 /// Nothing has to happen: as long as this is waited for an answer.
 const LONG: Duration = Duration::from_millis(100);
 
-pub(super) fn run(load: &Load) -> io::Result<Vec<Answer>> {
+/// Requests sent between two looks at what has come: a load that is late must not do without.
+const BURST: usize = 32;
+
+pub(super) fn run(load: &Load, start: Instant) -> io::Result<Vec<Answer>> {
     sys::wake_exactly()?;
-    let mut driver = Driver::new(load)?;
+    let mut driver = Driver::new(load, start)?;
     driver.open_ahead()?;
     let mut dues = load.dues().peekable();
     let mut ready = Vec::new();
     let mut number = 0;
-    driver.start = Instant::now();
     while dues.peek().is_some() || driver.under_way > 0 {
-        while let Some(due) = dues.next_if(|due| driver.start + *due <= Instant::now()) {
-            driver.send(number, driver.start + due)?;
+        for _ in 0..BURST {
+            let Some(due) = dues.next_if(|due| start + *due <= Instant::now()) else { break };
+            driver.send(number, start + due)?;
             number += 1;
         }
         driver.send_home();
-        let next = dues.peek().map(|due| driver.start + *due);
+        let next = dues.peek().map(|due| start + *due);
         driver.epoll.wait_for(driver.pause(next), &mut ready)?;
         for &token in &ready {
             driver.turn(token);
@@ -50,10 +53,10 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(load: &'a Load) -> io::Result<Self> {
+    fn new(load: &'a Load, start: Instant) -> io::Result<Self> {
         Ok(Self {
             load,
-            start: Instant::now(),
+            start,
             epoll: Epoll::new(256)?,
             connections: Vec::new(),
             free: Vec::new(),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// So many requests per second for so long.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +33,9 @@ impl Phase {
         (self.rate * self.length.as_secs_f64()).round() as u32
     }
 }
+
+/// Time to start a thread and open the first connections.
+const AHEAD: Duration = Duration::from_millis(20);
 
 /// What happens to a connection once its request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,13 +106,16 @@ pub struct Answer {
 
 /// A running load.
 #[derive(Debug)]
-pub struct Running(JoinHandle<io::Result<Vec<Answer>>>);
+pub struct Running {
+    start: Instant,
+    thread: JoinHandle<io::Result<Vec<Answer>>>,
+}
 
 impl Load {
-    /// Starts it, on the caller's core; time 0 is now.
+    /// Starts it, on the caller's core; time 0 is a moment from now.
     pub fn start(&self) -> Running {
-        let load = self.clone();
-        Running(thread::spawn(move || driver::run(&load)))
+        let (load, start) = (self.clone(), Instant::now() + AHEAD);
+        Running { start, thread: thread::spawn(move || driver::run(&load, start)) }
     }
 
     /// From the first request to the last.
@@ -128,9 +134,19 @@ impl Load {
 }
 
 impl Running {
+    /// The time of the load now, on the clock of [`Answer::due`].
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Waits until that time.
+    pub fn wait_until(&self, time: Duration) {
+        thread::sleep((self.start + time).saturating_duration_since(Instant::now()));
+    }
+
     /// Waits for the last answer; all of them, in the order in which they ended.
     pub fn finish(self) -> io::Result<Vec<Answer>> {
-        self.0.join().map_err(|_| io::Error::other("the load panicked"))?
+        self.thread.join().map_err(|_| io::Error::other("the load panicked"))?
     }
 }
 
@@ -151,6 +167,12 @@ pub fn percentile_us(answers: &[Answer], p: f64) -> Option<f64> {
     let served = answers.iter().filter(|answer| answer.end == End::Status(200));
     let took: Vec<f64> = served.map(|answer| answer.took.as_secs_f64() * 1e6).collect();
     stats::percentile(&took, p)
+}
+
+/// How late the load itself was, at worst in 99 of 100, for a table: what it adds to every time.
+pub fn show_late_ms(answers: &[Answer]) -> String {
+    let late: Vec<f64> = answers.iter().map(|answer| answer.late.as_secs_f64() * 1e3).collect();
+    stats::percentile(&late, 0.99).map_or("-".into(), |ms| format!("{ms:.1}"))
 }
 
 /// How many ended how.

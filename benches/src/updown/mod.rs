@@ -190,7 +190,7 @@ impl Row {
             self.what.to_owned(),
             manner.name().to_owned(),
             if of == 0 { "-".to_owned() } else { format!("{done} of {of}") },
-            percentile(&self.took, 0.5).map_or("-".into(), |s| format!("{s:.2}")),
+            percentile(&self.took, 0.5).map_or("-".into(), |s| format!("{s:.3}")),
             millis.len().to_string(),
             self.failures(manner).len().to_string(),
             show(0.99),

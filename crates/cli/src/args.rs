@@ -28,8 +28,8 @@ Examples:
   bywash run --config bywash.toml --listen 127.0.0.1:8081
 
 One line per request goes to standard output, as JSON. SIGTERM or Ctrl-C lets running requests
-end; a second one ends at once. SIGHUP, or a change of the file, of a certificate or of the page for
-refusals, puts the new configuration in force, or says what is wrong with it and goes on as before.
+end; a second one ends at once. SIGHUP, or a change of the file or of a certificate, puts the new
+configuration in force, or says what is wrong with it and goes on as before; and opens the log anew.
 SIGUSR2 starts the program anew, hands it the listening sockets, and ends when that serves.";
 
 const STATUS_EXAMPLES: &str = "\

@@ -140,7 +140,9 @@ impl Life<'_> {
     fn end(self, end: &End) -> Result<(), Failure> {
         let Self { gateway, supervisor, mut signals, keeper, args } = self;
         let grace = run::config(args).map_or(GRACE, |config| config.stop.grace);
-        let _ = supervisor.stopping();
+        if matches!(end, End::Stopped) {
+            let _ = supervisor.stopping();
+        }
         say(format!(
             "bywash: stopping; running requests have {grace}, a second signal ends them now"
         ));
@@ -149,10 +151,16 @@ impl Life<'_> {
             say("bywash: ended by a second signal");
             std::process::exit(1);
         });
-        keeper.stop(&gateway);
         let left = match end {
-            End::Stopped => gateway.stop(grace),
-            End::Succeeded => gateway.give_way(grace),
+            End::Stopped => {
+                keeper.stop(&gateway);
+                gateway.stop(grace)
+            }
+            // What it learns from now on is the successor's to write down.
+            End::Succeeded => {
+                drop(keeper);
+                gateway.give_way(grace)
+            }
         };
         match left {
             0 => Ok(()),

@@ -42,12 +42,13 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     let kept = config.state.clone();
     let inheritance = Inheritance { sockets, learned };
     let gateway =
-        bywash_gateway::start(config, inheritance).map_err(|error| not_started(&error))?;
+        bywash_gateway::prepare(config, inheritance).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
     if let Some(heir) = heir {
         heir.serving().map_err(Failure::running)?;
     }
+    gateway.open();
     let keeper = state::keep(&gateway, kept)?;
     introduce(&gateway, (!args.bypass).then_some(mode));
     if args.upstream.is_some() {

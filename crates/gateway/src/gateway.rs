@@ -86,8 +86,16 @@ pub struct Inheritance {
 /// How long the workers may take to cut off what is left.
 const CUT_OFF: Span = Span::from_secs(1);
 
-/// Starts a gateway. Everything that can fail fails here, before the first connection is taken.
+/// Starts a gateway that lets clients in at once.
 pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
+    let gateway = prepare(config, inheritance)?;
+    gateway.open();
+    Ok(gateway)
+}
+
+/// Starts a gateway. Everything that can fail fails here, before the first connection is taken:
+/// that is from [`Gateway::open`] on.
+pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let Inheritance { mut sockets, learned } = inheritance;
     let learned = learned.and_then(|bytes| Learned::read(&bytes));
     let listeners = listen::all(&config.listen, &mut sockets)?;
@@ -101,7 +109,7 @@ pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, Gatewa
     if let Some(learned) = learned {
         learned.restore(&shared, &settings);
     }
-    let (life, seen) = watch::channel(Life::Runs);
+    let (life, seen) = watch::channel(Life::Prepared);
     let (settings, changes) = watch::channel(settings);
     let mut gateway = Gateway {
         shared,
@@ -131,6 +139,11 @@ fn engine_classes(config: &Config) -> Vec<Class> {
 }
 
 impl Gateway {
+    /// Lets clients in.
+    pub fn open(&self) {
+        self.life.send_replace(Life::Runs);
+    }
+
     /// Where clients come in.
     pub fn http(&self) -> SocketAddr {
         self.address(Name::Http).expect("there is always one, and it is TCP")

@@ -48,6 +48,7 @@ pub(crate) struct Decided {
     pub(crate) waited: Span,
     pub(crate) service: Span,
     pub(crate) server: Option<usize>,
+    /// Bytes of bodies.
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
@@ -117,8 +118,8 @@ impl Decided {
         line["queue_wait_us"] = self.waited.as_micros().into();
         line["service_us"] = self.service.as_micros().into();
         line["server"] = self.server.into();
-        line["bytes_sent"] = self.sent.into();
-        line["bytes_received"] = self.received.into();
+        line["request_bytes"] = self.sent.into();
+        line["response_bytes"] = self.received.into();
     }
 }
 

@@ -51,4 +51,4 @@ mod wire;
 mod worker;
 
 pub use classes::TooManyClasses;
-pub use gateway::{Gateway, GatewayError, Inheritance, start};
+pub use gateway::{Gateway, GatewayError, Inheritance, prepare, start};

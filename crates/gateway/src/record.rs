@@ -128,10 +128,14 @@ impl Record {
         self.server = Some(server);
     }
 
-    /// So many bytes of bodies have moved, up and down.
-    pub(crate) fn moved(&mut self, sent: usize, received: usize) {
-        self.sent = self.sent.saturating_add(sent as u64);
-        self.received = self.received.saturating_add(received as u64);
+    /// So many bytes more of its body have gone up.
+    pub(crate) fn sent(&mut self, bytes: u64) {
+        self.sent = self.sent.saturating_add(bytes);
+    }
+
+    /// So many bytes more of the answer's body have come.
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.received = self.received.saturating_add(bytes as u64);
     }
 
     /// Notes at its end what the engine would have done with it, if it was only observed.

@@ -47,8 +47,9 @@ pub(crate) struct Tunnel {
 
 impl Tunnel {
     /// So many bytes went up and down.
-    pub(crate) fn moved(&mut self, sent: usize, received: usize) {
-        self.request.record.moved(sent, received);
+    pub(crate) fn moved(&mut self, up: usize, down: usize) {
+        self.request.record.sent(up as u64);
+        self.request.record.received(down);
     }
 }
 

@@ -17,6 +17,8 @@ use crate::settings::Settings;
 /// How far the life of a gateway has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Life {
+    /// Ready, and nobody is let in yet.
+    Prepared,
     Runs,
     /// No new connections; what has begun may end.
     Drains,

@@ -102,13 +102,17 @@ async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
     tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
     tokio::task::spawn_local(tick(Rc::clone(&worker), heartbeat));
     tokio::task::spawn_local(follow(Rc::clone(&worker), settings));
-    let mut doors = Vec::new();
-    for (listener, door) in listeners {
-        let listener = TcpListener::from_std(listener)?;
-        doors.push(tokio::task::spawn_local(accept(Rc::clone(&worker), listener, door)));
-    }
+    let from_std = |(listener, door)| Ok((TcpListener::from_std(listener)?, door));
+    let listeners: Vec<_> = listeners.into_iter().map(from_std).collect::<std::io::Result<_>>()?;
     // Whoever waits for this is still there: it has started this thread.
     let _ = ready.send(());
+    let _ = life.wait_for(|life| *life >= Life::Runs).await;
+    let doors: Vec<_> = listeners
+        .into_iter()
+        .map(|(listener, door)| {
+            tokio::task::spawn_local(accept(Rc::clone(&worker), listener, door))
+        })
+        .collect();
     let _ = life.wait_for(|life| *life >= Life::Drains).await;
     doors.iter().for_each(tokio::task::JoinHandle::abort);
     worker.clients.stop();

@@ -58,14 +58,13 @@ fn line(rest: &[u8], start: usize) -> Result<(Line, &[u8]), Fault> {
     if matches!(name, Name::ContentLength | Name::TransferEncoding) && is_alias(spelled) {
         return Err(Fault::Framing);
     }
-    let before = leading(raw, value);
     let line = Line {
         start: start as u32,
         name_length: colon as u32,
-        value: (start + colon + 1 + before) as u32,
+        value: (start + colon + 1 + leading(raw, value)) as u32,
         value_length: value.len() as u32,
         name,
-        plain: raw.len() == value.len() + 1 && raw.first() == Some(&b' ') && before == 1,
+        plain: raw.len() == value.len() + 1 && raw.first() == Some(&b' '),
     };
     Ok((line, behind))
 }

@@ -87,12 +87,13 @@ impl Names {
         }
     }
 
+    /// `name` in lower case, as rustls hands out SNI.
     fn choices(&self, name: &str) -> Option<&Choices> {
-        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let name = name.strip_suffix('.').unwrap_or(name);
         if let Some(parent) = name.strip_prefix("*.") {
             return self.wildcard.get(parent);
         }
-        self.exact.get(&name).or_else(|| {
+        self.exact.get(name).or_else(|| {
             let (_label, parent) = name.split_once('.')?;
             self.wildcard.get(parent)
         })

@@ -107,7 +107,7 @@ pub(crate) const HEALTH_PATH: Key = Key::optional(
     "path",
     Kind::Text { takes: "a path like /healthz", regex: "^/[!-\"$-~]*$" },
     "/healthz",
-    "What every server is asked for by GET; 2xx is a good answer. Nothing is asked if not set: \
+    "What every server is asked for by GET; 200 to 399 is a good answer. Nothing is asked if not set: \
      then only the answers to requests tell.",
 );
 pub(crate) const INTERVAL: Key =

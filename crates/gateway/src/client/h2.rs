@@ -41,6 +41,15 @@ const SEND_BUFFER: usize = 64 * 1024;
 /// stream is remembered. As the library's own defaults; here because the flood tests rely on them.
 const PENDING_RESETS: usize = 20;
 
+/// Streams that a client may make us reset: malformed fields, a wrong length, data beyond the
+/// window (CVE-2025-8671). The library's default is 1,024.
+const LOCAL_RESETS: usize = 256;
+
+/// What small DATA frames may cost, in the library's own measure. With its default a slow upstream
+/// would end the connection of a client that streams messages of a few bytes; that kind of flood
+/// is counted in `flood.rs`.
+const DATA_FRAMES: usize = 4 << 20;
+
 /// The length of the preface (RFC 9113 §3.4).
 const PREFACE: usize = 24;
 
@@ -99,7 +108,7 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
     let io = Guarded {
         stream,
         ahead: input,
-        frames: Frames::default(),
+        frames: Frames::new(handler.streams(), handler.is_shared()),
         preface: PREFACE,
         clock: handler.clock(),
         flood: Rc::clone(&flood),
@@ -117,7 +126,9 @@ fn builder(limits: &Limits, streams: u32) -> Builder {
         .max_concurrent_streams(streams)
         .max_header_list_size(u32::try_from(limits.bytes + limits.target).unwrap_or(u32::MAX))
         .max_send_buffer_size(SEND_BUFFER)
-        .max_pending_accept_reset_streams(PENDING_RESETS);
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_local_error_reset_streams(Some(LOCAL_RESETS))
+        .data_frame_budget(DATA_FRAMES);
     builder
 }
 
@@ -323,9 +334,11 @@ impl AsyncRead for Guarded {
         let preface = this.preface.min(read.len());
         this.preface -= preface;
         if let Err(flood) = this.frames.note(&read[preface..], this.clock.get()) {
+            // Nothing of it is understood: the session looks at the flood and ends.
             this.flood.set(Some(flood));
-            // The session looks at it before it reads on.
+            buffer.set_filled(before);
             cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(Ok(()))
     }
@@ -337,7 +350,9 @@ impl AsyncWrite for Guarded {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        self.frames.wrote(written);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -357,6 +372,8 @@ impl AsyncWrite for Guarded {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices))?;
+        self.frames.wrote(written);
+        Poll::Ready(Ok(written))
     }
 }

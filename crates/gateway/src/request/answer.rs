@@ -196,7 +196,7 @@ impl Stream {
             Ok(Piece::Data(data)) => {
                 self.deadline.progressed();
                 if let Some(running) = &mut self.running {
-                    running.record.moved(0, data.len());
+                    running.record.received(data.len());
                 }
                 Ok(Piece::Data(data))
             }
@@ -231,7 +231,9 @@ impl Stream {
         let failed = self.status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };
         record.ends(outcome, self.status);
-        let link = self.exchange.take().and_then(Exchange::finish);
+        let exchange = self.exchange.take();
+        record.sent(exchange.as_ref().map_or(0, Exchange::sent));
+        let link = exchange.and_then(Exchange::finish);
         if let Some(load) = load {
             let server = load.server();
             // What an application says itself is no fault of the way to it.
@@ -247,9 +249,10 @@ impl Stream {
     /// It broke off in the middle. The client's connection or stream is closed on the error, so
     /// that nobody takes the part for the whole.
     fn breaks_off(&mut self, error: &UpstreamError) {
-        self.exchange = None;
+        let exchange = self.exchange.take();
         let Some(running) = self.running.take() else { return };
         let Streaming { worker, mut record, ticket, load, .. } = running;
+        record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         let clients = matches!(error, UpstreamError::Upload(_));
         let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
         record.ends(outcome, self.status);
@@ -257,7 +260,9 @@ impl Stream {
             record.decided(&ticket);
             ticket.failed();
         }
-        if let Some(load) = load.filter(|_| !clients) {
+        // The whole time includes the client's.
+        let blameless = clients || matches!(error, UpstreamError::TotalTimeout);
+        if let Some(load) = load.filter(|_| !blameless) {
             load.failed(worker.shared.driver.now(), Failure::Response);
         }
     }

@@ -83,6 +83,8 @@ pub(super) async fn forward(
         let spare = (reused && replayable).then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
+        // A server that was closing an idle connection has done nothing wrong.
+        let stale = reused && exchange.is_unanswered();
         let again = match answer {
             Ok(response) => {
                 deadline.answers();
@@ -91,17 +93,13 @@ pub(super) async fn forward(
                     Forwarded { exchange, response, load, pool, deadline, takes_trailers };
                 return Ok(forwarded);
             }
-            Err(UpstreamError::Closed) if exchange.is_unanswered() => spare,
+            Err(UpstreamError::Closed) if stale => spare,
             Err(error) => {
                 sender.failed(load, &error);
                 return Err(error);
             }
         };
-        let Some(again) = again else {
-            sender.failed(load, &UpstreamError::Closed);
-            return Err(UpstreamError::Closed);
-        };
-        upload = again;
+        upload = again.ok_or(UpstreamError::Closed)?;
         may_be_stale = false;
     }
 }
@@ -148,7 +146,8 @@ impl Sender<'_> {
 
     /// Tells the balancer what it can learn from it.
     fn failed(&self, load: Load, error: &UpstreamError) {
-        if !matches!(error, UpstreamError::Upload(_)) {
+        // The whole time includes the client's.
+        if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
             load.failed(self.worker.shared.driver.now(), Failure::Response);
         }
     }

@@ -22,6 +22,10 @@ impl Peer {
         Self { address, text: address.to_string(), is_trusted, is_secure }
     }
 
+    pub(crate) const fn is_trusted(&self) -> bool {
+        self.is_trusted
+    }
+
     pub(super) const fn scheme(&self) -> &'static str {
         if self.is_secure { "https" } else { "http" }
     }

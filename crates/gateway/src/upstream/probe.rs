@@ -55,6 +55,12 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     let (done, mut finished) = mpsc::unbounded_channel();
     loop {
         let now = shared.driver.now();
+        // Before it is asked who is late: this thread may have been the one that was.
+        while let Ok((server, is_well)) = finished.try_recv() {
+            if schedule.answered(server, now) {
+                upstreams.servers.probed(server, now, is_well);
+            }
+        }
         for server in schedule.expired(now).collect::<Vec<_>>() {
             upstreams.servers.probed(server, now, false);
         }
@@ -71,12 +77,7 @@ async fn rounds(shared: &Shared, settings: &Settings) {
         let pause = schedule.next().since(shared.driver.now()).to_std();
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            Some((server, is_well)) = finished.recv() => {
-                let now = shared.driver.now();
-                if schedule.answered(server, now) {
-                    upstreams.servers.probed(server, now, is_well);
-                }
-            }
+            Some(result) = finished.recv() => drop(done.send(result)),
         }
     }
 }

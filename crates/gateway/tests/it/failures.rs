@@ -1,7 +1,7 @@
 //! What an upstream can do wrong, and what the client is told.
 
 use crate::setup::{Running, Setup, eventually, get};
-use crate::upstream::{Upstream, deaf, nobody, ok};
+use crate::upstream::{Upstream, deaf, nobody};
 use crate::wire::{Broken, Message, Wire};
 
 /// The request has failed, it is counted once, and its slot is back.

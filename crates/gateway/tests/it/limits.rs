@@ -44,7 +44,9 @@ fn half_a_head_that_came_with_the_request_before_it_is_cut() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).set("limits.header_timeout", "'1s'").start();
     let mut client = gateway.sends(get("/") + "GET /slow HTTP/1.1\r\nHost: a\r\nX-Slow: ");
-    client.answer().unwrap();
+    assert_eq!(client.answer().unwrap().text(), "/");
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.status(), answer.field("connection")), (Some(408), Some("close")));
     assert!(client.is_closed());
 }
 

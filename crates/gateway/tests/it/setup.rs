@@ -68,8 +68,12 @@ impl Setup {
     }
 
     pub(crate) fn try_start(&self) -> Result<Running, GatewayError> {
-        bywash_gateway::start(self.config(), Inheritance::default())
-            .map(|gateway| Running(Some(gateway)))
+        self.try_start_with(Inheritance::default())
+    }
+
+    /// With what a gateway before it has left.
+    pub(crate) fn try_start_with(&self, from: Inheritance) -> Result<Running, GatewayError> {
+        bywash_gateway::start(self.config(), from).map(|gateway| Running(Some(gateway)))
     }
 
     pub(crate) fn start(&self) -> Running {
@@ -155,6 +159,10 @@ impl Running {
             }
         }
         outcomes
+    }
+
+    pub(crate) fn waits_for_outcome(&self, name: &str, count: u64) {
+        eventually(&format!("{count} {name}"), || self.outcome(name) == count);
     }
 
     pub(crate) fn metrics(&self) -> String {

@@ -1,1 +1,88 @@
-//! x
+//! Clients that dawdle over a body: they hold a slot and make nothing of it.
+
+use std::net::{SocketAddr, TcpStream};
+
+use socket2::{Domain, SockRef, Socket, Type};
+
+use crate::setup::{Setup, eventually, get};
+use crate::upstream::{Upstream, with_fields};
+use crate::wire::Wire;
+
+const LENGTHY: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// A client that has room for next to nothing.
+fn narrow(address: SocketAddr) -> Wire {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    socket.connect(&address.into()).unwrap();
+    let wire = Wire::new(TcpStream::from(socket));
+    wire.stream.set_read_timeout(Some(LENGTHY)).unwrap();
+    wire
+}
+
+#[test]
+#[ignore = "takes 12 s; make test-all"]
+fn an_upload_that_does_not_get_on_is_given_up() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1000B'").start();
+    let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nabc");
+    slow.stream.set_read_timeout(Some(LENGTHY)).unwrap();
+    gateway.waits_for("running", 1);
+    let answer = slow.answer().unwrap();
+    assert_eq!((answer.status(), answer.field("connection")), (Some(408), Some("close")));
+    assert!(slow.is_closed());
+    gateway.is_idle_again();
+    assert_eq!(gateway.metric("bywash_slow_clients_total"), 1.0);
+    assert_eq!(gateway.outcome("upstream_error"), 0);
+    eventually("the upstream is let go", || upstream.open() == 0);
+    assert!(calls.is_empty());
+}
+
+#[test]
+#[ignore = "takes 12 s; make test-all"]
+fn an_upload_that_does_not_get_on_in_the_queue_is_given_up() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1000B'").start();
+    let _running = gateway.asks("/runs");
+    let _call = calls.next();
+    let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nabc");
+    slow.stream.set_read_timeout(Some(LENGTHY)).unwrap();
+    gateway.waits_for("waiting", 1);
+    assert_eq!(slow.answer().unwrap().status(), Some(408));
+    gateway.waits_for("waiting", 0);
+    assert_eq!(gateway.count("running"), 1);
+}
+
+#[test]
+#[ignore = "takes 12 s; make test-all"]
+fn a_client_that_does_not_read_its_answer_is_given_up() {
+    let upstream = Upstream::app(|request| match request.target() {
+        "/large" => with_fields("", &"x".repeat(16 * 1024 * 1024)),
+        target => with_fields("", target),
+    });
+    let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1MiB'").start();
+    let mut slow = narrow(gateway.gateway().http());
+    slow.send(get("/large"));
+    gateway.waits_for("running", 1);
+    let mut next = gateway.asks("/next");
+    next.stream.set_read_timeout(Some(LENGTHY)).unwrap();
+    assert_eq!(next.answer().unwrap().text(), "/next");
+    // It had its connection cut in the middle.
+    SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
+    assert!(slow.answer().is_err());
+    gateway.is_idle_again();
+}
+
+/// However slow, whoever is waited for for less than the ten free seconds is fine.
+#[test]
+fn a_client_that_pauses_is_not_given_up_at_once() {
+    let upstream = Upstream::app(|request| with_fields("", &request.text()));
+    let gateway = Setup::before(&upstream).set("limits.body_rate", "'1MiB'").start();
+    let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n");
+    for byte in b"slow" {
+        // This is how slow it is; nothing is waited for.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        slow.send([*byte]);
+    }
+    assert_eq!(slow.answer().unwrap().text(), "slow");
+}

@@ -203,7 +203,8 @@ impl Wire {
         }
     }
 
-    fn line(&mut self) -> Result<String, Broken> {
+    /// Reads one line of chunked framing.
+    pub(crate) fn line(&mut self) -> Result<String, Broken> {
         loop {
             if let Some(end) = find(&self.read, b"\r\n") {
                 let line: Vec<u8> = self.read.drain(..end + 2).collect();

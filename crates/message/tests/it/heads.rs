@@ -64,6 +64,9 @@ fn a_head_is_refused_as_soon_as_it_is_beyond_the_limits() {
     let line = "x".repeat(52);
     assert_eq!(end_of_drips(line.as_bytes(), &limits), (52, Ok(None)));
     assert_eq!(end_of_drips(format!("{line}x").as_bytes(), &limits), (53, Err(Fault::UriTooLong)));
+    let late = |length: usize| format!("\r\n{}", "x".repeat(length));
+    assert_eq!(end_of_drips(late(52).as_bytes(), &limits), (54, Ok(None)));
+    assert_eq!(end_of_drips(late(53).as_bytes(), &limits), (55, Err(Fault::UriTooLong)));
     let answer = format!("HTTP/1.1 200 {line}");
     assert_eq!(end_of_drips(answer.as_bytes(), &limits), (53, Err(Fault::HeadTooLarge)));
     let fields = |length: usize| format!("GET / HTTP/1.1\r\nX:{}\r\n\r\n", "y".repeat(length));

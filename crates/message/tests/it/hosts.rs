@@ -96,6 +96,7 @@ fn only_options_asks_about_the_whole_server() {
     assert_eq!((options("*").path(), options("*").path_and_query()), ("*", "*"));
     assert!(options("http://a").is_asterisk());
     assert_eq!(options("http://a/").path(), "/");
+    assert!(!options("/").is_asterisk() && !options("/*").is_asterisk());
     assert_eq!(options("http://a?x").path_and_query(), "/?x");
     assert_eq!(ask("*", "Host: a\r\n").unwrap_err(), Fault::Syntax);
 }
