@@ -52,14 +52,22 @@ pub struct Stream {
     pub bytes: Vec<u8>,
     /// What it means.
     pub reading: Reading,
+    /// When each whole request arrived, among all of the trial.
+    pub arrivals: Vec<usize>,
     /// Whether the gateway kept the connection.
     pub kept: bool,
 }
 
 impl Trial {
-    /// Whole requests at the upstream.
+    /// Whole requests at the upstream, in the order in which they came.
     pub fn requests(&self) -> impl Iterator<Item = &reading::Request> {
-        self.streams.iter().flat_map(|stream| &stream.reading.requests)
+        let mut all: Vec<_> = self
+            .streams
+            .iter()
+            .flat_map(|stream| stream.arrivals.iter().zip(&stream.reading.requests))
+            .collect();
+        all.sort_by_key(|(arrival, _)| *arrival);
+        all.into_iter().map(|(_, request)| request)
     }
 
     /// Bytes at the upstream.
@@ -77,6 +85,8 @@ pub struct Lane {
     listener: TcpListener,
     wires: BTreeMap<usize, Wire>,
     next: usize,
+    /// Whole requests that have come so far.
+    arrived: usize,
 }
 
 /// One upstream connection.
@@ -88,6 +98,7 @@ struct Wire {
     bytes: Vec<u8>,
     /// How much of that has been answered.
     answered: usize,
+    arrivals: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -107,7 +118,8 @@ impl Lane {
         epoll.add(&listener, LISTENER)?;
         let Some(gateway) = front.start(listener.local_addr()?.port())? else { return Ok(None) };
         let (tokens, wires) = (Vec::new(), BTreeMap::new());
-        Ok(Some(Self { gateway, epoll, tokens, listener, wires, next: LISTENER + 1 }))
+        let next = LISTENER + 1;
+        Ok(Some(Self { gateway, epoll, tokens, listener, wires, next, arrived: 0 }))
     }
 
     /// Sends a message and sees what comes of it. `heads` says which requests in it are HEAD.
@@ -188,7 +200,11 @@ impl Lane {
                 (CLIENT, Some(client)) => client.receive(),
                 (CLIENT, None) => {}
                 (LISTENER, _) => self.accept()?,
-                (wire, _) => self.wires.get_mut(&wire).into_iter().for_each(Wire::receive),
+                (wire, _) => {
+                    if let Some(wire) = self.wires.get_mut(&wire) {
+                        wire.receive(&mut self.arrived);
+                    }
+                }
             }
         }
         let any = !tokens.is_empty();
@@ -201,8 +217,7 @@ impl Lane {
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
             self.epoll.add(&stream, self.next)?;
-            let wire = Wire { stream: Some(stream), bytes: Vec::new(), answered: 0 };
-            self.wires.insert(self.next, wire);
+            self.wires.insert(self.next, Wire::new(stream));
             self.next += 1;
         }
         Ok(())
@@ -218,7 +233,11 @@ impl Lane {
 }
 
 impl Wire {
-    fn receive(&mut self) {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream: Some(stream), bytes: Vec::new(), answered: 0, arrivals: Vec::new() }
+    }
+
+    fn receive(&mut self, arrived: &mut usize) {
         let mut room = [0; 16 * 1024];
         while let Some(stream) = &mut self.stream {
             match stream.read(&mut room) {
@@ -229,13 +248,15 @@ impl Wire {
                 Ok(_) | Err(_) => self.stream = None,
             }
         }
-        self.answer();
+        self.answer(arrived);
     }
 
     /// One answer for each whole request; what is none ends the connection.
-    fn answer(&mut self) {
+    fn answer(&mut self, arrived: &mut usize) {
         let reading = reading::read(self.bytes.get(self.answered..).unwrap_or_default(), SPEAKER);
         for request in &reading.requests {
+            *arrived += 1;
+            self.arrivals.push(*arrived);
             if let Some(stream) = &mut self.stream {
                 // Whoever does not want it has its reasons.
                 let _ = stream.write_all(ANSWER);
@@ -263,7 +284,8 @@ impl Wire {
         }
         self.answered = 0;
         let bytes = std::mem::take(&mut self.bytes);
-        Stream { reading: reading::read(&bytes, SPEAKER), bytes, kept }
+        let arrivals = std::mem::take(&mut self.arrivals);
+        Stream { reading: reading::read(&bytes, SPEAKER), bytes, arrivals, kept }
     }
 }
 

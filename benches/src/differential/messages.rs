@@ -178,7 +178,8 @@ impl Shooter {
             return lane.run(sent.bytes, &heads(sent.reading), patience);
         }
         let (bytes, reading) = (sent.bytes.to_vec(), sent.reading.clone());
-        let streams = vec![Stream { bytes, reading, kept: false }];
+        let arrivals = (0..reading.requests.len()).collect();
+        let streams = vec![Stream { bytes, reading, arrivals, kept: false }];
         Ok(Trial { answers: Vec::new(), closed: false, streams })
     }
 

@@ -120,12 +120,12 @@ pub(super) fn check_framing(request: &Request) -> Result<(), Stop> {
     }
 }
 
-pub(super) fn check_trailers(trailers: &[Field]) -> Result<(), Stop> {
+pub(super) fn check_trailers(trailers: &[Field], speaker: Speaker) -> Result<(), Stop> {
     const NEVER: [&str; 6] =
         ["content-length", "transfer-encoding", "host", "trailer", "connection", "te"];
     let forbidden =
         |field: &Field| NEVER.iter().any(|n| field.0.eq_ignore_ascii_case(n.as_bytes()));
-    if trailers.iter().any(forbidden) {
+    if speaker == Speaker::Gateway && trailers.iter().any(forbidden) {
         return Err(Stop::Fault("framing or routing in a trailer"));
     }
     Ok(())

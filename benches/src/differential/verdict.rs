@@ -139,9 +139,10 @@ fn is_same_target(request: &Request, forwarded: &[u8]) -> bool {
     split(sent) == split(forwarded) || (whole && forwarded == b"*")
 }
 
-/// Decoded, without dot segments (RFC 3986 §5.2.4), doubled slashes made one.
+/// Decoded, without dot segments (RFC 3986 §5.2.4: `/a//../b` is `/a/b`), then doubled slashes
+/// made one.
 fn plain_path(path: &[u8]) -> Vec<u8> {
-    let path = single_slashes(&decoded(path));
+    let path = decoded(path);
     let mut segments: Vec<&[u8]> = Vec::new();
     let mut rest = path.split(|byte| *byte == b'/').peekable();
     while let Some(segment) = rest.next() {
@@ -157,7 +158,7 @@ fn plain_path(path: &[u8]) -> Vec<u8> {
             segment => segments.push(segment),
         }
     }
-    segments.join(&b'/')
+    single_slashes(&segments.join(&b'/'))
 }
 
 /// What a gateway must not write, whoever said it first.
@@ -210,7 +211,8 @@ mod tests {
         let bytes = forwarded.as_bytes().to_vec();
         let reading = reading::read(&bytes, Speaker::Gateway);
         let answer = |status: &u16| Answer { status: *status, fields: vec![], body: vec![] };
-        let streams = vec![Stream { bytes, reading, kept: true }];
+        let arrivals = (0..reading.requests.len()).collect();
+        let streams = vec![Stream { bytes, reading, arrivals, kept: true }];
         Trial { answers: statuses.iter().map(answer).collect(), closed, streams }
     }
 

@@ -44,7 +44,10 @@ const IDLE: Duration = Duration::from_secs(3);
 /// What a fault came to.
 struct Row {
     trouble: Trouble,
+    /// To requests that were due during the fault.
     during: Vec<Answer>,
+    /// The first of them that nobody may get and that ended before the fault did.
+    odd: Option<End>,
     after: Vec<Answer>,
     back: Option<Duration>,
     /// Requests that hold a slot or wait, when no client is left; `None` without an answer.
@@ -77,10 +80,13 @@ impl Row {
         let Seen { answers, calm, fault, proxy, note, broken } = seen;
         let part = |from, to| open_loop::within(&answers, from, to);
         let normal = Normal::of(&part(calm.start, calm.end));
-        let after = part(fault.end, Duration::MAX);
+        let (during, after) = (part(fault.start, fault.end), part(fault.end, Duration::MAX));
+        let is_odd =
+            |answer: &&Answer| answer.due + answer.took < fault.end && !trouble.allows(answer.end);
         Self {
             trouble,
-            during: part(fault.start, fault.end),
+            odd: during.iter().find(is_odd).map(|answer| answer.end),
+            during,
             back: normal.and_then(|normal| normal.back(&after, fault.end)),
             after,
             left: left(&proxy),
@@ -167,11 +173,10 @@ impl Row {
 
     fn broken(&self) -> Vec<String> {
         let name = self.trouble;
-        let odd = self.during.iter().find(|answer| !name.allows(answer.end));
         let late = self.back.is_none_or(|back| back > BACK);
         let own = self.broken.iter().map(|what| format!("{name}: {what}"));
         let common = [
-            odd.map(|answer| format!("{name}: an answer was {}", answer.end)),
+            self.odd.map(|end| format!("{name}: an answer was {end}")),
             (self.left != Some(0)).then(|| format!("{name}: slots or places are not free again")),
             late.then(|| format!("{name}: not normal after {} s", BACK.as_secs())),
         ];

@@ -76,8 +76,8 @@ pub(super) fn run(trouble: Trouble, programs: &Programs) -> io::Result<Seen> {
     running.wait_until(BEFORE + length / 2);
     stage.turn()?;
     running.wait_until(BEFORE + length);
-    stage.end()?;
     let fault = begun..running.elapsed();
+    stage.end()?;
     let answers = running.finish()?;
     let (note, broken) = stage.note(&answers);
     Ok(Seen { answers, calm: UNCOUNTED..BEFORE, fault, proxy: stage.proxy, note, broken })

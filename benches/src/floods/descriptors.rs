@@ -59,6 +59,9 @@ pub(super) fn measure(kinds: &[Kind], programs: &Programs) -> io::Result<Report>
 }
 
 fn starve(proxy: &Proxy) -> io::Result<Row> {
+    if recover(proxy).is_none() {
+        return Err(io::Error::other(format!("{} does not serve at all", proxy.kind())));
+    }
     let mut clients = Vec::new();
     for n in 0..CONNECTIONS {
         let mut client = dial::begin_connect(dial::address(n / 50), proxy.port())?;

@@ -10,6 +10,7 @@ use crate::peer::{Front, Kind, Programs, Setup, Task};
 use crate::procfs;
 use crate::proxy::{Plan, Proxy};
 use crate::report::{Report, not_available};
+use crate::sys;
 use crate::table::Table;
 use crate::upstream::Upstream;
 use serde_json::{Value, json};
@@ -25,6 +26,8 @@ const AT_UPSTREAM: u64 = 100;
 const STRETCH: u32 = 256;
 /// No progress for so long, and the other side has stopped reading.
 const STALLED: Duration = Duration::from_secs(3);
+/// A receive buffer as small as the kernel lets it be.
+const SMALL: i32 = 4096;
 /// Time for what has been sent to reach the upstream.
 const SETTLE: Duration = Duration::from_millis(500);
 
@@ -94,8 +97,9 @@ const fn of_head(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
     Flood { check: Check::InHead, ..flood(name, begun_head, unit) }
 }
 
+/// More than the kernel keeps for a client that reads nothing: the rest is the proxy's to keep.
 const fn unread(name: &'static str, unit: fn(u32) -> Vec<u8>) -> Flood {
-    Flood { check: Check::AtEnd, ..flood(name, Vec::new, unit) }
+    Flood { check: Check::AtEnd, most: 500_000, ..flood(name, Vec::new, unit) }
 }
 
 fn stream(n: u32) -> u32 {
@@ -225,6 +229,9 @@ impl Client {
     }
 
     fn pour(&mut self, flood: &Flood) -> io::Result<(u32, Stop)> {
+        if flood.check == Check::AtEnd {
+            sys::set_receive_buffer(&self.stream, SMALL)?;
+        }
         let mut sent = 0;
         let mut stop = self.send(&(flood.opening)())?;
         while sent < flood.most && stop.is_none() {

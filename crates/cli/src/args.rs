@@ -128,7 +128,7 @@ pub(crate) struct Run {
     /// Listen for clients here, whatever the file says
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Listen for operators here, whatever the file says (loopback, or unix:/PATH)
+    /// Listen for operators here, whatever the file says (loopback, or `unix:/PATH`)
     #[arg(long, value_name = "ADDRESS", value_parser = own_admin)]
     pub(crate) admin: Option<AdminAddress>,
     /// Take no decisions: a plain proxy
@@ -149,7 +149,7 @@ pub(crate) struct Check {
 /// Which gateway is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Which {
-    /// The gateway's admin listener: ADDRESS:PORT or unix:/PATH
+    /// The gateway's admin listener: `ADDRESS:PORT` or `unix:/PATH`
     #[arg(long, value_name = "ADDRESS", default_value_t = default_admin(), value_parser = admin)]
     pub(crate) admin: AdminAddress,
 }
@@ -176,10 +176,10 @@ pub(crate) struct Tap {
     /// Only requests of this class
     #[arg(long)]
     pub(crate) class: Option<String>,
-    /// Only those that ended so: served, late, shed, expired, orphaned, upstream_error
+    /// Only those that ended so: served, late, shed, expired, orphaned, `upstream_error`
     #[arg(long)]
     pub(crate) outcome: Option<String>,
-    /// Only those decided about for this reason: queue_full, pushed_out, …
+    /// Only those decided about for this reason: `queue_full`, `pushed_out`, …
     #[arg(long)]
     pub(crate) reason: Option<String>,
     /// Only those answered with this status

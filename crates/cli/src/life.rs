@@ -58,12 +58,8 @@ impl Life<'_> {
                     self.reload();
                     watched = self.watched();
                 }
-                Some(Told::Upgrade) => {
-                    if self.upgrade(&program) {
-                        break End::Succeeded;
-                    }
-                }
-                None => {}
+                Some(Told::Upgrade) if self.upgrade(&program) => break End::Succeeded,
+                Some(Told::Upgrade) | None => {}
             }
             if last_turn.elapsed() < TURN {
                 continue;
@@ -91,7 +87,7 @@ impl Life<'_> {
     /// The files that a reload reads.
     fn watched(&self) -> Watched {
         let mut files: Vec<PathBuf> = self.args.config.iter().cloned().collect();
-        if let Some(Ok((config, _))) = self.args.config.as_ref().map(|file| Config::read(file)) {
+        if let Some(Ok((config, _))) = self.args.config.as_deref().map(Config::read) {
             let tls = config.tls.iter().flat_map(|tls| &tls.certificates);
             for certificate in tls {
                 files.extend([certificate.chain.clone(), certificate.key.clone()]);

@@ -28,16 +28,13 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     // Before anybody is told that it runs, so that no signal finds the default handler.
     let signals = Signals::catch().map_err(Failure::running)?;
     check_files(&config);
-    let (heir, sockets, learned) = match before {
-        Some(mut before) => {
-            let sockets = std::mem::take(&mut before.sockets);
-            let learned = std::mem::take(&mut before.state);
-            (Some(before), sockets, Some(learned))
-        }
-        None => {
-            let sockets = bywash_handover::from_supervisor().map_err(Failure::running)?;
-            (None, sockets, state::load(config.state.as_ref()))
-        }
+    let (heir, sockets, learned) = if let Some(mut before) = before {
+        let sockets = std::mem::take(&mut before.sockets);
+        let learned = std::mem::take(&mut before.state);
+        (Some(before), sockets, Some(learned))
+    } else {
+        let sockets = bywash_handover::from_supervisor().map_err(Failure::running)?;
+        (None, sockets, state::load(config.state.as_ref()))
     };
     let kept = config.state.clone();
     let inheritance = Inheritance { sockets, learned };

@@ -30,11 +30,14 @@ pub(crate) struct AccessLog {
     writer: Option<JoinHandle<()>>,
 }
 
+/// What the log is written to; `None`: nothing is.
+pub(crate) type Out = Option<Box<dyn Write + Send>>;
+
 /// What the writing thread is told.
 enum Note {
     Write(Arc<Entry>),
     /// From now on there.
-    Reopen(Option<Box<dyn Write + Send>>),
+    Reopen(Out),
 }
 
 impl AccessLog {
@@ -52,16 +55,14 @@ impl AccessLog {
         Ok(Self { entries: Some(entries), is_on, dropped, writer: Some(writer) })
     }
 
-    /// Opens it anew, here or elsewhere. If that fails the log goes on where it was.
-    pub(crate) fn reopen(&self, target: &Target) -> Result<(), GatewayError> {
-        let out = open(target)?;
+    /// Goes on there from now on.
+    pub(crate) fn go_on(&self, out: Out) {
         self.is_on.store(out.is_some(), Ordering::Relaxed);
         if let Some(entries) = &self.entries {
             // Only if the disk has held up thousands of lines is there no room for this; the
             // operator sends the signal again.
             let _ = entries.try_send(Note::Reopen(out));
         }
-        Ok(())
     }
 
     pub(crate) fn write(&self, entry: &Arc<Entry>) {
@@ -95,7 +96,8 @@ impl Drop for AccessLog {
     }
 }
 
-fn open(target: &Target) -> Result<Option<Box<dyn Write + Send>>, GatewayError> {
+/// Opens what the log is written to.
+pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     Ok(match target {
         Target::Off => None,
         Target::Stdout => Some(Box::new(io::stdout())),
@@ -108,25 +110,25 @@ fn open(target: &Target) -> Result<Option<Box<dyn Write + Send>>, GatewayError> 
 }
 
 /// Writes entries as they come, and flushes whenever there is none waiting.
-fn write(notes: &Receiver<Note>, out: Option<Box<dyn Write + Send>>, lost: &AtomicU64) {
+fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
     let mut out = out.map(BufWriter::new);
-    let lose = || lost.fetch_add(1, Ordering::Relaxed);
-    while let Ok(first) = notes.recv() {
+    let one_lost = || lost.fetch_add(1, Ordering::Relaxed);
+    while let Ok(first) = waiting.recv() {
         let mut next = Ok(first);
         while let Ok(note) = next {
             match (note, &mut out) {
                 (Note::Write(entry), Some(out)) => {
                     if writeln!(out, "{}", entry.json()).is_err() {
-                        lose();
+                        one_lost();
                     }
                 }
                 (Note::Write(_), None) => {}
                 (Note::Reopen(new), _) => out = new.map(BufWriter::new),
             }
-            next = notes.try_recv();
+            next = waiting.try_recv();
         }
         if out.as_mut().is_some_and(|out| out.flush().is_err()) {
-            lose();
+            one_lost();
         }
         if matches!(next, Err(TryRecvError::Disconnected)) {
             return;

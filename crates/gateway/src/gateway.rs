@@ -24,7 +24,7 @@ use crate::learned::{self, Learned};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
-use crate::{admin, listen, upstream, worker};
+use crate::{access_log, admin, listen, upstream, worker};
 
 /// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,7 @@ impl Gateway {
 
     /// Where clients come in.
     pub fn http(&self) -> SocketAddr {
-        self.address(Name::Http).expect("there is always one, and it is TCP")
+        self.address(Name::Http).unwrap_or_else(|| self.shared.settings().config.listen.http)
     }
 
     /// Where clients come in that speak TLS.
@@ -219,9 +219,11 @@ impl Gateway {
         let before = self.shared.settings();
         fixed(&before.config, &config)?;
         let config = classes::continuing(config, &before.config)?;
+        let log = access_log::open(&config.access_log)?;
         let now = self.shared.driver.now();
+        // Certificates are exchanged here, last of all that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
-        self.shared.journal.log().reopen(&settings.config.access_log)?;
+        self.shared.journal.log().go_on(log);
         let settings = Arc::new(settings);
         let (config, was) = (&settings.config, &before.config.order);
         let classes = engine_classes(config);

@@ -95,6 +95,11 @@ impl Answer {
         }
     }
 
+    /// Whether it may wait for so long that a client that leaves must be looked for.
+    pub(crate) const fn is_watched(&self) -> bool {
+        matches!(self, Self::Later(_))
+    }
+
     /// The same answer to a `HEAD`: our own words are only counted.
     pub(crate) fn without_body(self) -> Self {
         match self {

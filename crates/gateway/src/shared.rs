@@ -175,26 +175,32 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// `None`: there are too many connections, or too many from there.
-    pub(crate) fn take(shared: &Arc<Shared>, settings: &Settings, address: IpAddr) -> Option<Self> {
+    /// `None`: there are too many connections.
+    pub(crate) fn take(shared: &Arc<Shared>, settings: &Settings) -> Option<Self> {
         let limits = &settings.config.limits;
         if shared.connections.fetch_add(1, Ordering::Relaxed) >= limits.connections {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let mut seat = Self { shared: Arc::clone(shared), counted: None };
-        if limits.connections_per_address > 0 && !settings.trusts(address) {
-            let network = network(address);
-            let mut addresses = seat.addresses();
-            let open = addresses.entry(network).or_default();
-            if *open >= limits.connections_per_address {
-                return None;
-            }
-            *open += 1;
-            drop(addresses);
-            seat.counted = Some(network);
+        Some(Self { shared: Arc::clone(shared), counted: None })
+    }
+
+    /// Counts it among those of its client. Says whether there may be so many from there.
+    pub(crate) fn counts(&mut self, settings: &Settings, address: IpAddr) -> bool {
+        let most = settings.config.limits.connections_per_address;
+        if most == 0 || settings.trusts(address) {
+            return true;
         }
-        Some(seat)
+        let network = network(address);
+        let mut addresses = self.addresses();
+        let open = addresses.entry(network).or_default();
+        if *open >= most {
+            return false;
+        }
+        *open += 1;
+        drop(addresses);
+        self.counted = Some(network);
+        true
     }
 
     fn addresses(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, usize>> {

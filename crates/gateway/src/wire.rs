@@ -72,6 +72,10 @@ impl Wire {
 
     /// Data, with what frames it.
     pub(crate) fn push(&mut self, data: Bytes, chunked: bool) {
+        // An empty chunk would be the last.
+        if data.is_empty() {
+            return;
+        }
         if chunked {
             bywash_message::write_chunk_head(self.out(), data.len());
         }
@@ -130,6 +134,15 @@ impl Wire {
             self.output.clear();
             self.written = 0;
         }
+    }
+
+    /// Ready when the other side has closed. What it sends meanwhile is thrown away: nobody waits
+    /// for it.
+    pub(crate) fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Ok(1..) = ready!(self.poll_fill(cx)) {
+            self.input.clear();
+        }
+        Poll::Ready(())
     }
 
     /// Tells the other side that nothing more will come.

@@ -21,6 +21,8 @@ use crate::upstream::Pool;
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clients: Clients,
+    /// What will be in force from the next look on.
+    changes: RefCell<watch::Receiver<Arc<Settings>>>,
     settings: RefCell<Rc<Settings>>,
     pool: RefCell<Rc<Pool>>,
 }
@@ -59,14 +61,23 @@ impl Drop for Serving {
 }
 
 impl Worker {
-    fn new(shared: Arc<Shared>, settings: &Settings) -> std::io::Result<Self> {
-        let settings = Rc::new(settings.clone());
+    fn new(
+        shared: Arc<Shared>,
+        mut changes: watch::Receiver<Arc<Settings>>,
+    ) -> std::io::Result<Self> {
+        let settings = Rc::new(Settings::clone(&changes.borrow_and_update()));
         let pool = RefCell::new(Rc::new(new_pool(&settings)));
-        Ok(Self { shared, clients: Clients::new()?, settings: RefCell::new(settings), pool })
+        let (changes, settings) = (RefCell::new(changes), RefCell::new(settings));
+        Ok(Self { shared, clients: Clients::new()?, changes, settings, pool })
     }
 
     /// What is in force. Whoever needs it for longer keeps it: it may change in between.
     pub(crate) fn settings(&self) -> Rc<Settings> {
+        let mut changes = self.changes.borrow_mut();
+        if changes.has_changed().unwrap_or(false) {
+            let settings = Arc::clone(&changes.borrow_and_update());
+            self.change(&settings);
+        }
         Rc::clone(&self.settings.borrow())
     }
 
@@ -96,12 +107,11 @@ pub(crate) fn run(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
 }
 
 async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
-    let Start { shared, listeners, mut life, mut settings, heartbeat } = start;
+    let Start { shared, listeners, mut life, settings, heartbeat } = start;
     let serving = Serving::new(&shared);
-    let worker = Rc::new(Worker::new(shared, &settings.borrow_and_update().clone())?);
+    let worker = Rc::new(Worker::new(shared, settings)?);
     tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
     tokio::task::spawn_local(tick(Rc::clone(&worker), heartbeat));
-    tokio::task::spawn_local(follow(Rc::clone(&worker), settings));
     let from_std = |(listener, door)| Ok((TcpListener::from_std(listener)?, door));
     let listeners: Vec<_> = listeners.into_iter().map(from_std).collect::<std::io::Result<_>>()?;
     // Whoever waits for this is still there: it has started this thread.
@@ -124,21 +134,12 @@ async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
 /// Takes connections; dropping the listener is the end of it.
 async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => client::serve(&worker, stream, peer, door),
-            Err(_) => {
-                worker.shared.metrics.accept_failed();
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
+        if let Ok((stream, peer)) = listener.accept().await {
+            client::serve(&worker, stream, peer, door);
+        } else {
+            worker.shared.metrics.accept_failed();
+            tokio::time::sleep(ACCEPT_PAUSE).await;
         }
-    }
-}
-
-/// Puts new settings in force as they come.
-async fn follow(worker: Rc<Worker>, mut settings: watch::Receiver<Arc<Settings>>) {
-    while settings.changed().await.is_ok() {
-        let settings = Arc::clone(&settings.borrow_and_update());
-        worker.change(&settings);
     }
 }
 

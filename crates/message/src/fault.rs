@@ -77,4 +77,12 @@ mod tests {
             assert_eq!(fault as usize, number, "{}", fault.name());
         }
     }
+
+    #[test]
+    fn each_has_a_word_of_its_own() {
+        let words: std::collections::BTreeSet<_> = Fault::ALL.map(Fault::name).into();
+        assert_eq!(words.len(), Fault::ALL.len());
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        assert!(words.iter().all(|word| !word.is_empty() && word.bytes().all(plain)));
+    }
 }

@@ -25,7 +25,7 @@ fn it_has_to_be_told_where_the_application_is_once() {
 
 #[test]
 fn a_url_that_cannot_be_an_application_is_misuse() {
-    for url in ["garbage", "https://127.0.0.1:1", "http://", "http://127.0.0.1:99999"] {
+    for url in ["garbage", "ftp://127.0.0.1:1", "http://", "http://127.0.0.1:99999"] {
         let outcome = bywash(&["run", "--upstream", url]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{url}: {outcome:?}");
         assert!(outcome.err.contains(url), "{outcome:?}");

@@ -84,7 +84,10 @@ async fn follow(
         let line = entry.json();
         let is = |(key, value): (&String, &String)| match &line[key] {
             Value::String(text) => text == value,
-            other => other.to_string() == *value,
+            Value::Number(number) => {
+                value.parse().is_ok_and(|value: u64| number.as_u64() == Some(value))
+            }
+            _ => false,
         };
         if wanted.iter().all(is) && lines.send(Bytes::from(format!("{line}\n"))).await.is_err() {
             return;

@@ -270,16 +270,27 @@ impl Conn {
     /// Writes the body, as fast as it comes and the client reads.
     async fn stream(&self, mut body: Answer, framing: Framing, rate: u64) -> Result<(), Broken> {
         let chunked = framing == Framing::Chunked;
-        let (mut pace, mut ended) = (Pace::new(rate), false);
+        let (mut pace, mut ended, mut broken) = (Pace::new(rate), false, false);
         poll_fn(|cx| {
             loop {
-                let waits = !ended && self.gather(&mut body, cx, chunked, &mut ended)?;
+                let gathered = if ended || broken {
+                    Ok(false)
+                } else {
+                    self.gather(&mut body, cx, chunked, &mut ended)
+                };
+                // What came before the break still goes out.
+                broken |= gathered.is_err();
+                let waits = gathered.unwrap_or(false);
                 let mut wire = self.wire.borrow_mut();
                 let before = wire.pending();
                 let flushed = wire.poll_flush(cx).map_err(|_| Broken)?;
                 pace.moves(before - wire.pending());
                 match flushed {
+                    Poll::Ready(()) if broken => return Poll::Ready(Err(Broken)),
                     Poll::Ready(()) if ended => return Poll::Ready(Ok(())),
+                    Poll::Ready(()) if waits && body.is_watched() => {
+                        return wire.poll_left(cx).map(|()| Err(Broken));
+                    }
                     Poll::Ready(()) if waits => return Poll::Pending,
                     Poll::Ready(()) => {}
                     Poll::Pending => {
@@ -346,10 +357,15 @@ impl Conn {
             let wire = self.wire.borrow();
             !self.incoming.borrow().decoder.is_ended() || !wire.input.is_empty()
         };
-        if !unread {
+        // TLS says that it ends, so that nobody takes a cut for the end.
+        if !unread && !self.wire.borrow().stream.is_tls() {
             return;
         }
-        let _ = poll_fn(|cx| self.wire.borrow_mut().poll_shutdown(cx)).await;
+        let shutdown = poll_fn(|cx| self.wire.borrow_mut().poll_shutdown(cx));
+        let shut = tokio::time::timeout(LINGERS, shutdown).await;
+        if !unread || shut.is_err() {
+            return;
+        }
         let mut read = 0;
         let rest = poll_fn(|cx| {
             let mut wire = self.wire.borrow_mut();
@@ -365,7 +381,7 @@ impl Conn {
         let _ = tokio::time::timeout(LINGERS, rest).await;
     }
 
-    /// Carries bytes both ways until both sides have ended or one has failed.
+    /// Carries bytes both ways until one side has ended or failed.
     async fn tunnel(&self, mut tunnel: Tunnel) -> io::Result<()> {
         let (mut up, mut down) = (Flow::Open, Flow::Open);
         poll_fn(|cx| {
@@ -373,7 +389,8 @@ impl Conn {
             let sent = carry(&mut wire, &mut tunnel.wire, &mut up, cx)?;
             let received = carry(&mut tunnel.wire, &mut wire, &mut down, cx)?;
             tunnel.moved(sent, received);
-            if up == Flow::Closed && down == Flow::Closed {
+            // Half a conversation is none (nginx ends it likewise): what was on its way has gone.
+            if up == Flow::Closed || down == Flow::Closed {
                 return Poll::Ready(Ok(()));
             }
             Poll::Pending

@@ -101,7 +101,7 @@ impl Back {
 /// Serves one connection, in a task of its own.
 pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, door: Door) {
     let (shared, settings) = (&worker.shared, worker.settings());
-    let Some(seat) = Seat::take(shared, &settings, peer.ip()) else {
+    let Some(seat) = Seat::take(shared, &settings) else {
         shared.metrics.connection_refused();
         return;
     };
@@ -114,8 +114,8 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
     };
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
-        let _seat = seat;
-        live(&client, connection(&worker, stream, peer, door, &client)).await;
+        let mut seat = seat;
+        live(&client, connection(&worker, stream, peer, door, &client, &mut seat)).await;
     });
 }
 
@@ -136,12 +136,17 @@ async fn connection(
     from: SocketAddr,
     door: Door,
     client: &Rc<Client>,
+    seat: &mut Seat,
 ) {
     let opened = opening::open(worker, stream, from, door).await;
     let Ok(opened) = opened.inspect_err(|failure| worker.shared.metrics.not_opened(*failure))
     else {
         return;
     };
+    if !seat.counts(&worker.settings(), opened.peer.ip()) {
+        worker.shared.metrics.connection_refused();
+        return;
+    }
     let peer = Rc::new(Peer::new(&worker.settings(), opened.peer, opened.secure));
     let speaks_http2 = worker.settings().config.listen.http2 && !opened.secure;
     let plane = Plane { worker: Rc::clone(worker), client: Rc::clone(client), peer, speaks_http2 };

@@ -36,6 +36,9 @@ impl Pace {
 
     /// Bytes have moved: whatever the gateway waits for next, it is not these.
     pub(crate) fn moves(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
         self.moved = self.moved.saturating_add(bytes as u64);
         if let Some(wait) = self.waiting.take() {
             self.waited += wait.since.elapsed();

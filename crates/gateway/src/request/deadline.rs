@@ -41,6 +41,8 @@ impl Deadline {
     /// The answer has begun: from now on it may not stand still.
     pub(super) fn answers(&mut self) {
         self.limit = self.idle;
+        // It may be due sooner than the one for the head was.
+        self.sleep = None;
         self.answering = true;
         self.progressed();
     }

@@ -235,6 +235,7 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
         UpstreamError::NoServer | UpstreamError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
         UpstreamError::Connect(_)
         | UpstreamError::Closed
+        | UpstreamError::Reset
         | UpstreamError::Switched
         | UpstreamError::Garbage(_) => StatusCode::BAD_GATEWAY,
     }
@@ -248,7 +249,7 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
         UpstreamError::ConnectTimeout(_) => "connection_timeout",
         UpstreamError::ResponseTimeout(_) | UpstreamError::TotalTimeout => "http_response_timeout",
         UpstreamError::IdleTimeout(_) => "connection_read_timeout",
-        UpstreamError::Closed => "connection_terminated",
+        UpstreamError::Closed | UpstreamError::Reset => "connection_terminated",
         UpstreamError::Upload(_) => "http_request_error",
         UpstreamError::Switched | UpstreamError::Garbage(_) => "http_protocol_error",
         UpstreamError::TooManyStreams => "connection_limit_reached",
@@ -265,6 +266,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::IdleTimeout(_) => "idle_timeout",
         UpstreamError::TotalTimeout => "total_timeout",
         UpstreamError::Closed => "the server closed before it had answered",
+        UpstreamError::Reset => "the server reset the stream",
         UpstreamError::Upload(_) => "the request's body",
         UpstreamError::Switched => "the server switched protocols unasked",
         UpstreamError::Garbage(fault) => fault.name(),

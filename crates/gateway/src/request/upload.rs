@@ -21,8 +21,10 @@ pub(crate) struct Upload {
     /// The client sends its body only when it is told to. Reading it would tell it to, and that
     /// must not be before it is admitted.
     expects_continue: bool,
-    /// The body has ended, with these trailers; they come after what was read ahead.
-    ended: Option<Option<Box<Fields>>>,
+    /// The body has been read to its end.
+    ended: bool,
+    /// They come after what was read ahead.
+    trailers: Option<Box<Fields>>,
 }
 
 /// Bytes read ahead, counted against the gateway's whole; given back when sent or dropped.
@@ -76,7 +78,14 @@ impl Upload {
             most_of_all: queue.body_buffer_total,
             bytes: 0,
         };
-        Self { body, ahead: BytesMut::new(), held: Some(held), expects_continue, ended: None }
+        Self {
+            body,
+            ahead: BytesMut::new(),
+            held: Some(held),
+            expects_continue,
+            ended: false,
+            trailers: None,
+        }
     }
 
     /// No body at all.
@@ -86,7 +95,8 @@ impl Upload {
             ahead: BytesMut::new(),
             held: None,
             expects_continue: false,
-            ended: Some(None),
+            ended: true,
+            trailers: None,
         }
     }
 
@@ -95,13 +105,13 @@ impl Upload {
         let Some(held) = self.held.as_mut().filter(|_| !self.expects_continue) else {
             return Poll::Ready(Ok(()));
         };
-        while self.ended.is_none() && held.has_room() {
+        while !self.ended && held.has_room() {
             match ready!(self.body.poll_piece(cx))? {
                 Piece::Data(data) => {
                     held.add(data.len());
                     self.ahead.extend_from_slice(&data);
                 }
-                Piece::End(trailers) => self.ended = Some(trailers),
+                Piece::End(trailers) => (self.ended, self.trailers) = (true, trailers),
             }
         }
         Poll::Ready(Ok(()))
@@ -115,9 +125,9 @@ impl Upload {
             }
             return Poll::Ready(Ok(Piece::Data(std::mem::take(&mut self.ahead).freeze())));
         }
-        match &mut self.ended {
-            Some(trailers) => Poll::Ready(Ok(Piece::End(trailers.take()))),
-            None => self.body.poll_piece(cx),
+        if self.ended {
+            return Poll::Ready(Ok(Piece::End(self.trailers.take())));
         }
+        self.body.poll_piece(cx)
     }
 }

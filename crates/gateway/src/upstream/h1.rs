@@ -9,10 +9,11 @@
 //! **Framing.** What the answer's head says decides where it ends. Anything odd in it is an error
 //! and closes the connection; so do bytes after the end, which nobody has asked for.
 
+use std::borrow::Cow;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
-use bywash_message::{Decoder, Framing, Head, Limits, Response};
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, Response};
 use http::{Method, StatusCode};
 
 use super::{Outbound, UpstreamError};
@@ -41,6 +42,7 @@ impl Link {
 }
 
 /// A request and its answer.
+#[allow(clippy::struct_excessive_bools, reason = "each is a thing that has happened, or not")]
 pub(crate) struct Exchange {
     wire: Wire,
     upload: Upload,
@@ -62,22 +64,8 @@ impl Exchange {
     pub(super) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
         let mut wire = link.0;
         let (method, framing) = (outbound.method, outbound.framing);
-        let out = wire.out();
-        bywash_message::write_request(out, method, outbound.target, outbound.fields, framing);
-        // What belongs to this connection, before the empty line.
-        out.truncate(out.len() - 2);
-        match outbound.upgrade {
-            Some(protocol) => {
-                out.extend_from_slice(b"Connection: upgrade\r\nUpgrade: ");
-                out.extend_from_slice(protocol);
-                out.extend_from_slice(b"\r\n");
-            }
-            None if outbound.takes_trailers => {
-                out.extend_from_slice(b"Connection: te\r\nTE: trailers\r\n");
-            }
-            None => {}
-        }
-        out.extend_from_slice(b"\r\n");
+        let fields = with_connection(outbound);
+        bywash_message::write_request(wire.out(), method, outbound.target, &fields, framing);
         Self {
             wire,
             upload,
@@ -206,4 +194,19 @@ impl Exchange {
     pub(super) fn into_wire(self) -> Wire {
         self.wire
     }
+}
+
+/// The fields with what belongs to this connection.
+fn with_connection<'a>(outbound: &Outbound<'a>) -> Cow<'a, Fields> {
+    let mut fields = Cow::Borrowed(outbound.fields);
+    if let Some(protocol) = outbound.upgrade {
+        let fields = fields.to_mut();
+        fields.push(b"Connection", b"upgrade");
+        fields.push(b"Upgrade", protocol);
+    } else if outbound.takes_trailers {
+        let fields = fields.to_mut();
+        fields.push(b"Connection", b"te");
+        fields.push(b"TE", b"trailers");
+    }
+    fields
 }

@@ -180,7 +180,7 @@ impl Exchange {
             return Poll::Ready(response.map_err(UpstreamError::Garbage));
         }
         let response = ready!(Pin::new(&mut state.response).poll(cx));
-        let (parts, body) = response.map_err(|_| UpstreamError::Closed)?.into_parts();
+        let (parts, body) = response.map_err(|error| failure(&error))?.into_parts();
         let ends = body.is_end_stream();
         state.body = Some(body);
         let response = Response::from_h2(parts, &self.asked, ends, &LIMITS);
@@ -199,14 +199,20 @@ impl Exchange {
                 let _ = body.flow_control().release_capacity(data.len());
                 Poll::Ready(Ok(Piece::Data(data)))
             }
-            Some(Err(_)) => Poll::Ready(Err(UpstreamError::Closed)),
+            Some(Err(error)) => Poll::Ready(Err(failure(&error))),
             None => {
-                let trailers = ready!(body.poll_trailers(cx)).map_err(|_| UpstreamError::Closed)?;
+                let trailers = ready!(body.poll_trailers(cx)).map_err(|error| failure(&error))?;
                 let fields = trailers.as_ref().map(Fields::from_trailers);
                 Poll::Ready(Ok(Piece::End(fields.map(Box::new))))
             }
         }
     }
+}
+
+/// A connection that has ended may have been ending when the request went out; a stream that was
+/// reset was reset for what was asked.
+fn failure(error: &h2::Error) -> UpstreamError {
+    if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
 }
 
 /// The head as the library takes it. `None`: the host is none that a URI could name.

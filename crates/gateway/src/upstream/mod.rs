@@ -54,6 +54,9 @@ pub(crate) enum UpstreamError {
     /// It closed or reset the connection before the answer was complete.
     #[error("the connection ended before the answer")]
     Closed,
+    /// It reset the exchange.
+    #[error("the upstream reset the stream")]
+    Reset,
     /// The client's body broke off or is malformed: the upstream is not to blame.
     #[error("the client's body is not what it said: {0}")]
     Upload(BodyError),

@@ -100,8 +100,10 @@ fn those_that_break_off_look_broken() {
     let mut client = gateway.asks("/events");
     let mut call = begins(calls.next());
     call.send(EVENT);
+    client.head().unwrap();
+    client.bytes(EVENT.len()).unwrap();
     call.close();
-    assert_eq!(client.answer(), Err(Broken::Cut));
+    assert_ne!(client.rest(), b"0\r\n\r\n");
     gateway.waits_for("streams", 0);
     eventually("it is counted", || gateway.outcome("upstream_error") == 1);
 }

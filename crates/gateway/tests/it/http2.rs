@@ -206,6 +206,7 @@ fn map(fields: &[(&'static str, &str)]) -> HeaderMap {
 /// A connection on which every frame is by hand.
 pub(crate) struct Frames(pub(crate) StdStream);
 
+pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
 pub(crate) const GOAWAY: u8 = 7;
 pub(crate) const RST_STREAM: u8 = 3;
@@ -216,7 +217,6 @@ pub(crate) const END_HEADERS: u8 = 4;
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) kind: u8,
-    pub(crate) flags: u8,
     pub(crate) stream: u32,
     pub(crate) payload: Vec<u8>,
 }
@@ -246,9 +246,9 @@ impl Frames {
             let mut payload = vec![0; length as usize];
             self.0.read_exact(&mut payload).ok()?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-            let [kind, flags] = [head[3], head[4]];
+            let kind = head[3];
             if ![4, 6, 8].contains(&kind) {
-                return Some(Frame { kind, flags, stream, payload });
+                return Some(Frame { kind, stream, payload });
             }
         }
     }
@@ -264,7 +264,7 @@ impl Frame {
         }
     }
 
-    /// The code of RST_STREAM or GOAWAY.
+    /// The code of `RST_STREAM` or `GOAWAY`.
     pub(crate) fn code(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         self.payload[at..at + 4].iter().fold(0, |code, byte| code << 8 | u32::from(*byte))

@@ -36,7 +36,7 @@ fn a_request_can_be_asked_about_by_its_name() {
         assert_eq!(request[key], value, "{request}");
     }
     assert_eq!((&request["status"], &request["server"]), (&200.into(), &0.into()), "{request}");
-    assert_eq!(request["bytes_received"], 16, "{request}");
+    assert_eq!([&request["request_bytes"], &request["response_bytes"]], [5, 16], "{request}");
     assert!(request["explanation"].as_str().is_some_and(|words| words.len() > 10), "{request}");
 }
 

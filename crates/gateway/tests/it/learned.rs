@@ -35,20 +35,24 @@ fn start(setup: &Setup, learned: Vec<u8>) -> Running {
     setup.try_start_with(from).expect("whatever it was given, it starts")
 }
 
-/// Why a newcomer that waits is refused when the session pays; `None` if it is not.
+/// Whether somebody who waits, of a session that is known, is refused when this session pays.
 fn pushes_out(gateway: &Running, calls: &Calls) -> bool {
+    let other = "GET / HTTP/1.1\r\nHost: a\r\nCookie: sid=other\r\n\r\n";
+    let mut waiter = gateway.sends(other);
+    calls.next().answer("");
+    waiter.answer().unwrap();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
-    let mut newcomer = gateway.asks("/new-here");
+    waiter.send(other);
     gateway.waits_for("waiting", 1);
     let mut payer = visit(gateway, "POST /pay");
     // One of the two is refused.
     gateway.waits_for_outcome("shed", 1);
-    if newcomer.has_nothing_to_read() {
+    if waiter.has_nothing_to_read() {
         assert_eq!(payer.answer().unwrap().status(), Some(503));
         return false;
     }
-    assert_eq!(newcomer.answer().unwrap().status(), Some(503));
+    assert_eq!(waiter.answer().unwrap().status(), Some(503));
     true
 }
 

@@ -25,6 +25,7 @@ mod failures;
 mod fields;
 mod framing;
 mod h2;
+mod h2c;
 mod interim;
 mod journal;
 mod kept;

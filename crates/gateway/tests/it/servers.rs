@@ -52,7 +52,9 @@ fn a_request_goes_to_the_server_that_has_least_to_do() {
         (&3.into(), &3.into())
     );
     // One becomes free: it gets all that come until they are equal again.
-    at_a.into_iter().for_each(|call| call.answer(""));
+    for call in at_a {
+        call.answer("");
+    }
     eventually("its requests have ended", || server(&gateway, 0)["running"] == 0);
     let _more: Vec<_> = (0..3).map(|_| gateway.asks("/")).collect();
     let _at_a: Vec<_> = (0..3).map(|_| a_calls.next()).collect();

@@ -38,8 +38,8 @@ fn crowd(gateway: &Running, calls: &Calls) -> [Wire; 2] {
 }
 
 fn reason(answer: &Message) -> &str {
-    let parameters = answer.field("proxy-status").unwrap().split("; ");
-    parameters.filter_map(|one| one.strip_prefix("bywash-reason=")).next().unwrap()
+    let mut parameters = answer.field("proxy-status").unwrap().split("; ");
+    parameters.find_map(|one| one.strip_prefix("bywash-reason=")).unwrap()
 }
 
 #[test]

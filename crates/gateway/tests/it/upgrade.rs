@@ -308,6 +308,6 @@ fn its_line_in_the_log_comes_with_its_end() {
     drop(client);
     let line = &log::lines(&path, 1)[0];
     assert_eq!((&line["status"], &line["outcome"]), (&101.into(), &"served".into()), "{line}");
-    assert_eq!((&line["bytes_sent"], &line["bytes_received"]), (&5.into(), &3.into()), "{line}");
+    assert_eq!((&line["request_bytes"], &line["response_bytes"]), (&5.into(), &3.into()), "{line}");
     assert_ne!(server.head(), Err(Broken::Silent));
 }

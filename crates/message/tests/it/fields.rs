@@ -103,3 +103,10 @@ fn names_are_known_in_any_case_and_by_nothing_less() {
         assert_eq!(Name::of(spelled.as_bytes()), name, "{spelled}");
     }
 }
+
+#[test]
+fn fields_are_shown_without_bytes_that_move_a_terminal() {
+    let head = b"GET / HTTP/1.1\r\nHost: a\r\nX: \xff\ty\r\n\r\n";
+    let fields = crate::request(head).unwrap().fields;
+    assert_eq!(format!("{fields:?}"), r"[Host: a, X: \xff\ty]");
+}

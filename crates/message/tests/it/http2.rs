@@ -120,6 +120,11 @@ fn the_rules_of_requests_hold() {
     assert_eq!(ask("http://a/..", &[], true).unwrap_err(), Fault::Path);
     assert_eq!(ask("ftp://a/", &[], true).unwrap_err(), Fault::Syntax);
     assert_eq!(ask("*", &[("host", "a")], true).unwrap_err(), Fault::Syntax);
+    let of_method = |length: usize| {
+        let request = http::Request::builder().method(&*"X".repeat(length)).uri("http://a/");
+        Request::from_h2(request.body(()).unwrap().into_parts().0, true, &LIMITS).map(|_| ())
+    };
+    assert_eq!((of_method(32), of_method(33)), (Ok(()), Err(Fault::Syntax)));
     let connect = http::Request::connect("a:80").body(()).unwrap().into_parts().0;
     assert_eq!(Request::from_h2(connect, false, &LIMITS).unwrap_err(), Fault::Method);
     let options = http::Request::options("*").header("host", "a").body(()).unwrap().into_parts().0;
