@@ -12,10 +12,13 @@ pub(super) enum Stop {
     Fault(&'static str),
 }
 
-/// Authority, and what is behind it, of `http://authority/path`.
+/// Authority, and what is behind it, of `http://authority/path`, or the same with https.
 pub(super) fn absolute(target: &[u8]) -> Option<(&[u8], &[u8])> {
-    let scheme = target.get(..7)?.eq_ignore_ascii_case(b"http://");
-    let rest = target.get(7..).filter(|_| scheme)?;
+    let after = |scheme: &[u8]| {
+        let (start, rest) = target.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    };
+    let rest = after(b"http://").or_else(|| after(b"https://"))?;
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     Some(rest.split_at(end))
 }

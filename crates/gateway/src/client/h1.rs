@@ -240,6 +240,7 @@ impl Conn {
             let _ = self.tunnel(*tunnel).await;
             return After::Close;
         }
+        let ours = matches!(body, Answer::Empty | Answer::Local(_));
         if self.stream(body, framing, handler.body_rate()).await.is_err() {
             // A part must not look like the whole, and without a length only a reset tells.
             if framing == Framing::UntilClose {
@@ -247,7 +248,9 @@ impl Conn {
             }
             return After::Close;
         }
-        if !close && self.discard(UNWANTED as usize).await {
+        let is_read = self.incoming.borrow().decoder.is_ended();
+        // An upstream that answers early may not want the rest; it might want it all the same.
+        if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
             return After::Again;
         }
         self.linger().await;

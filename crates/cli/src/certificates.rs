@@ -1,0 +1,77 @@
+//! The certificates that a configuration names, looked into, so that what would be refused at the
+//! start is refused by `bywash check` and by `bywash doctor` before.
+
+use bywash_config::{Certificate, Config, Scheme, Upstream};
+use bywash_tls::{ClientOptions, Pair, TlsError, Warning};
+
+/// What is wrong with them.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints {
+    /// Because of these the gateway does not start.
+    pub(crate) errors: Vec<TlsError>,
+    /// With these it does.
+    pub(crate) warnings: Vec<Warning>,
+}
+
+impl Complaints {
+    /// Reads every file that `config` names for TLS, on either side.
+    pub(crate) fn of(config: &Config) -> Self {
+        let mut complaints = Self::default();
+        if let Some(tls) = &config.tls {
+            let pairs: Vec<Pair> = tls.certificates.iter().map(pair).collect();
+            complaints.add(bywash_tls::check(&pairs));
+        }
+        if config.upstream.servers.iter().any(|server| server.scheme == Scheme::Https) {
+            complaints.add(towards_upstream(&config.upstream));
+        }
+        complaints
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty() && self.warnings.is_empty()
+    }
+
+    fn add(&mut self, checked: Result<Vec<Warning>, TlsError>) {
+        match checked {
+            Ok(warnings) => self.warnings.extend(warnings),
+            Err(error) => self.errors.push(error),
+        }
+    }
+}
+
+fn pair(certificate: &Certificate) -> Pair {
+    Pair { chain: certificate.chain.clone(), key: certificate.key.clone() }
+}
+
+/// What the gateway would be to a server that speaks TLS; it is the first to read these files.
+fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
+    bywash_tls::client(client_options(upstream))?;
+    let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {
+        return Ok(Vec::new());
+    };
+    let mut warnings = bywash_tls::check(&[Pair { chain, key }])?;
+    warnings.retain(concerns_a_client);
+    Ok(warnings)
+}
+
+/// Speaking HTTP/1.1 only.
+pub(crate) fn client_options(upstream: &Upstream) -> ClientOptions {
+    let tls = &upstream.tls;
+    ClientOptions {
+        ca: tls.ca.clone(),
+        name: tls.name.clone(),
+        certificate: tls.certificate.clone().zip(tls.key.clone()),
+        http2: false,
+    }
+}
+
+/// Whether it matters for a certificate that is shown to servers.
+fn concerns_a_client(warning: &Warning) -> bool {
+    match warning {
+        Warning::Expired { .. }
+        | Warning::ExpiresSoon { .. }
+        | Warning::NotYetValid { .. }
+        | Warning::KeyReadable { .. } => true,
+        Warning::NotForServers { .. } | Warning::NoNames { .. } | Warning::Shadowed { .. } => false,
+    }
+}

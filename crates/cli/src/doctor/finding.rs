@@ -1,0 +1,179 @@
+//! What a check has found: its verdict, numbers with units, and what to do.
+
+use std::fmt::{self, Write};
+
+use serde_json::{Map, Value, json};
+
+/// How it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Ok,
+    /// It works and should be mended.
+    Warning,
+    /// It does not work, or not as it must.
+    Problem,
+    /// It was not looked at, or could not be told.
+    Unknown,
+}
+
+impl Verdict {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One check, made.
+#[derive(Clone, Debug)]
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    pub(super) verdict: Verdict,
+    /// With every number in its unit.
+    pub(super) found: String,
+    /// What to do.
+    pub(super) remedy: Option<String>,
+    /// The same for programs; the unit is the end of the name.
+    numbers: Map<String, Value>,
+}
+
+impl Finding {
+    pub(super) fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            check,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            remedy: None,
+            numbers: Map::new(),
+        }
+    }
+
+    pub(super) fn warning(
+        check: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let remedy = Some(remedy.into());
+        Self { verdict: Verdict::Warning, remedy, ..Self::ok(check, found) }
+    }
+
+    pub(super) fn problem(
+        check: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { verdict: Verdict::Problem, ..Self::warning(check, found, remedy) }
+    }
+
+    /// `remedy` says how it could be told.
+    pub(super) fn unknown(
+        check: &'static str,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { verdict: Verdict::Unknown, ..Self::warning(check, found, remedy) }
+    }
+
+    /// With a number for programs.
+    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.numbers.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+/// Everything that was found.
+pub(super) struct Findings(pub(super) Vec<Finding>);
+
+impl Findings {
+    pub(super) fn count(&self, verdict: Verdict) -> usize {
+        self.0.iter().filter(|finding| finding.verdict == verdict).count()
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let check = |finding: &Finding| {
+            json!({
+                "check": finding.check,
+                "verdict": finding.verdict.name(),
+                "found": finding.found,
+                "remedy": finding.remedy,
+                "numbers": finding.numbers,
+            })
+        };
+        json!({
+            "checks": self.0.iter().map(check).collect::<Vec<_>>(),
+            "problems": self.count(Verdict::Problem),
+            "warnings": self.count(Verdict::Warning),
+        })
+    }
+}
+
+/// Columns of a line; a terminal is rarely narrower.
+const WIDTH: usize = 100;
+const VERDICT: usize = 9;
+const CHECK: usize = 14;
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (indent, room) = (" ".repeat(VERDICT + CHECK), WIDTH - VERDICT - CHECK);
+        for finding in &self.0 {
+            let verdict = finding.verdict.name();
+            write!(f, "{verdict:<VERDICT$}{:<CHECK$}", finding.check)?;
+            let found = wrapped(&finding.found, room);
+            writeln!(f, "{}", found.join(&format!("\n{indent}")))?;
+            if let Some(remedy) = &finding.remedy {
+                let remedy = wrapped(remedy, room - 2).join(&format!("\n{indent}  "));
+                writeln!(f, "{indent}→ {remedy}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lines of at most `width` characters, but for words that are longer.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one from the beginning");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            let _ = write!(line, " {word}");
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_before_the_word_that_would_be_too_much() {
+        assert_eq!(wrapped("ab cd efg hi", 5), ["ab cd", "efg", "hi"]);
+        assert_eq!(wrapped("abcdefgh i", 5), ["abcdefgh", "i"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+
+    #[test]
+    fn what_to_do_stands_under_what_was_found() {
+        let long = "word ".repeat(40);
+        let text = Findings(vec![Finding::problem("files", long.as_str(), "raise it")]).to_string();
+        assert!(text.starts_with("problem  files         word"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert_eq!(text.lines().last(), Some("                       → raise it"));
+    }
+
+    #[test]
+    fn programs_read_verdicts_and_numbers() {
+        let warning = Finding::warning("clock", "slow", "mend it").with("drift_ms", 3);
+        let json = Findings(vec![Finding::ok("files", "many"), warning]).to_json();
+        assert_eq!((&json["problems"], &json["warnings"]), (&0.into(), &1.into()));
+        assert_eq!(json["checks"][1]["numbers"]["drift_ms"], 3);
+        assert_eq!(json["checks"][0]["remedy"], Value::Null);
+    }
+}

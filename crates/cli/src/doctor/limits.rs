@@ -1,0 +1,123 @@
+//! What the system grants: files that may be open, connections that may wait to be accepted.
+
+use std::fs;
+
+use bywash_config::Config;
+
+use super::finding::Finding;
+use super::place::Place;
+use crate::run::files_needed;
+
+const FILES: &str = "files";
+const QUEUE: &str = "accept queue";
+
+/// Every connection is an open file. The gateway raises its soft limit to the hard one when it
+/// starts.
+pub(super) fn files(place: &Place, config: &Config, workers: usize) -> Finding {
+    let limits = place.read("limits").and_then(|text| open_files(&text));
+    let Some((soft, hard)) = limits else {
+        let remedy = "mount /proc, or look with `ulimit -Hn`";
+        return Finding::unknown(FILES, "/proc does not say how many may be open", remedy);
+    };
+    let have = if place.is_gateway { soft } else { hard };
+    judge_files(have, config, workers)
+}
+
+fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
+    let need = files_needed(config, workers);
+    let (connections, limit) = (config.limits.connections, config.upstream.limit);
+    let sum = format!(
+        "limits.connections {connections} + upstream.limit {limit} × {workers} workers + 64 make \
+         {need}"
+    );
+    let finding = if have < need {
+        Finding::problem(
+            FILES,
+            format!("{have} may be open, and {sum}: requests would find no socket"),
+            format!(
+                "LimitNOFILE={need} in the unit (`ulimit -Hn` in a shell), or lower \
+                 limits.connections"
+            ),
+        )
+    } else {
+        let have = if have == u64::MAX { "any number".to_owned() } else { have.to_string() };
+        Finding::ok(FILES, format!("{have} may be open; {sum}"))
+    };
+    finding.with("files_limit", have).with("files_needed", need)
+}
+
+/// The soft and the hard limit in `/proc/PID/limits`; the most there can be if there is none.
+fn open_files(limits: &str) -> Option<(u64, u64)> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut words = line.split_whitespace().map(|word| match word {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    });
+    Some((words.next()??, words.next()??))
+}
+
+/// As many as the gateway asks for; the kernel silently grants no more than `somaxconn`.
+const BACKLOG: u64 = 4096;
+
+pub(super) fn accept_queue() -> Finding {
+    let file = "/proc/sys/net/core/somaxconn";
+    let most = fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok());
+    let Some(most) = most else {
+        let remedy = format!("look into {file}");
+        return Finding::unknown(QUEUE, "somaxconn cannot be read", remedy);
+    };
+    judge_queue(most)
+}
+
+fn judge_queue(most: u64) -> Finding {
+    let finding = if most < BACKLOG {
+        let found = format!(
+            "somaxconn lets {most} connections wait to be accepted, and bywash asks for {BACKLOG}: \
+             a burst of new ones is made to wait a second and more by lost handshakes"
+        );
+        let remedy = format!("sysctl -w net.core.somaxconn={BACKLOG}, and a file in /etc/sysctl.d");
+        Finding::warning(QUEUE, found, remedy)
+    } else {
+        let found = format!("somaxconn is {most} connections; bywash asks for {BACKLOG}");
+        Finding::ok(QUEUE, found)
+    };
+    finding.with("somaxconn", most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    const LIMITS: &str = "\
+Limit                     Soft Limit           Hard Limit           Units     \n\
+Max processes             31510                31510                processes \n\
+Max open files            1024                 1048576              files     \n";
+
+    #[test]
+    fn both_limits_are_read() {
+        assert_eq!(open_files(LIMITS), Some((1024, 1_048_576)));
+        let without = "Max open files            unlimited            unlimited            files\n";
+        assert_eq!(open_files(without), Some((u64::MAX, u64::MAX)));
+        for strange in ["", "Max open files", "Max open files 1 x files"] {
+            assert_eq!(open_files(strange), None, "{strange}");
+        }
+    }
+
+    #[test]
+    fn one_file_too_few_is_a_problem() {
+        let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
+        let need = files_needed(&config, 2);
+        assert_eq!(judge_files(need, &config, 2).verdict, Verdict::Ok);
+        assert_eq!(judge_files(need, &config, 3).verdict, Verdict::Problem);
+        let few = judge_files(need - 1, &config, 2);
+        assert_eq!(few.verdict, Verdict::Problem);
+        assert!(few.remedy.unwrap().contains(&format!("LimitNOFILE={need}")));
+    }
+
+    #[test]
+    fn a_short_accept_queue_is_a_warning() {
+        assert_eq!(judge_queue(4095).verdict, Verdict::Warning);
+        assert_eq!(judge_queue(4096).verdict, Verdict::Ok);
+    }
+}

@@ -1,0 +1,77 @@
+//! Whose limits count: those of the gateway that runs, which its supervisor has set, or else those
+//! of this shell, which a gateway started from it would have.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bywash_config::Config;
+use serde_json::Value;
+
+use super::finding::Finding;
+use crate::operator;
+
+/// A process whose limits are looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// In `/proc`.
+    folder: PathBuf,
+    /// Whether it is a gateway that runs, and not this process.
+    pub(super) is_gateway: bool,
+}
+
+const CHECK: &str = "gateway";
+
+impl Place {
+    /// The gateway that answers where `config` says, if one does.
+    pub(super) fn of(config: &Config) -> (Self, Finding) {
+        let admin = &config.listen.admin;
+        let Ok(status) = operator::get(admin, "/v1/status") else {
+            let found = format!("none answers at {admin}: the limits below are those of this shell");
+            let remedy = "run the doctor again while the service runs: it may have others";
+            return (Self::here(), Finding::unknown(CHECK, found, remedy));
+        };
+        let version = status["version"].as_str().unwrap_or("?").escape_debug().to_string();
+        let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
+        else {
+            let found = format!("bywash {version} runs where its process cannot be seen");
+            let remedy = "run the doctor where the gateway runs: the limits below are this shell's";
+            return (Self::here(), Finding::unknown(CHECK, found, remedy));
+        };
+        let found = format!("bywash {version} runs as process {id}: the limits below are its own");
+        (place, Finding::ok(CHECK, found).with("pid", id).with("status", mode(&status)))
+    }
+
+    pub(super) fn here() -> Self {
+        Self { folder: PathBuf::from("/proc/self"), is_gateway: false }
+    }
+
+    /// That process, unless it is seen to be another: a container has numbers of its own.
+    fn at(id: u64) -> Option<Self> {
+        let place = Self { folder: PathBuf::from(format!("/proc/{id}")), is_gateway: true };
+        place.read("comm").is_some_and(|name| name.starts_with("bywash")).then_some(place)
+    }
+
+    /// A file about it.
+    pub(super) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.folder.join(name)).ok()
+    }
+
+    /// How many of its threads serve clients, if it is a gateway.
+    pub(super) fn workers(&self) -> Option<usize> {
+        if !self.is_gateway {
+            return None;
+        }
+        let tasks = fs::read_dir(self.folder.join("task")).ok()?;
+        let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+        let names = tasks.flatten().filter_map(name);
+        Some(names.filter(|name| name.starts_with("worker-")).count()).filter(|count| *count > 0)
+    }
+}
+
+fn mode(status: &Value) -> Value {
+    json_word(&status["mode"])
+}
+
+fn json_word(value: &Value) -> Value {
+    value.as_str().map_or(Value::Null, Value::from)
+}
