@@ -31,7 +31,9 @@ check: tools
 	$(CARGO) deny --log-level error check bans licenses sources
 	scripts/check-docs
 
+# What takes longer than CI has time for: clients that are given ten seconds, and the lab.
 test-all: test build
+	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	scripts/lab-all out/lab
 
 bench: build

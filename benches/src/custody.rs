@@ -6,7 +6,7 @@
 //! (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
 
 use crate::procfs;
-use crate::proxy::Scratch;
+use crate::scratch::Scratch;
 use crate::sys::{self, Interrupts, Signal};
 use std::io;
 use std::process;

@@ -5,7 +5,7 @@
 //! either is how long a core takes to wake up, which is the machine's.
 
 use crate::cost::{LOAD_CORE, PROXY_CORE};
-use crate::open_loop::{self, Answer, End, Load, Phase, Reuse};
+use crate::open_loop::{self, Answer, Load, Phase, Reuse};
 use crate::peer::{Kind, Task};
 use crate::proxy::{Plan, Proxy};
 use crate::report::{Bench, Common, Report, not_available};
@@ -38,6 +38,8 @@ pub struct Options {
 const CONNECTIONS: usize = 16;
 /// The first part of a turn, in which caches fill, is left out.
 const WARM_UP: Duration = Duration::from_millis(500);
+/// Fewer answered than this share, and the turn measured something else.
+const ANSWERED: f64 = 0.999;
 /// An answer that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -89,9 +91,9 @@ impl Way {
         let load = Load { port: self.port, phases, patience: PATIENCE, reuse };
         let answers = load.start().finish()?;
         let answers = open_loop::within(&answers, WARM_UP, length);
-        if answers.iter().any(|answer| answer.end != End::Status(200)) {
+        if open_loop::goodput(&answers).is_none_or(|good| good < ANSWERED) {
             let ends = open_loop::show_ends(&answers);
-            return Err(io::Error::other(format!("{}: not all were answered: {ends}", self.name)));
+            return Err(io::Error::other(format!("{}: too few were answered: {ends}", self.name)));
         }
         let micros = |time: fn(&Answer) -> Duration, p: f64| {
             let all: Vec<f64> = answers.iter().map(|a| time(a).as_secs_f64() * 1e6).collect();

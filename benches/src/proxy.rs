@@ -5,6 +5,7 @@ use crate::confine::Confinement;
 use crate::custody;
 use crate::peer::{Front, Kind, Ports, Programs, Setup, Task};
 use crate::procfs;
+use crate::scratch::Scratch;
 use crate::sys::{self, Signal};
 use crate::tls;
 use serde_json::Value;
@@ -19,6 +20,8 @@ use std::time::{Duration, Instant};
 
 const START_BOUND: Duration = Duration::from_secs(10);
 const STATUS_BOUND: Duration = Duration::from_secs(1);
+/// In its folder: what the program writes.
+const LOG: &str = "log";
 /// How often it is looked whether something has happened.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -71,10 +74,10 @@ impl<'a> Plan<'a> {
         let ports = Ports { http, https, admin, upstream: self.upstream };
         let scratch = Scratch::new(&format!("{}-{http}", self.kind))?;
         if self.setup.front == Front::Tls {
-            tls::write_files(&scratch.0)?;
+            tls::write_files(scratch.path())?;
         }
-        let text = self.kind.config(self.task, &self.setup, ports, &scratch.0);
-        fs::write(scratch.config(self.kind), text)?;
+        let text = self.kind.config(self.task, &self.setup, ports, scratch.path());
+        fs::write(scratch.join(self.kind.config_name()), text)?;
         let (kind, front, core) = (self.kind, self.setup.front, self.core);
         let program = kind.program(self.programs);
         let confinement = self.confinement.clone();
@@ -105,8 +108,8 @@ fn launch(
     scratch: &Scratch,
 ) -> io::Result<Child> {
     let mut command = confinement.command(program);
-    let log = File::options().create(true).append(true).open(scratch.log())?;
-    command.args(kind.arguments(&scratch.config(kind))).stdin(Stdio::null());
+    let log = File::options().create(true).append(true).open(scratch.join(LOG))?;
+    command.args(kind.arguments(&scratch.join(kind.config_name()))).stdin(Stdio::null());
     command.stdout(log.try_clone()?).stderr(log);
     sys::tether(&mut command, core);
     command.spawn()
@@ -213,15 +216,15 @@ impl Proxy {
     /// Writes another configuration for a reload to read: a new file in the place of the old one,
     /// never a half-written one.
     pub fn rewrite(&self, task: Task, setup: &Setup) -> io::Result<()> {
-        let file = self.scratch.config(self.kind);
+        let file = self.scratch.join(self.kind.config_name());
         let new = file.with_extension("new");
-        fs::write(&new, self.kind.config(task, setup, self.ports, &self.scratch.0))?;
+        fs::write(&new, self.kind.config(task, setup, self.ports, self.scratch.path()))?;
         fs::rename(new, file)
     }
 
     /// What it has written so far.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.scratch.log()).unwrap_or_default()
+        fs::read_to_string(self.scratch.join(LOG)).unwrap_or_default()
     }
 
     fn wait_ready(&mut self) -> io::Result<()> {
@@ -267,53 +270,6 @@ fn free_port() -> io::Result<u16> {
         }
     }
     Err(io::Error::other("no free port"))
-}
-
-/// A folder of this process; gone when the value is dropped.
-#[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(crate) fn new(name: &str) -> io::Result<Self> {
-        let path = std::env::temp_dir().join(Self::prefix() + name);
-        fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// What the names of this process's folders begin with.
-    fn prefix() -> String {
-        format!("bywash-bench-{}-", std::process::id())
-    }
-
-    /// Removes all that this process has.
-    pub(crate) fn remove_all() {
-        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
-        for entry in entries {
-            if entry.file_name().to_string_lossy().starts_with(&Self::prefix()) {
-                // Left-overs in the temporary directory harm nobody.
-                let _ = fs::remove_dir_all(entry.path());
-            }
-        }
-    }
-
-    fn log(&self) -> PathBuf {
-        self.0.join("log")
-    }
-
-    fn config(&self, kind: Kind) -> PathBuf {
-        self.0.join(kind.config_name())
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Left-overs in the temporary directory harm nobody.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

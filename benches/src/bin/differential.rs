@@ -9,7 +9,7 @@ use bywash_bench::differential::messages::Volley;
 use bywash_bench::differential::origin::{ORIGINS, Origin, Places};
 use bywash_bench::differential::parties;
 use bywash_bench::differential::reflector::Reflector;
-use bywash_bench::differential::results::{Results, Stage};
+use bywash_bench::differential::results::{OriginTally, Results, Stage, Tally};
 use bywash_bench::table::Table;
 use clap::Parser;
 use serde_json::json;
@@ -58,6 +58,9 @@ struct Options {
     /// Findings that are printed
     #[arg(long, default_value_t = 60)]
     show: usize,
+    /// Also print the table of docs/figures.md
+    #[arg(long)]
+    figures: bool,
     /// Also write the results to this file
     #[arg(long)]
     json: Option<PathBuf>,
@@ -104,6 +107,9 @@ fn run(options: &Options) -> io::Result<bool> {
         results.join(parties::attend(origin, &places, version, &front, &gathered, until)?);
     }
     print(&front, &results, options.show);
+    if options.figures {
+        println!("\n{}", figures(&results));
+    }
     if let Some(file) = &options.json {
         let all = json!({
             "front": front.to_string(), "mutations": options.mutations, "seed": options.seed,
@@ -152,6 +158,26 @@ fn print(front: &Front, results: &Results, show: usize) {
     if results.left_out > 0 {
         println!("{} mutations were left out: the time was over", results.left_out);
     }
+}
+
+/// Markdown: what was sent, and what each origin made of what was forwarded.
+fn figures(results: &Results) -> String {
+    let sum = |pick: fn(&Tally) -> usize| results.classes.values().map(pick).sum::<usize>();
+    let rows = results.origins.iter().map(|tally| {
+        let OriginTally { name, version, streams, agreed, refused, live, faults, .. } = tally;
+        format!("| {name} | {version} | {streams} | {agreed} | {refused} | {live} | {faults} |\n")
+    });
+    format!(
+        "{} cases in {} classes, {} refused; {} mutations, {} refused.\n\n\
+         | origin | version | connections | requests understood alike | refused by the origin | \
+         live cases | disagreements |\n|---|---|---|---|---|---|---|\n{}",
+        sum(|tally| tally.cases),
+        results.classes.len(),
+        sum(|tally| tally.refused),
+        sum(|tally| tally.mutations),
+        sum(|tally| tally.mutations_refused),
+        rows.collect::<String>(),
+    )
 }
 
 fn classes(results: &Results) -> Table {

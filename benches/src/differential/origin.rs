@@ -140,7 +140,7 @@ pub struct Places {
 }
 
 impl Origin {
-    /// The first line that it prints about its version; `None` if it is not installed.
+    /// The version that it prints; `None` if it is not installed.
     pub fn version(&self, places: &Places) -> Option<String> {
         let (program, arguments) = self.version.split_first()?;
         let mut command = Command::new(fill(program, places));
@@ -148,7 +148,7 @@ impl Origin {
         sys::tether(&mut command, None);
         let output = command.output().ok().filter(|output| output.status.success())?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-        Some(String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned())
+        Some(number_in(&String::from_utf8_lossy(&text)))
     }
 
     /// Starts it.
@@ -171,6 +171,13 @@ impl Origin {
     }
 }
 
+/// The first word that looks like a number of a version.
+fn number_in(text: &str) -> String {
+    let looks = |word: &&str| word.contains('.') && word.contains(|c: char| c.is_ascii_digit());
+    let word = text.split([' ', '/', '\n', '(', ')']).find(looks).unwrap_or(text);
+    word.trim_start_matches(|c: char| !c.is_ascii_digit()).trim().to_owned()
+}
+
 fn fill(text: &str, places: &Places) -> String {
     text.replace("{installed}", &places.installed.display().to_string())
 }
@@ -179,4 +186,22 @@ fn fill_config(text: &str, port: u16, folder: &Path, backend: u16) -> String {
     text.replace("@PORT@", &port.to_string())
         .replace("@DIR@", &folder.display().to_string())
         .replace("@BACKEND@", &backend.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_what_programs_say() {
+        for (said, is) in [
+            ("nginx version: nginx/1.22.1\n", "1.22.1"),
+            ("Server version: Apache/2.4.71 (Debian)\nServer built: x", "2.4.71"),
+            ("gunicorn (version 27.0.1)", "27.0.1"),
+            ("Node v20.20.2", "20.20.2"),
+            ("Go go1.26.8", "1.26.8"),
+        ] {
+            assert_eq!(number_in(said), is);
+        }
+    }
 }

@@ -162,8 +162,9 @@ pub(super) fn chunk_size(line: &[u8], speaker: Speaker) -> Result<usize, Stop> {
 
 /// Digits and nothing else, and no more than a signed number of 64 bits holds.
 pub(super) fn decimal(text: &[u8]) -> Option<usize> {
-    let digits = text.iter().all(u8::is_ascii_digit) && text.len() <= 18;
-    str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
+    let digits = text.iter().all(u8::is_ascii_digit) && text.len() <= 19;
+    let number: i64 = str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()?;
+    usize::try_from(number).ok()
 }
 
 fn is_token(text: &[u8]) -> bool {
@@ -212,7 +213,9 @@ mod tests {
     #[test]
     fn a_number_is_digits_only() {
         assert_eq!(decimal(b"007"), Some(7));
-        for wrong in ["", "+1", "-1", " 1", "1_0", "0x1", "1234567890123456789"] {
+        for wrong in
+            ["", "+1", "-1", " 1", "1_0", "0x1", "9223372036854775808", "00000000000000000001"]
+        {
             assert_eq!(decimal(wrong.as_bytes()), None, "{wrong}");
         }
     }

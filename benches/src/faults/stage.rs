@@ -5,7 +5,8 @@ use crate::confine::{Confinement, OwnedGroup};
 use crate::cost::PROXY_CORE;
 use crate::open_loop::{self, Answer, End, Load, Phase, Reuse};
 use crate::peer::{Kind, Programs, Setup, Task};
-use crate::proxy::{Plan, Proxy, Scratch};
+use crate::proxy::{Plan, Proxy};
+use crate::scratch::Scratch;
 use crate::sys::Signal;
 use crate::upstream::{Conduct, Upstream};
 use std::fs;
@@ -97,7 +98,7 @@ impl Stage {
             Cause::Clock => plan.confinement.environment = clock(folder.path())?,
             Cause::Disk => {
                 plan.confinement.disk = Some((folder.path().to_owned(), DISK_KIB));
-                plan.setup.access_log = Some(folder.path().join("access.log"));
+                plan.setup.access_log = Some(folder.join("access.log"));
             }
             Cause::Memory => {
                 let own = OwnedGroup::new(MEMORY)?;

@@ -4,30 +4,24 @@
 //! each stream is followed by a mistake); CONTINUATION is that of CVE-2024-27316, SETTINGS, PING
 //! and empty DATA are CVE-2019-9515, -9512 and -9518.
 
+use super::client::{Client, STALLED, Stop};
 use crate::cost::PROXY_CORE;
-use crate::h2::{self, Frame, Frames, GoAway, Method, frame, kind};
+use crate::h2::{self, Frame, Method, frame, kind};
 use crate::peer::{Front, Kind, Programs, Setup, Task};
 use crate::procfs;
 use crate::proxy::{Plan, Proxy};
 use crate::report::{Report, not_available};
-use crate::sys;
 use crate::table::Table;
 use crate::upstream::Upstream;
 use serde_json::{Value, json};
-use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So many requests of a rapid reset may reach the upstream.
 const AT_UPSTREAM: u64 = 100;
 /// Frames between two looks whether the other side is still there.
 const STRETCH: u32 = 256;
-/// No progress for so long, and the other side has stopped reading.
-const STALLED: Duration = Duration::from_secs(3);
-/// A receive buffer as small as the kernel lets it be.
-const SMALL: i32 = 4096;
 /// Time for what has been sent to reach the upstream.
 const SETTLE: Duration = Duration::from_millis(500);
 
@@ -136,33 +130,6 @@ fn ping(n: u32) -> Vec<u8> {
     frame(kind::PING, 0, 0, &u64::from(n).to_be_bytes())
 }
 
-/// The PING whose answer shows that all before it has been read.
-const MARK: &[u8; 8] = b"all read";
-
-/// How a flood ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    /// The other side said why and closed.
-    GoneAway(GoAway),
-    /// The other side closed.
-    Closed,
-    /// The other side stopped reading, or answering.
-    Stalled,
-    /// Nobody stopped it: all was read.
-    Nothing,
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GoneAway(reason) => write!(f, "GOAWAY {reason}"),
-            Self::Closed => f.pad("closed"),
-            Self::Stalled => f.pad("silence"),
-            Self::Nothing => f.pad("nothing"),
-        }
-    }
-}
-
 /// What a flood came to.
 struct Row {
     kind: Kind,
@@ -202,7 +169,7 @@ fn pour(flood: &'static Flood, proxy: &Proxy, upstream: &Upstream) -> io::Result
     let memory = procfs::memory(proxy.pid())?;
     let cpu = procfs::cpu_ticks(proxy.pid())?;
     let mut client = Client::connect(proxy)?;
-    let (sent, stop) = client.pour(flood)?;
+    let (sent, stop) = send(flood, &mut client)?;
     thread::sleep(SETTLE);
     let now = procfs::cpu_ticks(proxy.pid())?;
     let ticks = (now.user + now.system) - (cpu.user + cpu.system);
@@ -213,135 +180,52 @@ fn pour(flood: &'static Flood, proxy: &Proxy, upstream: &Upstream) -> io::Result
     Ok(Row { kind, flood, sent, stop, at_upstream, cpu_ms, grown, serves: serves(proxy)? })
 }
 
-/// A client that has said hello.
-struct Client {
-    stream: TcpStream,
-    frames: Frames,
-    room: Vec<u8>,
+/// How many units were sent, and what stopped them.
+fn send(flood: &Flood, client: &mut Client) -> io::Result<(u32, Stop)> {
+    if flood.check == Check::AtEnd {
+        client.take_little()?;
+    }
+    let mut sent = 0;
+    let mut stop = client.send(&(flood.opening)())?;
+    while sent < flood.most && stop.is_none() {
+        let batch: Vec<u8> = (sent..sent + flood.batch).flat_map(flood.unit).collect();
+        stop = client.send(&batch)?;
+        sent += flood.batch;
+        if sent.is_multiple_of(STRETCH) && stop.is_none() {
+            stop = check(flood.check, client)?;
+        }
+    }
+    if stop.is_none() && flood.check == Check::InHead {
+        stop = client.send(&frame(kind::CONTINUATION, h2::END_HEADERS, 1, b""))?;
+    }
+    let stop = match stop {
+        Some(stop) => stop,
+        None => client.check_all_read()?.unwrap_or(Stop::Nothing),
+    };
+    Ok((sent, stop))
 }
 
-impl Client {
-    fn connect(proxy: &Proxy) -> io::Result<Self> {
-        let mut stream = proxy.connect()?;
-        stream.write_all(&[h2::PREFACE, &frame(kind::SETTINGS, 0, 0, b"")].concat())?;
-        stream.set_write_timeout(Some(STALLED))?;
-        Ok(Self { stream, frames: Frames::default(), room: vec![0; 65536] })
-    }
-
-    fn pour(&mut self, flood: &Flood) -> io::Result<(u32, Stop)> {
-        if flood.check == Check::AtEnd {
-            sys::set_receive_buffer(&self.stream, SMALL)?;
+fn check(how: Check, client: &mut Client) -> io::Result<Option<Stop>> {
+    match how {
+        Check::Often => client.check_all_read(),
+        Check::AtEnd => Ok(None),
+        Check::InHead => {
+            let read = client.read_until(Duration::from_millis(2), |_| false)?;
+            Ok(read.filter(|stop| *stop != Stop::Stalled))
         }
-        let mut sent = 0;
-        let mut stop = self.send(&(flood.opening)())?;
-        while sent < flood.most && stop.is_none() {
-            let batch: Vec<u8> = (sent..sent + flood.batch).flat_map(flood.unit).collect();
-            stop = self.send(&batch)?;
-            sent += flood.batch;
-            if sent.is_multiple_of(STRETCH) && stop.is_none() {
-                stop = self.check(flood.check)?;
-            }
-        }
-        if stop.is_none() && flood.check == Check::InHead {
-            stop = self.send(&frame(kind::CONTINUATION, h2::END_HEADERS, 1, b""))?;
-        }
-        let stop = match stop {
-            Some(stop) => stop,
-            None => self.check_all_read()?.unwrap_or(Stop::Nothing),
-        };
-        Ok((sent, stop))
-    }
-
-    fn check(&mut self, how: Check) -> io::Result<Option<Stop>> {
-        match how {
-            Check::Often => self.check_all_read(),
-            Check::AtEnd => Ok(None),
-            Check::InHead => {
-                let read = self.read_until(Duration::from_millis(2), |_| false)?;
-                Ok(read.filter(|stop| *stop != Stop::Stalled))
-            }
-        }
-    }
-
-    /// `None` once everything that was sent has been read and the connection is still open.
-    fn check_all_read(&mut self) -> io::Result<Option<Stop>> {
-        if let Some(stop) = self.send(&frame(kind::PING, 0, 0, MARK))? {
-            return Ok(Some(stop));
-        }
-        self.read_until(STALLED, |frame| frame.kind == kind::PING && frame.payload == MARK)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<Option<Stop>> {
-        match self.stream.write_all(bytes) {
-            Ok(()) => Ok(None),
-            Err(e) if is_timeout(&e) => Ok(Some(Stop::Stalled)),
-            // Why is in what has come before.
-            Err(e) if is_end(&e) => {
-                let read = self.read_until(SETTLE, |_| false)?;
-                Ok(read.filter(|stop| *stop != Stop::Stalled).or(Some(Stop::Closed)))
-            }
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Reads until `wanted` has come; what has stopped it if it does not come in time, which a
-    /// GOAWAY does even if the connection stays open for a while.
-    fn read_until(
-        &mut self,
-        bound: Duration,
-        wanted: impl Fn(&Frame) -> bool,
-    ) -> io::Result<Option<Stop>> {
-        let deadline = Instant::now() + bound;
-        let mut reason = None;
-        loop {
-            for frame in self.frames.by_ref() {
-                if wanted(&frame) && reason.is_none() {
-                    return Ok(None);
-                }
-                reason = frame.go_away().or(reason);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(Some(reason.map_or(Stop::Stalled, Stop::GoneAway)));
-            }
-            self.stream.set_read_timeout(Some(left))?;
-            match self.stream.read(&mut self.room) {
-                Ok(0) => return Ok(Some(reason.map_or(Stop::Closed, Stop::GoneAway))),
-                Ok(count) => self.frames.extend(&self.room[..count]),
-                Err(e) if is_end(&e) => {
-                    return Ok(Some(reason.map_or(Stop::Closed, Stop::GoneAway)));
-                }
-                Err(e) if is_timeout(&e) => {}
-                Err(e) => return Err(e),
-            }
-        }
-    }
-
-    /// True if a request on stream 1 is answered, by a head with status 200.
-    fn ask(&mut self) -> io::Result<bool> {
-        let is_answer = |frame: &Frame| frame.kind == kind::HEADERS && is_200(frame);
-        Ok(self.send(&head(0))?.is_none() && self.read_until(STALLED, is_answer)?.is_none())
     }
 }
 
-fn is_200(head: &Frame) -> bool {
-    head.payload.contains(&STATUS_200)
+/// True if a request of another client is answered, by a head with status 200.
+fn serves(proxy: &Proxy) -> io::Result<bool> {
+    let is_answer =
+        |frame: &Frame| frame.kind == kind::HEADERS && frame.payload.contains(&STATUS_200);
+    let mut client = Client::connect(proxy)?;
+    Ok(client.send(&head(0))?.is_none() && client.read_until(STALLED, is_answer)?.is_none())
 }
 
 /// `:status: 200` of the static table.
 const STATUS_200: u8 = 0x88;
-
-fn serves(proxy: &Proxy) -> io::Result<bool> {
-    Client::connect(proxy)?.ask()
-}
-
-fn is_timeout(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
-fn is_end(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
-}
 
 fn report(rows: &[Row]) -> Report {
     let head =

@@ -3,9 +3,10 @@
 //! Three parts: [`frames`] (floods of HTTP/2 frames on one connection), [`slow`] (heads that never
 //! come to an end) and [`descriptors`] (more connections than the process may have open).
 
-pub mod descriptors;
-pub mod frames;
-pub mod slow;
+mod client;
+mod descriptors;
+mod frames;
+mod slow;
 
 use crate::cost::LOAD_CORE;
 use crate::peer::Kind;

@@ -7,6 +7,8 @@ use bywash_config::AdminAddress;
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Parser, Subcommand};
 
+use crate::doctor::Front;
+
 /// Where operators come in unless something else is said.
 pub(crate) fn default_admin() -> AdminAddress {
     AdminAddress::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070)))
@@ -57,6 +59,29 @@ Examples:
   bywash explain 5f1c9a7e00000d42
   bywash explain 5f1c9a7e00000d42 --json";
 
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  bywash doctor --config bywash.toml
+  bywash doctor --front http://shop.example/doctor/ --json
+  bywash doctor --slow /reports/all
+
+--front tests whether the hop in front closes its connection when its client leaves: without that
+nobody's departure is seen. It needs a location of the hop that leads to the doctor and has the
+settings of the real one, and sends three requests through it. In nginx:
+  location /doctor/ { proxy_pass http://127.0.0.1:7079; proxy_http_version 1.1; }
+and in HAProxy:
+  use_backend doctor if { path_beg /doctor/ }
+  backend doctor
+      option abortonclose
+      server doctor 127.0.0.1:7079
+
+--slow tests whether the application stops working when bywash closes. It sends upstream.limit
+requests for the path at once, twice, straight to the application: choose a quiet moment, and a path
+that takes a second or more and changes nothing.
+
+Exit code 1 says that a problem was found. Run it while the service runs, to see the service's
+limits and not those of the shell.";
+
 const SIM_EXAMPLES: &str = "\
 Examples:
   bywash lab sim lab/scenarios/seed-1.toml
@@ -101,6 +126,8 @@ pub(crate) enum Command {
     Tap(Tap),
     /// Say why one request was treated as it was (of the last 10,000)
     Explain(Explain),
+    /// Find what on this machine, in front or behind keeps the gateway from its work
+    Doctor(Doctor),
     /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
     Demo(Demo),
     /// Play scenarios in virtual time or against a real URL
@@ -111,8 +138,12 @@ pub(crate) enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual pages
+    Man {
+        /// Write them into this folder instead, one file for each command
+        #[arg(long, value_name = "FOLDER")]
+        directory: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -216,6 +247,26 @@ pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print the status as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = DOCTOR_EXAMPLES)]
+pub(crate) struct Doctor {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
+    pub(crate) config: PathBuf,
+    /// Test whether the hop in front passes closes: a URL of it that leads to the doctor's origin
+    #[arg(long, value_name = "URL")]
+    pub(crate) front: Option<Front>,
+    /// Where the doctor's origin listens meanwhile
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7079", value_parser = address)]
+    pub(crate) origin: SocketAddr,
+    /// Test whether the application stops when its client closes: a path that takes it a while
+    #[arg(long, value_name = "PATH", value_parser = path)]
+    pub(crate) slow: Option<String>,
+    /// Print what was found as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -325,6 +376,13 @@ fn own_admin(text: &str) -> Result<AdminAddress, String> {
         }
         other => Ok(other),
     }
+}
+
+/// What may stand in a request line.
+fn path(text: &str) -> Result<String, String> {
+    let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let why = "write /PATH, with %20 for a space";
+    if plain { Ok(text.to_owned()) } else { Err(why.to_owned()) }
 }
 
 fn level(text: &str) -> Result<f64, String> {

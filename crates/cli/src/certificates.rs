@@ -45,7 +45,7 @@ fn pair(certificate: &Certificate) -> Pair {
 
 /// What the gateway would be to a server that speaks TLS; it is the first to read these files.
 fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
-    bywash_tls::client(client_options(upstream))?;
+    bywash_tls::client(client_options(upstream, true))?;
     let Some((chain, key)) = upstream.tls.certificate.clone().zip(upstream.tls.key.clone()) else {
         return Ok(Vec::new());
     };
@@ -54,14 +54,14 @@ fn towards_upstream(upstream: &Upstream) -> Result<Vec<Warning>, TlsError> {
     Ok(warnings)
 }
 
-/// Speaking HTTP/1.1 only.
-pub(crate) fn client_options(upstream: &Upstream) -> ClientOptions {
+/// How to speak TLS with the servers of `upstream`.
+pub(crate) fn client_options(upstream: &Upstream, http2: bool) -> ClientOptions {
     let tls = &upstream.tls;
     ClientOptions {
         ca: tls.ca.clone(),
         name: tls.name.clone(),
         certificate: tls.certificate.clone().zip(tls.key.clone()),
-        http2: false,
+        http2,
     }
 }
 

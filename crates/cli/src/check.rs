@@ -1,41 +1,73 @@
-//! `bywash check`: everything that is wrong with a configuration file.
+//! `bywash check`: everything that is wrong with a configuration file, and with the certificates
+//! that it names.
 
 use bywash_config::{Config, Problems, Severity};
+use serde_json::{Value, json};
 
 use crate::args::Check;
+use crate::certificates::Complaints;
 use crate::failure::Failure;
 use crate::streams::{draw, has_colour, print_json, say};
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
-    let (problems, good) = match Config::read(&args.file) {
-        Ok((_, warnings)) => (warnings, true),
-        Err(problems) => (problems, false),
+    let (problems, complaints, good) = match Config::read(&args.file) {
+        Ok((config, warnings)) => {
+            let complaints = Complaints::of(&config);
+            let good = complaints.errors.is_empty();
+            (warnings, complaints, good)
+        }
+        Err(problems) => (problems, Complaints::default(), false),
     };
     if args.json {
-        print_json(&problems.to_json())?;
+        let mut json = problems.to_json();
+        json["certificates"] = listed(&complaints);
+        print_json(&json)?;
         return if good { Ok(()) } else { Err(Failure::configuration("")) };
     }
     if good {
-        praise(&problems, &args.file.display().to_string());
+        praise(&problems, &complaints, &args.file.display().to_string());
         return Ok(());
     }
-    Err(Failure::configuration(told(&problems, args)))
+    Err(Failure::configuration(told(&problems, &complaints, args)))
 }
 
 /// The problems, and how to get a first file for whoever has none.
-fn told(problems: &Problems, args: &Check) -> String {
-    let text = problems.render(has_colour());
+fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
+    let mut text = if problems.is_empty() { String::new() } else { problems.render(has_colour()) };
+    text.push_str(&lines(complaints));
     if args.file.exists() {
         return text;
     }
     format!("{text}`bywash example > bywash.toml` makes a first file, with every key explained")
 }
 
-fn praise(warnings: &Problems, file: &str) {
-    if warnings.is_empty() {
+fn praise(warnings: &Problems, complaints: &Complaints, file: &str) {
+    if warnings.is_empty() && complaints.is_empty() {
         return say(format!("{file}: all right"));
     }
-    draw(&warnings.render(has_colour()));
-    let count = warnings.count(Severity::Warning) + warnings.more();
+    if !warnings.is_empty() {
+        draw(&warnings.render(has_colour()));
+    }
+    draw(&lines(complaints));
+    let count = warnings.count(Severity::Warning) + warnings.more() + complaints.warnings.len();
     say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
+}
+
+/// A path may have anything in it, a line's end as well.
+fn lines(complaints: &Complaints) -> String {
+    let line = |(severity, message): (Severity, String)| {
+        format!("{}: {}\n", severity.name(), message.replace(char::is_control, "?"))
+    };
+    messages(complaints).map(line).collect()
+}
+
+fn listed(complaints: &Complaints) -> Value {
+    let one = |(severity, message): (Severity, String)| json!({ "severity": severity.name(), "message": message });
+    messages(complaints).map(one).collect()
+}
+
+fn messages(complaints: &Complaints) -> impl Iterator<Item = (Severity, String)> {
+    let errors = complaints.errors.iter().map(|error| (Severity::Error, error.to_string()));
+    let warnings = complaints.warnings.iter();
+    errors.chain(warnings.map(|warning| (Severity::Warning, warning.to_string())))
 }

@@ -5,8 +5,10 @@
 //! 99 a promise was not kept.
 
 mod args;
+mod certificates;
 mod check;
 mod demo;
+mod doctor;
 mod failure;
 mod lab;
 mod life;
@@ -49,10 +51,12 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bypass(bypass) => status::bypass(&bypass),
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),
+        Command::Doctor(doctor) => doctor::doctor(&doctor),
         Command::Demo(demo) => demo::demo(&demo),
         Command::Lab(Lab::Sim(sim)) => lab::sim(&sim),
         Command::Lab(Lab::Run(run)) => lab::live(&run),
         Command::Completions { shell } => manual::completions(shell),
-        Command::Man => manual::man(),
+        Command::Man { directory: None } => manual::man(),
+        Command::Man { directory: Some(folder) } => manual::pages(&folder),
     }
 }

@@ -1,5 +1,7 @@
 //! `bywash completions` and `bywash man`: the command line, for shells and for `man`.
 
+use std::path::Path;
+
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -21,6 +23,15 @@ pub(crate) fn man() -> Result<(), Failure> {
     let mut pages = Vec::new();
     add(&command, &mut pages).map_err(Failure::running)?;
     print(&String::from_utf8_lossy(&pages))
+}
+
+/// A file for each page, as packages want them: `bywash.1`, `bywash-run.1`, …
+pub(crate) fn pages(folder: &Path) -> Result<(), Failure> {
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(Args::command(), folder)
+    };
+    write().map_err(|error| Failure::running(format!("{}: {error}", folder.display())))
 }
 
 fn add(command: &Command, pages: &mut Vec<u8>) -> std::io::Result<()> {

@@ -77,14 +77,23 @@ pub(crate) fn config(args: &Run) -> Result<Config, Failure> {
 /// socket for the upstream.
 fn check_files(config: &Config) {
     let have = bywash_sentry::raise_file_limit();
-    let workers = config.listen.workers.max(1) as u64;
-    let need = config.limits.connections as u64 + u64::from(config.upstream.limit) * workers + 64;
+    let workers = match config.listen.workers {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    };
+    let need = files_needed(config, workers);
     if have < need {
         say(format!(
             "bywash: this process may open {have} files, and limits.connections and \
              upstream.limit may need {need}: lower them, or raise the limit (ulimit -n)"
         ));
     }
+}
+
+/// Each worker keeps connections to the upstream of its own; the rest is listeners, the log and
+/// operators.
+pub(crate) fn files_needed(config: &Config, workers: usize) -> u64 {
+    config.limits.connections as u64 + u64::from(config.upstream.limit) * workers as u64 + 64
 }
 
 /// What is wrong on the command line needs no drawing of a file.

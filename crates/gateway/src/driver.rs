@@ -6,7 +6,7 @@
 //! ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
 //! a microsecond) and never while waking somebody: wakers are taken out and called after it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -16,6 +16,8 @@ use bywash_engine::{
     Request, RequestId, SessionKey, Status,
 };
 use bywash_units::{Span, Time};
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// The engine in real time.
 pub(crate) struct Driver {
@@ -291,3 +293,6 @@ impl Drop for Ticket {
         }
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;

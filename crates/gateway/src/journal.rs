@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bywash_config::Mode;
 use bywash_engine::{Outcome, SessionKey};
@@ -19,6 +18,8 @@ use tokio::sync::mpsc;
 use crate::access_log::{AccessLog, wall_clock_ms};
 use crate::record::Verdict;
 use crate::request::Peer;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// One request, or a message that was none.
 #[derive(Debug)]
@@ -210,3 +211,6 @@ impl Journal {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;

@@ -12,6 +12,7 @@
 //! parsed. HTTP/1 is spoken here, on both sides, on top of `wire.rs`; HTTP/2 by the `h2` library.
 //!
 //! Rooms, lowest first; a room knows those above it in this list and none below:
+//! - `sync.rs`: locks, which the schedules of `make shuttle` exchange.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
 //! - `metrics.rs`, `access_log.rs`, `journal.rs`: where what is known of a request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
@@ -46,6 +47,7 @@ mod request;
 mod settings;
 mod shared;
 mod stream;
+mod sync;
 mod upstream;
 mod wire;
 mod worker;

@@ -12,7 +12,7 @@ use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::host;
 use crate::name::{Name, is_hyphen};
-use crate::octet::{is_space, is_value};
+use crate::octet::{is_space, is_value, trimmed};
 use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
 use crate::target::Target;
@@ -146,17 +146,18 @@ impl Fields {
     }
 
     /// From HTTP/2. Cookies, which come in crumbs there, become one field again (RFC 9113 §8.2.3).
+    /// Space around a value goes: HTTP/1 could not tell it from what may be there.
     pub fn from_header_map(headers: &HeaderMap) -> Self {
         let mut fields = Self::new();
         for name in headers.keys() {
             if *name == http::header::COOKIE {
                 let crumbs: Vec<&[u8]> =
                     headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
-                fields.push(b"cookie", &crumbs.join(&b"; "[..]));
+                fields.push(b"cookie", trimmed(&crumbs.join(&b"; "[..])));
                 continue;
             }
             for value in headers.get_all(name) {
-                fields.push(name.as_str().as_bytes(), value.as_bytes());
+                fields.push(name.as_str().as_bytes(), trimmed(value.as_bytes()));
             }
         }
         fields

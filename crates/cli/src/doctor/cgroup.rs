@@ -219,8 +219,14 @@ mod tests {
     fn buffers_beyond_the_memory_are_a_warning() {
         let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
         let memory = |bytes| Grant { cpu: None, memory: Some(bytes) };
-        assert_eq!(judge_memory(&memory(64 * MIB), Some(1 << 40), &config).verdict, Verdict::Warning);
-        assert_eq!(judge_memory(&memory(1 << 40), Some(64 * MIB), &config).verdict, Verdict::Warning);
+        assert_eq!(
+            judge_memory(&memory(64 * MIB), Some(1 << 40), &config).verdict,
+            Verdict::Warning
+        );
+        assert_eq!(
+            judge_memory(&memory(1 << 40), Some(64 * MIB), &config).verdict,
+            Verdict::Warning
+        );
         assert_eq!(judge_memory(&memory(1 << 40), None, &config).verdict, Verdict::Ok);
         assert_eq!(judge_memory(&Grant::default(), None, &config).verdict, Verdict::Unknown);
     }

@@ -42,13 +42,7 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn ok(check: &'static str, found: impl Into<String>) -> Self {
-        Self {
-            check,
-            verdict: Verdict::Ok,
-            found: found.into(),
-            remedy: None,
-            numbers: Map::new(),
-        }
+        Self { check, verdict: Verdict::Ok, found: found.into(), remedy: None, numbers: Map::new() }
     }
 
     pub(super) fn warning(
@@ -113,7 +107,7 @@ impl Findings {
 /// Columns of a line; a terminal is rarely narrower.
 const WIDTH: usize = 100;
 const VERDICT: usize = 9;
-const CHECK: usize = 14;
+const CHECK: usize = 16;
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -163,9 +157,9 @@ mod tests {
     fn what_to_do_stands_under_what_was_found() {
         let long = "word ".repeat(40);
         let text = Findings(vec![Finding::problem("files", long.as_str(), "raise it")]).to_string();
-        assert!(text.starts_with("problem  files         word"), "{text}");
+        assert!(text.starts_with("problem  files           word"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert_eq!(text.lines().last(), Some("                       → raise it"));
+        assert_eq!(text.lines().last(), Some("                         → raise it"));
     }
 
     #[test]

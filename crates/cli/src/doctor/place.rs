@@ -5,7 +5,6 @@ use std::fs;
 use std::path::PathBuf;
 
 use bywash_config::Config;
-use serde_json::Value;
 
 use super::finding::Finding;
 use crate::operator;
@@ -26,7 +25,8 @@ impl Place {
     pub(super) fn of(config: &Config) -> (Self, Finding) {
         let admin = &config.listen.admin;
         let Ok(status) = operator::get(admin, "/v1/status") else {
-            let found = format!("none answers at {admin}: the limits below are those of this shell");
+            let found =
+                format!("none answers at {admin}: the limits below are those of this shell");
             let remedy = "run the doctor again while the service runs: it may have others";
             return (Self::here(), Finding::unknown(CHECK, found, remedy));
         };
@@ -38,7 +38,7 @@ impl Place {
             return (Self::here(), Finding::unknown(CHECK, found, remedy));
         };
         let found = format!("bywash {version} runs as process {id}: the limits below are its own");
-        (place, Finding::ok(CHECK, found).with("pid", id).with("status", mode(&status)))
+        (place, Finding::ok(CHECK, found).with("pid", id))
     }
 
     pub(super) fn here() -> Self {
@@ -66,12 +66,4 @@ impl Place {
         let names = tasks.flatten().filter_map(name);
         Some(names.filter(|name| name.starts_with("worker-")).count()).filter(|count| *count > 0)
     }
-}
-
-fn mode(status: &Value) -> Value {
-    json_word(&status["mode"])
-}
-
-fn json_word(value: &Value) -> Value {
-    value.as_str().map_or(Value::Null, Value::from)
 }

@@ -1,5 +1,6 @@
 //! `bywash check`, and what goes with a configuration file.
 
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
 
 use crate::binary::bywash;
@@ -66,6 +67,68 @@ fn a_good_file_is_all_right() {
     let outcome = bywash(&["check", "--json", &file]);
     assert_eq!(outcome.code, Some(0));
     assert_eq!(outcome.json()["problems"], Value::Array(Vec::new()));
+}
+
+/// A certificate that ends with this year, and its key, in files of the folder.
+fn certificate(folder: &Folder, name: &str, last_year: i32) -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["shop.test".to_owned()]).unwrap();
+    params.not_after = date_time_ymd(last_year, 12, 31);
+    let certificate = params.self_signed(&key).unwrap();
+    let key = folder.file(&format!("{name}.key"), key.serialize_pem());
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    (folder.file(&format!("{name}.pem"), certificate.pem()), key)
+}
+
+fn with_certificate(folder: &Folder, certificate: &str, key: &str) -> String {
+    let text = format!(
+        "version = 1\n[listen]\nhttps = \"127.0.0.1:8443\"\n\
+         [tls]\ncertificates = [\"{certificate}\"]\nkeys = [\"{key}\"]\n\
+         [upstream]\nserver = \"http://127.0.0.1:1\"\n"
+    );
+    folder.file("bywash.toml", text)
+}
+
+#[test]
+fn a_certificate_with_its_key_is_all_right() {
+    let folder = Folder::new();
+    let (certificate, key) = certificate(&folder, "a", 2099);
+    let outcome = bywash(&["check", &with_certificate(&folder, &certificate, &key)]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.err.ends_with("all right\n"), "{}", outcome.err);
+}
+
+#[test]
+fn a_certificate_that_the_gateway_would_not_start_with_is_an_error() {
+    let folder = Folder::new();
+    let (certificate_a, _) = certificate(&folder, "a", 2099);
+    let (_, key_b) = certificate(&folder, "b", 2099);
+    for (key, words) in [(&key_b, "does not belong to"), (&folder.path("none.key"), "cannot read")]
+    {
+        let file = with_certificate(&folder, &certificate_a, key);
+        let outcome = bywash(&["check", &file]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{words}");
+        assert!(outcome.err.contains(words), "{}", outcome.err);
+        let json = bywash(&["check", "--json", &file]);
+        assert_eq!(json.code, Some(78));
+        assert_eq!(json.json()["certificates"][0]["severity"], "error");
+    }
+}
+
+#[test]
+fn an_expired_certificate_is_a_warning_since_it_is_served_all_the_same() {
+    let folder = Folder::new();
+    let (certificate, key) = certificate(&folder, "a", 2020);
+    let file = with_certificate(&folder, &certificate, &key);
+    let outcome = bywash(&["check", &file]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.err.contains("expired"), "{}", outcome.err);
+    assert!(outcome.err.contains("all right but for 1 warning"), "{}", outcome.err);
+    // To the doctor it is a problem: no client takes it.
+    let found = bywash(&["doctor", "--json", "--config", &file]);
+    let checks = &found.json()["checks"];
+    let one = checks.as_array().unwrap().iter().find(|one| one["check"] == "certificates");
+    assert_eq!(one.unwrap()["verdict"], "problem");
 }
 
 #[test]

@@ -49,6 +49,11 @@ impl Gateway {
         self.address("operators at http://")
     }
 
+    /// Of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     fn address(&self, before: &str) -> String {
         let rest = self.said.iter().find_map(|line| line.split_once(before)).unwrap().1;
         rest.split(',').next().unwrap().to_owned()

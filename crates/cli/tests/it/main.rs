@@ -4,6 +4,7 @@
 mod binary;
 mod check;
 mod demo;
+mod doctor;
 mod folder;
 mod gateway;
 mod live;

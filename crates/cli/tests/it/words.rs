@@ -3,16 +3,18 @@
 use std::io::pipe;
 
 use crate::binary::{bywash, command, finish};
+use crate::folder::Folder;
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
         &[],
         &["run"],
         &["check"],
         &["schema"],
         &["example"],
         &["status"],
+        &["doctor"],
         &["demo"],
         &["lab"],
         &["lab", "sim"],
@@ -78,6 +80,19 @@ fn the_manual_has_a_page_for_every_command() {
         assert!(manual.out.contains(&format!(".TH {page} 1")), "{page}");
     }
     assert!(manual.out.contains("Exit codes"));
+}
+
+#[test]
+fn packages_get_a_file_for_each_page() {
+    let folder = Folder::new();
+    let outcome = bywash(&["man", "--directory", &folder.path("man")]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""), "{outcome:?}");
+    for page in ["bywash", "bywash-run", "bywash-doctor", "bywash-lab-sim"] {
+        let text = std::fs::read_to_string(folder.path(&format!("man/{page}.1"))).unwrap();
+        assert!(text.contains(&format!(".TH {page} 1")), "{page}");
+    }
+    // What is hidden from the help has no page either.
+    assert!(!std::path::Path::new(&folder.path("man/bywash-reference.1")).exists());
 }
 
 #[test]

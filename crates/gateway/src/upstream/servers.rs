@@ -43,11 +43,12 @@
 
 mod server;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bywash_units::{Share, Span, Time};
 
 use self::server::{Outcome, Rank, Server, Stay};
+use crate::sync::{Mutex, MutexGuard};
 
 /// As many servers as a set of those already tried can name.
 pub(crate) const MOST: usize = 64;
@@ -299,6 +300,8 @@ impl Table {
     }
 }
 
+#[cfg(all(test, shuttle))]
+mod schedules;
 #[cfg(test)]
 mod sequences;
 #[cfg(test)]

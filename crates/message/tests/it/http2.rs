@@ -184,3 +184,16 @@ fn fields_for_http_2_are_in_lower_case_and_keep_their_order() {
     assert_eq!(back.len(), 5);
     assert_eq!(back.all(Name::SetCookie).collect::<Vec<_>>(), [b"a", b"b"]);
 }
+
+/// RFC 9110 §6.5.1, as of HTTP/1.
+#[test]
+fn trailers_are_taken_as_from_http_1() {
+    let mut map = HeaderMap::new();
+    for (name, value) in [("grpc-status", "0"), ("cookie", ""), ("cookie", ""), ("x", " y\t")] {
+        map.append(name, value.parse().unwrap());
+    }
+    for name in ["content-length", "content_length", "host", "bywash-class", "set-cookie", "vary"] {
+        map.append(name, "1".parse().unwrap());
+    }
+    assert_eq!(listed(&Fields::from_trailers(&map)), ["grpc-status: 0", "x: y"]);
+}

@@ -1,0 +1,354 @@
+//! Whether the hop in front passes on that a client has left, and what else it does to requests.
+//!
+//! The gateway itself holds no request for a test, so the doctor brings an origin of its own
+//! ([`Origin`]), and the operator points a test location of the hop at it, with the settings of
+//! the real one. Three requests go through the hop: one is answered, to see that it leads here
+//! and who it is; a GET and a POST are held unanswered, their client closes, and the origin waits
+//! for the hop to close in turn.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use bywash_config::{Endpoint, Listen, Scheme, Server};
+use bywash_message::{Fields, Name, Request, Response};
+use bywash_tls::{ClientOptions, Connector};
+use http::{Method, Uri, Version};
+use tokio::time::timeout;
+
+use super::finding::Finding;
+use super::hop::Hop;
+use super::origin::{Held, Origin, TOKEN};
+use super::wire::{Line, dial, millis, shown};
+
+const CLOSES: &str = "front closes";
+const FIELDS: &str = "front fields";
+const REUSE: &str = "front reuse";
+
+/// How long the hop may take to pass a request on, and to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A hop that passes closes does so at once; one that has not within this will not.
+const SOON: Duration = Duration::from_secs(2);
+
+/// How long a client waits before it leaves.
+const WAITED: Duration = Duration::from_millis(200);
+
+/// Where the hop leads to the doctor's origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Front {
+    server: Server,
+    target: String,
+}
+
+/// `http://HOST[:PORT]/PATH`, or https.
+impl FromStr for Front {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const SHAPE: &str = "write http://HOST:PORT/PATH or https://HOST/PATH";
+        let url: Uri = text.parse().map_err(|_| SHAPE)?;
+        let scheme = match url.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err(SHAPE),
+        };
+        let host = url.host().filter(|host| !host.is_empty()).ok_or(SHAPE)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let port = url.port_u16().unwrap_or(scheme.port());
+        let target = url.path_and_query().map_or("/", |target| target.as_str()).to_owned();
+        Ok(Self { server: Server { scheme, endpoint: Endpoint::Tcp { host, port } }, target })
+    }
+}
+
+/// What a request through the hop showed.
+struct Seen {
+    hop: Hop,
+    /// The request as it came to the origin.
+    request: Request,
+    /// The hop's address there.
+    peer: IpAddr,
+}
+
+/// Runs it; `listen` says which hops the gateway trusts.
+pub(super) async fn test(
+    front: &Front,
+    address: SocketAddr,
+    listen: Option<&Listen>,
+) -> Vec<Finding> {
+    // Nobody else is to be taken for the test; nothing else depends on it.
+    let random = || RandomState::new().hash_one("doctor");
+    let token = format!("{:016x}{:016x}", random(), random());
+    let mut origin = match Origin::listen(address, &token).await {
+        Ok(origin) => origin,
+        Err(error) => {
+            let found = format!("the doctor cannot listen on {address}: {error}");
+            let remedy = "--origin names another address, and the hop's test location must too";
+            return vec![Finding::problem(CLOSES, found, remedy)];
+        }
+    };
+    let tls = bywash_tls::client(ClientOptions::default()).ok();
+    let way = Way { front, token: &token, tls };
+    let seen = match way.answered(&mut origin).await {
+        Ok(seen) => seen,
+        Err(found) => {
+            let remedy = format!(
+                "a test location of the hop that leads to http://{address}, with the settings of \
+                 the real one; `bywash doctor --help` shows it"
+            );
+            return vec![Finding::problem(CLOSES, found, remedy)];
+        }
+    };
+    let mut findings = vec![way.closes(&mut origin, seen.hop).await];
+    findings.push(fields(&seen, listen));
+    findings.push(reuse(&seen));
+    findings
+}
+
+/// The way through the hop.
+struct Way<'a> {
+    front: &'a Front,
+    token: &'a str,
+    tls: Option<Connector>,
+}
+
+impl Way<'_> {
+    /// Sends a request and has it answered.
+    async fn answered(&self, origin: &mut Origin) -> Result<Seen, String> {
+        let (held, mut line) = self.held(origin, &Method::GET, b"").await?;
+        let (request, peer) = (held.request.clone(), held.peer.ip().to_canonical());
+        let (answer, ()) =
+            tokio::join!(timeout(PATIENCE, line.answer(&Method::GET)), held.answer());
+        match answer {
+            Ok(Ok(answer)) if answer.status.is_success() => {
+                Ok(Seen { hop: Hop::of(&answer.fields), request, peer })
+            }
+            Ok(Ok(answer)) => Err(itself(&answer)),
+            Ok(Err(error)) => Err(format!("the hop does not pass the answer on: {error}")),
+            Err(_) => Err(format!("the hop does not pass the answer on within {PATIENCE:?}")),
+        }
+    }
+
+    /// Sends a request, and comes back when the origin has it.
+    async fn held(
+        &self,
+        origin: &mut Origin,
+        method: &Method,
+        body: &[u8],
+    ) -> Result<(Held, Line), String> {
+        let mut line = self.sent(method, body).await.map_err(|error| {
+            let advice = bywash_tls::advice(&error).unwrap_or("is it the address of the hop?");
+            format!("{} cannot be asked: {error} ({advice})", self.front.server)
+        })?;
+        let held = tokio::select! {
+            held = origin.receives() => Some(held),
+            answer = line.head(method) => {
+                return Err(match answer {
+                    Ok(answer) => itself(&answer),
+                    Err(error) => format!("the hop does not pass the request on: {error}"),
+                });
+            }
+            () = tokio::time::sleep(PATIENCE) => None,
+        };
+        match held {
+            Some(held) => Ok((held, line)),
+            None => Err(format!("no request comes to the doctor's origin within {PATIENCE:?}")),
+        }
+    }
+
+    async fn sent(&self, method: &Method, body: &[u8]) -> io::Result<Line> {
+        let sent = async {
+            let (mut line, _) = dial(&self.front.server, self.tls.as_ref()).await?;
+            let mut fields = Fields::new();
+            fields.push(b"Host", host(&self.front.server).as_bytes());
+            fields.push(b"User-Agent", b"bywash-doctor");
+            fields.push(TOKEN.as_bytes(), self.token.as_bytes());
+            line.ask(method, &self.front.target, &fields, body).await?;
+            Ok(line)
+        };
+        timeout(PATIENCE, sent).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// How long after its client the hop leaves as well, if it does so soon.
+    async fn left(
+        &self,
+        origin: &mut Origin,
+        method: &Method,
+        body: &[u8],
+    ) -> Result<Option<Duration>, String> {
+        let (mut held, line) = self.held(origin, method, body).await?;
+        // The control: what closes anyway passes nothing on.
+        if held.closes(WAITED).await.is_some() {
+            let why = "while its client still waits for an answer, the hop closes its connection";
+            return Err(format!("{why} to the origin ({method})"));
+        }
+        drop(line);
+        let after = held.closes(SOON).await;
+        if after.is_none() {
+            // It waits for nobody, but would take an origin that closes for a broken one.
+            held.answer().await;
+        }
+        Ok(after)
+    }
+
+    async fn closes(&self, origin: &mut Origin, hop: Hop) -> Finding {
+        let get = self.left(origin, &Method::GET, b"").await;
+        let post = self.left(origin, &Method::POST, &[b'x'; 1000]).await;
+        match (get, post) {
+            (Ok(get), Ok(post)) => judge(hop, get, post),
+            (Err(why), _) | (_, Err(why)) => {
+                let remedy = "a request came through before: give the test location the settings \
+                              and timeouts of the real one, and repeat";
+                Finding::problem(CLOSES, why, remedy)
+            }
+        }
+    }
+}
+
+/// As in its URL: without the port that its scheme has anyway.
+fn host(server: &Server) -> String {
+    let authority = server.authority();
+    let usual = format!(":{}", server.scheme.port());
+    authority.strip_suffix(&usual).map_or(authority.clone(), str::to_owned)
+}
+
+fn itself(answer: &Response) -> String {
+    let status = answer.status.as_u16();
+    format!("the hop answers {status} itself: its location does not lead to the doctor's origin")
+}
+
+fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
+    let after = |time: Option<Duration>| match time {
+        Some(time) => format!("closes {} after its client", shown(time)),
+        None => format!("stays for {SOON:?} and more"),
+    };
+    let found = format!(
+        "{}: on a GET it {}, on a POST with a body it {}",
+        hop.name(),
+        after(get),
+        after(post)
+    );
+    let finding = match (get, post) {
+        (Some(_), Some(_)) => Finding::ok(CLOSES, found),
+        _ => {
+            let hidden = "so bywash sees no client leave, and serves them all the same";
+            Finding::problem(CLOSES, format!("{found}: {hidden}"), hop.remedy())
+        }
+    };
+    let finding = finding.with("hop", hop.name());
+    finding.with("get_closed_ms", get.map(millis)).with("post_closed_ms", post.map(millis))
+}
+
+/// Whether the gateway will know the client's address.
+fn fields(seen: &Seen, listen: Option<&Listen>) -> Finding {
+    let fields = &seen.request.fields;
+    let named = [Name::XForwardedFor, Name::Forwarded].into_iter().find(|name| fields.has(*name));
+    let peer = seen.peer;
+    let trusted = listen
+        .is_some_and(|listen| listen.trusted_proxies.iter().any(|network| network.contains(peer)));
+    let finding = match (named, trusted) {
+        (Some(name), true) => {
+            let name = name.text();
+            Finding::ok(FIELDS, format!("it comes from {peer}, is trusted, and sends {name}"))
+        }
+        (Some(name), false) => Finding::warning(
+            FIELDS,
+            format!(
+                "it sends {}, which bywash throws away, since {peer} is not in \
+                 listen.trusted_proxies: every client has the hop's address",
+                name.text()
+            ),
+            format!("listen.trusted_proxies = [\"{peer}\"], if only the hop can come from there"),
+        ),
+        (None, _) => Finding::warning(
+            FIELDS,
+            format!(
+                "it comes from {peer} and sends neither X-Forwarded-For nor Forwarded: every \
+                 client has the hop's address"
+            ),
+            "nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; HAProxy: option \
+             forwardfor",
+        ),
+    };
+    finding.with("peer", peer.to_string())
+}
+
+/// Whether the hop can send several requests over one connection.
+fn reuse(seen: &Seen) -> Finding {
+    let old = seen.request.version == Version::HTTP_10;
+    if old || !seen.request.keep_alive {
+        let version = if old { "HTTP/1.0" } else { "HTTP/1.1 with Connection: close" };
+        return Finding::warning(
+            REUSE,
+            format!("it speaks {version} to what is behind it: a new connection for each request"),
+            "nginx: proxy_http_version 1.1, proxy_set_header Connection \"\", and `keepalive` in \
+             an upstream block; HAProxy: no `option httpclose`",
+        );
+    }
+    Finding::ok(REUSE, "it speaks HTTP/1.1 and can use a connection again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let front: Front = "https://shop.example/doctor/?a=b".parse().unwrap();
+        assert_eq!(front.target, "/doctor/?a=b");
+        assert_eq!(front.server.to_string(), "https://shop.example:443");
+        assert_eq!(host(&front.server), "shop.example");
+        let front: Front = "http://[::1]:8080".parse().unwrap();
+        assert_eq!((front.target.as_str(), host(&front.server).as_str()), ("/", "[::1]:8080"));
+    }
+
+    #[test]
+    fn what_is_no_url_of_a_hop_is_refused() {
+        for text in ["", "shop.example", "/doctor/", "ftp://shop.example/", "http://", "http:///a"]
+        {
+            assert!(text.parse::<Front>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_methods_must_be_passed_on() {
+        let soon = Some(Duration::from_millis(1));
+        assert_eq!(judge(Hop::Nginx, soon, soon).verdict, Verdict::Ok);
+        for (get, post) in [(None, None), (soon, None), (None, soon)] {
+            let finding = judge(Hop::Nginx, get, post);
+            assert_eq!(finding.verdict, Verdict::Problem);
+            assert!(finding.remedy.unwrap().contains("proxy_ignore_client_abort"));
+        }
+    }
+
+    fn seen(head: &str) -> Seen {
+        let request = Request::parse(head.as_bytes(), &super::super::wire::LIMITS).unwrap();
+        Seen { hop: Hop::Unnamed, request, peer: IpAddr::from([127, 0, 0, 1]) }
+    }
+
+    #[test]
+    fn a_hop_that_hides_its_clients_is_a_warning() {
+        let config = "version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n\
+                      [listen]\ntrusted_proxies = [\"127.0.0.1\"]\n";
+        let (config, _) = bywash_config::Config::parse(config, "test").unwrap();
+        let tells = seen("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+        let hides = seen("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(fields(&tells, Some(&config.listen)).verdict, Verdict::Ok);
+        assert_eq!(fields(&tells, None).verdict, Verdict::Warning);
+        assert_eq!(fields(&hides, Some(&config.listen)).verdict, Verdict::Warning);
+    }
+
+    #[test]
+    fn a_new_connection_for_each_request_is_a_warning() {
+        for (head, verdict) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Verdict::Ok),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", Verdict::Warning),
+            ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", Verdict::Warning),
+        ] {
+            assert_eq!(reuse(&seen(head)).verdict, verdict, "{head}");
+        }
+    }
+}

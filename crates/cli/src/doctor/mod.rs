@@ -1,0 +1,108 @@
+//! `bywash doctor`: whether the machine, the hop in front and the application behind let the
+//! gateway do what it is for, and what to do where they do not.
+//!
+//! What can be read is read (`limits.rs`, `cgroup.rs`, `clock.rs`, `setup.rs`), what must be tried
+//! is tried: connections to the application (`upstream.rs`), and, if asked for, two tests that send
+//! requests (`front.rs`, `slow.rs`). Judging is apart from reading everywhere, and tested alone.
+
+mod cgroup;
+mod clock;
+mod finding;
+mod front;
+mod hop;
+mod limits;
+mod origin;
+mod place;
+mod setup;
+mod slow;
+mod upstream;
+mod wire;
+
+use std::path::Path;
+
+use bywash_config::Config;
+
+use crate::args::Doctor;
+use crate::failure::Failure;
+use crate::streams::{print, print_json};
+use finding::{Finding, Findings, Verdict};
+pub(crate) use front::Front;
+use place::Place;
+
+/// Exit code 1 if there is a problem.
+pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
+    // The tests open a connection for each request.
+    bywash_sentry::raise_file_limit();
+    let (config, file) = setup::config(&args.config);
+    let mut findings = Findings(vec![clock::clocks(), clock::synchronised(Path::exists), file]);
+    findings.0.push(limits::accept_queue());
+    if let Some(config) = &config {
+        findings.0.extend(machine(config));
+        findings.0.extend(setup::certificates(config));
+    }
+    findings.0.extend(tried(args, config.as_ref())?);
+    tell(&findings, args.json)
+}
+
+/// What the machine grants the gateway.
+fn machine(config: &Config) -> [Finding; 4] {
+    let (place, gateway) = Place::of(config);
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let grant = cgroup::grant(&place.read("cgroup").unwrap_or_default(), read);
+    let cores = cgroup::cores(&grant);
+    let workers = match (place.workers(), config.listen.workers) {
+        (Some(running), _) => running,
+        (None, 0) => cores,
+        (None, workers) => workers,
+    };
+    let memory = read(Path::new("/proc/meminfo")).and_then(|text| cgroup::machine_memory(&text));
+    [
+        gateway,
+        limits::files(&place, config, workers),
+        cgroup::judge_cpu(&grant, workers, cores),
+        cgroup::judge_memory(&grant, memory, config),
+    ]
+}
+
+/// What is tried out.
+fn tried(args: &Doctor, config: Option<&Config>) -> Result<Vec<Finding>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::running)?.block_on(async {
+        let mut findings = Vec::new();
+        if let Some(config) = config {
+            findings.extend(upstream::reach(config).await);
+        }
+        match &args.front {
+            Some(front) => {
+                let listen = config.map(|config| &config.listen);
+                findings.extend(front::test(front, args.origin, listen).await);
+            }
+            None => findings.push(untested("front closes", "--front URL, see --help")),
+        }
+        match (&args.slow, config) {
+            (Some(path), Some(config)) => findings.push(slow::test(config, path).await),
+            (Some(_), None) => {
+                findings.push(untested("abandoned work", "a configuration that is all right"));
+            }
+            (None, _) => findings.push(untested("abandoned work", "--slow PATH, see --help")),
+        }
+        Ok(findings)
+    })
+}
+
+fn untested(check: &'static str, how: &str) -> Finding {
+    Finding::unknown(check, "not tested", how)
+}
+
+fn tell(findings: &Findings, json: bool) -> Result<(), Failure> {
+    if json {
+        print_json(&findings.to_json())?;
+    } else {
+        print(&findings.to_string())?;
+    }
+    match findings.count(Verdict::Problem) {
+        0 => Ok(()),
+        1 => Err(Failure::running("one problem was found")),
+        several => Err(Failure::running(format!("{several} problems were found"))),
+    }
+}

@@ -1,0 +1,125 @@
+//! The doctor's own origin, which the hop in front is pointed at for the test.
+//!
+//! It holds the requests that carry the doctor's token, until it is told to answer or their
+//! connection closes. Any other gets a short answer, so that a hop that asks for health finds it
+//! well.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bywash_message::{Fields, Framing, Head, Request, write_response};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::wire::LIMITS;
+
+/// The field with the token. A hop passes on what it does not know.
+pub(super) const TOKEN: &str = "Doctor-Token";
+
+/// A hop opens one for each request of the test, and some for its own ends.
+const MOST: usize = 64;
+
+/// How long a head may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Origin {
+    held: mpsc::Receiver<Held>,
+}
+
+/// A request that waits for its answer.
+pub(super) struct Held {
+    stream: TcpStream,
+    pub(super) request: Request,
+    /// The hop.
+    pub(super) peer: SocketAddr,
+}
+
+impl Origin {
+    /// Listens for as long as the runtime runs.
+    pub(super) async fn listen(address: SocketAddr, token: &str) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let (hold, held) = mpsc::channel(MOST);
+        tokio::spawn(accept(listener, Arc::from(token), hold));
+        Ok(Self { held })
+    }
+
+    /// The next request of the test.
+    pub(super) async fn receives(&mut self) -> Held {
+        match self.held.recv().await {
+            Some(held) => held,
+            // Nobody accepts any more: nothing will come.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, token: Arc<str>, hold: mpsc::Sender<Held>) {
+    let seats = Arc::new(Semaphore::new(MOST));
+    loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (token, hold) = (Arc::clone(&token), hold.clone());
+        tokio::spawn(async move {
+            let taken = timeout(PATIENCE, take(stream, peer)).await;
+            if let Ok(Ok(held)) = taken {
+                let ours = held.request.fields.named(TOKEN.as_bytes()).next();
+                if ours == Some(token.as_bytes()) {
+                    let _ = hold.send(held).await;
+                } else {
+                    held.answer().await;
+                }
+            }
+            drop(seat);
+        });
+    }
+}
+
+/// The head of a request; what is behind it is not looked at.
+async fn take(mut stream: TcpStream, peer: SocketAddr) -> io::Result<Held> {
+    let (mut input, mut head) = (Vec::new(), Head::default());
+    loop {
+        let fault = |_| io::Error::from(io::ErrorKind::InvalidData);
+        if let Some(end) = head.end(&input, &LIMITS).map_err(fault)? {
+            let request = Request::parse(&input[..end], &LIMITS).map_err(fault)?;
+            return Ok(Held { stream, request, peer });
+        }
+        if stream.read_buf(&mut input).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+}
+
+impl Held {
+    /// Answers, and closes.
+    pub(super) async fn answer(mut self) {
+        let (mut bytes, mut fields) = (Vec::new(), Fields::new());
+        fields.push(b"Cache-Control", b"no-store");
+        let body = b"bywash doctor\n";
+        let framing = Framing::Length(body.len() as u64);
+        write_response(&mut bytes, StatusCode::OK, b"", &fields, framing, Some("close"));
+        bytes.extend_from_slice(body);
+        // A hop that has gone needs no answer.
+        let _ = timeout(PATIENCE, self.stream.write_all(&bytes)).await;
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// How long it takes from now on until the hop closes, if it does so within `limit`.
+    pub(super) async fn closes(&mut self, limit: Duration) -> Option<Duration> {
+        let begun = Instant::now();
+        let mut unread = [0; 4096];
+        let closed = async {
+            // An error is a reset: the hop has closed as well.
+            while self.stream.read(&mut unread).await.is_ok_and(|read| read > 0) {}
+            begun.elapsed()
+        };
+        timeout(limit, closed).await.ok()
+    }
+}

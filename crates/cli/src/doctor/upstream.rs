@@ -1,0 +1,99 @@
+//! Whether each server of the application can be reached, and how long that takes.
+
+use std::io::{Error, ErrorKind};
+use std::time::Duration;
+
+use bywash_config::{Config, Server};
+use bywash_tls::Connector;
+
+use super::finding::Finding;
+use super::wire::{Steps, dial, millis, shown};
+use crate::certificates::client_options;
+
+const CHECK: &str = "upstream";
+
+/// Every new connection costs a request this long. An application stands near its gateway: more
+/// than this is a name server that is asked each time, or a network that is not what was meant.
+const SLOW: Duration = Duration::from_millis(50);
+
+/// One after the other: they are few, and one shall not slow another.
+pub(super) async fn reach(config: &Config) -> Vec<Finding> {
+    let connector = bywash_tls::client(client_options(&config.upstream, true)).ok();
+    let mut findings = Vec::new();
+    for server in &config.upstream.servers {
+        let timeouts = &config.upstream.timeouts;
+        findings.push(reach_one(server, connector.as_ref(), timeouts.connect.to_std()).await);
+    }
+    findings
+}
+
+async fn reach_one(server: &Server, tls: Option<&Connector>, limit: Duration) -> Finding {
+    match tokio::time::timeout(limit, dial(server, tls)).await {
+        Ok(Ok((_, steps))) => judge(server, steps),
+        Ok(Err(error)) => {
+            let found = format!("{server} cannot be reached: {error}");
+            Finding::problem(CHECK, found, remedy(&error))
+        }
+        Err(_) => Finding::problem(
+            CHECK,
+            format!("{server} cannot be reached within upstream.connect_timeout, {limit:?}"),
+            "a firewall that drops what it does not let through, or a full accept queue",
+        ),
+    }
+}
+
+fn judge(server: &Server, steps: Steps) -> Finding {
+    let Steps { lookup, connect, tls } = steps;
+    let all = lookup + connect + tls.unwrap_or_default();
+    let secure = tls.map_or(String::new(), |tls| format!(", the TLS handshake {}", shown(tls)));
+    let found = format!(
+        "{server}: the name takes {}, a connection {}{secure}",
+        shown(lookup),
+        shown(connect)
+    );
+    let finding = if all > SLOW {
+        let remedy = "every new connection costs a request this long: an address instead of a \
+                      name, or a server that is nearer";
+        Finding::warning(CHECK, found, remedy)
+    } else {
+        Finding::ok(CHECK, found)
+    };
+    let finding = finding.with("server", server.to_string());
+    let finding = finding.with("lookup_ms", millis(lookup)).with("connect_ms", millis(connect));
+    finding.with("tls_ms", tls.map(millis))
+}
+
+fn remedy(error: &Error) -> &'static str {
+    if let Some(advice) = bywash_tls::advice(error) {
+        return advice;
+    }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            "nobody listens there: start it, or correct upstream.server"
+        }
+        ErrorKind::NotFound => "no such socket: start it, or correct upstream.server",
+        ErrorKind::PermissionDenied => "let the user of the service write to the socket",
+        _ => "correct upstream.server, or the network and name server between",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::*;
+
+    #[test]
+    fn a_slow_way_is_a_warning_whichever_step_is_slow() {
+        let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
+        let server = &config.upstream.servers[0];
+        let steps = |lookup, connect, tls| Steps {
+            lookup: Duration::from_millis(lookup),
+            connect: Duration::from_millis(connect),
+            tls: Some(Duration::from_millis(tls)),
+        };
+        assert_eq!(judge(server, steps(10, 10, 10)).verdict, Verdict::Ok);
+        for slow in [steps(51, 0, 0), steps(0, 51, 0), steps(0, 0, 51), steps(20, 20, 20)] {
+            assert_eq!(judge(server, slow).verdict, Verdict::Warning);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Tickets of several threads at once, on every order of turns that `make shuttle` has time for.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use bywash_config::Config;
+use bywash_engine::{ClassId, Engine, Request, SessionKey};
+use bywash_units::Span;
+use shuttle::future::block_on;
+use shuttle::thread::{self, JoinHandle};
+
+use super::{Decision, Driver, Seat, Ticket};
+use crate::sync::explore;
+
+/// One slot, first in first out: who is next does not depend on how long anything takes.
+fn driver(max_wait: Option<Span>) -> Arc<Driver> {
+    let text = "version = 1\norder.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
+                upstream.limit = 1\n";
+    let Ok((config, _)) = Config::parse(text, "schedules") else { panic!("a configuration") };
+    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let order = config.order.order(&classes);
+    let options = bywash_engine::Options { max_wait, ..config.engine };
+    Arc::new(Driver::new(Engine::new(classes, order, options)))
+}
+
+const REQUEST: Request = Request { class: ClassId(0), session: None, address: None };
+
+fn decided(ticket: &Ticket) -> Decision {
+    block_on(poll_fn(|cx| ticket.poll(cx)))
+}
+
+/// A thread with a request of its own.
+fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
+    let driver = Arc::clone(driver);
+    thread::spawn(move || life(driver.arrive(REQUEST)))
+}
+
+/// It waits for its slot, and is answered.
+fn is_served(ticket: Ticket) {
+    assert!(matches!(decided(&ticket), Decision::Granted { .. }));
+    ticket.answered(Some(SessionKey(1)), true);
+}
+
+/// It waits for its slot, and its client leaves.
+fn is_orphaned(ticket: Ticket) {
+    assert!(matches!(decided(&ticket), Decision::Granted { .. }));
+    drop(ticket);
+}
+
+/// It waits for its slot, and the upstream fails.
+fn is_failed(ticket: Ticket) {
+    assert!(matches!(decided(&ticket), Decision::Granted { .. }));
+    ticket.failed();
+}
+
+/// Its client leaves, in whatever state it is by then.
+fn leaves(ticket: Ticket) {
+    let _ = ticket.poll(&mut Context::from_waker(Waker::noop()));
+    thread::yield_now();
+    drop(ticket);
+}
+
+/// It is observed only: it runs and ends, whatever was decided by then.
+fn is_observed(ticket: Ticket) {
+    thread::yield_now();
+    let measured = matches!(ticket.decision(), Decision::Granted { .. });
+    ticket.answered(None, measured);
+}
+
+/// Lets them all end; then every slot and every number is back, once.
+fn all_is_given_back(driver: &Driver, requests: Vec<JoinHandle<()>>) {
+    for request in requests {
+        request.join().expect("it has not panicked");
+    }
+    let status = driver.status();
+    assert_eq!((status.running, status.waiting), (0, 0));
+    let core = driver.lock();
+    assert!(core.seats.iter().all(|seat| matches!(seat, Seat::Free)));
+    let mut free = core.free.clone();
+    free.sort_unstable();
+    let numbers: Vec<u32> = (0..core.seats.len() as u32).collect();
+    assert_eq!(free, numbers);
+}
+
+#[test]
+fn schedules_in_which_nobody_waits_for_ever() {
+    explore("driver, three wait for one slot", || {
+        let driver = driver(None);
+        let requests = [is_served, is_orphaned, is_failed].map(|life| request(&driver, life));
+        all_is_given_back(&driver, requests.into());
+    });
+}
+
+#[test]
+fn schedules_in_which_a_client_leaves_as_it_gets_its_slot() {
+    explore("driver, two leave and two wait", || {
+        let driver = driver(None);
+        let requests = [is_served, leaves, is_served, leaves].map(|life| request(&driver, life));
+        all_is_given_back(&driver, requests.into());
+    });
+}
+
+#[test]
+fn schedules_in_which_some_are_only_observed() {
+    explore("driver, two are observed and two wait", || {
+        let driver = driver(None);
+        let lives = [is_observed, is_served, is_observed, is_served];
+        let requests = lives.map(|life| request(&driver, life));
+        all_is_given_back(&driver, requests.into());
+    });
+}
+
+#[test]
+fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
+    fn ends_somehow(ticket: Ticket) {
+        match decided(&ticket) {
+            Decision::Granted { .. } => ticket.answered(None, true),
+            Decision::Refused(_) => drop(ticket),
+            Decision::Waits => panic!("it was decided"),
+        }
+    }
+    explore("driver, the timer and three requests", || {
+        // Whoever waits at all when the timer looks has waited too long.
+        let driver = driver(Some(Span::from_nanos(1)));
+        let mut threads: Vec<_> = (0..3).map(|_| request(&driver, ends_somehow)).collect();
+        let timed = Arc::clone(&driver);
+        threads.push(thread::spawn(move || {
+            for _ in 0..2 {
+                let _ = timed.on_timer();
+                thread::yield_now();
+            }
+        }));
+        all_is_given_back(&driver, threads);
+    });
+}
+
+/// A task that asks the driver something as it is woken.
+struct Curious(Arc<Driver>);
+
+impl Wake for Curious {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.status();
+    }
+}
+
+#[test]
+fn schedules_in_which_whoever_is_woken_takes_the_lock() {
+    explore("driver, wakers that take the lock", || {
+        let driver = driver(None);
+        let first = driver.arrive(REQUEST);
+        let waits = driver.arrive(REQUEST);
+        let waker = Waker::from(Arc::new(Curious(Arc::clone(&driver))));
+        assert!(matches!(waits.poll(&mut Context::from_waker(&waker)), Poll::Pending));
+        let other = request(&driver, leaves);
+        let end = thread::spawn(move || first.answered(None, true));
+        all_is_given_back_but(waits, &driver, vec![other, end]);
+    });
+}
+
+/// `waits` has its slot once the others are over.
+fn all_is_given_back_but(waits: Ticket, driver: &Driver, others: Vec<JoinHandle<()>>) {
+    for other in others {
+        other.join().expect("it has not panicked");
+    }
+    assert!(matches!(waits.decision(), Decision::Granted { .. }));
+    drop(waits);
+    all_is_given_back(driver, Vec::new());
+}

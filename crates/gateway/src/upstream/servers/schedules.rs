@@ -1,0 +1,106 @@
+//! Loads of several threads at once, on every order of turns that `make shuttle` has time for.
+
+use std::sync::Arc;
+
+use bywash_units::{Span, Time};
+use shuttle::rand::{Rng, thread_rng};
+use shuttle::thread;
+
+use super::{Failure, Load, Options, Servers};
+use crate::sync::explore;
+
+const OPTIONS: Options = Options {
+    rise: 1,
+    fall: 1,
+    eject_after: 2,
+    eject_for: Span::from_secs(1),
+    slow_start: Span::from_secs(1),
+};
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Span::from_secs(seconds)
+}
+
+/// Ends in one of the ways that there are.
+fn end(mut load: Load, now: Time) {
+    match thread_rng().gen_range(0..4) {
+        0 => load.succeeded(now),
+        1 => load.failed(now, Failure::Response),
+        2 => load.answered(now),
+        _ => drop(load),
+    }
+}
+
+/// Two requests at a time, some seconds apart: as others fail, servers leave and come back.
+fn requests(servers: &Arc<Servers>) {
+    for second in [0, 1, 3] {
+        let (first, second_load) = (servers.choose(at(second), 0), servers.choose(at(second), 0));
+        for load in [second_load, first].into_iter().flatten() {
+            thread::yield_now();
+            end(load, at(second));
+        }
+    }
+}
+
+fn none_runs(servers: &Servers) {
+    let running: Vec<u32> = servers.snapshot(at(9)).iter().map(|server| server.running).collect();
+    assert_eq!(running, [0, 0]);
+}
+
+#[test]
+fn schedules_in_which_servers_fail_and_return() {
+    explore("servers, two threads and a probe", || {
+        let servers = Arc::new(Servers::new(2, OPTIONS, at(0)));
+        let threads = [requests, requests, |servers: &Arc<Servers>| {
+            for ok in [false, true, false, true] {
+                servers.probed(0, at(2), ok);
+            }
+        }];
+        let threads = threads.map(|run: fn(&Arc<Servers>)| {
+            let servers = Arc::clone(&servers);
+            thread::spawn(move || run(&servers))
+        });
+        for thread in threads {
+            thread.join().expect("it has not panicked");
+        }
+        none_runs(&servers);
+    });
+}
+
+#[test]
+fn schedules_in_which_each_running_request_counts() {
+    explore("servers, three choose at once", || {
+        let servers = Arc::new(Servers::new(2, OPTIONS, at(0)));
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let servers = Arc::clone(&servers);
+                thread::spawn(move || servers.choose(at(0), 0).expect("all are up"))
+            })
+            .collect();
+        let loads: Vec<Load> =
+            threads.into_iter().map(|thread| thread.join().expect("it chose")).collect();
+        // Two choices at the same moment must not both see an idle server.
+        let at_first = loads.iter().filter(|load| load.server() == 0).count();
+        assert_eq!(at_first, 2);
+        drop(loads);
+        none_runs(&servers);
+    });
+}
+
+#[test]
+fn schedules_in_which_a_reload_comes_between() {
+    explore("servers, two threads and a reload", || {
+        let servers = Arc::new(Servers::new(2, OPTIONS, at(0)));
+        let threads = [0, 1].map(|_| {
+            let servers = Arc::clone(&servers);
+            thread::spawn(move || requests(&servers))
+        });
+        let renewed = Arc::new(servers.reloaded(&[Some(1), Some(0)], OPTIONS, at(1)));
+        requests(&renewed);
+        for thread in threads {
+            thread.join().expect("it has not panicked");
+        }
+        none_runs(&servers);
+        none_runs(&renewed);
+    });
+}
