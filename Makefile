@@ -3,8 +3,10 @@
 CARGO ?= cargo
 # For each target of `make fuzz`.
 FUZZ_SECONDS ?= 60
+# For each scene of `make shuttle`.
+SCHEDULES ?= 10000
 
-.PHONY: help demo test check test-all bench fuzz docs tools build
+.PHONY: help demo test check test-all bench shuttle fuzz docs tools build
 
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
@@ -12,6 +14,7 @@ help:
 	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
 	@echo "make test-all  make test, and the slow lab runs"
 	@echo "make bench     decisions, ghosts, and cost beside HAProxy and nginx (if installed)"
+	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
 	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
 	@echo "make docs      write docs/reference anew from the program"
 
@@ -32,7 +35,7 @@ check: tools
 	scripts/check-docs
 
 # What takes longer than CI has time for: clients that are given ten seconds, and the lab.
-test-all: test build
+test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	scripts/lab-all out/lab
 
@@ -41,6 +44,11 @@ bench: build
 	./target/release/decision
 	./target/release/ghosts
 	./target/release/cost
+
+# Its own folder: the flag is for everything that is built.
+shuttle:
+	SCHEDULES=$(SCHEDULES) RUSTFLAGS="--cfg shuttle" CARGO_TARGET_DIR=target/shuttle \
+		$(CARGO) test -p bywash-gateway --lib --locked schedules -- --nocapture --test-threads 1
 
 fuzz:
 	fuzz/run $(FUZZ_SECONDS)

@@ -49,6 +49,9 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// An answer that takes longer is none.
 const BOUND: Duration = Duration::from_secs(30);
 
+/// After so long no more are waited for.
+const ALL_ANSWERED: Duration = Duration::from_secs(60);
+
 /// What one program came to.
 struct Row {
     kind: Kind,
@@ -146,7 +149,8 @@ fn queued(proxy: &Proxy, upstream: &Upstream, count: u32) -> io::Result<Queued> 
     let each = share(procfs::memory(proxy.pid())?, base, count);
     drop(holder);
     let start = Instant::now();
-    let answered = waiting.iter_mut().filter_map(|stream| expect_200(stream).ok()).count();
+    let in_time = waiting.iter_mut().take_while(|_| start.elapsed() < ALL_ANSWERED);
+    let answered = in_time.filter_map(|stream| expect_200(stream).ok()).count();
     Ok(Queued { each, answered, took: start.elapsed() })
 }
 

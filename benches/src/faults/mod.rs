@@ -1,7 +1,7 @@
 //! `survival faults`: the upstream fails in every way, the machine in some, and each time three
 //! things are asked: what did clients get, did every slot come back, how soon was all normal.
 //!
-//! One fault per run of the gateway, in the middle of a steady open loop; [`stage`] is what is
+//! One fault per run of the gateway, in the middle of a steady open loop; `stage.rs` is what is
 //! done, this file what is seen.
 
 mod stage;

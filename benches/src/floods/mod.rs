@@ -1,7 +1,7 @@
 //! `survival floods`: what one client can send, and a thousand, that costs it little.
 //!
-//! Three parts: [`frames`] (floods of HTTP/2 frames on one connection), [`slow`] (heads that never
-//! come to an end) and [`descriptors`] (more connections than the process may have open).
+//! Three parts: `frames.rs` (floods of HTTP/2 frames on one connection), `slow.rs` (heads that never
+//! come to an end) and `descriptors.rs` (more connections than the process may have open).
 
 mod client;
 mod descriptors;

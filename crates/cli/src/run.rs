@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     let servers = config.upstream.servers.clone();
     // Before anybody is told that it runs, so that no signal finds the default handler.
     let signals = Signals::catch().map_err(Failure::running)?;
-    check_files(&config);
+    check_traces(&config);
     let (heir, sockets, learned) = if let Some(mut before) = before {
         let sockets = std::mem::take(&mut before.sockets);
         let learned = std::mem::take(&mut before.state);
@@ -70,31 +70,31 @@ pub(crate) fn config(args: &Run) -> Result<Config, Failure> {
     };
     config.listen.http = args.listen.unwrap_or(config.listen.http);
     config.listen.admin = args.admin.clone().unwrap_or(config.listen.admin);
+    fit_files(&mut config);
     Ok(config)
 }
 
 /// Every connection is an open file. With too few of them requests would be admitted and find no
-/// socket for the upstream.
-fn check_files(config: &Config) {
+/// socket for the upstream, and operators no way in: then fewer clients are let in.
+fn fit_files(config: &mut Config) {
     let have = bywash_sentry::raise_file_limit();
-    let workers = match config.listen.workers {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        workers => workers,
-    };
-    let need = files_needed(config, workers);
-    if have < need {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = if config.listen.workers == 0 { cores() } else { config.listen.workers };
+    let others = u64::from(config.upstream.limit) * workers as u64 + RESERVE;
+    let room = usize::try_from(have.saturating_sub(others)).unwrap_or(usize::MAX).max(1);
+    if room < config.limits.connections {
         say(format!(
-            "bywash: this process may open {have} files, and limits.connections and \
-             upstream.limit may need {need}: lower them, or raise the limit (ulimit -n)"
+            "bywash: this process may open {have} files, and upstream.limit may need {others} of \
+             them: instead of {} connections (limits.connections) it takes {room}; raise the limit \
+             (ulimit -n, LimitNOFILE=)",
+            config.limits.connections
         ));
+        config.limits.connections = room;
     }
 }
 
-/// Each worker keeps connections to the upstream of its own; the rest is listeners, the log and
-/// operators.
-pub(crate) fn files_needed(config: &Config, workers: usize) -> u64 {
-    config.limits.connections as u64 + u64::from(config.upstream.limit) * workers as u64 + 64
-}
+/// Files that are no connections of clients or servers: listeners, logs, runtimes, operators.
+const RESERVE: u64 = 96;
 
 /// What is wrong on the command line needs no drawing of a file.
 fn no_upstream(problems: &Problems) -> Failure {

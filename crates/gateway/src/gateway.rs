@@ -332,6 +332,9 @@ impl Drop for Gateway {
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
         }
+        if let Some(tracer) = &self.shared.settings().tracer {
+            tracer.flush();
+        }
     }
 }
 

@@ -126,7 +126,7 @@ impl Decided {
 
 impl Verdict {
     /// Decision and reason as they stand in the log.
-    const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
+    pub(crate) const fn words(self) -> (Option<&'static str>, Option<&'static str>) {
         match self {
             Self::None => (None, None),
             Self::Run(reason, _) => (Some("run"), Some(reason.name())),
@@ -152,8 +152,7 @@ impl Journal {
     }
 
     /// A request has ended.
-    pub(crate) fn note(&self, entry: Entry) {
-        let entry = Arc::new(entry);
+    pub(crate) fn note(&self, entry: Arc<Entry>) {
         self.log.write(&entry);
         if self.watched.load(Ordering::Relaxed) > 0 {
             self.show(&entry);
@@ -168,7 +167,7 @@ impl Journal {
     /// A message was refused as such.
     pub(crate) fn refused_message(&self, peer: &Peer, fault: &'static str, status: StatusCode) {
         let (fault, status) = (Some(fault), Some(status));
-        self.note(Entry { client: peer.address, fault, status, ..Entry::now() });
+        self.note(Arc::new(Entry { client: peer.address, fault, status, ..Entry::now() }));
     }
 
     fn show(&self, entry: &Arc<Entry>) {

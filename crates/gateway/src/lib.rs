@@ -14,7 +14,8 @@
 //! Rooms, lowest first; a room knows those above it in this list and none below:
 //! - `sync.rs`: locks, which the schedules of `make shuttle` exchange.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
-//! - `metrics.rs`, `access_log.rs`, `journal.rs`: where what is known of a request goes.
+//! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`: where what is known of a request
+//!   goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
 //! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
@@ -48,9 +49,11 @@ mod settings;
 mod shared;
 mod stream;
 mod sync;
+mod traces;
 mod upstream;
 mod wire;
 mod worker;
 
 pub use classes::TooManyClasses;
 pub use gateway::{Gateway, GatewayError, Inheritance, prepare, start};
+pub use traces::EXPORTS_TRACES;

@@ -31,6 +31,7 @@ pub(crate) struct Metrics {
     refused_connections: Counter,
     failed_accepts: Counter,
     failed_watches: Counter,
+    dropped_spans: Counter,
     gauges: Gauges,
 }
 
@@ -168,6 +169,11 @@ impl Metrics {
                 "bywash_failed_watches",
                 "Workers that can no longer watch for departures; restart the gateway",
             ),
+            dropped_spans: counter(
+                &mut registry,
+                "bywash_dropped_spans",
+                "Spans that did not arrive at the collector of log.traces",
+            ),
             gauges: Gauges::register(&mut registry),
             registry,
         }
@@ -204,6 +210,10 @@ impl Metrics {
 
     pub(crate) fn watch_failed(&self) {
         self.failed_watches.inc();
+    }
+
+    pub(crate) const fn dropped_spans(&self) -> &Counter {
+        &self.dropped_spans
     }
 
     pub(crate) const fn gauges(&self) -> &Gauges {

@@ -5,6 +5,7 @@
 //! request that was dropped before either has lost its client.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use bywash_config::Mode;
 use bywash_engine::{ClassId, Outcome, Reason};
@@ -16,6 +17,7 @@ use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry};
 use crate::request::Facts;
 use crate::settings::Settings;
+use crate::traces::Trace;
 use crate::worker::Worker;
 
 pub(crate) struct Record {
@@ -34,6 +36,8 @@ pub(crate) struct Record {
     /// Bytes of bodies, up and down.
     sent: u64,
     received: u64,
+    /// If traces are on.
+    trace: Option<Trace>,
 }
 
 /// What the engine decided.
@@ -59,8 +63,11 @@ impl Record {
         facts: &Facts,
         request: &Request,
     ) -> Self {
+        let name = worker.shared.request_name();
+        let begin = |tracer| Trace::begin(tracer, &request.fields, name);
         Self {
-            name: worker.shared.request_name(),
+            name,
+            trace: settings.tracer.as_ref().map(begin),
             facts: *facts,
             protocol: protocol(request.version),
             message: message(request),
@@ -80,6 +87,11 @@ impl Record {
     /// Its name, in the log and for the upstream.
     pub(crate) const fn name(&self) -> u64 {
         self.name
+    }
+
+    /// The span that it is.
+    pub(crate) const fn trace(&self) -> Option<&Trace> {
+        self.trace.as_ref()
     }
 
     /// What was in force when it came.
@@ -204,14 +216,14 @@ impl Drop for Record {
         let metrics = self.settings.class_metrics(self.class());
         metrics.ended(outcome, waited, service);
         metrics.decided(self.verdict);
-        shared.journal.note(Entry {
+        let entry = Arc::new(Entry {
             name: self.name,
             client: self.facts.client,
             protocol: self.protocol,
             message: std::mem::take(&mut self.message),
             status: self.status,
             decided: Some(Decided {
-                class: std::sync::Arc::clone(self.settings.class_name(self.class())),
+                class: Arc::clone(self.settings.class_name(self.class())),
                 session: self.facts.request.session,
                 mode: self.mode(),
                 verdict: self.verdict,
@@ -224,5 +236,9 @@ impl Drop for Record {
             }),
             ..Entry::now()
         });
+        if let Some(trace) = self.trace.take() {
+            trace.ends(now.since(self.arrived), &entry);
+        }
+        shared.journal.note(entry);
     }
 }

@@ -103,7 +103,7 @@ impl Answer {
     /// The same answer to a `HEAD`: our own words are only counted.
     pub(crate) fn without_body(self) -> Self {
         match self {
-            Self::Local(_) => Self::Empty,
+            Self::Local(_) | Self::Later(_) => Self::Empty,
             other => other,
         }
     }

@@ -12,6 +12,7 @@ use bywash_units::Time;
 
 use crate::gateway::GatewayError;
 use crate::metrics::{ClassMetrics, Metrics};
+use crate::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) upstreams: SharedUpstreams,
     /// What a browser is shown that is refused.
     pub(crate) page: Bytes,
+    /// Where spans go, if anywhere.
+    pub(crate) tracer: Option<Arc<Tracer>>,
 }
 
 /// A class's counters and its name as the journal keeps it.
@@ -50,6 +53,7 @@ impl Settings {
             Some(before) => Arc::clone(&before.upstreams),
             None => upstreams(&config.upstream, now, before)?,
         };
+        let tracer = tracer(&config, metrics, before)?;
         let tls = tls(&config, before)?;
         let named = |class: &ClassConfig| Named {
             name: Arc::from(class.class.name.as_str()),
@@ -64,6 +68,7 @@ impl Settings {
             },
             classes: config.classes.iter().map(named).collect(),
             tls,
+            tracer,
             upstreams,
             page: config
                 .answers
@@ -99,6 +104,18 @@ fn upstreams(
 ) -> Result<SharedUpstreams, GatewayError> {
     let before = before.map(|before| &*before.upstreams);
     Upstreams::new(upstream, now, before).map(Arc::new).map_err(GatewayError::Tls)
+}
+
+fn tracer(
+    config: &Config,
+    metrics: &Metrics,
+    before: Option<&Settings>,
+) -> Result<Option<Arc<Tracer>>, GatewayError> {
+    let Some(collector) = &config.traces else { return Ok(None) };
+    match before.filter(|before| before.config.traces == config.traces) {
+        Some(before) => Ok(before.tracer.clone()),
+        None => Tracer::start(collector, metrics.dropped_spans()),
+    }
 }
 
 fn tls(

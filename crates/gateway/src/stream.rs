@@ -4,7 +4,9 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::{client, server};
@@ -27,15 +29,13 @@ pub(crate) struct Rewound {
 }
 
 impl Stream {
-    /// Resets the connection when it is dropped, so that nobody takes what was sent for the whole.
-    pub(crate) fn reset_on_close(&self) {
-        let _ = match self {
-            Self::Tcp(stream) => stream.set_zero_linger(),
-            Self::TlsClient(stream) => stream.get_ref().0.stream.set_zero_linger(),
-            Self::TlsServer(stream) => stream.get_ref().0.set_zero_linger(),
-            // It has no such thing.
-            Self::Unix(_) => Ok(()),
-        };
+    /// Whether the connection is reset when it is dropped, so that nobody takes what was sent for
+    /// the whole. TLS has a word of its own for the end, and a unix socket has no such thing.
+    pub(crate) fn resets_on_close(&self, yes: bool) {
+        if let Self::Tcp(stream) = self {
+            let linger = yes.then_some(Duration::ZERO);
+            let _ = SockRef::from(stream).set_linger(linger);
+        }
     }
 
     pub(crate) fn is_tls(&self) -> bool {
@@ -144,6 +144,17 @@ impl AsyncWrite for Rewound {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
+}
+
+/// Has the kernel look whether the other side is still there when nothing moves: it may have
+/// vanished without a word.
+pub(crate) fn keep_alive(stream: &TcpStream) {
+    const QUIET: Duration = Duration::from_secs(60);
+    const AGAIN: Duration = Duration::from_secs(10);
+    let keepalive = TcpKeepalive::new().with_time(QUIET).with_interval(AGAIN).with_retries(3);
+    // Answers are small and somebody waits for each.
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
 /// Reads at least one byte more; none is the end.

@@ -26,7 +26,6 @@ pub(crate) fn explore(name: &str, scene: fn()) {
     }
     let wanted = std::env::var("SCHEDULES").ok().and_then(|text| text.parse().ok());
     let half = (wanted.unwrap_or(10_000) / 2).max(1);
-    let explored =
-        run(RandomScheduler::new(half), scene) + run(PctScheduler::new(3, half), scene);
+    let explored = run(RandomScheduler::new(half), scene) + run(PctScheduler::new(3, half), scene);
     println!("{name}: {explored} schedules");
 }

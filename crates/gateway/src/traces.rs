@@ -89,6 +89,7 @@ fn hexadecimal(digits: &[u8]) -> Option<u128> {
 }
 
 /// The span of one request.
+#[allow(clippy::struct_field_names, reason = "the standard calls it the trace's id")]
 pub(crate) struct Trace {
     tracer: Arc<Tracer>,
     trace: u128,

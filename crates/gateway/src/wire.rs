@@ -54,8 +54,18 @@ impl Wire {
 
     /// Reads once more into `input`. None read is the end of what the other side sends.
     pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.poll_fill_up_to(cx, READ)
+    }
+
+    /// The same, but no more than this: what is read beyond a head is kept for as long as the
+    /// request takes.
+    pub(crate) fn poll_fill_up_to(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
         SCRATCH.with_borrow_mut(|scratch| {
-            let mut buffer = ReadBuf::new(scratch);
+            let mut buffer = ReadBuf::new(&mut scratch[..most.min(READ)]);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
             self.input.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(buffer.filled().len()))

@@ -38,7 +38,7 @@ pub(crate) struct Start {
 }
 
 /// How often idle things are looked at: the resolution of the limits on heads and idle time.
-const TICK: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(250);
 
 /// After a failed accept (no file descriptors left, most likely): long enough not to spin, short
 /// enough not to be noticed.
@@ -87,9 +87,12 @@ impl Worker {
     }
 
     fn change(&self, settings: &Settings) {
+        let most = settings.config.upstream.limit as usize;
         let same = Arc::ptr_eq(self.pool.borrow().upstreams(), &settings.upstreams);
-        if !same {
-            *self.pool.borrow_mut() = Rc::new(new_pool(settings));
+        if same {
+            self.pool.borrow().keeps(most);
+        } else {
+            self.pool.replace(Rc::new(new_pool(settings))).retire();
         }
         *self.settings.borrow_mut() = Rc::new(settings.clone());
     }
@@ -170,10 +173,12 @@ async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
     let mut interval = tokio::time::interval(TICK);
     // After a pause of the whole machine, time has not passed for those who could not use it.
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
+    for quarter in 1_u64.. {
         interval.tick().await;
         heartbeat.fetch_add(1, Ordering::Relaxed);
         worker.clients.tick(&worker.settings().config.limits);
-        worker.pool().tick();
+        if quarter.is_multiple_of(4) {
+            worker.pool().tick();
+        }
     }
 }

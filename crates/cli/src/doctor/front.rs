@@ -230,12 +230,11 @@ fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
         after(get),
         after(post)
     );
-    let finding = match (get, post) {
-        (Some(_), Some(_)) => Finding::ok(CLOSES, found),
-        _ => {
-            let hidden = "so bywash sees no client leave, and serves them all the same";
-            Finding::problem(CLOSES, format!("{found}: {hidden}"), hop.remedy())
-        }
+    let finding = if get.is_some() && post.is_some() {
+        Finding::ok(CLOSES, found)
+    } else {
+        let hidden = "so bywash does not see those clients leave, and serves them all the same";
+        Finding::problem(CLOSES, format!("{found}: {hidden}"), hop.remedy())
     };
     let finding = finding.with("hop", hop.name());
     finding.with("get_closed_ms", get.map(millis)).with("post_closed_ms", post.map(millis))

@@ -43,8 +43,8 @@ impl Origin {
     /// Listens for as long as the runtime runs.
     pub(super) async fn listen(address: SocketAddr, token: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        let (hold, held) = mpsc::channel(MOST);
-        tokio::spawn(accept(listener, Arc::from(token), hold));
+        let (keep, held) = mpsc::channel(MOST);
+        tokio::spawn(accept(listener, Arc::from(token), keep));
         Ok(Self { held })
     }
 
@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-async fn accept(listener: TcpListener, token: Arc<str>, hold: mpsc::Sender<Held>) {
+async fn accept(listener: TcpListener, token: Arc<str>, keep: mpsc::Sender<Held>) {
     let seats = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
@@ -66,15 +66,14 @@ async fn accept(listener: TcpListener, token: Arc<str>, hold: mpsc::Sender<Held>
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (token, hold) = (Arc::clone(&token), hold.clone());
+        let (token, keep) = (Arc::clone(&token), keep.clone());
         tokio::spawn(async move {
-            let taken = timeout(PATIENCE, take(stream, peer)).await;
-            if let Ok(Ok(held)) = taken {
-                let ours = held.request.fields.named(TOKEN.as_bytes()).next();
+            if let Ok(Ok(came)) = timeout(PATIENCE, take(stream, peer)).await {
+                let ours = came.request.fields.named(TOKEN.as_bytes()).next();
                 if ours == Some(token.as_bytes()) {
-                    let _ = hold.send(held).await;
+                    let _ = keep.send(came).await;
                 } else {
-                    held.answer().await;
+                    came.answer().await;
                 }
             }
             drop(seat);

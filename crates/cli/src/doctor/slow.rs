@@ -88,11 +88,11 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
     let crowd = (config.upstream.limit as usize).min(MOST);
     match measure(&application, crowd).await {
         Ok(times) => told(times, crowd, path),
-        Err(finding) => *finding,
+        Err(finding) => finding,
     }
 }
 
-async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, Box<Finding>> {
+async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, Finding> {
     // The first may have caches to fill.
     let first = application.whole().await?;
     let second = application.whole().await?;
@@ -100,7 +100,7 @@ async fn measure(application: &Arc<Application>, crowd: usize) -> Result<Times, 
     if !USEFUL.contains(&alone) {
         let found = format!("{} takes {} alone", application.path, shown(alone));
         let remedy = "name a path by --slow that takes from 0.5 to 20 seconds";
-        return Err(Box::new(Finding::warning(CHECK, found, remedy)));
+        return Err(Finding::warning(CHECK, found, remedy));
     }
     let mut going_on = JoinSet::new();
     for mut line in application.crowd(crowd).await? {
@@ -165,7 +165,7 @@ struct Application {
 
 impl Application {
     /// Times one request from connect to the last byte.
-    async fn whole(&self) -> Result<Duration, Box<Finding>> {
+    async fn whole(&self) -> Result<Duration, Finding> {
         let begun = Instant::now();
         let ask = async {
             let mut line = self.begin(0).await?;
@@ -180,7 +180,7 @@ impl Application {
     }
 
     /// So many at once, each with its request sent, over all servers.
-    async fn crowd(self: &Arc<Self>, size: usize) -> Result<Vec<Line>, Box<Finding>> {
+    async fn crowd(self: &Arc<Self>, size: usize) -> Result<Vec<Line>, Finding> {
         let mut lines = JoinSet::new();
         for number in 0..size {
             let application = Arc::clone(self);
@@ -205,10 +205,10 @@ impl Application {
         Ok(line)
     }
 
-    fn fails(&self, how: &str) -> Box<Finding> {
+    fn fails(&self, how: &str) -> Finding {
         let found = format!("{} {how}", self.path);
         let remedy = "name a path by --slow that the application answers with 2xx, after a while";
-        Box::new(Finding::problem(CHECK, found, remedy))
+        Finding::problem(CHECK, found, remedy)
     }
 }
 

@@ -128,7 +128,8 @@ impl Conn {
                     let silent = wire.input.is_empty();
                     return Poll::Ready(if silent { Next::Closed } else { Next::TooSlow });
                 }
-                match ready!(wire.poll_fill(cx)) {
+                let room = self.limits.bytes + self.limits.target;
+                match ready!(wire.poll_fill_up_to(cx, room)) {
                     Ok(0) | Err(_) => return Poll::Ready(Next::Closed),
                     Ok(_) => handler.enter(Phase::Head),
                 }
@@ -237,16 +238,21 @@ impl Conn {
         close: bool,
     ) -> After {
         if let Answer::Tunnel(tunnel) = body {
+            handler.enter(Phase::Tunnel);
             let _ = self.tunnel(*tunnel).await;
             return After::Close;
         }
         let ours = matches!(body, Answer::Empty | Answer::Local(_));
+        // A part must not look like the whole, and without a length only a reset tells: whatever
+        // ends this early.
+        if framing == Framing::UntilClose {
+            self.wire.borrow().stream.resets_on_close(true);
+        }
         if self.stream(body, framing, handler.body_rate()).await.is_err() {
-            // A part must not look like the whole, and without a length only a reset tells.
-            if framing == Framing::UntilClose {
-                self.wire.borrow().stream.reset_on_close();
-            }
             return After::Close;
+        }
+        if framing == Framing::UntilClose {
+            self.wire.borrow().stream.resets_on_close(false);
         }
         let is_read = self.incoming.borrow().decoder.is_ended();
         // An upstream that answers early may not want the rest; it might want it all the same.
@@ -426,6 +432,9 @@ fn carry(
         }
         if to.poll_flush(cx)?.is_pending() {
             return Ok(moved);
+        }
+        if !from.input.is_empty() {
+            continue;
         }
         match *flow {
             Flow::Open => match from.poll_fill(cx)? {

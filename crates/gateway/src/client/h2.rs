@@ -30,9 +30,12 @@ use crate::body::{BodyError, Piece};
 use crate::reply::{Answer, Reply};
 use crate::stream::Stream;
 
-/// The windows for request bodies; the flow control of one stream, and of a connection.
+/// The window for the body of one request. That of a connection is as much for each stream that it
+/// may have: no body that waits in the queue keeps another from coming.
 const STREAM_WINDOW: u32 = 64 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// The largest window there is (RFC 9113 §6.9.1).
+const MOST_WINDOW: u32 = (1 << 31) - 1;
 
 /// What may wait in memory to be sent, of one stream.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -60,6 +63,8 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct Incoming {
     body: RecvStream,
     pace: Pace,
+    /// The client sends it only when it is told to, and has not been told.
+    awaits_continue: Option<Rc<Outgoing>>,
 }
 
 /// The way back, before the answer.
@@ -67,6 +72,9 @@ pub(crate) struct Outgoing(RefCell<SendResponse<Bytes>>);
 
 impl Incoming {
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        if let Some(outgoing) = self.awaits_continue.take() {
+            outgoing.interim(StatusCode::CONTINUE, &Fields::new());
+        }
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
                 self.pace.moves(data.len());
@@ -122,7 +130,7 @@ fn builder(limits: &Limits, streams: u32) -> Builder {
     let mut builder = Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_connection_window_size(STREAM_WINDOW.saturating_mul(streams).min(MOST_WINDOW))
         .max_concurrent_streams(streams)
         .max_header_list_size(u32::try_from(limits.bytes + limits.target).unwrap_or(u32::MAX))
         .max_send_buffer_size(SEND_BUFFER)
@@ -207,7 +215,12 @@ async fn exchange(
     let reply = match Request::from_h2(parts, ends, &limits) {
         Ok(request) => {
             let pace = Pace::new(handler.body_rate());
-            let body = if ends { Body::None } else { Body::H2(Box::new(Incoming { body, pace })) };
+            let awaits_continue = request.expects_continue.then(|| Rc::clone(&outgoing));
+            let body = if ends {
+                Body::None
+            } else {
+                Body::H2(Box::new(Incoming { body, pace, awaits_continue }))
+            };
             let back = Back::H2(Rc::clone(&outgoing));
             let mut served = pin!(handler.serve(request, body, back));
             let reply = poll_fn(|cx| match served.as_mut().poll(cx) {
@@ -311,6 +324,7 @@ struct Guarded {
     frames: Frames,
     /// How much of the preface is still to come: frames come after it.
     preface: usize,
+    /// In quarters of a second.
     clock: Rc<Cell<u32>>,
     flood: Rc<Cell<Option<Flood>>>,
 }
@@ -336,7 +350,7 @@ impl AsyncRead for Guarded {
         let read = &buffer.filled()[before..];
         let preface = this.preface.min(read.len());
         this.preface -= preface;
-        if let Err(flood) = this.frames.note(&read[preface..], this.clock.get()) {
+        if let Err(flood) = this.frames.note(&read[preface..], this.clock.get() / 4) {
             // Nothing of it is understood: the session looks at the flood and ends.
             this.flood.set(Some(flood));
             buffer.set_filled(before);

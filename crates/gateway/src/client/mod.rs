@@ -28,6 +28,7 @@ use crate::body::{BodyError, Piece};
 use crate::reply::Reply;
 use crate::request::{self, Peer};
 use crate::shared::{Door, Seat};
+use crate::stream::keep_alive;
 use crate::worker::Worker;
 pub(crate) use flood::Flood;
 pub(crate) use opening::NotOpened;
@@ -105,8 +106,7 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
         shared.metrics.connection_refused();
         return;
     };
-    // Answers are small and somebody waits for each.
-    let _ = stream.set_nodelay(true);
+    keep_alive(&stream);
     let half_close = settings.config.listen.half_close;
     let Ok(client) = worker.clients.admit(&stream, half_close) else {
         shared.metrics.connection_refused();
@@ -183,7 +183,7 @@ impl Plane {
     }
 
     fn clock(&self) -> Rc<Cell<u32>> {
-        self.worker.clients.seconds()
+        self.worker.clients.quarters()
     }
 
     fn flooded(&self, flood: Flood) {

@@ -2,8 +2,9 @@
 //! nothing.
 //!
 //! Only the time counts in which the client was what the gateway waited for. Ten seconds of it are
-//! free; each `rate` bytes that have moved are good for one second more. One `Pace` is for one
-//! direction of one request.
+//! free; each `rate` bytes that move earn a second back, and nobody saves up more than the ten: a
+//! client that has taken much and then stops is given up as soon as any other. One `Pace` is for
+//! one direction of one request.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,8 +19,8 @@ const FREE: Duration = Duration::from_secs(10);
 pub(crate) struct Pace {
     /// Bytes a second; 0 for no limit.
     rate: u64,
-    moved: u64,
-    /// How long the client has been waited for, the present wait apart.
+    /// How long the client has been waited for, less what it has earned back; the present wait
+    /// apart.
     waited: Duration,
     waiting: Option<Wait>,
 }
@@ -36,12 +37,15 @@ impl Pace {
 
     /// Bytes have moved: whatever the gateway waits for next, it is not these.
     pub(crate) fn moves(&mut self, bytes: usize) {
-        if bytes == 0 {
+        if bytes == 0 || self.rate == 0 {
             return;
         }
-        self.moved = self.moved.saturating_add(bytes as u64);
         if let Some(wait) = self.waiting.take() {
             self.waited += wait.since.elapsed();
+        }
+        if !self.waited.is_zero() {
+            let earned = Duration::from_secs_f64(bytes as f64 / self.rate as f64);
+            self.waited = self.waited.saturating_sub(earned);
         }
     }
 
@@ -50,17 +54,12 @@ impl Pace {
         if self.rate == 0 {
             return Poll::Pending;
         }
-        let left = self.allowed().saturating_sub(self.waited);
+        let left = FREE.saturating_sub(self.waited);
         let wait = self.waiting.get_or_insert_with(|| Wait {
             since: Instant::now(),
             over: Box::pin(tokio::time::sleep(left)),
         });
         wait.over.as_mut().poll(cx)
-    }
-
-    /// For how long a client may be waited for that has moved so many bytes.
-    fn allowed(&self) -> Duration {
-        FREE + Duration::from_secs_f64(self.moved as f64 / self.rate as f64)
     }
 }
 
@@ -113,6 +112,15 @@ mod tests {
                 assert!(wait.await.is_err());
                 pace.moves(501);
             }
+        });
+    }
+
+    #[test]
+    fn nobody_saves_up_time() {
+        run(async {
+            let mut pace = Pace::new(500);
+            pace.moves(5_000_000);
+            assert_eq!(endures(&mut pace).await.as_secs(), 10);
         });
     }
 

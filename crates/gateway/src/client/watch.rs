@@ -22,8 +22,8 @@ pub(crate) struct Clients {
     watch: Watch,
     seats: Rc<RefCell<Seats>>,
     stopping: Cell<bool>,
-    /// Seconds since the worker began: the coarse clock of the limits below.
-    seconds: Rc<Cell<u32>>,
+    /// Quarters of a second since the worker began: the coarse clock of the limits below.
+    quarters: Rc<Cell<u32>>,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     since: Cell<u32>,
     /// It speaks a protocol in which it can be told that it is too slow.
     may_be_told: Cell<bool>,
-    seconds: Rc<Cell<u32>>,
+    quarters: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
 }
@@ -71,16 +71,18 @@ pub(crate) enum Phase {
     Head,
     /// A request is in the gateway's hands.
     Busy,
+    /// It carries another protocol: whoever carries it sees the ends of both sides in their turn.
+    Tunnel,
 }
 
-/// How long a connection of a gateway that stops may still be idle, seconds: long enough that a
+/// How long a connection of a gateway that stops may still be idle, in quarters of a second: long enough that a
 /// busy client's next request meets an answer that says it is the last.
-const LAST_IDLE: u32 = 1;
+const LAST_IDLE: u32 = 4;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
-        let (seats, seconds) = (Rc::default(), Rc::default());
-        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), seconds })
+        let (seats, quarters) = (Rc::default(), Rc::default());
+        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), quarters })
     }
 
     /// Watches a new connection.
@@ -94,9 +96,9 @@ impl Clients {
             wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
             waker: RefCell::new(None),
             phase: Cell::new(Phase::Open),
-            since: Cell::new(self.seconds.get()),
+            since: Cell::new(self.quarters.get()),
             may_be_told: Cell::new(false),
-            seconds: Rc::clone(&self.seconds),
+            quarters: Rc::clone(&self.quarters),
             seat,
             seats: Rc::clone(&self.seats),
         });
@@ -121,14 +123,15 @@ impl Clients {
             Some((current, client)) if *current == generation => client.upgrade(),
             _ => None,
         };
-        if let Some(client) = client {
+        if let Some(client) = client.filter(|client| client.phase.get() != Phase::Tunnel) {
             client.wishes(Wish::End);
         }
     }
 
-    /// One second has passed: ends connections that took too long for a head or were idle.
+    /// A quarter of a second has passed: ends connections that took too long for a head or were
+    /// idle. They end up to a quarter early, never late.
     pub(crate) fn tick(&self, limits: &Limits) {
-        self.seconds.set(self.seconds.get() + 1);
+        self.quarters.set(self.quarters.get() + 1);
         for client in self.all() {
             if let Some(wish) = self.overdue(&client, limits) {
                 client.wishes(wish);
@@ -137,19 +140,19 @@ impl Clients {
     }
 
     fn overdue(&self, client: &Client, limits: &Limits) -> Option<Wish> {
-        let in_seconds = |span: Span| span.as_secs_f64().ceil() as u32;
+        let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
-            if self.stopping.get() { LAST_IDLE } else { in_seconds(limits.idle_timeout) };
-        let lasted = self.seconds.get() - client.since.get();
+            if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
+        let lasted = self.quarters.get() - client.since.get();
         match client.phase.get() {
-            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
-            Phase::Open | Phase::Head if lasted > in_seconds(limits.header_timeout) => {
+            Phase::Open if self.stopping.get() && lasted >= LAST_IDLE => Some(Wish::End),
+            Phase::Open | Phase::Head if lasted >= in_quarters(limits.header_timeout) => {
                 // One that was told and has not gone is not told twice.
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
-            Phase::Idle if lasted > idle_limit => Some(Wish::End),
-            Phase::Open | Phase::Head | Phase::Idle | Phase::Busy => None,
+            Phase::Idle if lasted >= idle_limit => Some(Wish::End),
+            Phase::Open | Phase::Head | Phase::Idle | Phase::Busy | Phase::Tunnel => None,
         }
     }
 
@@ -161,9 +164,9 @@ impl Clients {
         }
     }
 
-    /// The coarse clock: seconds since the worker began.
-    pub(crate) fn seconds(&self) -> Rc<Cell<u32>> {
-        Rc::clone(&self.seconds)
+    /// The coarse clock: quarters of a second since the worker began.
+    pub(crate) fn quarters(&self) -> Rc<Cell<u32>> {
+        Rc::clone(&self.quarters)
     }
 
     fn all(&self) -> Vec<Rc<Client>> {
@@ -203,7 +206,7 @@ impl Client {
     pub(crate) fn enter(&self, phase: Phase) {
         let begun = matches!(self.phase.get(), Phase::Open | Phase::Head);
         if phase != Phase::Head || !begun {
-            self.since.set(self.seconds.get());
+            self.since.set(self.quarters.get());
         }
         self.phase.set(phase);
     }

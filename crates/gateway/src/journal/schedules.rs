@@ -16,7 +16,7 @@ fn journal() -> Arc<Journal> {
 }
 
 fn note(journal: &Journal, name: u64) {
-    journal.note(Entry { name, ..Entry::now() });
+    journal.note(Arc::new(Entry { name, ..Entry::now() }));
 }
 
 fn watched(journal: &Journal) -> usize {

@@ -48,6 +48,8 @@ pub(crate) struct Stream {
     /// The session that gets on by this answer.
     served: Option<SessionKey>,
     takes_trailers: bool,
+    /// How much of the request's body had gone up at the last look.
+    sent: u64,
     /// It may stand still for as long as it likes.
     endless: bool,
     /// `None` once the request has ended.
@@ -85,6 +87,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         status,
         served,
         takes_trailers,
+        sent: 0,
         endless,
         running: Some(running),
     };
@@ -187,10 +190,13 @@ impl Stream {
         let result = match exchange.poll_piece(cx) {
             Poll::Ready(result) => result,
             Poll::Pending if self.endless => return Poll::Pending,
-            Poll::Pending => match self.deadline.poll(cx) {
-                Poll::Ready(error) => Err(error),
-                Poll::Pending => return Poll::Pending,
-            },
+            Poll::Pending => {
+                self.deadline.excuses(exchange, &mut self.sent);
+                match self.deadline.poll(cx) {
+                    Poll::Ready(error) => Err(error),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
         };
         Poll::Ready(match result {
             Ok(Piece::Data(data)) => {
@@ -250,6 +256,9 @@ impl Stream {
     /// that nobody takes the part for the whole.
     fn breaks_off(&mut self, error: &UpstreamError) {
         let exchange = self.exchange.take();
+        if let (Some(exchange), UpstreamError::IdleTimeout(_)) = (&exchange, error) {
+            exchange.retire();
+        }
         let Some(running) = self.running.take() else { return };
         let Streaming { worker, mut record, ticket, load, .. } = running;
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));

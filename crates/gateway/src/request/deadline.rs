@@ -5,9 +5,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bywash_config::Timeouts;
+use bywash_units::Span;
 use tokio::time::{Instant, Sleep};
 
-use crate::upstream::UpstreamError;
+use crate::upstream::{Exchange, UpstreamError};
 
 /// The time of one exchange. Costs nothing until it is first waited for.
 pub(super) struct Deadline {
@@ -36,6 +37,20 @@ impl Deadline {
     /// Something has moved.
     pub(super) fn progressed(&mut self) {
         self.last = Instant::now();
+    }
+
+    /// The upstream need not go on while it waits for the client's body, or while that goes up:
+    /// whether the client is too slow is for its pace to say. `sent` is how far it was.
+    pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
+        let moved = std::mem::replace(sent, exchange.sent()) != *sent;
+        if moved || exchange.waits_for_client() {
+            self.progressed();
+        }
+    }
+
+    /// What is left of the whole time, if that is limited.
+    pub(super) fn left(&self) -> Option<Span> {
+        self.total.map(|total| Span::from(total.saturating_duration_since(Instant::now())))
     }
 
     /// The answer has begun: from now on it may not stand still.

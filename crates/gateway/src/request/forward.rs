@@ -11,7 +11,8 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bywash_config::Timeouts;
-use bywash_message::{Fields, Framing, Name, Request, Response};
+use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
+use bywash_units::Span;
 use http::{Method, StatusCode, Version};
 
 use super::deadline::Deadline;
@@ -19,6 +20,7 @@ use super::{Facts, Peer, Upload, forwarded};
 use crate::client::Back;
 use crate::record::Record;
 use crate::settings::Settings;
+use crate::traces::{self, Trace};
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
@@ -63,7 +65,7 @@ pub(super) async fn forward(
     mut forward: Forward,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
-    let upgrade = prepare(&mut forward, &settings);
+    let upgrade = prepare(&mut forward, &settings, record.trace());
     let timeouts = settings.class(forward.facts.request.class).timeouts;
     let Forward { request, mut upload, back, .. } = forward;
     let outbound = Outbound {
@@ -79,7 +81,9 @@ pub(super) async fn forward(
     let replayable = is_replayable(&outbound);
     let mut may_be_stale = true;
     loop {
-        let Connected { link, load, reused } = sender.connect(may_be_stale).await?;
+        let Connected { link, load, reused } = sender.connect(may_be_stale, &deadline).await?;
+        // How long connecting took is no measure of how long the answer may take.
+        deadline.progressed();
         let spare = (reused && replayable).then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
@@ -95,6 +99,9 @@ pub(super) async fn forward(
             }
             Err(UpstreamError::Closed) if stale => spare,
             Err(error) => {
+                if matches!(error, UpstreamError::ResponseTimeout(_)) {
+                    exchange.retire();
+                }
                 sender.failed(load, &error);
                 return Err(error);
             }
@@ -122,7 +129,11 @@ struct Connected {
 }
 
 impl Sender<'_> {
-    async fn connect(&mut self, may_be_stale: bool) -> Result<Connected, UpstreamError> {
+    async fn connect(
+        &mut self,
+        may_be_stale: bool,
+        deadline: &Deadline,
+    ) -> Result<Connected, UpstreamError> {
         let driver = &self.worker.shared.driver;
         let mut error = UpstreamError::NoServer;
         loop {
@@ -133,7 +144,13 @@ impl Sender<'_> {
             if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
                 return Ok(Connected { link, load, reused: true });
             }
-            match self.pool.connect(server, self.timeouts.connect).await {
+            let limit = deadline
+                .left()
+                .map_or(self.timeouts.connect, |left| left.min(self.timeouts.connect));
+            if limit == Span::ZERO {
+                return Err(UpstreamError::TotalTimeout);
+            }
+            match self.pool.connect(server, limit).await {
                 Ok(link) => return Ok(Connected { link, load, reused: false }),
                 Err(failure) => {
                     load.failed(driver.now(), Failure::Connect);
@@ -153,6 +170,9 @@ impl Sender<'_> {
     }
 }
 
+/// Answers that may come before the answer. They are kept for a client that does not read.
+const MOST_BEFORE: usize = 64;
+
 /// The head of the answer. What comes before it is passed on, but for `100`, which is about a body
 /// that the gateway asks for itself.
 async fn head(
@@ -161,19 +181,20 @@ async fn head(
     back: &Back,
     upgrade: bool,
 ) -> Result<Response, UpstreamError> {
-    let mut sent = 0;
+    let (mut sent, mut before) = (0, 0);
     poll_fn(|cx| {
         loop {
             let mut response = match exchange.poll_head(cx) {
                 Poll::Ready(response) => response?,
                 Poll::Pending => {
-                    // As long as the client's body goes up, the upstream may wait for the rest.
-                    if std::mem::replace(&mut sent, exchange.sent()) != sent {
-                        deadline.progressed();
-                    }
+                    deadline.excuses(exchange, &mut sent);
                     return deadline.poll(cx).map(Err);
                 }
             };
+            before += 1;
+            if before > MOST_BEFORE {
+                return Poll::Ready(Err(UpstreamError::Garbage(Fault::Syntax)));
+            }
             let status = response.status;
             if !status.is_informational() || (status == StatusCode::SWITCHING_PROTOCOLS && upgrade)
             {
@@ -198,7 +219,7 @@ fn is_replayable(outbound: &Outbound<'_>) -> bool {
 }
 
 /// Makes the client's head into ours. Gives the protocol that the client wants to change to.
-fn prepare(forward: &mut Forward, settings: &Settings) -> Option<Vec<u8>> {
+fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) -> Option<Vec<u8>> {
     let Forward { request, facts, peer, name, .. } = forward;
     let fields = &mut request.fields;
     let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
@@ -219,6 +240,7 @@ fn prepare(forward: &mut Forward, settings: &Settings) -> Option<Vec<u8>> {
     fields.push(b"Via", via(request.version));
     forwarded::rebuild(fields, peer, facts.client);
     fields.push(b"Bywash-Request", &hexadecimal(*name));
+    traces::propagate(fields, trace);
     upgrade
 }
 

@@ -12,11 +12,13 @@ use bywash_message::{Fields, Name};
 use super::Peer;
 
 /// The fields that say where a request comes from.
-const FIELDS: [Name; 6] = [
+const FIELDS: [Name; 7] = [
     Name::XForwardedFor,
     Name::XForwardedProto,
     Name::XForwardedHost,
     Name::XForwardedPort,
+    // Every other: `-Server`, `-Prefix`, `-User`, `-Ssl`.
+    Name::XForwardedOther,
     Name::XRealIp,
     Name::Forwarded,
 ];
@@ -72,7 +74,9 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, client: IpAddr) {
     let before = if peer.is_trusted { Before::of(fields) } else { Before::default() };
     for name in FIELDS {
-        fields.remove(name);
+        if !(peer.is_trusted && name == Name::XForwardedOther) {
+            fields.remove(name);
+        }
     }
     let mut chain = before.chain;
     chain.extend_from_slice(peer.text.as_bytes());
@@ -123,7 +127,9 @@ impl Before {
         };
         Self {
             chain: joined(fields, Name::XForwardedFor),
-            forwarded: Some(joined(fields, Name::Forwarded)).filter(|list| !list.is_empty()),
+            // A hop that speaks `X-Forwarded-For` may pass a client's `Forwarded` on as it came.
+            forwarded: Some(joined(fields, Name::Forwarded))
+                .filter(|list| !list.is_empty() && !fields.has(Name::XForwardedFor)),
             proto: one(Name::XForwardedProto)
                 .filter(|proto| matches!(&**proto, b"http" | b"https" | b"ws" | b"wss")),
             host: one(Name::XForwardedHost),
@@ -226,7 +232,6 @@ mod tests {
             ("X-Forwarded-For", "192.0.2.9"),
             ("X-Forwarded-Proto", "https"),
             ("X-Forwarded-Host", "shop.example"),
-            ("Forwarded", "for=192.0.2.9"),
         ]);
         rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
         let value = |name| String::from_utf8(map.get(name).unwrap().to_vec()).unwrap();
@@ -234,7 +239,16 @@ mod tests {
         assert_eq!(value(Name::XForwardedProto), "https");
         assert_eq!(value(Name::XForwardedHost), "shop.example");
         assert_eq!(value(Name::XRealIp), "192.0.2.9");
-        assert_eq!(value(Name::Forwarded), "for=192.0.2.9, for=10.0.0.1");
+    }
+
+    #[test]
+    fn forwarded_goes_on_from_a_hop_that_speaks_nothing_else() {
+        let mut map = fields(&[("Forwarded", "for=192.0.2.9")]);
+        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
+        assert_eq!(map.get(Name::Forwarded), Some(&b"for=192.0.2.9, for=10.0.0.1"[..]));
+        let mut both = fields(&[("Forwarded", "for=6.6.6.6"), ("X-Forwarded-For", "192.0.2.9")]);
+        rebuild(&mut both, &peer(true), "192.0.2.9".parse().unwrap());
+        assert!(!both.has(Name::Forwarded));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
-use crate::stream::Stream;
+use crate::stream::{Stream, keep_alive};
 
 /// All servers of the upstream, and what is known of them.
 pub(crate) struct Upstreams {
@@ -69,7 +69,7 @@ impl Upstreams {
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
         };
         let stream = TcpStream::connect((host, port)).await?;
-        let _ = stream.set_nodelay(true);
+        keep_alive(&stream);
         match server.scheme {
             Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream)))),
             Scheme::H2c => Ok(Link::H2(h2::Link::new(Stream::Tcp(stream), false).await?)),

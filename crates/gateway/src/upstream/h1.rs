@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
-use bywash_message::{Decoder, Fields, Framing, Head, Limits, Response};
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, Name, Response};
 use http::{Method, StatusCode};
 
 use super::{Outbound, UpstreamError};
@@ -53,6 +53,8 @@ pub(crate) struct Exchange {
     /// A write has failed.
     deaf: bool,
     asked: Method,
+    /// Another protocol was offered.
+    offered: bool,
     head: Head,
     answered: bool,
     /// Of the answer's body; `None` before its head.
@@ -74,6 +76,7 @@ impl Exchange {
             sent: 0,
             deaf: false,
             asked: method.clone(),
+            offered: outbound.upgrade.is_some(),
             head: Head::default(),
             answered: false,
             decoder: None,
@@ -83,6 +86,11 @@ impl Exchange {
 
     pub(super) const fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Whether it is the client that keeps the request from going on.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.uploaded && !self.deaf && self.wire.has_room()
     }
 
     pub(super) const fn is_unanswered(&self) -> bool {
@@ -150,7 +158,13 @@ impl Exchange {
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
-            self.keep_alive = response.keep_alive && !interim;
+            // An application that sends a body where there must be none sends it late, too: it
+            // would be taken for the answer to somebody else's request.
+            let bodiless = response.framing == Framing::None;
+            let doubtful = bodiless && response.fields.has(Name::ContentLength);
+            // Nor is one used again on which another protocol was offered: some servers have
+            // left their HTTP by then, whatever they answered.
+            self.keep_alive = response.keep_alive && !interim && !doubtful && !self.offered;
         }
         Ok(response)
     }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use bywash_message::{Fields, Framing, Response};
@@ -34,7 +34,7 @@ pub(crate) struct Link {
     secure: bool,
     /// Exchanges on it.
     open: Rc<()>,
-    /// It has ended.
+    /// It has ended, or nothing new is to go on it.
     over: Rc<Cell<bool>>,
 }
 
@@ -57,8 +57,13 @@ impl Link {
         Ok(Self { sender, secure, open: Rc::new(()), over })
     }
 
-    /// Whether it could carry another exchange at once.
-    pub(super) fn has_room(&self) -> bool {
+    /// Whether it could carry another exchange at once. A server that has said that it goes away
+    /// (GOAWAY) answers what it has, and nothing more.
+    pub(super) fn has_room(&mut self) -> bool {
+        let ready = self.sender.poll_ready(&mut Context::from_waker(Waker::noop()));
+        if matches!(ready, Poll::Ready(Err(_))) {
+            self.over.set(true);
+        }
         !self.over.get() && self.in_use() < self.sender.current_max_send_streams()
     }
 
@@ -75,7 +80,7 @@ impl Link {
 /// A request and its answer.
 pub(crate) struct Exchange {
     /// Keeps count of what the connection carries.
-    _link: Link,
+    link: Link,
     state: Result<State, Option<UpstreamError>>,
     asked: Method,
     upload: Upload,
@@ -101,7 +106,7 @@ impl Exchange {
         let state = state.map(|(response, send)| State { send, response, body: None });
         Self {
             state: state.map_err(|_| Some(UpstreamError::Closed)),
-            _link: link,
+            link,
             asked: outbound.method.clone(),
             upload,
             uploaded: ends,
@@ -114,7 +119,7 @@ impl Exchange {
         let fault = bywash_message::Fault::Host;
         Self {
             state: Err(Some(UpstreamError::Garbage(fault))),
-            _link: link,
+            link,
             asked: outbound.method.clone(),
             upload,
             uploaded: true,
@@ -125,6 +130,16 @@ impl Exchange {
 
     pub(super) const fn sent(&self) -> u64 {
         self.sent
+    }
+
+    /// Whether it is the client that keeps the request from going on.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.uploaded && self.data.is_empty()
+    }
+
+    /// The connection has not answered in time: nobody else is to wait for it.
+    pub(super) fn retire(&self) {
+        self.link.over.set(true);
     }
 
     pub(super) fn is_unanswered(&self) -> bool {

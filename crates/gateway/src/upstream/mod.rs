@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bywash_config::Upstream;
+use bywash_config::{Scheme, Upstream};
 use bywash_message::{Fault, Fields, Framing, Response};
 use http::Method;
 
@@ -137,6 +137,24 @@ impl Exchange {
         }
     }
 
+    /// Whether it is the client that keeps the request from going on.
+    pub(crate) fn waits_for_client(&self) -> bool {
+        match self {
+            Self::H1(exchange) => exchange.waits_for_client(),
+            Self::H2(exchange) => exchange.waits_for_client(),
+        }
+    }
+
+    /// It has not answered in time. Others on the same connection may still be answered; nobody
+    /// new is to wait for it.
+    pub(crate) fn retire(&self) {
+        match self {
+            // The connection is its own.
+            Self::H1(_) => {}
+            Self::H2(exchange) => exchange.retire(),
+        }
+    }
+
     /// Whether nothing of an answer has come.
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
@@ -166,7 +184,9 @@ impl Exchange {
 /// What servers there are and how they are, for all threads; made anew when they change.
 pub(crate) type SharedUpstreams = Arc<Upstreams>;
 
-/// Whether two configurations mean the same servers, so that what is known of them stays true.
+/// Whether two configurations mean the same servers, so that what is known of them stays true. Of
+/// TLS they never do: certificates are renewed under the same names.
 pub(crate) fn same_servers(a: &Upstream, b: &Upstream) -> bool {
-    a.servers == b.servers && a.tls == b.tls && a.health == b.health
+    let secure = b.servers.iter().any(|server| server.scheme == Scheme::Https);
+    a.servers == b.servers && a.health == b.health && !secure
 }

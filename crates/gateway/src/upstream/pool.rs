@@ -1,6 +1,6 @@
 //! Connections to the servers that can carry another exchange; one pool for each worker.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use bywash_units::Span;
 
@@ -14,8 +14,10 @@ pub(crate) enum Link {
 
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
-    most: usize,
+    most: Cell<usize>,
     servers: Vec<RefCell<Kept>>,
+    /// Other servers are in force: nothing is kept any more.
+    retired: Cell<bool>,
 }
 
 /// What is kept of one server.
@@ -40,7 +42,20 @@ impl Pool {
     /// `most`: connections that are kept, of all servers each.
     pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
-        Self { upstreams, most, servers }
+        Self { upstreams, most: Cell::new(most), servers, retired: Cell::new(false) }
+    }
+
+    /// From now on so many are kept, of each server.
+    pub(crate) fn keeps(&self, most: usize) {
+        self.most.set(most);
+    }
+
+    /// Other servers are in force: what is idle is closed, and what comes back will be.
+    pub(crate) fn retire(&self) {
+        self.retired.set(true);
+        for kept in &self.servers {
+            kept.take();
+        }
     }
 
     pub(crate) const fn upstreams(&self) -> &SharedUpstreams {
@@ -50,9 +65,11 @@ impl Pool {
     /// A connection that stands already, if there is one.
     pub(crate) fn take(&self, server: usize) -> Option<Link> {
         let mut kept = self.servers[server].borrow_mut();
-        if let Some(shared) = kept.shared.iter_mut().find(|shared| shared.link.has_room()) {
-            shared.ticks = 0;
-            return Some(Link::H2(shared.link.clone()));
+        for shared in &mut kept.shared {
+            if shared.link.has_room() {
+                shared.ticks = 0;
+                return Some(Link::H2(shared.link.clone()));
+            }
         }
         while let Some(mut idle) = kept.idle.pop() {
             if idle.link.is_idle() {
@@ -64,10 +81,13 @@ impl Pool {
 
     /// A connection that is of no use at the moment; dropped if it is of no use at all.
     pub(crate) fn put(&self, server: usize, link: Link) {
+        if self.retired.get() {
+            return;
+        }
         let mut kept = self.servers[server].borrow_mut();
         match link {
             Link::H1(mut link) => {
-                if kept.idle.len() < self.most && link.is_idle() {
+                if kept.idle.len() < self.most.get() && link.is_idle() {
                     kept.idle.push(Idle { link, ticks: 0 });
                 }
             }

@@ -48,5 +48,6 @@ mod streaming;
 mod targets;
 mod timeouts;
 mod tls;
+mod traces;
 mod trailers;
 mod upgrade;

@@ -22,6 +22,8 @@ fn is_refused(message: impl AsRef<[u8]>, status: u16) {
     assert_eq!(answer.status(), Some(status), "{shown:?}");
     assert!(client.is_closed(), "it goes on after {shown:?}");
     assert_eq!((upstream.accepted(), upstream.received()), (0, String::new()), "{shown:?}");
+    // Until it has gone, the gateway reads on for a while.
+    drop(client);
     gateway.waits_for("connections", 0);
     assert_eq!(gateway.get("/next").text(), "/next");
 }

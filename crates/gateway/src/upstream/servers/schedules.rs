@@ -69,7 +69,7 @@ fn schedules_in_which_servers_fail_and_return() {
 
 #[test]
 fn schedules_in_which_each_running_request_counts() {
-    explore("servers, three choose at once", || {
+    explore("servers, four choose at once", || {
         let servers = Arc::new(Servers::new(2, OPTIONS, at(0)));
         let threads: Vec<_> = (0..4)
             .map(|_| {

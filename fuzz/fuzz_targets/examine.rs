@@ -1,0 +1,126 @@
+//! Who a request comes from and whose session it is: whatever a head says, strangers are not
+//! believed, and what is written for the upstream is a head again.
+//!
+//! The first byte of the input says whether the peer is trusted, the rest is a head.
+#![no_main]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use bywash_config::Config;
+use bywash_fuzz::SMALL;
+use bywash_message::{Limits, Name, Request, write_request};
+use libfuzzer_sys::fuzz_target;
+
+/// The gateway's own files, which are not public there, and what they know of the rest of it.
+#[path = "../../crates/gateway/src/request"]
+#[allow(dead_code, reason = "what other parts of the gateway ask for")]
+mod request {
+    mod examine;
+    mod forwarded;
+    mod peer;
+
+    pub(crate) use examine::Facts;
+    pub(crate) use peer::Peer;
+
+    pub(crate) fn examine(
+        shared: &crate::shared::Shared,
+        settings: &crate::settings::Settings,
+        request: &bywash_message::Request,
+        peer: &Peer,
+    ) -> Facts {
+        let begun = examine::session_begun(shared, settings, &request.fields);
+        assert!(begun.is_none() || !request.fields.is_empty());
+        examine::examine(shared, settings, request, peer)
+    }
+
+    pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer, facts: &Facts) {
+        forwarded::rebuild(&mut request.fields, peer, facts.client);
+    }
+}
+
+mod settings {
+    pub(crate) struct Settings {
+        pub(crate) config: bywash_config::Config,
+    }
+
+    impl Settings {
+        pub(crate) fn trusts(&self, address: std::net::IpAddr) -> bool {
+            self.config.listen.trusted_proxies.iter().any(|network| network.contains(address))
+        }
+    }
+}
+
+mod shared {
+    use super::{DefaultHasher, Hash, Hasher, IpAddr};
+    use bywash_engine::{AddressKey, SessionKey};
+
+    pub(crate) struct Shared;
+
+    impl Shared {
+        pub(crate) fn session_key(&self, cookie: &[u8]) -> SessionKey {
+            SessionKey(hash(&cookie))
+        }
+
+        pub(crate) fn address_key(&self, address: IpAddr) -> AddressKey {
+            AddressKey(hash(&address))
+        }
+    }
+
+    fn hash(what: &impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        what.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+static SETTINGS: LazyLock<settings::Settings> = LazyLock::new(|| {
+    let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
+                listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
+                identify.session = 'cookie:sid'\nidentify.charge = 'address'\n";
+    match Config::parse(text, "fuzz") {
+        Ok((config, _)) => settings::Settings { config },
+        Err(problems) => panic!("{}", problems.render(false)),
+    }
+});
+
+/// Enough for what is added here to a head within [`SMALL`].
+const LARGE: Limits = Limits { target: 512, fields: 32, bytes: 8192 };
+
+fuzz_target!(|input: &[u8]| {
+    let [kind, head @ ..] = input else { return };
+    let Some(end) = bywash_fuzz::end(head, &SMALL) else { return };
+    let Ok(mut request) = Request::parse(&head[..end], &SMALL) else { return };
+    let from = if kind & 1 == 1 { "10.0.0.1:1" } else { "[2001:db8::1]:1" };
+    let from = from.parse().expect("an address");
+    let peer = request::Peer::new(&SETTINGS, from, kind & 2 == 2);
+    let facts = request::examine(&shared::Shared, &SETTINGS, &request, &peer);
+    assert!(peer.is_trusted() || facts.client == peer.address);
+    assert_eq!(facts.client, facts.client.to_canonical());
+    request.fields.remove_hop_by_hop();
+    request::rebuild(&mut request, &peer, &facts);
+    for once in [Name::XForwardedFor, Name::XForwardedProto, Name::XRealIp] {
+        assert_eq!(request.fields.all(once).count(), 1);
+    }
+    let chain = request.fields.get(Name::XForwardedFor).expect("it was counted");
+    let last = chain.rsplit(|byte| *byte == b' ').next().expect("there is always one");
+    assert_eq!(last, peer.address.to_string().as_bytes());
+    if !peer.is_trusted() {
+        assert_eq!(chain, last);
+        assert!(!request.fields.has(Name::Forwarded));
+    }
+    if request.fields.has(Name::Host) {
+        let mut out = Vec::new();
+        let target = request.target.path_and_query();
+        write_request(&mut out, &request.method, target, &request.fields, request.framing);
+        let again = Request::parse(&out, &LARGE).expect("it is a head");
+        assert_eq!(again.target, request.target);
+        // The next gateway behind this one, which trusts it, finds the same client.
+        let behind = request::Peer::new(&SETTINGS, "10.0.0.2:1".parse().expect("one"), false);
+        let seen = request::examine(&shared::Shared, &SETTINGS, &again, &behind);
+        assert_eq!(seen.client, facts.client);
+        assert_eq!(seen.request.session, facts.request.session);
+        assert_eq!(seen.request.class, facts.request.class);
+    }
+});

@@ -1,0 +1,31 @@
+//! A PROXY header is the same however its bytes come, and takes nothing of what is behind it.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+/// The gateway's own file: it is not public there.
+#[path = "../../crates/gateway/src/client"]
+mod client {
+    pub(crate) mod proxy_header;
+}
+
+use client::proxy_header::{Parsed, parse};
+
+/// Nobody who reads on waits for more than this.
+const LONGEST: usize = 16 + 2048;
+
+fuzz_target!(|bytes: &[u8]| {
+    let whole = parse(bytes);
+    let decided = (0..=bytes.len()).map(|come| parse(&bytes[..come])).find(|is| *is != Ok(Parsed::More));
+    assert_eq!(decided.unwrap_or(Ok(Parsed::More)), whole);
+    match whole {
+        Ok(Parsed::More) => assert!(bytes.len() < LONGEST),
+        Ok(Parsed::Done { used, source }) => {
+            assert!(used <= bytes.len() && used <= LONGEST);
+            assert_eq!(parse(&bytes[..used]), whole);
+            // One client has one address.
+            assert!(source.is_none_or(|source| source.ip().to_canonical() == source.ip()));
+        }
+        Err(_) => {}
+    }
+});
