@@ -49,7 +49,7 @@ mod shared {
 
 static SETTINGS: LazyLock<settings::Settings> = LazyLock::new(|| {
     let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
-                [class.cart]\nmatch = ['/cart']\n[class.pay]\nmatch = ['/pay']\n";
+                [class.cart]\nmatch = ['* /cart']\n[class.pay]\nmatch = ['* /pay']\n";
     match Config::parse(text, "fuzz") {
         Ok((config, _)) => settings::Settings { config },
         Err(problems) => panic!("{}", problems.render(false)),

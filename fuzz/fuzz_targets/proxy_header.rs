@@ -16,7 +16,8 @@ const LONGEST: usize = 16 + 2048;
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = parse(bytes);
-    let decided = (0..=bytes.len()).map(|come| parse(&bytes[..come])).find(|is| *is != Ok(Parsed::More));
+    let decided =
+        (0..=bytes.len()).map(|come| parse(&bytes[..come])).find(|is| *is != Ok(Parsed::More));
     assert_eq!(decided.unwrap_or(Ok(Parsed::More)), whole);
     match whole {
         Ok(Parsed::More) => assert!(bytes.len() < LONGEST),

@@ -80,21 +80,39 @@ fn fit_files(config: &mut Config) {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = if config.listen.workers == 0 { cores() } else { config.listen.workers };
-    let others = u64::from(config.upstream.limit) * workers as u64 + RESERVE;
-    let room = usize::try_from(have.saturating_sub(others)).unwrap_or(usize::MAX).max(1);
-    if room < config.limits.connections {
+    let need = files_needed(config, workers);
+    if have < need {
+        let wanted = config.limits.connections;
+        let missing = usize::try_from(need - have).unwrap_or(usize::MAX);
+        config.limits.connections = wanted.saturating_sub(missing).max(1);
         say(format!(
-            "bywash: this process may open {have} files, and upstream.limit may need {others} of \
-             them: instead of {} connections (limits.connections) it takes {room}; raise the limit \
+            "bywash: this process may open {have} files, and limits.connections and upstream.limit \
+             may need {need}: it takes {} connections instead of {wanted}; raise the limit \
              (ulimit -n, LimitNOFILE=)",
             config.limits.connections
         ));
-        config.limits.connections = room;
     }
+}
+
+/// Each worker keeps connections to the upstream of its own; the rest is listeners, the log and
+/// operators.
+pub(crate) fn files_needed(config: &Config, workers: usize) -> u64 {
+    let connections = config.limits.connections as u64;
+    connections + u64::from(config.upstream.limit) * workers as u64 + RESERVE
 }
 
 /// Files that are no connections of clients or servers: listeners, logs, runtimes, operators.
 const RESERVE: u64 = 96;
+
+/// What the file asks for and this build cannot do.
+fn check_traces(config: &Config) {
+    if let (Some(collector), false) = (&config.traces, bywash_gateway::EXPORTS_TRACES) {
+        say(format!(
+            "bywash: this build sends no traces to {collector} (log.traces): build it with \
+             `--features traces`"
+        ));
+    }
+}
 
 /// What is wrong on the command line needs no drawing of a file.
 fn no_upstream(problems: &Problems) -> Failure {

@@ -8,24 +8,23 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
 use bywash_config::{Endpoint, Listen, Scheme, Server};
-use bywash_message::{Fields, Name, Request, Response};
+use bywash_message::{Fields, Response};
 use bywash_tls::{ClientOptions, Connector};
-use http::{Method, Uri, Version};
+use http::{Method, Uri};
 use tokio::time::timeout;
 
 use super::finding::Finding;
 use super::hop::Hop;
 use super::origin::{Held, Origin, TOKEN};
+use super::seen::{FORGED, Seen};
 use super::wire::{Line, dial, millis, shown};
 
 const CLOSES: &str = "front closes";
-const FIELDS: &str = "front fields";
-const REUSE: &str = "front reuse";
 
 /// How long the hop may take to pass a request on, and to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -63,15 +62,6 @@ impl FromStr for Front {
     }
 }
 
-/// What a request through the hop showed.
-struct Seen {
-    hop: Hop,
-    /// The request as it came to the origin.
-    request: Request,
-    /// The hop's address there.
-    peer: IpAddr,
-}
-
 /// Runs it; `listen` says which hops the gateway trusts.
 pub(super) async fn test(
     front: &Front,
@@ -101,10 +91,7 @@ pub(super) async fn test(
             return vec![Finding::problem(CLOSES, found, remedy)];
         }
     };
-    let mut findings = vec![way.closes(&mut origin, seen.hop).await];
-    findings.push(fields(&seen, listen));
-    findings.push(reuse(&seen));
-    findings
+    vec![way.closes(&mut origin, seen.hop).await, seen.fields(listen), seen.reuse()]
 }
 
 /// The way through the hop.
@@ -165,6 +152,9 @@ impl Way<'_> {
             fields.push(b"Host", host(&self.front.server).as_bytes());
             fields.push(b"User-Agent", b"bywash-doctor");
             fields.push(TOKEN.as_bytes(), self.token.as_bytes());
+            for (name, value) in FORGED {
+                fields.push(name.as_bytes(), value.as_bytes());
+            }
             line.ask(method, &self.front.target, &fields, body).await?;
             Ok(line)
         };
@@ -240,55 +230,6 @@ fn judge(hop: Hop, get: Option<Duration>, post: Option<Duration>) -> Finding {
     finding.with("get_closed_ms", get.map(millis)).with("post_closed_ms", post.map(millis))
 }
 
-/// Whether the gateway will know the client's address.
-fn fields(seen: &Seen, listen: Option<&Listen>) -> Finding {
-    let fields = &seen.request.fields;
-    let named = [Name::XForwardedFor, Name::Forwarded].into_iter().find(|name| fields.has(*name));
-    let peer = seen.peer;
-    let trusted = listen
-        .is_some_and(|listen| listen.trusted_proxies.iter().any(|network| network.contains(peer)));
-    let finding = match (named, trusted) {
-        (Some(name), true) => {
-            let name = name.text();
-            Finding::ok(FIELDS, format!("it comes from {peer}, is trusted, and sends {name}"))
-        }
-        (Some(name), false) => Finding::warning(
-            FIELDS,
-            format!(
-                "it sends {}, which bywash throws away, since {peer} is not in \
-                 listen.trusted_proxies: every client has the hop's address",
-                name.text()
-            ),
-            format!("listen.trusted_proxies = [\"{peer}\"], if only the hop can come from there"),
-        ),
-        (None, _) => Finding::warning(
-            FIELDS,
-            format!(
-                "it comes from {peer} and sends neither X-Forwarded-For nor Forwarded: every \
-                 client has the hop's address"
-            ),
-            "nginx: proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; HAProxy: option \
-             forwardfor",
-        ),
-    };
-    finding.with("peer", peer.to_string())
-}
-
-/// Whether the hop can send several requests over one connection.
-fn reuse(seen: &Seen) -> Finding {
-    let old = seen.request.version == Version::HTTP_10;
-    if old || !seen.request.keep_alive {
-        let version = if old { "HTTP/1.0" } else { "HTTP/1.1 with Connection: close" };
-        return Finding::warning(
-            REUSE,
-            format!("it speaks {version} to what is behind it: a new connection for each request"),
-            "nginx: proxy_http_version 1.1, proxy_set_header Connection \"\", and `keepalive` in \
-             an upstream block; HAProxy: no `option httpclose`",
-        );
-    }
-    Finding::ok(REUSE, "it speaks HTTP/1.1 and can use a connection again")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::finding::Verdict;
@@ -320,34 +261,6 @@ mod tests {
             let finding = judge(Hop::Nginx, get, post);
             assert_eq!(finding.verdict, Verdict::Problem);
             assert!(finding.remedy.unwrap().contains("proxy_ignore_client_abort"));
-        }
-    }
-
-    fn seen(head: &str) -> Seen {
-        let request = Request::parse(head.as_bytes(), &super::super::wire::LIMITS).unwrap();
-        Seen { hop: Hop::Unnamed, request, peer: IpAddr::from([127, 0, 0, 1]) }
-    }
-
-    #[test]
-    fn a_hop_that_hides_its_clients_is_a_warning() {
-        let config = "version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n\
-                      [listen]\ntrusted_proxies = [\"127.0.0.1\"]\n";
-        let (config, _) = bywash_config::Config::parse(config, "test").unwrap();
-        let tells = seen("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
-        let hides = seen("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(fields(&tells, Some(&config.listen)).verdict, Verdict::Ok);
-        assert_eq!(fields(&tells, None).verdict, Verdict::Warning);
-        assert_eq!(fields(&hides, Some(&config.listen)).verdict, Verdict::Warning);
-    }
-
-    #[test]
-    fn a_new_connection_for_each_request_is_a_warning() {
-        for (head, verdict) in [
-            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Verdict::Ok),
-            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", Verdict::Warning),
-            ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", Verdict::Warning),
-        ] {
-            assert_eq!(reuse(&seen(head)).verdict, verdict, "{head}");
         }
     }
 }

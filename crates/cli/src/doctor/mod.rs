@@ -13,6 +13,7 @@ mod hop;
 mod limits;
 mod origin;
 mod place;
+mod seen;
 mod setup;
 mod slow;
 mod upstream;

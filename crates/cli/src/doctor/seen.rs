@@ -1,0 +1,148 @@
+//! What a request through the hop in front shows beside the end of connections: whether the hop says
+//! who its client is, lets clients say so themselves, and uses its connections again.
+
+use std::net::IpAddr;
+
+use bywash_config::Listen;
+use bywash_message::{Fields, Name, Request};
+use http::Version;
+
+use super::finding::Finding;
+use super::hop::Hop;
+
+const FIELDS: &str = "front fields";
+const REUSE: &str = "front reuse";
+
+/// What the test says about itself as any client could, to see whether the hop lets it (addresses
+/// for documentation: RFC 5737; names that do not exist: RFC 6761).
+pub(super) const FORGED: [(&str, &str); 2] =
+    [("X-Forwarded-For", "192.0.2.66"), ("X-Forwarded-Host", "forged.invalid")];
+
+/// A request that came through.
+pub(super) struct Seen {
+    pub(super) hop: Hop,
+    /// As it came to the origin.
+    pub(super) request: Request,
+    /// The hop's address there.
+    pub(super) peer: IpAddr,
+}
+
+impl Seen {
+    /// Whether the gateway will know the client's address, and believe nobody else's.
+    pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
+        let (fields, peer) = (&self.request.fields, self.peer);
+        let named =
+            [Name::XForwardedFor, Name::Forwarded].into_iter().find(|name| fields.has(*name));
+        let trusted = listen.is_some_and(|listen| {
+            listen.trusted_proxies.iter().any(|network| network.contains(peer))
+        });
+        let finding = match (forged(fields), named, trusted) {
+            (Some(name), _, true) => Finding::problem(
+                FIELDS,
+                format!(
+                    "it comes from {peer}, is trusted, and passes on {name} as its client wrote it: \
+                     clients can say that they are anybody"
+                ),
+                "let the hop write X-Forwarded-* anew; examples/ shows how",
+            ),
+            (None, Some(name), true) => {
+                let name = name.text();
+                Finding::ok(FIELDS, format!("it comes from {peer}, is trusted, and writes {name}"))
+            }
+            (_, None, _) | (Some(_), _, false) => Finding::warning(
+                FIELDS,
+                format!(
+                    "it comes from {peer} and does not say in X-Forwarded-For or Forwarded who its \
+                     client is: every client has the hop's address"
+                ),
+                "nginx: proxy_set_header X-Forwarded-For $remote_addr; HAProxy: option forwardfor; \
+                 and the hop in listen.trusted_proxies",
+            ),
+            (None, Some(name), false) => Finding::warning(
+                FIELDS,
+                format!(
+                    "it writes {}, which bywash throws away, since {peer} is not in \
+                     listen.trusted_proxies: every client has the hop's address",
+                    name.text()
+                ),
+                format!(
+                    "listen.trusted_proxies = [\"{peer}\"], if only the hop can come from there"
+                ),
+            ),
+        };
+        finding.with("peer", peer.to_string())
+    }
+
+    /// Whether the hop can send several requests over one connection.
+    pub(super) fn reuse(&self) -> Finding {
+        let old = self.request.version == Version::HTTP_10;
+        if old || !self.request.keep_alive {
+            let version = if old { "HTTP/1.0" } else { "HTTP/1.1 with Connection: close" };
+            return Finding::warning(
+                REUSE,
+                format!(
+                    "it speaks {version} to what is behind it: a new connection for each request"
+                ),
+                "nginx: proxy_http_version 1.1, proxy_set_header Connection \"\", and `keepalive` in \
+                 an upstream block; HAProxy: no `option httpclose`",
+            );
+        }
+        Finding::ok(REUSE, "it speaks HTTP/1.1 and can use a connection again")
+    }
+}
+
+/// The field that says what a client has said: the last word of the list is the hop's own.
+fn forged(fields: &Fields) -> Option<&'static str> {
+    let last = |name: &str| {
+        let value = fields.named(name.as_bytes()).last()?;
+        let word = value.rsplit(|byte| *byte == b',').next()?;
+        Some(word.trim_ascii().to_vec())
+    };
+    FORGED
+        .into_iter()
+        .find(|(name, value)| last(name).as_deref() == Some(value.as_bytes()))
+        .map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Verdict;
+    use super::super::wire::LIMITS;
+    use super::*;
+
+    fn seen(head: &str) -> Seen {
+        let request = Request::parse(head.as_bytes(), &LIMITS).unwrap();
+        Seen { hop: Hop::Unnamed, request, peer: IpAddr::from([127, 0, 0, 1]) }
+    }
+
+    #[test]
+    fn a_hop_that_hides_its_clients_is_a_warning() {
+        let config = "version = 1\n[upstream]\nserver = \"http://127.0.0.1:3000\"\n\
+                      [listen]\ntrusted_proxies = [\"127.0.0.1\"]\n";
+        let (config, _) = bywash_config::Config::parse(config, "test").unwrap();
+        let tells = seen("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+        let hides = seen("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let adds = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.66, 192.0.2.1\r\n\r\n";
+        let repeats = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.66\r\n\r\n";
+        let named = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Host: forged.invalid\r\n\r\n";
+        assert_eq!(tells.fields(Some(&config.listen)).verdict, Verdict::Ok);
+        assert_eq!(tells.fields(None).verdict, Verdict::Warning);
+        assert_eq!(hides.fields(Some(&config.listen)).verdict, Verdict::Warning);
+        assert_eq!(seen(adds).fields(Some(&config.listen)).verdict, Verdict::Ok);
+        for forged in [repeats, named] {
+            assert_eq!(seen(forged).fields(Some(&config.listen)).verdict, Verdict::Problem);
+            assert_eq!(seen(forged).fields(None).verdict, Verdict::Warning);
+        }
+    }
+
+    #[test]
+    fn a_new_connection_for_each_request_is_a_warning() {
+        for (head, verdict) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Verdict::Ok),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", Verdict::Warning),
+            ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", Verdict::Warning),
+        ] {
+            assert_eq!(seen(head).reuse().verdict, verdict, "{head}");
+        }
+    }
+}
