@@ -6,7 +6,7 @@ FUZZ_SECONDS ?= 60
 # For each scene of `make shuttle`.
 SCHEDULES ?= 10000
 
-.PHONY: help demo test check test-all bench shuttle fuzz docs tools build
+.PHONY: help demo test check test-all bench shuttle fuzz docs tools build deb static
 
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
@@ -17,6 +17,8 @@ help:
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
 	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
 	@echo "make docs      write docs/reference anew from the program"
+	@echo "make deb       a Debian package in dist/ (installs cargo-deb)"
+	@echo "make static    a program without shared libraries in dist/ (needs musl-gcc, rustup)"
 
 build:
 	$(CARGO) build --release --locked -p bywash
@@ -37,6 +39,7 @@ check: tools
 # What takes longer than CI has time for: clients that are given ten seconds, and the lab.
 test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
+	scripts/check-packaging target/release/bywash
 	scripts/lab-all out/lab
 
 bench: build
@@ -55,6 +58,12 @@ fuzz:
 
 docs: build
 	scripts/write-docs ./target/release/bywash
+
+deb:
+	scripts/make-deb
+
+static:
+	scripts/make-static
 
 # cargo-deny and typos, once, if they are missing.
 tools:

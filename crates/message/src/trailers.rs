@@ -53,7 +53,13 @@ impl Section {
             if self.lines.len() + piece.len() > limits.bytes.saturating_add(2) {
                 return Err(Fault::Body);
             }
+            let from = self.lines.len().saturating_sub(1);
             self.lines.extend_from_slice(piece);
+            // As soon as a CR is not followed by LF there can be no good end.
+            let new = self.lines.get(from..).unwrap_or_default();
+            if new.windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n') {
+                return Err(Fault::Body);
+            }
             used += piece.len();
             if end.is_some() && self.ends_line()? {
                 return Ok((used, true));

@@ -31,13 +31,15 @@ impl Seen {
     /// Whether the gateway will know the client's address, and believe nobody else's.
     pub(super) fn fields(&self, listen: Option<&Listen>) -> Finding {
         let (fields, peer) = (&self.request.fields, self.peer);
-        let named =
-            [Name::XForwardedFor, Name::Forwarded].into_iter().find(|name| fields.has(*name));
+        let forged = forged(fields);
+        let named = [Name::XForwardedFor, Name::Forwarded]
+            .into_iter()
+            .find(|name| fields.has(*name) && forged != Some(name.text()));
         let trusted = listen.is_some_and(|listen| {
             listen.trusted_proxies.iter().any(|network| network.contains(peer))
         });
-        let finding = match (forged(fields), named, trusted) {
-            (Some(name), _, true) => Finding::problem(
+        let finding = match (trusted, forged, named) {
+            (true, Some(name), _) => Finding::problem(
                 FIELDS,
                 format!(
                     "it comes from {peer}, is trusted, and passes on {name} as its client wrote it: \
@@ -45,11 +47,11 @@ impl Seen {
                 ),
                 "let the hop write X-Forwarded-* anew; examples/ shows how",
             ),
-            (None, Some(name), true) => {
+            (true, None, Some(name)) => {
                 let name = name.text();
                 Finding::ok(FIELDS, format!("it comes from {peer}, is trusted, and writes {name}"))
             }
-            (_, None, _) | (Some(_), _, false) => Finding::warning(
+            (_, _, None) => Finding::warning(
                 FIELDS,
                 format!(
                     "it comes from {peer} and does not say in X-Forwarded-For or Forwarded who its \
@@ -58,7 +60,7 @@ impl Seen {
                 "nginx: proxy_set_header X-Forwarded-For $remote_addr; HAProxy: option forwardfor; \
                  and the hop in listen.trusted_proxies",
             ),
-            (None, Some(name), false) => Finding::warning(
+            (false, _, Some(name)) => Finding::warning(
                 FIELDS,
                 format!(
                     "it writes {}, which bywash throws away, since {peer} is not in \

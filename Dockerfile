@@ -1,0 +1,36 @@
+# An image with the program and nothing else: no shell, no other user's files, nothing to write to.
+#
+#   docker build -t bywash .
+#   docker run --read-only --cap-drop ALL --security-opt no-new-privileges \
+#       -p 8080:8080 -v ./bywash.toml:/etc/bywash/bywash.toml:ro bywash
+#
+# In the file: listen.http = "0.0.0.0:8080", so that the port can be reached from outside. The
+# address for operators stays on the container's own loopback. With [state] its folder must be a
+# volume that user 65532 may write to.
+
+FROM rust:1.90-alpine AS build
+# A C compiler and its library: for SQLite (the demo's shop) and for cryptography.
+RUN apk add --no-cache musl-dev gcc make ca-certificates
+WORKDIR /src
+COPY Cargo.toml Cargo.lock rustfmt.toml clippy.toml LICENSE ./
+COPY crates crates
+COPY sites sites
+COPY benches benches
+COPY lab lab
+# Without shared libraries, as ever on Alpine.
+RUN cargo build --release --locked -p bywash && strip target/release/bywash
+
+FROM scratch
+# The roots that the certificates of https:// upstreams go back to.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /src/LICENSE /LICENSE
+COPY --from=build /src/target/release/bywash /usr/bin/bywash
+# Nobody; a number, since there is no file that could give it a name.
+USER 65532:65532
+ENV PATH=/usr/bin
+EXPOSE 8080
+# Asks the operators' listener. For another address than 127.0.0.1:7070 add --admin.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 CMD ["bywash", "status"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["bywash"]
+CMD ["run", "--config", "/etc/bywash/bywash.toml"]
