@@ -497,7 +497,8 @@ pub(crate) async fn serve(
                 let asked = conn.begin(&request, handler.body_rate());
                 let body = Body::of_h1(&conn, request.framing);
                 let back = Back::H1(Rc::clone(&conn));
-                (handler.serve(*request, body, back).await, asked)
+                // By itself: what a request needs, a connection between requests does not keep.
+                (Box::pin(handler.serve(*request, body, back)).await, asked)
             }
             Next::Fault(fault) => (handler.malformed(fault), FAULTY),
             Next::TooSlow => (handler.too_slow(), FAULTY),

@@ -138,7 +138,8 @@ async fn connection(
     client: &Rc<Client>,
     seat: &mut Seat,
 ) {
-    let opened = opening::open(worker, stream, from, door).await;
+    // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
+    let opened = Box::pin(opening::open(worker, stream, from, door)).await;
     let Ok(opened) = opened.inspect_err(|failure| worker.shared.metrics.not_opened(*failure))
     else {
         return;
@@ -159,7 +160,7 @@ async fn connection(
     };
     client.may_be_told(false);
     if let h1::Ended::Http2(stream, input) = ended {
-        h2::serve(stream, input, limits, Rc::new(plane)).await;
+        Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }
 }
 
