@@ -92,6 +92,8 @@ impl Life<'_> {
             for certificate in tls {
                 files.extend([certificate.chain.clone(), certificate.key.clone()]);
             }
+            let upstream = config.upstream.tls;
+            files.extend([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
         }
         Watched::new(files)
     }
