@@ -129,7 +129,7 @@ impl Clients {
     }
 
     /// A quarter of a second has passed: ends connections that took too long for a head or were
-    /// idle. They end up to a quarter early, never late.
+    /// idle. They end up to a quarter late, never early.
     pub(crate) fn tick(&self, limits: &Limits) {
         self.quarters.set(self.quarters.get() + 1);
         for client in self.all() {
@@ -145,13 +145,13 @@ impl Clients {
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
         let lasted = self.quarters.get() - client.since.get();
         match client.phase.get() {
-            Phase::Open if self.stopping.get() && lasted >= LAST_IDLE => Some(Wish::End),
-            Phase::Open | Phase::Head if lasted >= in_quarters(limits.header_timeout) => {
+            Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
+            Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
                 // One that was told and has not gone is not told twice.
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
-            Phase::Idle if lasted >= idle_limit => Some(Wish::End),
+            Phase::Idle if lasted > idle_limit => Some(Wish::End),
             Phase::Open | Phase::Head | Phase::Idle | Phase::Busy | Phase::Tunnel => None,
         }
     }
