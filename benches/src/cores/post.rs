@@ -7,7 +7,7 @@ use std::time::Instant;
 use bywash_engine::{Action, ClassId, End, Engine, Event, Request, RequestId, SessionKey};
 use bywash_units::{Span, Time};
 
-use super::clock::thread_cpu;
+use super::clock::Spent;
 use super::worker::{Client, Shift, Tally};
 
 pub(super) enum Letter {
@@ -26,7 +26,7 @@ pub(super) fn serve(shift: &Shift, mut engine: Engine, inbox: &Receiver<Letter>)
     let mut seats: Vec<Option<(Sender<Grant>, usize)>> = Vec::new();
     let (mut free, mut actions) = (Vec::new(), Vec::new());
     shift.gate.wait();
-    let before = thread_cpu();
+    let before = Spent::so_far();
     while let Ok(letter) = inbox.recv() {
         let now = Time::ZERO + Span::from(started.elapsed());
         match letter {
@@ -56,7 +56,7 @@ pub(super) fn serve(shift: &Shift, mut engine: Engine, inbox: &Receiver<Letter>)
             }
         }
     }
-    Tally { cpu: thread_cpu().saturating_sub(before), ..Tally::default() }
+    Tally { spent: Spent::so_far() - before, ..Tally::default() }
 }
 
 /// A worker that writes to the engine's thread.

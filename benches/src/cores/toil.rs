@@ -11,13 +11,13 @@ const LINES: usize = 2_048;
 
 /// How many steps take how long on this machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Toil {
+pub(super) struct Toil {
     steps: u32,
 }
 
 impl Toil {
-    /// As many steps as take `time`: half of what a request takes, before and after its turn.
-    pub fn lasting(time: Duration) -> Self {
+    /// As many steps as take `time`.
+    pub(super) fn lasting(time: Duration) -> Self {
         const TRIED: u32 = 100_000;
         let once = |_| {
             let mut place = Workplace::new();

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use bywash_engine::{AddressKey, ClassId, Request, SessionKey};
 
-use super::clock::thread_cpu;
+use super::clock::Spent;
 use super::toil::{Toil, Workplace};
 use super::{BROWSE, PAY, SESSIONS, spread};
 use crate::decision::crowd::Dice;
+use crate::stats::percentile;
 
 /// A worker's way to the engine. Its requests are known by their place in its window.
 pub(super) trait Client {
@@ -58,66 +59,139 @@ pub(super) struct Shift {
     pub(super) stop: AtomicBool,
     /// Requests that each has in flight.
     pub(super) window: usize,
-    /// What each half of a request takes; `None`: nothing, and decisions are not timed.
-    pub(super) toil: Option<Toil>,
+    /// `None`: flat out.
+    pub(super) pace: Option<Pace>,
+}
+
+/// What a paced request is.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// What each half of it takes besides.
+    half: Toil,
+    /// Nanoseconds between two readings of the clock with nothing between them.
+    clock: f64,
+}
+
+impl Pace {
+    /// Requests that take so long besides.
+    pub fn new(request: Duration) -> Self {
+        let empty = |_| Instant::now().elapsed().as_nanos() as f64;
+        let sample: Vec<f64> = (0..10_000).map(empty).collect();
+        let clock = percentile(&sample, 0.5).unwrap_or_default();
+        Self { half: Toil::lasting(request / 2), clock }
+    }
 }
 
 /// What a thread has done.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) requests: u64,
-    pub(super) cpu: Duration,
-    /// Nanoseconds from a question to its answer.
-    pub(super) decisions: Vec<f64>,
+    pub(super) spent: Spent,
+    /// Of each paced request: nanoseconds in calls of the client, all together.
+    pub(super) calls: Vec<f64>,
+    /// Of each paced request: nanoseconds from the question to the answer.
+    pub(super) answers: Vec<f64>,
 }
 
 impl Shift {
     /// Works until the shift is over and the window empty.
     pub(super) fn work(&self, seed: u64, client: &mut impl Client) -> Tally {
-        let mut dice = Dice::new(seed);
-        let mut place = Workplace::new();
-        let mut tally = Tally::default();
-        let mut asked = vec![None; self.window];
-        let mut idle: Vec<usize> = (0..self.window).collect();
-        let mut running = VecDeque::with_capacity(self.window);
-        let toil = |place: &mut Workplace| self.toil.inspect(|toil| place.toil(*toil)).is_some();
+        let mut worker = Worker {
+            pace: self.pace,
+            dice: Dice::new(seed),
+            memory: Workplace::new(),
+            asked: vec![None; self.window],
+            calls: vec![0.0; self.window],
+            idle: (0..self.window).collect(),
+            running: VecDeque::with_capacity(self.window),
+            tally: Tally::default(),
+        };
         self.gate.wait();
-        let before = thread_cpu();
-        loop {
-            while let Some(one) = client.granted(false) {
-                tally.answered(asked[one].take());
-                running.push_back(one);
-            }
-            let on = !self.stop.load(Ordering::Relaxed);
-            if let Some(one) = on.then(|| idle.pop()).flatten() {
-                asked[one] = toil(&mut place).then(Instant::now);
-                if client.arrive(one, visit(&mut dice)) {
-                    tally.answered(asked[one].take());
-                    running.push_back(one);
-                }
-            } else if let Some(one) = running.pop_front() {
-                toil(&mut place);
-                client.finish(one);
-                tally.requests += 1;
-                idle.push(one);
-            } else if idle.len() < self.window {
-                let one = client.granted(true).expect("a request that waits gets a slot");
-                tally.answered(asked[one].take());
-                running.push_back(one);
-            } else {
-                break;
-            }
-        }
-        tally.cpu = thread_cpu().saturating_sub(before);
-        tally
+        let before = Spent::so_far();
+        while worker.step(client, !self.stop.load(Ordering::Relaxed), self.window) {}
+        worker.tally.spent = Spent::so_far() - before;
+        worker.tally
     }
 }
 
-impl Tally {
-    fn answered(&mut self, asked: Option<Instant>) {
-        if let Some(asked) = asked {
-            self.decisions.push(asked.elapsed().as_nanos() as f64);
+struct Worker {
+    pace: Option<Pace>,
+    dice: Dice,
+    memory: Workplace,
+    /// By place: when it asked, until it is answered; only of paced requests, as below.
+    asked: Vec<Option<Instant>>,
+    /// By place: nanoseconds in calls so far.
+    calls: Vec<f64>,
+    idle: Vec<usize>,
+    running: VecDeque<usize>,
+    tally: Tally,
+}
+
+impl Worker {
+    /// What an event loop does in one turn; false if nothing is left to do.
+    fn step(&mut self, client: &mut impl Client, on: bool, window: usize) -> bool {
+        while self.hear(client, false) {}
+        if let Some(place) = on.then(|| self.idle.pop()).flatten() {
+            self.toil();
+            self.ask(client, place);
+        } else if let Some(place) = self.running.pop_front() {
+            self.toil();
+            self.finish(client, place);
+        } else {
+            return self.idle.len() < window && self.hear(client, true);
         }
+        true
+    }
+
+    fn toil(&mut self) {
+        if let Some(pace) = self.pace {
+            self.memory.toil(pace.half);
+        }
+    }
+
+    fn ask(&mut self, client: &mut impl Client, place: usize) {
+        let request = visit(&mut self.dice);
+        self.asked[place] = self.pace.map(|_| Instant::now());
+        let (granted, took) = self.timed(|| client.arrive(place, request));
+        self.calls[place] = took;
+        if granted {
+            self.granted(place);
+        }
+    }
+
+    /// Whether a request has been granted meanwhile; waits for one if it is to.
+    fn hear(&mut self, client: &mut impl Client, wait: bool) -> bool {
+        // What it waits for is no time in a call.
+        let (granted, took) =
+            if wait { (client.granted(true), 0.0) } else { self.timed(|| client.granted(false)) };
+        let Some(place) = granted else { return false };
+        self.calls[place] += took;
+        self.granted(place);
+        true
+    }
+
+    fn granted(&mut self, place: usize) {
+        if let Some(asked) = self.asked[place].take() {
+            self.tally.answers.push(asked.elapsed().as_nanos() as f64);
+        }
+        self.running.push_back(place);
+    }
+
+    fn finish(&mut self, client: &mut impl Client, place: usize) {
+        let ((), took) = self.timed(|| client.finish(place));
+        if self.pace.is_some() {
+            self.tally.calls.push(self.calls[place] + took);
+        }
+        self.tally.requests += 1;
+        self.idle.push(place);
+    }
+
+    /// Flat out nothing is timed: reading the clock would be what is measured.
+    fn timed<R>(&self, call: impl FnOnce() -> R) -> (R, f64) {
+        let Some(pace) = self.pace else { return (call(), 0.0) };
+        let start = Instant::now();
+        let result = call();
+        (result, start.elapsed().as_nanos() as f64 - pace.clock)
     }
 }
 

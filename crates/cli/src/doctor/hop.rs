@@ -1,7 +1,7 @@
 //! Which product the hop in front is, by what it says of itself, and what makes it pass closes.
 //!
-//! What each does was seen with `bywash doctor --front` before nginx 1.22, HAProxy 2.6, Caddy 2.6,
-//! Apache 2.4 and Varnish 7.1 (docs/packaging.md).
+//! What each does was seen by `scripts/fronts`, which runs `bywash doctor --front` before them
+//! (docs/packaging.md).
 
 use bywash_message::{Fields, Name};
 
