@@ -18,7 +18,7 @@ fuzz_target!(|input: &[u8]| {
     let [kind, piece, bytes @ ..] = input else { return };
     let (streams, shared) = (u32::from(kind >> 1), kind & 1 == 1);
     let counted = |piece: usize| {
-        let mut frames = Frames::new(streams, shared);
+        let mut frames = Frames::new(streams, shared, 10);
         counted(&mut frames, bytes, piece)
     };
     let whole = counted(64);

@@ -1,28 +1,43 @@
 //! The command line.
 
+#[cfg(feature = "lab")]
+mod lab;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 use bywash_config::AdminAddress;
-use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
+#[cfg(feature = "lab")]
+pub(crate) use lab::{Demo, Lab, LiveRun, Sim};
 
 /// Where operators come in unless something else is said.
 pub(crate) fn default_admin() -> AdminAddress {
     AdminAddress::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7070)))
 }
 
-const FIRST_STEPS: &str = "\
-First steps:
-  bywash demo                                    See what it is for, in about a minute
-  bywash run --upstream http://127.0.0.1:3000    Put it in front of your application: it observes
+macro_rules! first_steps {
+    () => {
+        "  bywash run --upstream http://127.0.0.1:3000    Put it in front of your application: it observes
   bywash example > bywash.toml                   A first configuration file, every key explained
   bywash check                                   What is wrong with it
 
 Exit codes: 0 all right, 1 failed while running, 2 misused, 69 no gateway answers,
-78 a configuration or scenario file is wrong, 99 a promise was not kept.";
+78 a configuration or scenario file is wrong, 99 a promise was not kept."
+    };
+}
+
+#[cfg(feature = "lab")]
+const FIRST_STEPS: &str = concat!(
+    "First steps:\n",
+    "  bywash demo                                    See what it is for, in about a minute\n",
+    first_steps!()
+);
+
+#[cfg(not(feature = "lab"))]
+const FIRST_STEPS: &str = concat!("First steps:\n", first_steps!());
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -82,21 +97,6 @@ that takes a second or more and changes nothing.
 Exit code 1 says that a problem was found. Run it while the service runs, to see the service's
 limits and not those of the shell.";
 
-const SIM_EXAMPLES: &str = "\
-Examples:
-  bywash lab sim lab/scenarios/seed-1.toml
-  bywash lab sim lab/scenarios/seed-1.toml --rho 1.4,5 --policy SQ,session-first --seeds 2
-  bywash lab sim lab/scenarios/flash-crowd.toml --report out/crowd.html
-
-The same scenario gives the same numbers, whenever and wherever it is played.";
-
-const LIVE_EXAMPLES: &str = "\
-Examples:
-  bywash lab run lab/scenarios/flash-crowd.toml --target http://127.0.0.1:8080
-  bywash lab run lab/scenarios/seed-1.toml --target http://127.0.0.1:8080 --rho 1.4 --json
-
-Everybody in the scenario is a real client with a connection of her own. Load only what is yours.";
-
 /// Overload control for busy sites: useful work only, the most valuable first.
 #[derive(Debug, Parser)]
 #[command(name = "bywash", version, max_term_width = 100, after_help = FIRST_STEPS)]
@@ -128,8 +128,10 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Find what on this machine, in front or behind keeps the gateway from its work
     Doctor(Doctor),
+    #[cfg(feature = "lab")]
     /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
     Demo(Demo),
+    #[cfg(feature = "lab")]
     /// Play scenarios in virtual time or against a real URL
     #[command(subcommand)]
     Lab(Lab),
@@ -271,90 +273,6 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Demo {
-    /// Where the HTML report goes
-    #[arg(long, value_name = "FILE", default_value = "out/demo.html")]
-    pub(crate) report: PathBuf,
-    /// Print the result as JSON when it is over
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Which crowd: another number, other visitors
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Lab {
-    /// Play a scenario in virtual time, every policy and level of load in it
-    Sim(Sim),
-    /// Play a scenario in real time against a URL
-    Run(LiveRun),
-}
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = SIM_EXAMPLES)]
-pub(crate) struct Sim {
-    /// The scenario file
-    pub(crate) scenario: PathBuf,
-    /// These levels of load instead of the scenario's; 1 is what the servers can just do
-    #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) rho: Vec<f64>,
-    /// Only policies with these labels
-    #[arg(long, value_delimiter = ',', value_name = "LABEL,…")]
-    pub(crate) policy: Vec<String>,
-    /// So many seeds instead of the scenario's
-    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
-    pub(crate) seeds: Option<u32>,
-    /// As long as an ideal policy needs for so many orders, instead of the scenario's length
-    #[arg(long, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
-    pub(crate) orders: Option<u64>,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print a table for each class as well
-    #[arg(long)]
-    pub(crate) classes: bool,
-    /// Write an HTML report here
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = LIVE_EXAMPLES)]
-pub(crate) struct LiveRun {
-    /// The scenario file
-    pub(crate) scenario: PathBuf,
-    /// Where to send the load: a loopback address unless --anywhere
-    #[arg(long, value_name = "URL")]
-    pub(crate) target: String,
-    /// Level of load, if the scenario has several; 1 is what the scenario's servers can just do
-    #[arg(long, value_parser = level, allow_negative_numbers = true)]
-    pub(crate) rho: Option<f64>,
-    /// Which visitors
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Clients that lose patience keep their connection open, as behind a hop that hides closes
-    #[arg(long)]
-    pub(crate) hidden: bool,
-    /// The shop itself (its /-/stats), to know how much it worked in vain
-    #[arg(long, value_name = "URL")]
-    pub(crate) shop: Option<String>,
-    /// What to call it in the result
-    #[arg(long, default_value = "live")]
-    pub(crate) label: String,
-    /// The target need not be on this machine: you may load it with somebody's leave only
-    #[arg(long)]
-    pub(crate) anywhere: bool,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write an HTML report here
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-}
-
 /// Addresses are pasted from the first line of `bywash run`, where they are URLs.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
@@ -383,9 +301,4 @@ fn path(text: &str) -> Result<String, String> {
     let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
     let why = "write /PATH, with %20 for a space";
     if plain { Ok(text.to_owned()) } else { Err(why.to_owned()) }
-}
-
-fn level(text: &str) -> Result<f64, String> {
-    let level = text.parse().ok().filter(|level| *level > 0.0 && *level <= 1000.0);
-    level.ok_or_else(|| "a level of load is a number above 0 and at most 1000".to_owned())
 }

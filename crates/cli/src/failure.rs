@@ -34,6 +34,7 @@ impl Failure {
     }
 
     /// A promise was not kept.
+    #[cfg(feature = "lab")]
     pub(crate) fn promise(words: impl Display) -> Self {
         Self { words: format!("bywash: {words}"), code: 99 }
     }

@@ -3,14 +3,15 @@
 //!
 //! This thread serves no request, so it may read files, start processes and wait.
 
+use std::ffi::OsString;
+use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bywash_config::Config;
 use bywash_gateway::Gateway;
-use bywash_handover::{Supervisor, Watched};
-use bywash_units::Span;
+use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
 
 use crate::args::Run;
 use crate::failure::Failure;
@@ -21,14 +22,21 @@ use crate::streams::say;
 
 pub(crate) struct Life<'a> {
     pub(crate) args: &'a Run,
+    /// Where the program is.
+    pub(crate) program: PathBuf,
+    /// What a reload reads.
+    pub(crate) watched: Watched,
     pub(crate) gateway: Gateway,
     pub(crate) supervisor: Supervisor,
     pub(crate) signals: Signals,
     pub(crate) keeper: Keeper,
 }
 
-/// How often files are looked at, and the event loops' pulse is felt.
+/// How often files are looked at; the event loops' pulse is felt at least as often.
 const TURN: Duration = Duration::from_secs(1);
+
+/// A watchdog that wants more than this cannot be fed: the loops' pulse is four a second.
+const SHORTEST: Duration = Duration::from_millis(50);
 
 /// How long a successor may take until it serves.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,66 +52,46 @@ enum End {
 impl Life<'_> {
     /// Until it is told to end, or succeeded.
     pub(crate) fn live(mut self) -> Result<(), Failure> {
-        // Where the program is: an upgrade puts another one there.
-        let program = std::env::current_exe().map_err(Failure::running)?;
-        let mut watched = self.watched();
-        let feeds = self.supervisor.watchdog_interval();
-        let turn = feeds.map_or(TURN, |interval| interval.min(TURN));
-        let mut last_turn = Instant::now();
+        let turn = turn(&self.supervisor);
+        let mut last_look = Instant::now();
         self.tell(Supervisor::ready);
         let end = loop {
             match self.signals.wait_for(turn) {
                 Some(Told::End(_)) => break End::Stopped,
-                Some(Told::Reload) => {
-                    self.reload();
-                    watched = self.watched();
+                Some(Told::Reload) => self.reload(),
+                Some(Told::Upgrade) => {
+                    if let Some(end) = self.upgrade() {
+                        break end;
+                    }
                 }
-                Some(Told::Upgrade) if self.upgrade(&program) => break End::Succeeded,
-                Some(Told::Upgrade) | None => {}
+                None => {}
             }
-            if last_turn.elapsed() < TURN {
-                continue;
-            }
-            last_turn = Instant::now();
-            if watched.changed() {
-                self.reload();
-                watched = self.watched();
-            }
-            // A worker that hangs starves the watchdog, and the supervisor starts it anew.
-            if self.gateway.is_alive() {
-                self.tell(Supervisor::alive);
+            feed(&self.gateway, &self.supervisor);
+            if last_look.elapsed() >= TURN {
+                last_look = Instant::now();
+                if self.watched.changed() {
+                    self.reload();
+                }
             }
         };
         self.end(&end)
     }
 
-    /// What the supervisor does not hear it does without.
-    fn tell(&self, what: impl Fn(&Supervisor) -> std::io::Result<()>) {
-        if let Err(error) = what(&self.supervisor) {
-            say(format!("bywash: the supervisor cannot be told: {error}"));
-        }
-    }
-
-    /// The files that a reload reads.
-    fn watched(&self) -> Watched {
-        let mut files: Vec<PathBuf> = self.args.config.iter().cloned().collect();
-        if let Some(Ok((config, _))) = self.args.config.as_deref().map(Config::read) {
-            let tls = config.tls.iter().flat_map(|tls| &tls.certificates);
-            for certificate in tls {
-                files.extend([certificate.chain.clone(), certificate.key.clone()]);
-            }
-            let upstream = config.upstream.tls;
-            files.extend([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
-        }
-        Watched::new(files)
+    fn tell(&self, what: impl Fn(&Supervisor) -> io::Result<()>) {
+        tell(&self.supervisor, what);
     }
 
     /// Check, then swap: what is wrong is said, and nothing changes.
-    fn reload(&self) {
+    fn reload(&mut self) {
         self.tell(Supervisor::reloading);
-        match run::config(self.args) {
+        let (watched, config) = run::read(self.args);
+        self.watched = watched;
+        match config {
             Ok(config) => match self.gateway.reload(config) {
-                Ok(()) => say("bywash: the new configuration is in force"),
+                Ok(()) => {
+                    say("bywash: the new configuration is in force");
+                    run::tell_misplaced(&self.gateway);
+                }
                 Err(error) => say(format!("bywash: still the old configuration: {error}")),
             },
             Err(wrong) => {
@@ -114,45 +102,86 @@ impl Life<'_> {
         self.tell(Supervisor::ready);
     }
 
-    /// Whether a successor serves.
-    fn upgrade(&self, program: &PathBuf) -> bool {
-        say(format!("bywash: starting {} to take over", program.display()));
-        let mut command = Command::new(program);
-        command.args(std::env::args_os().skip(1));
-        let sockets = self.gateway.sockets();
-        match bywash_handover::hand_over(&mut command, &sockets, &self.gateway.learned(), PATIENCE)
-        {
+    /// Starts a successor. How this process ends, if it does.
+    fn upgrade(&mut self) -> Option<End> {
+        say(format!("bywash: starting {} to take over", self.program.display()));
+        let bypassed = self.gateway.is_bypassed();
+        let mut command = Command::new(&self.program);
+        command.args(arguments(std::env::args_os().skip(1), bypassed));
+        match self.hand_over(&mut command) {
             Ok(successor) => {
-                let id = successor.id();
-                self.tell(|supervisor| supervisor.main_process(id));
-                say(format!("bywash: process {id} has taken over"));
-                true
+                self.has_taken_over(&successor, bypassed);
+                Some(End::Succeeded)
+            }
+            Err(HandoverError::CalledOff { .. }) => {
+                say("bywash: nobody takes over, as this process is told to end");
+                Some(End::Stopped)
             }
             Err(error) => {
                 say(format!("bywash: nobody took over, so this process goes on: {error}"));
-                false
+                None
+            }
+        }
+    }
+
+    /// Waits for it; meanwhile the watchdog is fed, and a signal to end is heard.
+    fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
+        let Self { gateway, supervisor, signals, .. } = self;
+        let (turn, mut fed) = (turn(supervisor), Instant::now());
+        let during = || {
+            if fed.elapsed() >= turn {
+                fed = Instant::now();
+                feed(gateway, supervisor);
+            }
+            if signals.is_told_to_end() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let (sockets, learned) = (gateway.sockets(), gateway.learned());
+        bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during)
+    }
+
+    fn has_taken_over(&mut self, successor: &Successor, bypassed: bool) {
+        let id = successor.id();
+        self.tell(|supervisor| supervisor.main_process(id));
+        say(format!("bywash: process {id} has taken over"));
+        if self.gateway.is_bypassed() != bypassed {
+            say("bywash: the bypass was switched meanwhile, which the new process does not know");
+        }
+        // It came too late to call the successor off, and too early for a second signal.
+        if self.signals.is_told_to_end() {
+            say(format!("bywash: told to end, and so is process {id}"));
+            if let Err(error) = successor.terminate() {
+                say(format!("bywash: process {id} cannot be told: {error}"));
             }
         }
     }
 
     fn end(self, end: &End) -> Result<(), Failure> {
-        let Self { gateway, supervisor, mut signals, keeper, args } = self;
-        let grace = run::config(args).map_or(GRACE, |config| config.stop.grace);
+        let Self { gateway, supervisor, mut signals, keeper, .. } = self;
+        let grace = gateway.grace();
         if matches!(end, End::Stopped) {
             let _ = supervisor.stopping();
         }
         say(format!(
             "bywash: stopping; running requests have {grace}, a second signal ends them now"
         ));
-        std::thread::spawn(move || {
+        let cuts = move || {
             signals.wait();
             say("bywash: ended by a second signal");
             std::process::exit(1);
-        });
+        };
+        // Without a thread a second signal does nothing, which is no reason to cut anybody off.
+        let _ = std::thread::Builder::new().name("signals".into()).spawn(cuts);
         let left = match end {
             End::Stopped => {
-                keeper.stop(&gateway);
-                gateway.stop(grace)
+                // Now, as the grace may be cut short; and then with what was proven in it.
+                keeper.save();
+                let left = gateway.stop(grace);
+                keeper.stop();
+                left
             }
             // What it learns from now on is the successor's to write down.
             End::Succeeded => {
@@ -167,5 +196,46 @@ impl Life<'_> {
     }
 }
 
-/// If the file can no longer be read.
-const GRACE: Span = Span::from_secs(30);
+/// How often the watchdog is fed: twice in the time at which it wants to be, as a pulse may be
+/// missed.
+fn turn(supervisor: &Supervisor) -> Duration {
+    let wanted = supervisor.watchdog_interval().map(|interval| interval / 2);
+    wanted.map_or(TURN, |wanted| wanted.clamp(SHORTEST, TURN))
+}
+
+/// A worker that hangs starves the watchdog, and the supervisor starts it anew.
+fn feed(gateway: &Gateway, supervisor: &Supervisor) {
+    if gateway.is_alive() {
+        tell(supervisor, Supervisor::alive);
+    }
+}
+
+/// What the supervisor does not hear it does without.
+fn tell(supervisor: &Supervisor, what: impl Fn(&Supervisor) -> io::Result<()>) {
+    if let Err(error) = what(supervisor) {
+        say(format!("bywash: the supervisor cannot be told: {error}"));
+    }
+}
+
+/// A successor's: ours, but bypassed if this process is now, whatever it was told at its start.
+fn arguments(own: impl Iterator<Item = OsString>, bypassed: bool) -> Vec<OsString> {
+    const BYPASS: &str = "--bypass";
+    own.filter(|word| word != BYPASS).chain(bypassed.then(|| BYPASS.into())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_successor_is_bypassed_if_this_process_is_now() {
+        let given = |own: &str, bypassed| {
+            let own = own.split(' ').map(OsString::from);
+            arguments(own, bypassed).join(" ".as_ref()).into_string().unwrap()
+        };
+        assert_eq!(given("run -c a.toml", true), "run -c a.toml --bypass");
+        assert_eq!(given("run --bypass -c a.toml", true), "run -c a.toml --bypass");
+        assert_eq!(given("run --bypass -c a.toml", false), "run -c a.toml");
+        assert_eq!(given("run -c a.toml", false), "run -c a.toml");
+    }
+}

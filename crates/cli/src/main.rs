@@ -7,9 +7,11 @@
 mod args;
 mod certificates;
 mod check;
+#[cfg(feature = "lab")]
 mod demo;
 mod doctor;
 mod failure;
+#[cfg(feature = "lab")]
 mod lab;
 mod life;
 mod manual;
@@ -24,10 +26,18 @@ mod streams;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 
-use args::{Args, Command, Lab};
+#[cfg(feature = "lab")]
+use args::Lab;
+use args::{Args, Command};
 use failure::Failure;
 use streams::{print, print_json};
+
+/// A request allocates some twenty times, mostly its own life and buffers of a kilobyte or more, for
+/// which glibc's allocator tidies up each time, and musl's is slower still.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -52,8 +62,11 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
+        #[cfg(feature = "lab")]
         Command::Demo(demo) => demo::demo(&demo),
+        #[cfg(feature = "lab")]
         Command::Lab(Lab::Sim(sim)) => lab::sim(&sim),
+        #[cfg(feature = "lab")]
         Command::Lab(Lab::Run(run)) => lab::live(&run),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory: None } => manual::man(),

@@ -1,7 +1,7 @@
 //! A running gateway, asked over its admin listener.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ pub(crate) fn post(admin: &AdminAddress, path: &str) -> std::result::Result<Valu
 }
 
 /// One JSON document from a small server on this machine.
-pub(crate) fn fetch(address: SocketAddr, path: &str) -> Result<Value> {
+#[cfg(feature = "lab")]
+pub(crate) fn fetch(address: std::net::SocketAddr, path: &str) -> Result<Value> {
     let mut answer = Answer::to(&AdminAddress::Tcp(address), "GET", path)?;
     let body = answer.whole()?;
     serde_json::from_slice(&body).ok().filter(|_| answer.status == 200).ok_or_else(stranger)

@@ -8,8 +8,9 @@ use std::time::Duration;
 use bywash_config::{AdminAddress, Config, Endpoint, Mode, Problem, Problems, Server};
 use bywash_engine::Reading;
 use bywash_gateway::{Gateway, GatewayError, Inheritance};
-use bywash_handover::Supervisor;
+use bywash_handover::{Supervisor, Watched};
 use bywash_sense::Cpu;
+use bywash_units::Span;
 
 use crate::args::{Run, default_admin};
 use crate::failure::Failure;
@@ -22,7 +23,8 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     // Before anything else: whoever hands over waits, and its channel is our standard input.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
-    let config = config(args)?;
+    let (watched, config) = read(args);
+    let config = config?;
     let mode = config.mode;
     let servers = config.upstream.servers.clone();
     // Before anybody is told that it runs, so that no signal finds the default handler.
@@ -42,20 +44,42 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         bywash_gateway::prepare(config, inheritance).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
     read_cpu(&gateway)?;
+    let keeper = state::prepare(&gateway, kept)?;
+    // Where the program is: an upgrade puts another one there.
+    let program = std::env::current_exe().map_err(Failure::running)?;
     if let Some(heir) = heir {
         heir.serving().map_err(Failure::running)?;
     }
+    // From here on this process is the service, and nobody would go on in its place: nothing may
+    // fail any more.
     gateway.open();
-    let keeper = state::keep(&gateway, kept)?;
+    keeper.begin();
     introduce(&gateway, (!args.bypass).then_some(mode));
+    tell_misplaced(&gateway);
     if args.upstream.is_some() {
-        std::thread::spawn(move || servers.iter().for_each(look_for));
+        // Without a thread nobody looks.
+        let looks = std::thread::Builder::new().name("looks".into());
+        let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
-    Life { args, gateway, supervisor, signals, keeper }.live()
+    Life { args, program, watched, gateway, supervisor, signals, keeper }.live()
 }
 
-/// The configuration that the command line asks for.
-pub(crate) fn config(args: &Run) -> Result<Config, Failure> {
+/// The configuration that the command line asks for, and the files that it is made of. These are
+/// looked at before they are read, so that no change in between is missed.
+pub(crate) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
+    let mut watched = Watched::new(args.config.iter().cloned());
+    let config = config(args);
+    // Nobody has read these yet: whoever puts the configuration in force does.
+    if let Ok(config) = &config {
+        let certificates = config.tls.iter().flat_map(|tls| &tls.certificates);
+        watched.add(certificates.flat_map(|one| [one.chain.clone(), one.key.clone()]));
+        let upstream = config.upstream.tls.clone();
+        watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
+    }
+    (watched, config)
+}
+
+fn config(args: &Run) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.upstream) {
         (Some(file), _) => {
             let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
@@ -155,6 +179,17 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     ));
 }
 
+/// Says so if a socket that was handed over is not where the configuration wants it: that it is in
+/// force would be half of the truth.
+pub(crate) fn tell_misplaced(gateway: &Gateway) {
+    for (key, is, wanted) in gateway.misplaced() {
+        say(format!(
+            "bywash: {key} is {is} and not {wanted}: a socket that was handed over stays where it \
+             is; stop and start to change it"
+        ));
+    }
+}
+
 /// Says so if nobody listens at the upstream of a first try: it may start later, or the address is
 /// wrong. With a file in hand an operator knows, and a connection that asks for nothing would only
 /// stand in the application's log.
@@ -172,20 +207,26 @@ fn look_for(server: &Server) {
     }
 }
 
-/// Feeds the engine CPU readings, if its policy wants them.
+/// Feeds the engine CPU readings while its policy wants them, which a reload may change.
 fn read_cpu(gateway: &Gateway) -> Result<(), Failure> {
-    let Some(interval) = gateway.cpu_interval() else { return Ok(()) };
-    let (mut cpu, tell) = (Cpu::default(), gateway.reader());
-    cpu.read().map_err(|error| Failure::running(format!("the policy wants the CPU: {error}")))?;
-    let thread = std::thread::Builder::new().name("cpu".into());
+    const UNTIL_WANTED: Duration = Duration::from_secs(1);
+    let senses = gateway.senses();
+    if senses.cpu_interval().is_some() {
+        let wants = |error| Failure::running(format!("the policy wants the CPU: {error}"));
+        Cpu::default().read().map_err(wants)?;
+    }
     let read = move || {
+        let mut cpu = Cpu::default();
         loop {
-            std::thread::sleep(interval.to_std());
+            let interval = senses.cpu_interval();
+            std::thread::sleep(interval.map_or(UNTIL_WANTED, Span::to_std));
             // A reading that fails leaves the policy with its last one.
-            if let Ok(Some(share)) = cpu.read() {
-                tell(Reading::Cpu(share));
+            if interval.is_some()
+                && let Ok(Some(share)) = cpu.read()
+            {
+                senses.read(Reading::Cpu(share));
             }
         }
     };
-    thread.spawn(read).map(|_| ()).map_err(Failure::running)
+    std::thread::Builder::new().name("cpu".into()).spawn(read).map(drop).map_err(Failure::running)
 }

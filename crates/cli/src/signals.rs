@@ -54,6 +54,21 @@ impl Signals {
         })
     }
 
+    /// Whether the process has been told to end. Whatever else it has been told is left for
+    /// [`wait_for`](Self::wait_for).
+    pub(crate) fn is_told_to_end(&mut self) -> bool {
+        let Self { runtime, terminate, interrupt, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                // In this order: yielding lets the runtime hear of signals, once.
+                biased;
+                _ = terminate.recv() => true,
+                _ = interrupt.recv() => true,
+                () = tokio::task::yield_now() => false,
+            }
+        })
+    }
+
     /// Blocks until the process is told to end, and gives the exit code that shells expect of one
     /// that was: 128 and the number of the signal.
     pub(crate) fn wait(&mut self) -> i32 {

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use bywash_config::State;
 use bywash_gateway::Gateway;
@@ -13,11 +14,15 @@ use crate::streams::say;
 /// The name of the file in `state.directory`.
 const FILE: &str = "learned";
 
-/// A thread that writes it down now and then.
-pub(crate) struct Keeper {
-    directory: Option<PathBuf>,
-    /// Dropping it ends the thread.
-    alive: Option<SyncSender<()>>,
+/// Writes it down now and then, and at the end; or nothing, if that is not wanted.
+pub(crate) struct Keeper(Option<Work>);
+
+struct Work {
+    directory: PathBuf,
+    learned: Box<dyn Fn() -> Vec<u8>>,
+    /// A word lets the thread begin; dropping it ends it.
+    begins: SyncSender<()>,
+    thread: JoinHandle<()>,
 }
 
 /// What was kept, if anything was. What cannot be read is said, and done without.
@@ -32,39 +37,62 @@ pub(crate) fn load(state: Option<&State>) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes down what `gateway` learns from now on.
-pub(crate) fn keep(gateway: &Gateway, state: Option<State>) -> Result<Keeper, Failure> {
-    let Some(State { directory, save_every }) = state else {
-        return Ok(Keeper { directory: None, alive: None });
-    };
+/// What will write down what `gateway` learns. Everything that can fail fails here.
+pub(crate) fn prepare(gateway: &Gateway, state: Option<State>) -> Result<Keeper, Failure> {
+    let Some(State { directory, save_every }) = state else { return Ok(Keeper(None)) };
     std::fs::create_dir_all(&directory)
         .map_err(|error| Failure::running(format!("{}: {error}", directory.display())))?;
-    let (alive, is_alive) = sync_channel::<()>(0);
+    let (begins, told) = sync_channel::<()>(1);
     let (learned, folder) = (gateway.learner(), directory.clone());
     let work = move || {
+        if told.recv().is_err() {
+            return;
+        }
         let mut failed = false;
-        while is_alive.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
+        while told.recv_timeout(save_every.to_std()) == Err(RecvTimeoutError::Timeout) {
             let saved = bywash_handover::save(&folder, FILE, &learned());
             // Once, not every time: it may be a full disk.
             if let (Err(error), false) = (&saved, failed) {
-                say(format!("bywash: what was learned could not be written down: {error}"));
+                tell(error);
             }
             failed = saved.is_err();
         }
     };
     let thread = std::thread::Builder::new().name("state".into());
-    thread.spawn(work).map_err(Failure::running)?;
-    Ok(Keeper { directory: Some(directory), alive: Some(alive) })
+    let thread = thread.spawn(work).map_err(Failure::running)?;
+    let learned = Box::new(gateway.learner());
+    Ok(Keeper(Some(Work { directory, learned, begins, thread })))
 }
 
 impl Keeper {
-    /// The last time.
-    pub(crate) fn stop(mut self, gateway: &Gateway) {
-        drop(self.alive.take());
-        if let Some(directory) = &self.directory
-            && let Err(error) = bywash_handover::save(directory, FILE, &gateway.learned())
-        {
-            say(format!("bywash: what was learned could not be written down: {error}"));
+    /// From now on. Before that the process before this one writes.
+    pub(crate) fn begin(&self) {
+        if let Some(work) = &self.0 {
+            // There is room for one word, and the thread waits for it.
+            let _ = work.begins.try_send(());
         }
     }
+
+    /// Writes it down now.
+    pub(crate) fn save(&self) {
+        let Some(Work { directory, learned, .. }) = &self.0 else { return };
+        if let Err(error) = bywash_handover::save(directory, FILE, &learned()) {
+            tell(&error);
+        }
+    }
+
+    /// The last time.
+    pub(crate) fn stop(self) {
+        let Some(Work { directory, learned, begins, thread }) = self.0 else { return };
+        drop(begins);
+        // What it may just be writing down is older.
+        let _ = thread.join();
+        if let Err(error) = bywash_handover::save(&directory, FILE, &learned()) {
+            tell(&error);
+        }
+    }
+}
+
+fn tell(error: &std::io::Error) {
+    say(format!("bywash: what was learned could not be written down: {error}"));
 }

@@ -66,6 +66,8 @@ pub struct Gateway {
     shared: Arc<Shared>,
     listeners: Vec<(Name, Listener)>,
     life: watch::Sender<Life>,
+    /// The same for operators, who are let in until the end, unless it is another process's turn.
+    operators: watch::Sender<Life>,
     settings: watch::Sender<Arc<Settings>>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
@@ -110,11 +112,13 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
         learned.restore(&shared, &settings);
     }
     let (life, seen) = watch::channel(Life::Prepared);
+    let (operators, _) = watch::channel(Life::Prepared);
     let (settings, changes) = watch::channel(settings);
     let mut gateway = Gateway {
         shared,
         listeners,
         life,
+        operators,
         settings,
         workers: Vec::new(),
         helpers: Vec::new(),
@@ -138,10 +142,28 @@ fn engine_classes(config: &Config) -> Vec<Class> {
     config.classes.iter().map(|class| class.class.clone()).collect()
 }
 
+/// What the policy is told of the machine.
+pub struct Senses {
+    driver: Arc<Driver>,
+}
+
+impl Senses {
+    /// How often the policy in force wants a CPU reading, if it wants one.
+    pub fn cpu_interval(&self) -> Option<Span> {
+        self.driver.cpu_interval()
+    }
+
+    /// Hands the engine a reading.
+    pub fn read(&self, reading: Reading) {
+        self.driver.read(reading);
+    }
+}
+
 impl Gateway {
-    /// Lets clients in.
+    /// Lets clients and operators in.
     pub fn open(&self) {
         self.life.send_replace(Life::Runs);
+        self.operators.send_replace(Life::Runs);
     }
 
     /// Where clients come in.
@@ -156,18 +178,26 @@ impl Gateway {
 
     /// Where operators come in.
     pub fn admin(&self) -> AdminAddress {
-        match self.address(Name::Admin) {
-            Some(address) => AdminAddress::Tcp(address),
-            None => self.shared.settings().config.listen.admin.clone(),
-        }
+        let place = self.place(Name::Admin);
+        place.unwrap_or_else(|| self.shared.settings().config.listen.admin.clone())
     }
 
     fn address(&self, name: Name) -> Option<SocketAddr> {
-        let (_, listener) = self.listeners.iter().find(|(other, _)| *other == name)?;
-        match listener {
-            Listener::Tcp(listener) => listener.local_addr().ok(),
-            Listener::Unix(_) => None,
+        match self.place(name)? {
+            AdminAddress::Tcp(address) => Some(address),
+            AdminAddress::Unix(_) => None,
         }
+    }
+
+    fn place(&self, name: Name) -> Option<AdminAddress> {
+        let (_, listener) = self.listeners.iter().find(|(other, _)| *other == name)?;
+        listen::place(listener)
+    }
+
+    /// Sockets that are not where the configuration wants them: they were inherited, and stay as
+    /// they are until a start without any. The key, where it is, where it should be.
+    pub fn misplaced(&self) -> Vec<(&'static str, AdminAddress, AdminAddress)> {
+        listen::misplaced(&self.shared.settings().config.listen, &self.listeners)
     }
 
     /// The listening sockets, for a process that takes over.
@@ -191,15 +221,19 @@ impl Gateway {
         self.shared.bypass.store(on, Ordering::Relaxed);
     }
 
-    /// How often the policy wants a CPU reading, if it wants one.
-    pub fn cpu_interval(&self) -> Option<Span> {
-        self.shared.driver.cpu_interval()
+    /// Whether it takes no decisions.
+    pub fn is_bypassed(&self) -> bool {
+        self.shared.is_bypassed()
     }
 
-    /// Hands the engine a reading of the machine, from any thread.
-    pub fn reader(&self) -> impl Fn(Reading) + Send + use<> {
-        let driver = Arc::clone(&self.shared.driver);
-        move |reading| driver.read(reading)
+    /// How long running requests have at the end, as it is in force.
+    pub fn grace(&self) -> Span {
+        self.shared.settings().config.stop.grace
+    }
+
+    /// A handle for a thread that reads the machine.
+    pub fn senses(&self) -> Senses {
+        Senses { driver: Arc::clone(&self.shared.driver) }
     }
 
     /// Whether every worker's event loop has turned since this was last asked, or none has had
@@ -242,8 +276,11 @@ impl Gateway {
         self.leave(delay, grace)
     }
 
-    /// The same without the delay: somebody else serves on the same sockets already.
-    pub fn give_way(self, grace: Span) -> usize {
+    /// The same without the delay: somebody else serves on the same sockets already. That one is
+    /// who operators mean, so they are let in here no more.
+    pub fn give_way(mut self, grace: Span) -> usize {
+        self.operators.send_replace(Life::Drains);
+        self.listeners.clear();
         self.leave(Span::ZERO, grace)
     }
 
@@ -305,12 +342,14 @@ impl Gateway {
         settings: watch::Receiver<Arc<Settings>>,
     ) -> Result<(), GatewayError> {
         let admin = self.listeners.iter().find(|(name, _)| *name == Name::Admin);
-        let listener = admin.expect("there is always one").1.as_fd().try_clone_to_owned();
+        let (_, admin) = admin.expect("there is always one");
+        let listener = admin.as_fd().try_clone_to_owned();
         let listener = listener.map_err(GatewayError::Thread)?;
-        let is_unix = self.address(Name::Admin).is_none();
-        let door =
-            if is_unix { Listener::Unix(listener.into()) } else { Listener::Tcp(listener.into()) };
-        let (shared, until) = (Arc::clone(&self.shared), life.clone());
+        let door = match admin {
+            Listener::Unix(_) => Listener::Unix(listener.into()),
+            Listener::Tcp(_) => Listener::Tcp(listener.into()),
+        };
+        let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
         let run = |ready| move || admin::run(shared, door, until, ready);
         self.helpers.push(start_server("admin".into(), run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
@@ -329,6 +368,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         self.life.send_replace(Life::Ends);
+        self.operators.send_replace(Life::Ends);
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
         }
@@ -340,14 +380,20 @@ impl Drop for Gateway {
 
 /// What only a start can change must be as it was.
 fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
+    let directory = |config: &Config| config.state.as_ref().map(|state| state.directory.clone());
+    let save_every = |config: &Config| config.state.as_ref().map(|state| state.save_every);
+    let state = [
+        ("state.directory", directory(before) == directory(after)),
+        ("state.save_every", save_every(before) == save_every(after)),
+    ];
     let (before, after) = (&before.listen, &after.listen);
-    let same = [
+    let listen = [
         ("listen.http", before.http == after.http),
         ("listen.https", before.https == after.https),
         ("listen.admin", before.admin == after.admin),
         ("listen.workers", before.workers == after.workers),
     ];
-    let changed = same.iter().find(|(_, same)| !same);
+    let changed = listen.iter().chain(&state).find(|(_, same)| !same);
     changed.map_or(Ok(()), |(key, _)| Err(GatewayError::Fixed(key)))
 }
 

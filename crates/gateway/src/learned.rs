@@ -4,7 +4,10 @@
 //! read this can tell whether a cookie they know was served here, and nothing else. Classes are
 //! kept by name, as their numbers differ from process to process.
 
+use std::fmt::Write;
+
 use bywash_engine::{ClassId, ClassSet, Pace, Remembered, SessionKey};
+use bywash_handover::MOST_STATE;
 use bywash_units::Span;
 use serde_json::{Value, json};
 
@@ -25,23 +28,51 @@ pub(crate) struct Learned {
     sessions: Vec<Remembered>,
 }
 
-/// Everything that is worth keeping.
+/// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
+/// over nor read at a start.
 pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
     let (sessions, pace) = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
-    let session = |session: &Remembered| {
-        json!([session.key.0, session.age.as_millis(), session.served.bits()])
-    };
     let Secret(first, second) = shared.secret();
-    let learned = json!({
+    let rest = json!({
         "format": FORMAT,
         "secret": [first, second],
         "pace": [pace.mean().as_nanos(), pace.seen()],
         "at": wall_clock_ms(),
         "classes": names,
-        "sessions": sessions.iter().map(session).collect::<Vec<_>>(),
     });
-    learned.to_string().into_bytes()
+    with_sessions(rest.to_string(), &sessions, MOST_STATE as usize).into_bytes()
+}
+
+/// The object `rest` and in it the sessions, which come by age, the oldest first. Of those the
+/// youngest that fit.
+fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
+    const KEY: &str = ",\"sessions\":[";
+    let mut text = rest;
+    text.pop();
+    let room = most.saturating_sub(text.len() + KEY.len() + "]}".len());
+    let mut line = String::new();
+    let fits = |left: &mut usize, session: &Remembered| {
+        line.clear();
+        write_session(&mut line, session);
+        *left = left.checked_sub(line.len())?;
+        Some(())
+    };
+    let kept = sessions.iter().rev().scan(room, fits).count();
+    text.push_str(KEY);
+    sessions.iter().skip(sessions.len() - kept).for_each(|one| write_session(&mut text, one));
+    // The last comma.
+    if kept > 0 {
+        text.pop();
+    }
+    text.push_str("]}");
+    text
+}
+
+fn write_session(text: &mut String, session: &Remembered) {
+    let Remembered { key, age, served } = session;
+    // A String takes everything.
+    let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
 impl Learned {
@@ -101,6 +132,29 @@ impl Learned {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn session(number: u64) -> Remembered {
+        let age = Span::from_millis(1000 - number);
+        Remembered { key: SessionKey(u64::MAX - number), age, served: ClassSet::from_bits(5) }
+    }
+
+    const REST: &str = r#"{"format":1,"secret":[1,2],"pace":[3,4],"at":5,"classes":["a","b","c"]}"#;
+
+    #[test]
+    fn of_too_many_sessions_the_youngest_are_kept_and_can_be_read() {
+        let sessions: Vec<_> = (0..100).map(session).collect();
+        let mut kept_before = 0;
+        for most in 0..4000 {
+            let text = with_sessions(REST.into(), &sessions, most);
+            let read = Learned::read(text.as_bytes()).unwrap();
+            let kept = read.sessions.len();
+            assert!(text.len() <= most.max(REST.len() + 15), "{} of {most}", text.len());
+            assert_eq!(read.sessions, sessions[100 - kept..]);
+            assert!(kept >= kept_before);
+            kept_before = kept;
+        }
+        assert_eq!(kept_before, 100);
+    }
 
     #[test]
     fn what_is_no_state_is_not_read() {

@@ -55,5 +55,5 @@ mod wire;
 mod worker;
 
 pub use classes::TooManyClasses;
-pub use gateway::{Gateway, GatewayError, Inheritance, prepare, start};
+pub use gateway::{Gateway, GatewayError, Inheritance, Senses, prepare, start};
 pub use traces::EXPORTS_TRACES;

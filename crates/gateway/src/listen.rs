@@ -32,6 +32,46 @@ pub(crate) fn all(
     Ok(all)
 }
 
+/// Where it listens.
+pub(crate) fn place(listener: &Listener) -> Option<AdminAddress> {
+    match listener {
+        Listener::Tcp(listener) => listener.local_addr().ok().map(AdminAddress::Tcp),
+        Listener::Unix(listener) => {
+            let address = listener.local_addr().ok()?;
+            address.as_pathname().map(|path| AdminAddress::Unix(path.to_owned()))
+        }
+    }
+}
+
+/// Those that are not where the configuration wants them, with where that is.
+pub(crate) fn misplaced(
+    listen: &Listen,
+    all: &[(Name, Listener)],
+) -> Vec<(&'static str, AdminAddress, AdminAddress)> {
+    let wanted = |name| match name {
+        Name::Http => Some(("listen.http", AdminAddress::Tcp(listen.http))),
+        Name::Https => listen.https.map(|at| ("listen.https", AdminAddress::Tcp(at))),
+        Name::Admin => Some(("listen.admin", listen.admin.clone())),
+    };
+    let odd = |(name, listener): &(Name, Listener)| {
+        let ((key, wanted), place) = (wanted(*name)?, place(listener)?);
+        (!is_there(&wanted, &place)).then_some((key, place, wanted))
+    };
+    all.iter().filter_map(odd).collect()
+}
+
+fn is_there(wanted: &AdminAddress, place: &AdminAddress) -> bool {
+    match (wanted, place) {
+        // Port 0 is any.
+        (AdminAddress::Tcp(wanted), AdminAddress::Tcp(place)) => {
+            wanted.ip() == place.ip() && [0, place.port()].contains(&wanted.port())
+        }
+        (AdminAddress::Unix(wanted), AdminAddress::Unix(place)) => wanted == place,
+        (AdminAddress::Tcp(_), AdminAddress::Unix(_))
+        | (AdminAddress::Unix(_), AdminAddress::Tcp(_)) => false,
+    }
+}
+
 fn tcp(
     inherited: &mut Sockets,
     name: Name,
@@ -90,4 +130,46 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_config::Config;
+
+    use super::*;
+
+    fn wanted(admin: &str) -> Listen {
+        let text = format!(
+            "version = 1\nupstream.server = 'http://127.0.0.1:2'\n\
+             listen = {{ http = '127.0.0.1:0', admin = '{admin}' }}"
+        );
+        Config::parse(&text, "test").expect("it is right").0.listen
+    }
+
+    #[test]
+    fn sockets_that_are_elsewhere_are_named() {
+        let bound = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (http, admin) = (Listener::Tcp(bound()), Listener::Tcp(bound()));
+        let is = place(&admin).unwrap();
+        let all = [(Name::Http, http), (Name::Admin, admin)];
+        assert_eq!(misplaced(&wanted(&is.to_string()), &all), []);
+        for other in ["127.0.0.1:1", "unix:/run/bywash/admin.sock"] {
+            let listen = wanted(other);
+            let odd = misplaced(&listen, &all);
+            assert_eq!(odd, [("listen.admin", is.clone(), listen.admin)]);
+        }
+    }
+
+    #[test]
+    fn a_socket_with_a_path_is_where_its_path_is() {
+        let path = std::env::temp_dir().join(format!("bywash-listen-{}", std::process::id()));
+        let listener = Listener::Unix(bind_unix(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        let all = [(Name::Admin, listener)];
+        let listen = wanted(&format!("unix:{}", path.display()));
+        assert_eq!(misplaced(&listen, &all), []);
+        let tcp = wanted("127.0.0.1:1");
+        let is = AdminAddress::Unix(path);
+        assert_eq!(misplaced(&tcp, &all), [("listen.admin", is, tcp.admin)]);
+    }
 }

@@ -1,9 +1,11 @@
 //! Counters and histograms in Prometheus' text format.
 //!
-//! Every label is a class, an outcome, a reason or a mode: all bounded by the configuration.
-//! Handles are looked up once, at start; a request touches atomics only.
+//! Every label is a class, a server, an outcome, a reason or another word from a fixed list: all
+//! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
+//! only.
 
 use std::fmt::Error;
+use std::sync::atomic::Ordering;
 
 use bywash_config::Mode;
 use bywash_engine::{Outcome, Reason};
@@ -18,6 +20,7 @@ use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
 use crate::record::Verdict;
+use crate::upstream::servers::{ServerStatus, State};
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -33,6 +36,43 @@ pub(crate) struct Metrics {
     failed_watches: Counter,
     dropped_spans: Counter,
     gauges: Gauges,
+    servers: ServerFamilies,
+}
+
+/// The families of metrics that have a label for the server: written anew when somebody asks, as a
+/// reload may exchange the servers.
+struct ServerFamilies {
+    running: Family<Labels, Gauge>,
+    state: Family<Labels, Gauge>,
+    failures: Family<Labels, Counter>,
+}
+
+impl ServerFamilies {
+    fn register(registry: &mut Registry) -> Self {
+        let (running, state) = (Family::<Labels, Gauge>::default(), Family::default());
+        let failures = Family::default();
+        let help = "Requests at the server, streams among them";
+        registry.register("bywash_server_running", help, running.clone());
+        let help = "1 for the state that the server is in";
+        registry.register("bywash_server_state", help, state.clone());
+        let help = "Requests that the server failed: no connection, or no whole answer";
+        registry.register("bywash_server_failures", help, failures.clone());
+        Self { running, state, failures }
+    }
+
+    fn write(&self, name: &str, status: &ServerStatus) {
+        let server = || ("server", name.to_owned());
+        self.running.get_or_create(&vec![server()]).set(i64::from(status.running));
+        for state in State::NAMES {
+            let labels = vec![server(), ("state", state.to_owned())];
+            self.state.get_or_create(&labels).set(i64::from(state == status.state.name()));
+        }
+        let kinds = [("connect", status.connect_failures), ("response", status.response_failures)];
+        for (kind, count) in kinds {
+            let labels = vec![server(), ("kind", kind.to_owned())];
+            self.failures.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+    }
 }
 
 /// What is counted of one class.
@@ -152,7 +192,7 @@ impl Metrics {
             too_slow: counter(
                 &mut registry,
                 "bywash_slow_clients",
-                "Requests whose head took longer than limits.header_timeout or whose body came more slowly than limits.body_rate",
+                "Requests whose head took longer than limits.header_timeout or whose body, or answer, moved more slowly than limits.body_rate",
             ),
             refused_connections: counter(
                 &mut registry,
@@ -175,6 +215,7 @@ impl Metrics {
                 "Spans that did not arrive at the collector of log.traces",
             ),
             gauges: Gauges::register(&mut registry),
+            servers: ServerFamilies::register(&mut registry),
             registry,
         }
     }
@@ -218,6 +259,20 @@ impl Metrics {
 
     pub(crate) const fn gauges(&self) -> &Gauges {
         &self.gauges
+    }
+
+    /// Brings what is said of the servers up to date.
+    pub(crate) fn set_servers<'a>(
+        &self,
+        servers: impl Iterator<Item = (&'a bywash_config::Server, ServerStatus)>,
+    ) {
+        let families = &self.servers;
+        families.running.clear();
+        families.state.clear();
+        families.failures.clear();
+        for (server, status) in servers {
+            families.write(&server.to_string(), &status);
+        }
     }
 
     /// Everything, as Prometheus reads it.

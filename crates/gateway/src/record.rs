@@ -57,15 +57,16 @@ pub(crate) enum Verdict {
 const KEPT: usize = 512;
 
 impl Record {
+    /// In a box, as it goes from hand to hand through all phases.
     pub(crate) fn new(
         worker: &Rc<Worker>,
         settings: &Rc<Settings>,
         facts: &Facts,
         request: &Request,
-    ) -> Self {
+    ) -> Box<Self> {
         let name = worker.shared.request_name();
         let begin = |tracer| Trace::begin(tracer, &request.fields, name);
-        Self {
+        Box::new(Self {
             name,
             trace: settings.tracer.as_ref().map(begin),
             facts: *facts,
@@ -81,7 +82,7 @@ impl Record {
             received: 0,
             worker: Rc::clone(worker),
             settings: Rc::clone(settings),
-        }
+        })
     }
 
     /// Its name, in the log and for the upstream.

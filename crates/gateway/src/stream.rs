@@ -157,6 +157,16 @@ pub(crate) fn keep_alive(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
+/// What may wait in the kernel to be sent to a client and is not on its way yet. Without a limit the
+/// kernel takes megabytes of an answer at once, and a client that reads them slowly looks like one
+/// that does not read at all; and each slow client costs as much memory.
+const UNSENT: u32 = 64 * 1024;
+
+/// See [`UNSENT`].
+pub(crate) fn limit_unsent(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
+}
+
 /// Reads at least one byte more; none is the end.
 pub(crate) async fn read_more(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut some = [0; 2048];

@@ -50,6 +50,12 @@ pub enum HandoverError {
         /// What it was given.
         patience: Duration,
     },
+    /// The caller has changed its mind. The successor has been killed.
+    #[error("process {process} was called off")]
+    CalledOff {
+        /// Its id, which may be another's by now.
+        process: u32,
+    },
     /// The two processes speak different versions of the conversation: the program has to be
     /// stopped and started this once.
     #[error("the other process hands over by version {theirs}, this one by version {ours}")]

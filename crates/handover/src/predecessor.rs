@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, IoSlice, Read};
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::HandoverError;
 use crate::head::{Head, SERVING, TAKEN, VARIABLE, VERSION};
@@ -30,6 +32,12 @@ impl Successor {
         self.process.id()
     }
 
+    /// Tells it to end (SIGTERM): who told this process while it handed over meant the service.
+    pub fn terminate(&self) -> io::Result<()> {
+        // Its id is nobody else's before it has been reaped, which takes a `&mut self`.
+        Ok(kill_process(Pid::from_child(&self.process), Signal::TERM)?)
+    }
+
     /// How it has ended, if it has.
     pub fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.process.try_wait()
@@ -41,22 +49,26 @@ impl Successor {
 /// be accepted waits in the sockets, which are the successor's as well. Until then, and after an
 /// error, it accepts as ever.
 ///
+/// Meanwhile `during` is called every 50 ms or more often, also just before the last word: a break
+/// calls everything off. For what must go on, and for those who change their minds.
+///
 /// The command's standard input and the variables about this process in particular
 /// (`LISTEN_*`, `WATCHDOG_*`) are changed; everything else is the caller's.
 ///
 /// # Errors
-/// When the successor could not be started, ended, or did not come to serve. It has been killed
-/// and reaped.
+/// When the successor could not be started, ended, did not come to serve, or was called off. It
+/// has been killed and reaped.
 pub fn hand_over(
     command: &mut Command,
     sockets: &[(Name, BorrowedFd<'_>)],
     state: &[u8],
     patience: Duration,
+    mut during: impl FnMut() -> ControlFlow<()>,
 ) -> Result<Successor, HandoverError> {
     let names = sockets.iter().map(|(name, _)| *name).collect();
     let head = Head::new(names, state.len() as u64)?;
     let descriptors: Vec<_> = sockets.iter().map(|(_, descriptor)| *descriptor).collect();
-    let mut candidate = Candidate::start(command, patience)?;
+    let mut candidate = Candidate::start(command, patience, &mut during)?;
     match candidate.introduce(&head, &descriptors, state) {
         Ok(()) => Ok(candidate.succeed()),
         Err(refusal) => Err(candidate.dismiss(refusal)),
@@ -64,12 +76,13 @@ pub fn hand_over(
 }
 
 /// A process that may become the successor. Killed and reaped when dropped before that.
-struct Candidate {
+struct Candidate<'a> {
     /// `None` once it is somebody else's.
     process: Option<Child>,
     channel: UnixStream,
     started: Instant,
     patience: Duration,
+    during: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
 /// Why it did not become the successor.
@@ -77,6 +90,7 @@ enum Refusal {
     Closed,
     Exited(ExitStatus),
     TooSlow,
+    CalledOff,
     Other(HandoverError),
 }
 
@@ -87,8 +101,12 @@ const TURN: Duration = Duration::from_millis(50);
 /// What a successor that has closed the channel gets to end by itself.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-impl Candidate {
-    fn start(command: &mut Command, patience: Duration) -> Result<Self, HandoverError> {
+impl<'a> Candidate<'a> {
+    fn start(
+        command: &mut Command,
+        patience: Duration,
+        during: &'a mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, HandoverError> {
         let (channel, theirs) = UnixStream::pair()?;
         let environment = |variable: &str| std::env::var(variable).ok();
         set_environment(command, environment, std::process::id());
@@ -98,7 +116,7 @@ impl Candidate {
         command.stdin(Stdio::null());
         let started = Instant::now();
         match process {
-            Ok(process) => Ok(Self { process: Some(process), channel, started, patience }),
+            Ok(process) => Ok(Self { process: Some(process), channel, started, patience, during }),
             Err(source) => {
                 Err(HandoverError::Start { program: command.get_program().to_owned(), source })
             }
@@ -168,6 +186,9 @@ impl Candidate {
         mut act: impl FnMut(&mut UnixStream) -> io::Result<T>,
     ) -> Result<T, Refusal> {
         loop {
+            if (self.during)().is_break() {
+                return Err(Refusal::CalledOff);
+            }
             let left = self.patience.saturating_sub(self.started.elapsed());
             if left.is_zero() {
                 return Err(Refusal::TooSlow);
@@ -200,11 +221,12 @@ impl Candidate {
         let ended = match refusal {
             Refusal::Exited(status) => Some(status),
             Refusal::Closed => self.ends_soon(),
-            Refusal::TooSlow | Refusal::Other(_) => None,
+            Refusal::TooSlow | Refusal::CalledOff | Refusal::Other(_) => None,
         };
         let process = self.end().expect("only `succeed` and `end` take it");
         match (refusal, ended) {
             (Refusal::Other(error), _) => error,
+            (Refusal::CalledOff, _) => HandoverError::CalledOff { process },
             (Refusal::TooSlow, _) => HandoverError::TooSlow { process, patience: self.patience },
             (Refusal::Exited(_) | Refusal::Closed, Some(status)) => {
                 HandoverError::Exited { process, status }
@@ -238,7 +260,7 @@ impl Candidate {
     }
 }
 
-impl Drop for Candidate {
+impl Drop for Candidate<'_> {
     fn drop(&mut self) {
         self.end();
     }
@@ -268,8 +290,11 @@ fn set_environment(command: &mut Command, get: impl Fn(&str) -> Option<String>, 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::ops::ControlFlow::Continue;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
 
     /// What becomes of each variable; `None` for those that are taken out.
     fn environment(watched: Option<&str>) -> BTreeMap<String, Option<String>> {
@@ -304,7 +329,7 @@ mod tests {
     #[test]
     fn what_cannot_be_started_says_so() {
         let mut command = Command::new("/nonexistent/bywash");
-        let error = hand_over(&mut command, &[], b"", Duration::from_secs(20)).unwrap_err();
+        let error = hand_over(&mut command, &[], b"", PATIENCE, || Continue(())).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot start /nonexistent/bywash: No such file or directory (os error 2)"
@@ -317,8 +342,8 @@ mod tests {
         let trace = folder.path().join("started");
         let state = vec![0; crate::MOST_STATE as usize + 1];
         let mut command = Command::new("touch");
-        let error =
-            hand_over(command.arg(&trace), &[], &state, Duration::from_secs(20)).unwrap_err();
+        let command = command.arg(&trace);
+        let error = hand_over(command, &[], &state, PATIENCE, || Continue(())).unwrap_err();
         assert!(matches!(error, HandoverError::StateTooLong { .. }));
         assert!(!trace.exists());
     }

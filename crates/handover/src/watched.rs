@@ -42,6 +42,14 @@ impl Watched {
         Self { paths, seen: known.clone(), known }
     }
 
+    /// Watches these as well: what the first ones name can be known only when they have been read.
+    pub fn add(&mut self, paths: impl IntoIterator<Item = PathBuf>) {
+        let more = Self::new(paths);
+        self.paths.extend(more.paths);
+        self.known.extend(more.known);
+        self.seen.extend(more.seen);
+    }
+
     /// Whether a file is another than before, said once for each change. To be called about once
     /// a second.
     ///
@@ -148,6 +156,19 @@ mod tests {
             file.write_all(b"two").unwrap();
             file.set_modified(before.modified().unwrap()).unwrap();
         }
+        assert_eq!(looks(&mut watched), [false, true, false]);
+    }
+
+    #[test]
+    fn a_file_that_is_added_is_watched_from_then_on_and_the_others_from_before() {
+        let (folder, first) = folder_with("bywash.toml");
+        let second = folder.path().join("key.pem");
+        let mut watched = Watched::new([first.clone()]);
+        replace(&first, "two");
+        replace(&second, "one");
+        watched.add([second.clone()]);
+        assert_eq!(looks(&mut watched), [false, true, false]);
+        replace(&second, "two");
         assert_eq!(looks(&mut watched), [false, true, false]);
     }
 

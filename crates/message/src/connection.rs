@@ -18,6 +18,7 @@ const KEPT: u64 = Name::set(&[
     Name::ContentType,
     Name::Cookie,
     Name::Forwarded,
+    Name::ForwardedAlias,
     Name::Host,
     Name::Ours,
     Name::Via,

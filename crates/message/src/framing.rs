@@ -74,6 +74,11 @@ pub(crate) fn of_response(
 
 pub(crate) const FRAMING: u64 = Name::set(&[Name::ContentLength, Name::TransferEncoding]);
 
+/// Whether the head speaks of a body, and be it that of another answer.
+pub(crate) fn announces_body(fields: &Fields) -> bool {
+    fields.has(Name::TransferEncoding) || fields.all(Name::ContentLength).any(|value| value != b"0")
+}
+
 /// RFC 9110 §8.6: such answers carry no `Content-Length`.
 pub(crate) fn never_has_a_length(status: StatusCode) -> bool {
     status.is_informational() || status == StatusCode::NO_CONTENT

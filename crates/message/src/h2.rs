@@ -3,6 +3,7 @@
 //! The `h2` crate has checked frames and pseudo-fields; here is what a gateway must check before it
 //! hands a message on as HTTP/1 (RFC 9113 §10.3), so that one set of rules holds for both.
 
+use http::header::COOKIE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, request, response};
 
 use crate::connection::HOP_BY_HOP;
@@ -106,7 +107,10 @@ fn length(fields: &mut Fields, ends: bool) -> Result<Option<u64>, Fault> {
 fn received(headers: &HeaderMap, limits: &Limits) -> Result<Fields, Fault> {
     let bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
     let all: usize = headers.iter().map(bytes).sum();
-    if headers.len() > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2) {
+    // A client may send one cookie field in pieces, to compress each by itself (§8.2.3).
+    let more_cookies = headers.get_all(COOKIE).iter().skip(1).count();
+    if headers.len() - more_cookies > limits.fields || all > limits.bytes.min(u32::MAX as usize / 2)
+    {
         return Err(Fault::HeadTooLarge);
     }
     for (name, value) in headers {

@@ -1,5 +1,7 @@
 //! Whom a request is for (RFC 9110 §7.2, RFC 9112 §3.2, RFC 3986 §3.2.2).
 
+use std::net::Ipv6Addr;
+
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::name::Name;
@@ -43,13 +45,13 @@ pub(crate) fn authority_of_h2(
 }
 
 /// Whether these could be a name or an address, and a port (no user names, and of the characters
-/// of a name only those in use). An empty one is allowed (RFC 9112 §3.2).
+/// of a name only those in use, none in percent). An empty one is allowed (RFC 9112 §3.2).
 fn is_host(host: &[u8]) -> bool {
     let (name, port) = match memchr::memrchr2(b':', b']', host) {
         Some(at) if host[at] == b':' => (&host[..at], Some(&host[at + 1..])),
         _ => (host, None),
     };
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~%".contains(byte);
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let literal = name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
     let named = match literal {
         Some(address) => is_address(address),
@@ -58,8 +60,7 @@ fn is_host(host: &[u8]) -> bool {
     named && port.is_none_or(|port| port.len() <= 5 && port.iter().all(u8::is_ascii_digit))
 }
 
-/// Whether these could be an IPv6 address.
+/// Whether this is an IPv6 address.
 fn is_address(address: &[u8]) -> bool {
-    let part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
-    address.contains(&b':') && address.iter().all(part)
+    std::str::from_utf8(address).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }

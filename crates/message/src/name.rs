@@ -1,9 +1,10 @@
 //! Names of fields that a gateway looks at, removes or sets; every other is [`Name::Other`].
 //!
-//! A name is known by its length and then by its letters, of any case. Of fields by which an
-//! application is told who the client is, an alias counts as the name itself: CGI and its heirs
-//! turn `X-Forwarded-For` and `X_Forwarded_For` into one variable, others do so with a dot.
-//! Removing the name thus removes every spelling of it.
+//! A name is known by its length and then by its letters, of any case. CGI and its heirs turn
+//! `X-Forwarded-For` and `X_Forwarded_For` into one variable, others do so with a dot. An alias of a
+//! field that frames a message counts as the field itself, to be refused. One of a field by which
+//! an application is told who the client is has a name of its own, to be removed and never read: no
+//! hop writes it, so it is a client's, even if a trusted hop has let it through.
 
 /// A field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +49,8 @@ pub enum Name {
     XForwardedProto,
     /// `X-Forwarded`, or any other that begins with `X-Forwarded-`.
     XForwardedOther,
+    /// Another spelling of `X-Real-IP`, `X-Forwarded`, or of a name that begins with it.
+    ForwardedAlias,
     XRealIp,
     XRequestId,
     /// `bywash-` with anything behind it.
@@ -56,22 +59,30 @@ pub enum Name {
 
 use Name::{
     Accept, AcceptEncoding, Age, Authorization, CacheControl, Connection, ContentEncoding,
-    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, Host, Http2Settings, KeepAlive,
-    Location, Other, Ours, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, ProxyStatus,
-    RetryAfter, Server, SetCookie, Te, Traceparent, Trailer, TransferEncoding, Upgrade, Via,
-    XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort, XForwardedProto, XRealIp,
-    XRequestId,
+    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, Host,
+    Http2Settings, KeepAlive, Location, Other, Ours, ProxyAuthenticate, ProxyAuthorization,
+    ProxyConnection, ProxyStatus, RetryAfter, Server, SetCookie, Te, Traceparent, Trailer,
+    TransferEncoding, Upgrade, Via, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
+    XForwardedProto, XRealIp, XRequestId,
 };
+
+/// How names begin that are about where a request comes from.
+const FORWARDED: &[u8] = b"x-forwarded";
 
 impl Name {
     /// The name that these letters spell, in any case, aliases included.
     pub fn of(spelled: &[u8]) -> Self {
         let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
-        let known = Self::beginning_with(spelled.len(), first);
-        match known.iter().find(|name| name.is_spelled(spelled)) {
-            Some(name) => *name,
-            None => Self::of_prefix(spelled),
+        for name in Self::beginning_with(spelled.len(), first) {
+            let text = name.text().as_bytes();
+            if is_lower_case_of(text, spelled) {
+                return *name;
+            }
+            if alike(text, spelled) {
+                return name.alias();
+            }
         }
+        Self::of_prefix(spelled)
     }
 
     /// Those of so many letters, of which the first is this.
@@ -118,35 +129,27 @@ impl Name {
 
     fn of_prefix(spelled: &[u8]) -> Self {
         match spelled.first() {
-            Some(b'x' | b'X') if begins(spelled, b"x-forwarded") => match spelled.get(11) {
-                Some(byte) if !is_hyphen(*byte) => Other,
-                _ => XForwardedOther,
-            },
+            Some(b'x' | b'X') if begins(spelled, FORWARDED) => {
+                match (spelled.get(1), spelled.get(FORWARDED.len())) {
+                    (_, Some(byte)) if !is_hyphen(*byte) => Other,
+                    (Some(b'-'), None | Some(b'-')) => XForwardedOther,
+                    _ => ForwardedAlias,
+                }
+            }
             Some(b'b' | b'B') if begins(spelled, b"bywash-") => Ours,
             _ => Other,
         }
     }
 
-    fn is_spelled(self, spelled: &[u8]) -> bool {
-        let text = self.text().as_bytes();
-        if self.has_aliases() { alike(text, spelled) } else { text.eq_ignore_ascii_case(spelled) }
-    }
-
-    /// Those whose aliases could be taken for them, to the harm of somebody. Aliases of the two
-    /// that frame a message are known to be refused.
-    const fn has_aliases(self) -> bool {
-        matches!(
-            self,
-            ContentLength
-                | TransferEncoding
-                | XForwardedFor
-                | XForwardedHost
-                | XForwardedPort
-                | XForwardedProto
-                | XForwardedOther
-                | XRealIp
-                | Ours
-        )
+    /// What a spelling of it is that only some applications take for it.
+    const fn alias(self) -> Self {
+        match self {
+            ContentLength | TransferEncoding => self,
+            XForwardedFor | XForwardedHost | XForwardedPort | XForwardedProto | XRealIp => {
+                ForwardedAlias
+            }
+            _ => Other,
+        }
     }
 
     /// Its bit in a set of names. `Other` has none.
@@ -205,12 +208,42 @@ impl Name {
             XForwardedHost => "x-forwarded-host",
             XForwardedPort => "x-forwarded-port",
             XForwardedProto => "x-forwarded-proto",
-            XForwardedOther => "x-forwarded",
+            XForwardedOther | ForwardedAlias => "x-forwarded",
             XRealIp => "x-real-ip",
             XRequestId => "x-request-id",
             Ours => "bywash-",
         }
     }
+}
+
+/// Whether the first is the second in lower case, of the same length. Each head has a score of names
+/// to be known: eight letters at a time, the last eight overlapping those before.
+fn is_lower_case_of(lower: &[u8], spelled: &[u8]) -> bool {
+    const WORD: usize = 8;
+    let alike = |one: &[u8; WORD], other: &[u8; WORD]| {
+        u64::from_ne_bytes(*one) == to_lower_case(u64::from_ne_bytes(*other))
+    };
+    let (one_words, _) = lower.as_chunks::<WORD>();
+    let (other_words, _) = spelled.as_chunks::<WORD>();
+    match (lower.last_chunk::<WORD>(), spelled.last_chunk::<WORD>()) {
+        (Some(one), Some(other)) => {
+            lower.len() == spelled.len()
+                && alike(one, other)
+                && one_words.iter().zip(other_words).all(|(one, other)| alike(one, other))
+        }
+        _ => lower.eq_ignore_ascii_case(spelled),
+    }
+}
+
+/// Eight letters at once, as [`u8::to_ascii_lowercase`].
+const fn to_lower_case(letters: u64) -> u64 {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    // In each byte's first bit: whether the other seven are at least `A`, and whether beyond `Z`.
+    let seven = letters & (EACH * 0x7f);
+    let from_a = seven + EACH * (0x80 - b'A' as u64);
+    let beyond_z = seven + EACH * (0x7f - b'Z' as u64);
+    let is_upper = (from_a ^ beyond_z) & !letters & (EACH * 0x80);
+    letters | (is_upper >> 2)
 }
 
 /// Whether these are the same name but for case and for what stands for a hyphen.
@@ -234,8 +267,8 @@ pub(crate) const fn is_hyphen(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The three that have no length of their own.
-    const UNTABLED: [Name; 3] = [Other, XForwardedOther, Ours];
+    /// Those that have no length of their own.
+    const UNTABLED: [Name; 4] = [Other, XForwardedOther, ForwardedAlias, Ours];
 
     fn tabled() -> Vec<Name> {
         let places = (0..64).flat_map(|length| (0..=u8::MAX).map(move |first| (length, first)));
@@ -258,6 +291,30 @@ mod tests {
             assert_eq!(Name::of(name.text().to_ascii_uppercase().as_bytes()), name);
             let longer = format!("{}s", name.text());
             assert_ne!(Name::of(longer.as_bytes()), name);
+        }
+    }
+
+    #[test]
+    fn eight_letters_at_once_are_as_one_by_one() {
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                let mut letters = *b"Az-@[`{_";
+                letters[place] = byte;
+                let lower = letters.map(|letter| letter.to_ascii_lowercase());
+                assert_eq!(to_lower_case(u64::from_ne_bytes(letters)).to_ne_bytes(), lower);
+                assert!(is_lower_case_of(&lower, &letters));
+            }
+        }
+    }
+
+    #[test]
+    fn each_letter_of_a_name_counts() {
+        for name in tabled() {
+            for place in 0..name.text().len() {
+                let mut other = name.text().as_bytes().to_vec();
+                other[place] ^= 0x01;
+                assert_ne!(Name::of(&other), name, "{}", String::from_utf8_lossy(&other));
+            }
         }
     }
 

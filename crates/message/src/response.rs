@@ -42,9 +42,13 @@ impl Response {
         }
         let (version, status, reason) = status_line(first)?;
         let mut fields = line::fields(section, limits)?;
+        let announces = framing::announces_body(&fields);
         let framing = framing::of_response(&mut fields, version, status, asked)?;
+        // An application that sends a body where there must be none sends it late, too: it would be
+        // taken for the answer to somebody else's request.
+        let doubtful = framing == Framing::None && (announces || *asked == Method::HEAD);
         let options = Options::of_response(&fields)?;
-        let keep_alive = options.persists(version) && framing != Framing::UntilClose;
+        let keep_alive = options.persists(version) && framing != Framing::UntilClose && !doubtful;
         let usual = status.canonical_reason().is_some_and(|usual| usual.as_bytes() == reason);
         let reason = if usual { Vec::new() } else { reason.to_vec() };
         Ok(Self { status, reason, version, fields, framing, keep_alive })

@@ -26,7 +26,12 @@ impl Outcome {
 
 /// The binary with these arguments; nothing on its standard input, no terminal anywhere.
 pub(crate) fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bywash"));
+    program(env!("CARGO_BIN_EXE_bywash"), args)
+}
+
+/// The same of a binary elsewhere.
+pub(crate) fn program(path: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(path);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -2,12 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr};
+use std::process::{Child, ChildStderr, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::binary::{command, reader, signal, wait};
+
+/// `bywash run` on free ports.
+pub(crate) const RUN: [&str; 5] = ["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
 /// `bywash run`, killed if a test forgets it.
 pub(crate) struct Gateway {
@@ -21,8 +24,12 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// `bywash run` with `args` on free ports, once it listens.
     pub(crate) fn start(args: &[&str]) -> Self {
-        let ports = ["run", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-        let mut child = command(&[&ports, args].concat()).spawn().unwrap();
+        Self::begin(command(&[&RUN, args].concat()))
+    }
+
+    /// The same, prepared by the test.
+    pub(crate) fn begin(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let out = Some(reader(child.stdout.take()));
         let err = lines(child.stderr.take().unwrap());
         let mut gateway = Self { child, out, err, said: Vec::new() };
@@ -89,9 +96,15 @@ fn lines(pipe: ChildStderr) -> Receiver<String> {
 
 /// Asks for a path, and gives the whole answer.
 pub(crate) fn get(address: &str, path: &str) -> String {
+    get_with(address, path, "")
+}
+
+/// The same with more fields.
+pub(crate) fn get_with(address: &str, path: &str, fields: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{fields}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod folder;
 mod gateway;
+mod life;
 mod live;
 mod run;
 mod sim;

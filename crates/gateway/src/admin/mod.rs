@@ -42,7 +42,7 @@ const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
 const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 8192 };
 
-/// Serves until told to stop.
+/// Lets operators in while the gateway runs, serves them until it ends.
 pub(crate) fn run(
     shared: Arc<Shared>,
     listener: Listener,
@@ -84,11 +84,15 @@ async fn serve(
     let door = Door::new(listener)?;
     // Whoever waits for this is still there: it has started this thread.
     let _ = ready.send(());
+    // Before that another process may be the service. An error says that the gateway is gone.
+    let _ = life.wait_for(|life| *life >= Life::Runs).await;
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
+            // In this order: whoever comes when it drains is the next process's.
+            biased;
+            _ = life.wait_for(|life| *life >= Life::Drains) => break,
             accepted = door.accept() => accepted,
-            _ = life.wait_for(|life| *life == Life::Ends) => return Ok(()),
         };
         let Ok(stream) = accepted else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -108,6 +112,10 @@ async fn serve(
             drop(seat);
         });
     }
+    // From here on who connects comes to the next process.
+    drop(door);
+    let _ = life.wait_for(|life| *life == Life::Ends).await;
+    Ok(())
 }
 
 /// Lets a connection last as long as it may, which is longer once it watches.
@@ -139,6 +147,8 @@ impl Handler for Operator {
         plain(StatusCode::REQUEST_TIMEOUT, "").closing()
     }
 
+    fn dawdles(&self) {}
+
     fn enter(&self, _phase: Phase) {}
 
     fn is_too_slow(&self) -> bool {
@@ -146,7 +156,8 @@ impl Handler for Operator {
     }
 
     fn is_stopping(&self) -> bool {
-        false
+        // Who asks again is to ask the next process, if there is one.
+        self.shared.is_draining.load(Ordering::Relaxed)
     }
 
     fn body_rate(&self) -> u64 {
@@ -189,6 +200,8 @@ impl Operator {
             "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed"),
             "/metrics" => metrics(shared),
             "/v1/status" => json(StatusCode::OK, &status::status(shared)),
+            // Nothing follows its head, so nobody watches.
+            "/v1/tap" if request.method == Method::HEAD => requests::tap_head(),
             "/v1/tap" => {
                 self.watches.set(true);
                 requests::tap(shared, &query(request))

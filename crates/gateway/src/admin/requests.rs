@@ -56,13 +56,18 @@ pub(super) fn tap(shared: &Shared, wanted: &BTreeMap<String, String>) -> Reply {
     };
     let (lines, words) = mpsc::channel(WAITING);
     tokio::task::spawn_local(follow(entries, lines, wanted.clone()));
+    Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() }
+}
+
+/// The same answer to a `HEAD`.
+pub(super) fn tap_head() -> Reply {
     Reply {
         status: StatusCode::OK,
         reason: Vec::new(),
         fields: fields("application/x-ndjson"),
-        framing: Framing::Chunked,
+        framing: Framing::None,
         close: true,
-        body: Answer::Later(words),
+        body: Answer::Empty,
     }
 }
 

@@ -41,8 +41,6 @@ pub(super) fn status(shared: &Shared) -> Value {
 }
 
 fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {
-    let now = shared.driver.now();
-    let servers = settings.upstreams.servers.snapshot(now);
     let server = |(server, status): (&bywash_config::Server, ServerStatus)| {
         json!({
             "server": server.to_string(),
@@ -53,7 +51,16 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {
             "response_failures": status.response_failures,
         })
     };
-    settings.upstreams.list().iter().zip(servers).map(server).collect()
+    standings(shared, settings).map(server).collect()
+}
+
+/// Each server with how it stands.
+fn standings<'a>(
+    shared: &Shared,
+    settings: &'a Settings,
+) -> impl Iterator<Item = (&'a bywash_config::Server, ServerStatus)> {
+    let standings = settings.upstreams.servers.snapshot(shared.driver.now());
+    settings.upstreams.list().iter().zip(standings)
 }
 
 fn classes(shared: &Shared, settings: &Settings) -> Vec<Value> {
@@ -101,6 +108,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.log_dropped.set(large(shared.journal.log().dropped()));
     gauges.tap_missed.set(large(shared.journal.missed()));
     let settings = shared.settings();
+    shared.metrics.set_servers(standings(shared, &settings));
     for (class, waiting) in shared.driver.waiting_by_class().into_iter().enumerate() {
         settings.class_metrics(ClassId(class as u8)).set_waiting(waiting);
     }

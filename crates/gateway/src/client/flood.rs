@@ -13,7 +13,8 @@
 //! **What it leaves**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames, frames for
 //! closed streams, resets of streams that were looked at, and tiny DATA that is read at once go on
 //! for as long as the client likes. That is counted here, in front of it: CVE-2019-9511 to -9518,
-//! CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you reset).
+//! CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you reset). And a list of
+//! fields may take no longer than the head of an HTTP/1 request.
 //!
 //! **Made you reset** makes the server reset the client's streams. Seen here: dependencies on
 //! oneself, increments that overflow or are zero, requests without fields. Not seen, because it
@@ -44,6 +45,8 @@ pub(crate) enum Flood {
     Provoked,
     /// A list of fields without end (VU#421644).
     Continuation,
+    /// A list of fields that takes too long to arrive.
+    SlowList,
     /// Fields for streams that are open already.
     Headers,
     /// Settings changed all the time (CVE-2019-9515).
@@ -64,10 +67,11 @@ pub(crate) enum Flood {
 
 impl Flood {
     /// In the order of their numbers.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Reset,
         Self::Provoked,
         Self::Continuation,
+        Self::SlowList,
         Self::Headers,
         Self::Settings,
         Self::Ping,
@@ -84,6 +88,7 @@ impl Flood {
             Self::Reset => "reset",
             Self::Provoked => "provoked_reset",
             Self::Continuation => "continuation",
+            Self::SlowList => "slow_list",
             Self::Headers => "headers",
             Self::Settings => "settings",
             Self::Ping => "ping",
@@ -108,6 +113,12 @@ pub(crate) struct Frames {
     newest_before: [u32; 2],
     /// CONTINUATION frames and bytes of the list of fields at hand.
     list: (u32, u32),
+    /// The second in which it began, until its last byte has come.
+    list_since: Option<u32>,
+    /// Its last frame has begun.
+    list_ends: bool,
+    /// Seconds that it may take.
+    list_limit: u32,
     empty_data: u32,
     provoked: u32,
     /// By a proxy in front that many users share.
@@ -129,8 +140,8 @@ pub(crate) struct Frames {
 impl Frames {
     /// For a connection on which nothing has been read and `streams` may be open at a time.
     /// `shared`: by a trusted proxy in front, on which many users' requests meet: what they reset
-    /// is not held against all of them.
-    pub(crate) fn new(streams: u32, shared: bool) -> Self {
+    /// is not held against all of them. `list_limit`: seconds that a list of fields may take.
+    pub(crate) fn new(streams: u32, shared: bool, list_limit: u32) -> Self {
         let streams = streams.max(LEAST_STREAMS);
         Self {
             walk: Walk::default(),
@@ -138,6 +149,9 @@ impl Frames {
             newest: 0,
             newest_before: [0; 2],
             list: (0, 0),
+            list_since: None,
+            list_ends: false,
+            list_limit,
             empty_data: 0,
             provoked: 0,
             shared,
@@ -163,10 +177,26 @@ impl Frames {
     /// what comes after them has no meaning here any more.
     pub(crate) fn note(&mut self, mut bytes: &[u8], second: u32) -> Result<(), Flood> {
         self.pass(second);
+        // Before a look at what has come: it is late however it is cut into reads.
+        let lasts = self.list_since.map_or(0, |since| second.saturating_sub(since));
+        if lasts > self.list_limit && !bytes.is_empty() {
+            return Err(Flood::SlowList);
+        }
         while let Some(frame) = self.walk.frame(&mut bytes) {
+            // Nothing but its own frames may stand between a list's first and last.
+            if self.list_ends {
+                self.list_has_come();
+            }
             self.count(&frame)?;
         }
+        if self.list_ends && self.walk.is_between_frames() {
+            self.list_has_come();
+        }
         Ok(())
+    }
+
+    fn list_has_come(&mut self) {
+        (self.list_since, self.list_ends) = (None, false);
     }
 
     /// Counts what was sent to the client, frames and all: PING and `WINDOW_UPDATE` answer it.
@@ -244,6 +274,7 @@ impl Frames {
             self.headers.spend(1).ok_or(Flood::Headers)?;
         }
         self.list = (0, 0);
+        self.list_since = self.list_since.or(self.second);
         self.list(frame)
     }
 
@@ -262,6 +293,7 @@ impl Frames {
 
     /// The list of fields goes on with `frame`.
     fn list(&mut self, frame: &Frame) -> Result<(), Flood> {
+        self.list_ends = frame.ends_headers();
         let (continuations, bytes) = &mut self.list;
         *bytes = bytes.saturating_add(frame.length);
         if *continuations > CONTINUATIONS || *bytes > LIST {

@@ -37,6 +37,8 @@ pub(crate) struct Conn {
     answered: Cell<bool>,
     /// HTTP/1.0 knows no answers before the answer.
     old: Cell<bool>,
+    /// The present request asks for another protocol.
+    upgrades: Cell<bool>,
     limits: Limits,
 }
 
@@ -85,8 +87,9 @@ struct Broken;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Of a body that nobody wants so much is read, to keep the connection.
+/// Of a body that nobody wants so much is read, and for so long, to keep the connection.
 const UNWANTED: u64 = 64 * 1024;
+const DISCARDS: Duration = Duration::from_secs(10);
 
 /// What is read after the last answer, so that the client can read it; and for how long.
 const LINGERING: usize = 1024 * 1024;
@@ -104,6 +107,7 @@ impl Conn {
             incoming: RefCell::new(incoming),
             answered: Cell::new(false),
             old: Cell::new(false),
+            upgrades: Cell::new(false),
             limits,
         })
     }
@@ -164,6 +168,7 @@ impl Conn {
         incoming.pace = Pace::new(rate);
         self.answered.set(false);
         self.old.set(request.version == Version::HTTP_10);
+        self.upgrades.set(request.upgrades);
         Asked {
             head: request.method == Method::HEAD,
             old: self.old.get(),
@@ -188,6 +193,8 @@ impl Conn {
             match wire.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(BodyError::BrokenOff)),
                 Poll::Ready(Ok(bytes)) => pace.moves(bytes),
+                // Behind the beginning of the answer both sides may talk when they like.
+                Poll::Pending if self.answered.get() => return Poll::Pending,
                 Poll::Pending => {
                     let slow = pace.poll_too_slow(cx);
                     return slow.map(|()| Err(BodyError::TooSlow));
@@ -214,6 +221,7 @@ impl Conn {
             || !asked.keep_alive
             || framing == Framing::UntilClose
             || handler.is_stopping()
+            || self.speaks_on(&body)
             || !self.body_may_be_discarded(&body);
         let connection = match &body {
             Answer::Tunnel(_) => Some("upgrade"),
@@ -230,6 +238,13 @@ impl Conn {
         self.finish(handler, body, framing, close).await
     }
 
+    /// Whether there are bytes behind a wish for another protocol that was not granted: they may be
+    /// of that protocol, whose words must not be taken for a request.
+    fn speaks_on(&self, body: &Answer) -> bool {
+        let granted = matches!(body, Answer::Tunnel(_));
+        self.upgrades.get() && !granted && !self.wire.borrow().input.is_empty()
+    }
+
     async fn finish(
         &self,
         handler: &impl Handler,
@@ -239,7 +254,9 @@ impl Conn {
     ) -> After {
         if let Answer::Tunnel(tunnel) = body {
             handler.enter(Phase::Tunnel);
-            let _ = self.tunnel(*tunnel).await;
+            if self.tunnel(*tunnel).await.is_ok() {
+                self.linger().await;
+            }
             return After::Close;
         }
         let ours = matches!(body, Answer::Empty | Answer::Local(_));
@@ -248,7 +265,7 @@ impl Conn {
         if framing == Framing::UntilClose {
             self.wire.borrow().stream.resets_on_close(true);
         }
-        if self.stream(body, framing, handler.body_rate()).await.is_err() {
+        if self.stream(handler, body, framing).await.is_err() {
             return After::Close;
         }
         if framing == Framing::UntilClose {
@@ -277,9 +294,14 @@ impl Conn {
     }
 
     /// Writes the body, as fast as it comes and the client reads.
-    async fn stream(&self, mut body: Answer, framing: Framing, rate: u64) -> Result<(), Broken> {
+    async fn stream(
+        &self,
+        handler: &impl Handler,
+        mut body: Answer,
+        framing: Framing,
+    ) -> Result<(), Broken> {
         let chunked = framing == Framing::Chunked;
-        let (mut pace, mut ended, mut broken) = (Pace::new(rate), false, false);
+        let (mut pace, mut ended, mut broken) = (Pace::new(handler.body_rate()), false, false);
         poll_fn(|cx| {
             loop {
                 let gathered = if ended || broken {
@@ -304,6 +326,7 @@ impl Conn {
                     Poll::Ready(()) => {}
                     Poll::Pending => {
                         ready!(pace.poll_too_slow(cx));
+                        handler.dawdles();
                         return Poll::Ready(Err(Broken));
                     }
                 }
@@ -345,7 +368,7 @@ impl Conn {
     /// Reads what is left of a body that nobody wants. Whether that was all of it.
     async fn discard(&self, most: usize) -> bool {
         let mut read = 0;
-        poll_fn(|cx| {
+        let rest = poll_fn(|cx| {
             loop {
                 if self.incoming.borrow().decoder.is_ended() {
                     return Poll::Ready(true);
@@ -356,23 +379,15 @@ impl Conn {
                     Ok(Piece::Data(_)) | Err(_) => return Poll::Ready(false),
                 }
             }
-        })
-        .await
+        });
+        tokio::time::timeout(DISCARDS, rest).await.unwrap_or(false)
     }
 
-    /// Closes so that the client can read what it was told.
+    /// Closes so that the client can read what it was told: bytes of its own that arrive after a
+    /// close, be it a line end, would make the kernel forget what is still to be sent.
     async fn linger(&self) {
-        let unread = {
-            let wire = self.wire.borrow();
-            !self.incoming.borrow().decoder.is_ended() || !wire.input.is_empty()
-        };
-        // TLS says that it ends, so that nobody takes a cut for the end.
-        if !unread && !self.wire.borrow().stream.is_tls() {
-            return;
-        }
         let shutdown = poll_fn(|cx| self.wire.borrow_mut().poll_shutdown(cx));
-        let shut = tokio::time::timeout(LINGERS, shutdown).await;
-        if !unread || shut.is_err() {
+        if tokio::time::timeout(LINGERS, shutdown).await.is_err() {
             return;
         }
         let mut read = 0;

@@ -10,6 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -22,6 +23,7 @@ use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 use super::flood::{Flood, Frames};
 use super::pace::Pace;
@@ -59,21 +61,32 @@ const PREFACE: usize = 24;
 /// How long the last words of a connection may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// A write up to this size is no answer that goes out, but acknowledges something.
+const CHATTER: usize = 256;
+
+/// For how long a connection that was shut down is read on.
+const LINGERS: Duration = Duration::from_secs(2);
+
 /// A request's body.
 pub(crate) struct Incoming {
     body: RecvStream,
     pace: Pace,
     /// The client sends it only when it is told to, and has not been told.
-    awaits_continue: Option<Rc<Outgoing>>,
+    awaits_continue: bool,
+    outgoing: Rc<Outgoing>,
 }
 
 /// The way back, before the answer.
-pub(crate) struct Outgoing(RefCell<SendResponse<Bytes>>);
+pub(crate) struct Outgoing {
+    respond: RefCell<SendResponse<Bytes>>,
+    /// The head of the answer has gone.
+    answered: Cell<bool>,
+}
 
 impl Incoming {
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
-        if let Some(outgoing) = self.awaits_continue.take() {
-            outgoing.interim(StatusCode::CONTINUE, &Fields::new());
+        if std::mem::take(&mut self.awaits_continue) {
+            self.outgoing.interim(StatusCode::CONTINUE, &Fields::new());
         }
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
@@ -84,6 +97,8 @@ impl Incoming {
             }
             Poll::Ready(Some(Err(_))) => Poll::Ready(Err(BodyError::BrokenOff)),
             Poll::Ready(None) => self.poll_trailers(cx),
+            // Behind the beginning of the answer both sides may talk when they like.
+            Poll::Pending if self.outgoing.answered.get() => Poll::Pending,
             Poll::Pending => self.pace.poll_too_slow(cx).map(|()| Err(BodyError::TooSlow)),
         }
     }
@@ -97,16 +112,19 @@ impl Incoming {
 
 impl Outgoing {
     pub(crate) fn interim(&self, status: StatusCode, fields: &Fields) {
+        if self.answered.get() {
+            return;
+        }
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = fields.to_header_map();
         // A client that has gone is seen elsewhere.
-        let _ = self.0.borrow_mut().send_informational(response);
+        let _ = self.respond.borrow_mut().send_informational(response);
     }
 
     /// Ready when the client has reset the stream.
     fn poll_reset(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.borrow_mut().poll_reset(cx).map(|_| ())
+        self.respond.borrow_mut().poll_reset(cx).map(|_| ())
     }
 }
 
@@ -116,17 +134,22 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
     let io = Guarded {
         stream,
         ahead: input,
-        frames: Frames::new(handler.streams(), handler.is_shared()),
+        frames: Frames::new(handler.streams(), handler.is_shared(), handler.list_limit()),
         preface: PREFACE,
         clock: handler.clock(),
         flood: Rc::clone(&flood),
+        handler: Rc::clone(&handler),
+        end: None,
     };
-    let handshake = builder(&limits, handler.streams()).handshake::<_, Bytes>(io);
+    let handshake = builder(&limits, &handler).handshake::<_, Bytes>(io);
     let Ok(connection) = handshake.await else { return };
     Session { connection, flood, limits, handler, requests: FuturesUnordered::new() }.run().await;
 }
 
-fn builder(limits: &Limits, streams: u32) -> Builder {
+fn builder(limits: &Limits, handler: &Plane) -> Builder {
+    let streams = handler.streams();
+    // On a connection that many users share they count for each of them.
+    let local_resets = if handler.is_shared() { None } else { Some(LOCAL_RESETS) };
     let mut builder = Builder::new();
     builder
         .initial_window_size(STREAM_WINDOW)
@@ -135,7 +158,7 @@ fn builder(limits: &Limits, streams: u32) -> Builder {
         .max_header_list_size(u32::try_from(limits.bytes + limits.target).unwrap_or(u32::MAX))
         .max_send_buffer_size(SEND_BUFFER)
         .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(Some(LOCAL_RESETS))
+        .max_local_error_reset_streams(local_resets)
         .data_frame_budget(DATA_FRAMES);
     builder
 }
@@ -172,26 +195,24 @@ impl Session {
 
     /// Takes new requests and goes on with those that are there. Ready when there is nothing more
     /// to come.
+    ///
+    /// All of the one, then all of the other: a departure is seen before its request goes on, and
+    /// answers that are ready at the same time go out together, when the connection is polled next;
+    /// each of them has woken it.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             match self.connection.poll_accept(cx) {
-                Poll::Ready(Some(Ok((request, respond)))) => {
-                    self.begin(request, respond);
-                    continue;
-                }
+                Poll::Ready(Some(Ok((request, respond)))) => self.begin(request, respond),
                 Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
-                Poll::Pending => {}
-            }
-            match self.requests.poll_next_unpin(cx) {
-                Poll::Ready(Some(())) if self.requests.is_empty() => {
-                    self.handler.enter(Phase::Idle);
-                }
-                Poll::Ready(Some(())) => {}
-                // What the requests have written goes out when the connection is polled, and each
-                // of them has woken it.
-                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+                Poll::Pending => break,
             }
         }
+        while let Poll::Ready(Some(())) = self.requests.poll_next_unpin(cx) {
+            if self.requests.is_empty() {
+                self.handler.enter(Phase::Idle);
+            }
+        }
+        Poll::Pending
     }
 
     fn begin(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
@@ -211,15 +232,17 @@ async fn exchange(
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
     let ends = body.is_end_stream();
-    let outgoing = Rc::new(Outgoing(RefCell::new(respond)));
+    let (respond, answered) = (RefCell::new(respond), Cell::new(false));
+    let outgoing = Rc::new(Outgoing { respond, answered });
     let reply = match Request::from_h2(parts, ends, &limits) {
         Ok(request) => {
             let pace = Pace::new(handler.body_rate());
-            let awaits_continue = request.expects_continue.then(|| Rc::clone(&outgoing));
+            let awaits_continue = request.expects_continue;
             let body = if ends {
                 Body::None
             } else {
-                Body::H2(Box::new(Incoming { body, pace, awaits_continue }))
+                let outgoing = Rc::clone(&outgoing);
+                Body::H2(Box::new(Incoming { body, pace, awaits_continue, outgoing }))
             };
             let back = Back::H2(Rc::clone(&outgoing));
             let mut served = pin!(handler.serve(request, body, back));
@@ -233,10 +256,10 @@ async fn exchange(
         }
         Err(fault) => handler.malformed(fault),
     };
-    send(&outgoing, reply, head, handler.body_rate()).await;
+    send(&outgoing, reply, head, &handler).await;
 }
 
-async fn send(outgoing: &Outgoing, reply: Reply, head: bool, rate: u64) {
+async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane) {
     let Reply { status, fields, framing, body, .. } = reply;
     let mut response = Response::new(());
     *response.status_mut() = status;
@@ -246,9 +269,10 @@ async fn send(outgoing: &Outgoing, reply: Reply, head: bool, rate: u64) {
     }
     let body = if head { body.without_body() } else { body };
     let is_empty = matches!(body, Answer::Empty);
-    let sent = outgoing.0.borrow_mut().send_response(response, is_empty);
+    outgoing.answered.set(true);
+    let sent = outgoing.respond.borrow_mut().send_response(response, is_empty);
     let Ok(mut stream) = sent else { return };
-    if !is_empty && stream_body(&mut stream, body, rate).await.is_err() {
+    if !is_empty && stream_body(&mut stream, body, handler).await.is_err() {
         // It must not look complete.
         stream.send_reset(Reason::INTERNAL_ERROR);
     }
@@ -260,9 +284,9 @@ struct Broken;
 async fn stream_body(
     stream: &mut SendStream<Bytes>,
     mut body: Answer,
-    rate: u64,
+    handler: &Plane,
 ) -> Result<(), Broken> {
-    let mut pace = Pace::new(rate);
+    let mut pace = Pace::new(handler.body_rate());
     let mut data = Bytes::new();
     poll_fn(|cx| {
         loop {
@@ -282,6 +306,7 @@ async fn stream_body(
             } else {
                 body.poll_upload(cx);
                 ready!(pace.poll_too_slow(cx));
+                handler.dawdles();
                 return Poll::Ready(Err(Broken));
             }
         }
@@ -327,6 +352,36 @@ struct Guarded {
     /// In quarters of a second.
     clock: Rc<Cell<u32>>,
     flood: Rc<Cell<Option<Flood>>>,
+    handler: Rc<Plane>,
+    /// When the connection was shut down, until when it is read on.
+    end: Option<Pin<Box<Sleep>>>,
+}
+
+impl Guarded {
+    fn wrote(&mut self, bytes: usize) {
+        self.frames.wrote(bytes);
+        if bytes > CHATTER {
+            self.handler.moves();
+        }
+    }
+
+    /// Reads and forgets until the client closes: what it says after a close, be it that it has read
+    /// something, would make the kernel forget what is still to be sent.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let end = self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGERS)));
+        if end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut forgotten = [MaybeUninit::uninit(); 2048];
+        loop {
+            let mut buffer = ReadBuf::uninit(&mut forgotten);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(Ok(())),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
 }
 
 impl AsyncRead for Guarded {
@@ -368,7 +423,7 @@ impl AsyncWrite for Guarded {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.frames.wrote(written);
+        self.wrote(written);
         Poll::Ready(Ok(written))
     }
 
@@ -377,7 +432,10 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        if self.end.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        }
+        self.poll_linger(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -390,7 +448,7 @@ impl AsyncWrite for Guarded {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices))?;
-        self.frames.wrote(written);
+        self.wrote(written);
         Poll::Ready(Ok(written))
     }
 }

@@ -13,9 +13,9 @@ pub(crate) mod pace;
 mod proxy_header;
 mod watch;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
@@ -27,8 +27,9 @@ use tokio::net::TcpStream;
 use crate::body::{BodyError, Piece};
 use crate::reply::Reply;
 use crate::request::{self, Peer};
+use crate::settings::Settings;
 use crate::shared::{Door, Seat};
-use crate::stream::keep_alive;
+use crate::stream::{keep_alive, limit_unsent};
 use crate::worker::Worker;
 pub(crate) use flood::Flood;
 pub(crate) use opening::NotOpened;
@@ -43,6 +44,8 @@ pub(crate) trait Handler {
     fn malformed(&self, fault: Fault) -> Reply;
     /// Answers a head that does not come to its end.
     fn too_slow(&self) -> Reply;
+    /// It has not read its answer at [`Handler::body_rate`], and is given up.
+    fn dawdles(&self);
     /// The connection does this now.
     fn enter(&self, phase: Phase);
     /// It has taken too long for a head.
@@ -107,6 +110,7 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
         return;
     };
     keep_alive(&stream);
+    limit_unsent(&stream);
     let half_close = settings.config.listen.half_close;
     let Ok(client) = worker.clients.admit(&stream, half_close) else {
         shared.metrics.connection_refused();
@@ -115,14 +119,14 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
         let mut seat = seat;
-        live(&client, connection(&worker, stream, peer, door, &client, &mut seat)).await;
+        let connection = pin!(connection(&worker, stream, peer, door, &client, &mut seat));
+        live(&client, connection).await;
     });
 }
 
 /// The whole life of one connection. Dropping its future drops whatever request is in it, in
 /// whatever phase: this is the one place where a departure takes effect.
-async fn live(client: &Client, connection: impl Future<Output = ()>) {
-    let mut connection = pin!(connection);
+async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
     std::future::poll_fn(|cx| match client.poll_wish(cx) {
         Wish::End => Poll::Ready(()),
         Wish::TooSlow | Wish::EndSoon | Wish::GoOn => connection.as_mut().poll(cx),
@@ -132,25 +136,25 @@ async fn live(client: &Client, connection: impl Future<Output = ()>) {
 
 async fn connection(
     worker: &Rc<Worker>,
-    stream: TcpStream,
+    mut stream: TcpStream,
     from: SocketAddr,
     door: Door,
     client: &Rc<Client>,
     seat: &mut Seat,
 ) {
+    let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
     // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
-    let opened = Box::pin(opening::open(worker, stream, from, door)).await;
-    let Ok(opened) = opened.inspect_err(|failure| worker.shared.metrics.not_opened(*failure))
-    else {
-        return;
-    };
-    if !seat.counts(&worker.settings(), opened.peer.ip()) {
+    let mut ahead = Vec::new();
+    let peer = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead)).await;
+    let Ok(peer) = peer.inspect_err(not_opened) else { return };
+    // Before the handshake, which is the dearest thing that a stranger can ask for.
+    if !seat.counts(&worker.settings(), peer.ip()) {
         worker.shared.metrics.connection_refused();
         return;
     }
-    let peer = Rc::new(Peer::new(&worker.settings(), opened.peer, opened.secure));
-    let speaks_http2 = worker.settings().config.listen.http2 && !opened.secure;
-    let plane = Plane { worker: Rc::clone(worker), client: Rc::clone(client), peer, speaks_http2 };
+    let opened = Box::pin(opening::open(worker, stream, ahead, door)).await;
+    let Ok(opened) = opened.inspect_err(not_opened) else { return };
+    let plane = Plane::new(worker, client, peer, opened.secure);
     let limits = worker.settings().limits;
     let ended = if opened.http2 {
         h1::Ended::Http2(opened.stream, opened.input)
@@ -160,6 +164,7 @@ async fn connection(
     };
     client.may_be_told(false);
     if let h1::Ended::Http2(stream, input) = ended {
+        client.says_goodbye();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }
 }
@@ -168,11 +173,36 @@ async fn connection(
 pub(crate) struct Plane {
     worker: Rc<Worker>,
     client: Rc<Client>,
-    peer: Rc<Peer>,
-    speaks_http2: bool,
+    address: SocketAddr,
+    secure: bool,
+    /// What is known of the client under the settings that were in force when it was last looked
+    /// up: whom to trust may change while a connection lasts.
+    peer: RefCell<(Rc<Settings>, Rc<Peer>)>,
 }
 
 impl Plane {
+    fn new(worker: &Rc<Worker>, client: &Rc<Client>, address: SocketAddr, secure: bool) -> Self {
+        let settings = worker.settings();
+        let peer = Rc::new(Peer::new(&settings, address, secure));
+        let (worker, client) = (Rc::clone(worker), Rc::clone(client));
+        Self { worker, client, address, secure, peer: RefCell::new((settings, peer)) }
+    }
+
+    fn peer(&self) -> Rc<Peer> {
+        let settings = self.worker.settings();
+        let mut known = self.peer.borrow_mut();
+        if !Rc::ptr_eq(&known.0, &settings) {
+            let peer = Rc::new(Peer::new(&settings, self.address, self.secure));
+            *known = (settings, peer);
+        }
+        Rc::clone(&known.1)
+    }
+
+    /// Bytes of an answer have gone out.
+    fn moves(&self) {
+        self.client.moves();
+    }
+
     /// Streams that one connection may have open at once.
     fn streams(&self) -> u32 {
         self.worker.settings().config.limits.h2_streams
@@ -180,7 +210,12 @@ impl Plane {
 
     /// Whether many users' requests meet on it.
     fn is_shared(&self) -> bool {
-        self.peer.is_trusted()
+        self.peer().is_trusted()
+    }
+
+    /// Seconds that a list of fields may take.
+    fn list_limit(&self) -> u32 {
+        self.worker.settings().config.limits.header_timeout.as_secs_f64().ceil() as u32
     }
 
     fn clock(&self) -> Rc<Cell<u32>> {
@@ -194,15 +229,19 @@ impl Plane {
 
 impl Handler for Plane {
     fn serve(&self, request: Request, body: Body, back: Back) -> impl Future<Output = Reply> {
-        request::serve(Rc::clone(&self.worker), Rc::clone(&self.peer), request, body, back)
+        request::serve(Rc::clone(&self.worker), self.peer(), request, body, back)
     }
 
     fn malformed(&self, fault: Fault) -> Reply {
-        request::malformed(&self.worker, &self.peer, fault)
+        request::malformed(&self.worker, &self.peer(), fault)
     }
 
     fn too_slow(&self) -> Reply {
-        request::too_slow(&self.worker, &self.peer)
+        request::too_slow(&self.worker, &self.peer())
+    }
+
+    fn dawdles(&self) {
+        self.worker.shared.metrics.too_slow();
     }
 
     fn enter(&self, phase: Phase) {
@@ -214,7 +253,7 @@ impl Handler for Plane {
     }
 
     fn is_stopping(&self) -> bool {
-        self.worker.shared.is_draining.load(Ordering::Relaxed)
+        self.client.ends_soon() || self.worker.shared.is_draining.load(Ordering::Relaxed)
     }
 
     fn body_rate(&self) -> u64 {
@@ -222,6 +261,6 @@ impl Handler for Plane {
     }
 
     fn speaks_http2(&self) -> bool {
-        self.speaks_http2
+        self.worker.settings().config.listen.http2 && !self.secure
     }
 }

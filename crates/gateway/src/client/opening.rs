@@ -17,8 +17,6 @@ pub(super) struct Opened {
     pub(super) stream: Stream,
     /// What was read of it already.
     pub(super) input: BytesMut,
-    /// The client, as the connection or its PROXY header says.
-    pub(super) peer: SocketAddr,
     pub(super) secure: bool,
     pub(super) http2: bool,
 }
@@ -46,31 +44,42 @@ impl NotOpened {
     }
 }
 
+/// Where a connection comes from, as it says itself or its PROXY header does. What was read behind
+/// that is left in `ahead`.
+pub(super) async fn whence(
+    worker: &Worker,
+    stream: &mut TcpStream,
+    from: SocketAddr,
+    ahead: &mut Vec<u8>,
+) -> Result<SocketAddr, NotOpened> {
+    let settings = worker.settings();
+    if settings.config.listen.proxy_protocol.iter().any(|known| known.contains(from.ip())) {
+        return Ok(proxied(stream, ahead).await?.unwrap_or(from));
+    }
+    Ok(from)
+}
+
+/// Makes it ready to speak HTTP.
 pub(super) async fn open(
     worker: &Worker,
-    mut stream: TcpStream,
-    from: SocketAddr,
+    stream: TcpStream,
+    ahead: Vec<u8>,
     door: Door,
 ) -> Result<Opened, NotOpened> {
     let settings = worker.settings();
-    let mut ahead = Vec::new();
-    let mut peer = from;
-    if settings.config.listen.proxy_protocol.iter().any(|known| known.contains(from.ip())) {
-        peer = proxied(&mut stream, &mut ahead).await?.unwrap_or(from);
-    }
     let acceptor = match door {
         Door::Clear => None,
         Door::Tls => settings.tls.as_ref().map(|served| served.acceptor()),
     };
     let Some(acceptor) = acceptor else {
         let (stream, input) = (Stream::Tcp(stream), BytesMut::from(&ahead[..]));
-        return Ok(Opened { stream, input, peer, secure: false, http2: false });
+        return Ok(Opened { stream, input, secure: false, http2: false });
     };
     let accepted = acceptor.accept(Rewound { stream, ahead }).await;
     let tls = accepted.map_err(|_| NotOpened::Tls)?;
     let http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
     let (stream, input) = (Stream::TlsClient(Box::new(tls)), BytesMut::new());
-    Ok(Opened { stream, input, peer, secure: true, http2 })
+    Ok(Opened { stream, input, secure: true, http2 })
 }
 
 /// Reads a PROXY header; what follows it is left in `ahead`.

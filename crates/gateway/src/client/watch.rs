@@ -41,6 +41,8 @@ pub(crate) struct Client {
     since: Cell<u32>,
     /// It speaks a protocol in which it can be told that it is too slow.
     may_be_told: Cell<bool>,
+    /// It speaks one with a word for the end: idle, it is told before it is ended.
+    says_goodbye: Cell<bool>,
     quarters: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
@@ -51,7 +53,7 @@ pub(crate) struct Client {
 pub(crate) enum Wish {
     /// Nothing in particular.
     GoOn,
-    /// The gateway stops: it ends with its present request.
+    /// The gateway stops, or it has been idle for too long: it ends with its present request.
     EndSoon,
     /// Its head does not come to an end: it is told so, if its protocol has a word for it, and
     /// ends.
@@ -79,6 +81,10 @@ pub(crate) enum Phase {
 /// busy client's next request meets an answer that says it is the last.
 const LAST_IDLE: u32 = 4;
 
+/// How long a goodbye may take, in quarters of a second: the client's answer to it, and what is
+/// still to be read.
+const GOODBYE: u32 = 12;
+
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
         let (seats, quarters) = (Rc::default(), Rc::default());
@@ -98,6 +104,7 @@ impl Clients {
             phase: Cell::new(Phase::Open),
             since: Cell::new(self.quarters.get()),
             may_be_told: Cell::new(false),
+            says_goodbye: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
             seat,
             seats: Rc::clone(&self.seats),
@@ -151,7 +158,11 @@ impl Clients {
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
-            Phase::Idle if lasted > idle_limit => Some(Wish::End),
+            Phase::Idle if lasted > idle_limit && !client.says_goodbye.get() => Some(Wish::End),
+            Phase::Idle if lasted > idle_limit + GOODBYE => Some(Wish::End),
+            Phase::Idle if lasted > idle_limit && client.wish.get() == Wish::GoOn => {
+                Some(Wish::EndSoon)
+            }
             Phase::Open | Phase::Head | Phase::Idle | Phase::Busy | Phase::Tunnel => None,
         }
     }
@@ -214,6 +225,22 @@ impl Client {
     /// Whether it can be told that it is too slow, before it is ended.
     pub(crate) fn may_be_told(&self, yes: bool) {
         self.may_be_told.set(yes);
+    }
+
+    /// From now on it is told before it is ended.
+    pub(crate) fn says_goodbye(&self) {
+        self.says_goodbye.set(true);
+    }
+
+    /// Bytes of an answer have gone out: as long as they do, it is not idle.
+    pub(crate) fn moves(&self) {
+        if self.phase.get() == Phase::Idle {
+            self.since.set(self.quarters.get());
+        }
+    }
+
+    pub(crate) fn ends_soon(&self) -> bool {
+        self.wish.get() == Wish::EndSoon
     }
 
     pub(crate) fn is_too_slow(&self) -> bool {

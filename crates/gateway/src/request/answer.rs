@@ -31,7 +31,7 @@ use crate::worker::Worker;
 /// A request whose answer has begun: what is to be given back at its end.
 pub(crate) struct Streaming {
     worker: Rc<Worker>,
-    pub(crate) record: Record,
+    pub(crate) record: Box<Record>,
     /// `None`: the gateway is bypassed, or the slot was given back already.
     ticket: Option<Ticket>,
     pool: Rc<Pool>,
@@ -132,7 +132,7 @@ fn gets_on(status: StatusCode) -> bool {
 impl Streaming {
     pub(super) fn new(
         worker: Rc<Worker>,
-        record: Record,
+        record: Box<Record>,
         ticket: Option<Ticket>,
         pool: Rc<Pool>,
     ) -> Self {
@@ -269,8 +269,9 @@ impl Stream {
             record.decided(&ticket);
             ticket.failed();
         }
-        // The whole time includes the client's.
-        let blameless = clients || matches!(error, UpstreamError::TotalTimeout);
+        // The whole time includes the client's, and so does a pause in which its body was missing.
+        let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
+        let blameless = clients || waits || matches!(error, UpstreamError::TotalTimeout);
         if let Some(load) = load.filter(|_| !blameless) {
             load.failed(worker.shared.driver.now(), Failure::Response);
         }

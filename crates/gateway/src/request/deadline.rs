@@ -39,11 +39,13 @@ impl Deadline {
         self.last = Instant::now();
     }
 
-    /// The upstream need not go on while it waits for the client's body, or while that goes up:
-    /// whether the client is too slow is for its pace to say. `sent` is how far it was.
+    /// The upstream need not go on while the client's body goes up, or, until its answer has begun,
+    /// while it waits for that: whether the client is too slow is for its pace to say. Behind the
+    /// beginning of the answer there is no pace: both sides may talk when they like, and who has
+    /// nothing to send is not slow. `sent` is how far it was.
     pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
         let moved = std::mem::replace(sent, exchange.sent()) != *sent;
-        if moved || exchange.waits_for_client() {
+        if moved || (!self.answering && exchange.waits_for_client()) {
             self.progressed();
         }
     }

@@ -4,25 +4,27 @@
 //! nothing, so the next one is tried, whatever the request. **Nothing is done twice**: a request
 //! of which something may have been sent is sent again only if it is safe (RFC 9110 §9.2.1) and
 //! has no body, and only after a connection that had carried another request before ended without
-//! a byte of an answer: then the server was closing it just as the request went out.
+//! a byte of an answer: then the server was closing it just as the request went out. What the
+//! server says it has not processed (HTTP/2) is sent again if it has no body, and is no failure.
+
+mod sender;
 
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use bywash_config::Timeouts;
 use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
-use bywash_units::Span;
 use http::{Method, StatusCode, Version};
 
+use self::sender::{Connected, Sender};
 use super::deadline::Deadline;
 use super::{Facts, Peer, Upload, forwarded};
 use crate::client::Back;
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::traces::{self, Trace};
-use crate::upstream::servers::{Failure, Load};
-use crate::upstream::{Exchange, Link, Outbound, Pool, UpstreamError};
+use crate::upstream::servers::Load;
+use crate::upstream::{Exchange, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// A request as it is to be forwarded.
@@ -77,14 +79,14 @@ pub(super) async fn forward(
         upgrade: upgrade.as_deref(),
     };
     let mut deadline = Deadline::new(&timeouts);
-    let mut sender = Sender { worker, record, pool: worker.pool(), timeouts: &timeouts, tried: 0 };
-    let replayable = is_replayable(&outbound);
+    let mut sender = Sender::new(worker, record, &timeouts);
+    let (bodiless, safe) = (has_no_body(&outbound), is_safe(&request.method));
     let mut may_be_stale = true;
     loop {
         let Connected { link, load, reused } = sender.connect(may_be_stale, &deadline).await?;
         // How long connecting took is no measure of how long the answer may take.
         deadline.progressed();
-        let spare = (reused && replayable).then(Upload::none);
+        let spare = bodiless.then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
         // A server that was closing an idle connection has done nothing wrong.
@@ -97,7 +99,14 @@ pub(super) async fn forward(
                     Forwarded { exchange, response, load, pool, deadline, takes_trailers };
                 return Ok(forwarded);
             }
-            Err(UpstreamError::Closed) if stale => spare,
+            Err(error) if exchange.is_unprocessed() => match spare {
+                Some(spare) if sender.refused(&load) => {
+                    upload = spare;
+                    continue;
+                }
+                _ => return Err(error),
+            },
+            Err(UpstreamError::Closed) if stale => spare.filter(|_| safe),
             Err(error) => {
                 if matches!(error, UpstreamError::ResponseTimeout(_)) {
                     exchange.retire();
@@ -108,65 +117,6 @@ pub(super) async fn forward(
         };
         upload = again.ok_or(UpstreamError::Closed)?;
         may_be_stale = false;
-    }
-}
-
-/// Finds servers and connections for one request.
-struct Sender<'a> {
-    worker: &'a Worker,
-    record: &'a mut Record,
-    pool: Rc<Pool>,
-    timeouts: &'a Timeouts,
-    /// Servers that could not be connected to, a bit each.
-    tried: u64,
-}
-
-struct Connected {
-    link: Link,
-    load: Load,
-    /// It has carried another request before.
-    reused: bool,
-}
-
-impl Sender<'_> {
-    async fn connect(
-        &mut self,
-        may_be_stale: bool,
-        deadline: &Deadline,
-    ) -> Result<Connected, UpstreamError> {
-        let driver = &self.worker.shared.driver;
-        let mut error = UpstreamError::NoServer;
-        loop {
-            let servers = &self.pool.upstreams().servers;
-            let Some(load) = servers.choose(driver.now(), self.tried) else { return Err(error) };
-            let server = load.server();
-            self.record.goes_to(server);
-            if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
-                return Ok(Connected { link, load, reused: true });
-            }
-            let limit = deadline
-                .left()
-                .map_or(self.timeouts.connect, |left| left.min(self.timeouts.connect));
-            if limit == Span::ZERO {
-                return Err(UpstreamError::TotalTimeout);
-            }
-            match self.pool.connect(server, limit).await {
-                Ok(link) => return Ok(Connected { link, load, reused: false }),
-                Err(failure) => {
-                    load.failed(driver.now(), Failure::Connect);
-                    self.tried |= 1 << server;
-                    error = failure;
-                }
-            }
-        }
-    }
-
-    /// Tells the balancer what it can learn from it.
-    fn failed(&self, load: Load, error: &UpstreamError) {
-        // The whole time includes the client's.
-        if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
-            load.failed(self.worker.shared.driver.now(), Failure::Response);
-        }
     }
 }
 
@@ -212,10 +162,13 @@ async fn head(
     .await
 }
 
-/// Safe, and without a body.
-fn is_replayable(outbound: &Outbound<'_>) -> bool {
-    let safe = matches!(*outbound.method, Method::GET | Method::HEAD | Method::OPTIONS);
-    safe && matches!(outbound.framing, Framing::None | Framing::Length(0))
+fn has_no_body(outbound: &Outbound<'_>) -> bool {
+    matches!(outbound.framing, Framing::None | Framing::Length(0))
+}
+
+/// RFC 9110 §9.2.1.
+fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Makes the client's head into ours. Gives the protocol that the client wants to change to.

@@ -2,7 +2,8 @@
 //!
 //! `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239) are
 //! written anew. What a client says in them is thrown away; what a trusted hop says is kept and
-//! gone on from. The client is the last address of the chain that is not a trusted hop's own.
+//! gone on from. Other spellings of them are no hop's, and thrown away whoever lets them through.
+//! The client is the last address of the chain that is not a trusted hop's own.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,13 +13,14 @@ use bywash_message::{Fields, Name};
 use super::Peer;
 
 /// The fields that say where a request comes from.
-const FIELDS: [Name; 7] = [
+const FIELDS: [Name; 8] = [
     Name::XForwardedFor,
     Name::XForwardedProto,
     Name::XForwardedHost,
     Name::XForwardedPort,
     // Every other: `-Server`, `-Prefix`, `-User`, `-Ssl`.
     Name::XForwardedOther,
+    Name::ForwardedAlias,
     Name::XRealIp,
     Name::Forwarded,
 ];
@@ -57,9 +59,11 @@ fn node_of(element: &[u8]) -> Option<IpAddr> {
     node.and_then(address)
 }
 
-/// The elements of a list field, over all its lines.
+/// The elements of a list field, over all its lines. One that is empty is none (RFC 9110, 5.6.1).
 fn elements(fields: &Fields, name: Name) -> impl Iterator<Item = &[u8]> {
-    fields.all(name).flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
+    let lines = fields.all(name);
+    let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    elements.filter(|element| !element.is_empty())
 }
 
 /// An address with or without a port, brackets and quotes.
@@ -79,6 +83,10 @@ pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, client: IpAddr) {
         }
     }
     let mut chain = before.chain;
+    if chain.is_empty() && client != peer.address {
+        // Its hop speaks `Forwarded` alone; who reads this field only is told the same client.
+        chain.extend_from_slice(format!("{client}, ").as_bytes());
+    }
     chain.extend_from_slice(peer.text.as_bytes());
     fields.push(b"X-Forwarded-For", &chain);
     fields.push(b"X-Forwarded-Proto", before.proto.as_deref().unwrap_or(peer.scheme().as_bytes()));
@@ -141,7 +149,7 @@ impl Before {
 /// The elements of a list, each followed by a comma.
 fn joined(fields: &Fields, name: Name) -> Vec<u8> {
     let mut list = Vec::new();
-    for element in elements(fields, name).filter(|element| !element.is_empty()) {
+    for element in elements(fields, name) {
         list.extend_from_slice(element);
         list.extend_from_slice(b", ");
     }
@@ -196,6 +204,41 @@ mod tests {
         assert_eq!(chain(""), "10.0.0.1");
         let two = [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "192.0.2.2, 10.3.3.3")];
         assert_eq!(client_of(&two, true), "192.0.2.2");
+    }
+
+    #[test]
+    fn what_a_trusted_hop_lets_through_in_another_spelling_is_nobodys_word() {
+        let lines = [
+            ("X-Forwarded-For", "192.0.2.9"),
+            ("X_Forwarded_For", "6.6.6.6"),
+            ("x.forwarded.for", "6.6.6.6"),
+            ("X-Forwarded-Proto", "https"),
+            ("X_Forwarded_Proto", "http"),
+            ("X_Real_IP", "6.6.6.6"),
+            ("X_Forwarded_User", "root"),
+        ];
+        assert_eq!(client_of(&lines, true), "192.0.2.9");
+        let mut map = fields(&lines);
+        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
+        let mut out = Vec::new();
+        map.write(&mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "X-Forwarded-For: 192.0.2.9, 10.0.0.1\r\nX-Forwarded-Proto: https\r\n\
+             X-Real-IP: 192.0.2.9\r\n"
+        );
+    }
+
+    #[test]
+    fn a_chain_is_the_same_for_whoever_reads_it_next() {
+        let mut map = fields(&[("Forwarded", "for=192.0.2.9")]);
+        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
+        assert_eq!(map.get(Name::XForwardedFor), Some(&b"192.0.2.9, 10.0.0.1"[..]));
+        assert_eq!(client_of(&[("X-Forwarded-For", "192.0.2.9,, ,")], true), "192.0.2.9");
+        assert_eq!(
+            client_of(&[("X-Forwarded-For", ","), ("Forwarded", "for=1.2.3.4")], true),
+            "10.0.0.1"
+        );
     }
 
     #[test]

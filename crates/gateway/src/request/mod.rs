@@ -78,7 +78,7 @@ pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
 
 /// A request that may run now.
 struct Admitted {
-    record: Record,
+    record: Box<Record>,
     upload: Upload,
     /// `None`: the gateway is bypassed.
     ticket: Option<Ticket>,
@@ -88,7 +88,7 @@ struct Admitted {
 async fn admit(
     worker: &Worker,
     facts: &Facts,
-    mut record: Record,
+    mut record: Box<Record>,
     mut upload: Upload,
     voice: &Voice,
 ) -> Result<Admitted, Box<Reply>> {
@@ -115,7 +115,7 @@ async fn admit(
 /// Forwards an admitted request and hands its answer on.
 async fn run(
     worker: &Rc<Worker>,
-    mut record: Record,
+    mut record: Box<Record>,
     ticket: Option<Ticket>,
     forward: Forward,
     voice: &Voice,

@@ -157,7 +157,7 @@ pub(super) fn upstream(voice: &Voice, error: &UpstreamError) -> Reply {
 }
 
 /// The client's body is at fault.
-pub(super) fn upload(worker: &Worker, mut record: Record, error: BodyError) -> Reply {
+pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError) -> Reply {
     let reply = match error {
         BodyError::TooSlow => {
             worker.shared.metrics.too_slow();
@@ -177,7 +177,7 @@ pub(super) fn upload(worker: &Worker, mut record: Record, error: BodyError) -> R
 }
 
 /// It has been here too often (RFC 5842 §7.2).
-pub(super) fn looping(voice: &Voice, mut record: Record) -> Reply {
+pub(super) fn looping(voice: &Voice, mut record: Box<Record>) -> Reply {
     record.ends(Outcome::UpstreamError, StatusCode::LOOP_DETECTED);
     let mut fields = Fields::new();
     fields.push(b"Proxy-Status", b"bywash; error=proxy_loop_detected");

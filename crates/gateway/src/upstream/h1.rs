@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::BytesMut;
-use bywash_message::{Decoder, Fields, Framing, Head, Limits, Name, Response};
+use bywash_message::{Decoder, Fields, Framing, Head, Limits, Response};
 use http::{Method, StatusCode};
 
 use super::{Outbound, UpstreamError};
@@ -158,13 +158,9 @@ impl Exchange {
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
-            // An application that sends a body where there must be none sends it late, too: it
-            // would be taken for the answer to somebody else's request.
-            let bodiless = response.framing == Framing::None;
-            let doubtful = bodiless && response.fields.has(Name::ContentLength);
-            // Nor is one used again on which another protocol was offered: some servers have
+            // A connection is not used again on which another protocol was offered: some servers have
             // left their HTTP by then, whatever they answered.
-            self.keep_alive = response.keep_alive && !interim && !doubtful && !self.offered;
+            self.keep_alive = response.keep_alive && !interim && !self.offered;
         }
         Ok(response)
     }

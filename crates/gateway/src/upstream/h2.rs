@@ -3,8 +3,20 @@
 //! The `h2` library splits a connection into handles and a future that reads and writes; that
 //! future is a task of the worker. Dropping an exchange drops its handles, and the library then
 //! resets the stream: the upstream stops.
+//!
+//! **What the server has not processed.** A stream that it refuses (`REFUSED_STREAM`), or above the
+//! last that it names when it goes away (GOAWAY), was not processed (RFC 9113 §8.7): that is no
+//! failure of the server, and the request may be sent again whatever it asks for. Until the server
+//! has said how many streams it takes, a connection carries one.
+//!
+//! **Departures cost the connection nothing.** A client that leaves resets its stream, and what the
+//! server had sent by then comes late. The library counts such frames as faults, so it has no limit
+//! of these here: the server is the operator's own.
 
-use std::cell::Cell;
+mod head;
+mod pulse;
+
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -13,19 +25,30 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::Bytes;
 use bywash_message::{Fields, Framing, Response};
 use h2::client::{Builder, ResponseFuture, SendRequest};
-use h2::{RecvStream, SendStream};
-use http::uri::Scheme as UriScheme;
-use http::{HeaderValue, Method, Request, Uri, Version, header};
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::Method;
 
+use self::pulse::{Beat, Heard, Pulse};
 use super::h1::LIMITS;
 use super::{Outbound, UpstreamError};
-use crate::body::Piece;
+use crate::body::{BodyError, Piece};
 use crate::request::Upload;
 use crate::stream::Stream;
 
 /// The windows for answers; a stream's is what a slow client may make the gateway hold.
 const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+
+/// The largest there is (RFC 9113 §6.9.1). Were it less than the windows of all its streams, clients
+/// that do not read would stop everybody else on the connection. What bounds the memory is the
+/// limit of requests, each with its stream's window.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+/// So many streams fill the connection's window: no more are opened on it.
+const MOST_STREAMS: usize = (CONNECTION_WINDOW / STREAM_WINDOW) as usize;
+
+/// Streams that were reset and are remembered for a second, so that what still comes for them is
+/// passed over without a word.
+const REMEMBERED: usize = 1024;
 
 /// A connection, as each of its exchanges has it.
 #[derive(Clone)]
@@ -36,25 +59,40 @@ pub(crate) struct Link {
     open: Rc<()>,
     /// It has ended, or nothing new is to go on it.
     over: Rc<Cell<bool>>,
+    pulse: Rc<Pulse>,
+    ping: Rc<RefCell<PingPong>>,
 }
 
 impl Link {
     /// Says hello; the connection's own task ends with the connection.
     pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
-        let mut builder = Builder::new();
-        builder
-            .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(LIMITS.bytes as u32)
-            .enable_push(false);
-        let (sender, connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
+        let pulse = Rc::new(Pulse::default());
+        let stream = Heard { stream, pulse: Rc::clone(&pulse) };
+        let (sender, mut connection) =
+            builder().handshake(stream).await.map_err(io::Error::other)?;
+        let ping = connection.ping_pong().ok_or_else(|| io::Error::other("taken already"))?;
         let over = Rc::new(Cell::new(false));
         let ended = Rc::clone(&over);
         tokio::task::spawn_local(async move {
             let _ = connection.await;
             ended.set(true);
         });
-        Ok(Self { sender, secure, open: Rc::new(()), over })
+        let ping = Rc::new(RefCell::new(ping));
+        Ok(Self { sender, secure, open: Rc::new(()), over, pulse, ping })
+    }
+
+    /// A second has passed: asks a server that says nothing, and gives up one that does not answer.
+    pub(super) fn tick(&mut self) {
+        match self.pulse.tick() {
+            Beat::Steady => {}
+            Beat::Ask => {
+                let mut ping = self.ping.borrow_mut();
+                // Takes the answer to the one before. Nobody is to be woken: any byte counts.
+                let _ = ping.poll_pong(&mut Context::from_waker(Waker::noop()));
+                let _ = ping.send_ping(Ping::opaque());
+            }
+            Beat::Gone => self.over.set(true),
+        }
     }
 
     /// Whether it could carry another exchange at once. A server that has said that it goes away
@@ -64,7 +102,8 @@ impl Link {
         if matches!(ready, Poll::Ready(Err(_))) {
             self.over.set(true);
         }
-        !self.over.get() && self.in_use() < self.sender.current_max_send_streams()
+        let most = self.sender.current_max_send_streams().min(MOST_STREAMS);
+        !self.over.get() && self.in_use() < most
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -75,6 +114,19 @@ impl Link {
     pub(super) fn in_use(&self) -> usize {
         Rc::strong_count(&self.open) - 1
     }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_max_send_streams(1)
+        .max_local_error_reset_streams(None)
+        .max_concurrent_reset_streams(REMEMBERED)
+        .max_header_list_size(LIMITS.bytes as u32)
+        .enable_push(false);
+    builder
 }
 
 /// A request and its answer.
@@ -88,6 +140,8 @@ pub(crate) struct Exchange {
     /// Taken from the client, not yet taken by the upstream's window.
     data: Bytes,
     sent: u64,
+    /// The server has not processed the request.
+    unprocessed: bool,
 }
 
 struct State {
@@ -99,32 +153,27 @@ struct State {
 impl Exchange {
     pub(super) fn begin(mut link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
         let ends = matches!(outbound.framing, Framing::None | Framing::Length(0));
-        let state = match request(outbound, link.secure) {
-            Some(request) => link.sender.send_request(request, ends),
-            None => return Self::failed(link, outbound, upload),
+        let mut unprocessed = false;
+        let state = match head::request(outbound, link.secure) {
+            Ok(request) => link.sender.send_request(request, ends).map_err(|_| {
+                // Not a byte of it was sent.
+                unprocessed = true;
+                Some(UpstreamError::Closed)
+            }),
+            Err(fault) => Err(Some(UpstreamError::Upload(BodyError::Malformed(fault)))),
         };
-        let state = state.map(|(response, send)| State { send, response, body: None });
+        if state.is_ok() {
+            link.pulse.waits();
+        }
         Self {
-            state: state.map_err(|_| Some(UpstreamError::Closed)),
+            state: state.map(|(response, send)| State { send, response, body: None }),
             link,
             asked: outbound.method.clone(),
             upload,
             uploaded: ends,
             data: Bytes::new(),
             sent: 0,
-        }
-    }
-
-    fn failed(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
-        let fault = bywash_message::Fault::Host;
-        Self {
-            state: Err(Some(UpstreamError::Garbage(fault))),
-            link,
-            asked: outbound.method.clone(),
-            upload,
-            uploaded: true,
-            data: Bytes::new(),
-            sent: 0,
+            unprocessed,
         }
     }
 
@@ -144,6 +193,11 @@ impl Exchange {
 
     pub(super) fn is_unanswered(&self) -> bool {
         self.state.as_ref().map_or(true, |state| state.body.is_none())
+    }
+
+    /// Whether the request may be sent again, whatever it asks for.
+    pub(super) const fn is_unprocessed(&self) -> bool {
+        self.unprocessed
     }
 
     pub(super) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Result<(), UpstreamError> {
@@ -195,7 +249,14 @@ impl Exchange {
             return Poll::Ready(response.map_err(UpstreamError::Garbage));
         }
         let response = ready!(Pin::new(&mut state.response).poll(cx));
-        let (parts, body) = response.map_err(|error| failure(&error))?.into_parts();
+        let (parts, body) = match response {
+            Ok(response) => response.into_parts(),
+            Err(error) => {
+                self.unprocessed = was_not_processed(&error);
+                return Poll::Ready(Err(failure(&error)));
+            }
+        };
+        self.link.pulse.answered();
         let ends = body.is_end_stream();
         state.body = Some(body);
         let response = Response::from_h2(parts, &self.asked, ends, &LIMITS);
@@ -230,23 +291,9 @@ fn failure(error: &h2::Error) -> UpstreamError {
     if error.is_go_away() || error.is_io() { UpstreamError::Closed } else { UpstreamError::Reset }
 }
 
-/// The head as the library takes it. `None`: the host is none that a URI could name.
-fn request(outbound: &Outbound<'_>, secure: bool) -> Option<Request<()>> {
-    let host = outbound.fields.get(bywash_message::Name::Host)?;
-    let scheme = if secure { UriScheme::HTTPS } else { UriScheme::HTTP };
-    let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(outbound.target);
-    let mut request = Request::new(());
-    *request.method_mut() = outbound.method.clone();
-    *request.uri_mut() = uri.build().ok()?;
-    *request.version_mut() = Version::HTTP_2;
-    let mut headers = outbound.fields.to_header_map();
-    headers.remove(header::HOST);
-    if let Framing::Length(length) = outbound.framing {
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    if outbound.takes_trailers {
-        headers.insert(header::TE, HeaderValue::from_static("trailers"));
-    }
-    *request.headers_mut() = headers;
-    Some(request)
+/// See the module. The library ends a stream with a GOAWAY of the server's only if it is above the
+/// last that this names.
+fn was_not_processed(error: &h2::Error) -> bool {
+    let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (error.is_go_away() || refused)
 }

@@ -57,8 +57,9 @@ pub(crate) enum UpstreamError {
     /// It reset the exchange.
     #[error("the upstream reset the stream")]
     Reset,
-    /// The client's body broke off or is malformed: the upstream is not to blame.
-    #[error("the client's body is not what it said: {0}")]
+    /// The client's body broke off or is malformed, or its head cannot be said to this server: the
+    /// upstream is not to blame.
+    #[error("the client's message is not what it should be: {0}")]
     Upload(BodyError),
     /// It went over to another protocol, and nobody had asked for that.
     #[error("the upstream switched protocols unasked")]
@@ -160,6 +161,16 @@ impl Exchange {
         match self {
             Self::H1(exchange) => exchange.is_unanswered(),
             Self::H2(exchange) => exchange.is_unanswered(),
+        }
+    }
+
+    /// Whether the server has not processed the request: so it may be sent again, whatever it asks
+    /// for, and the server has not failed.
+    pub(crate) fn is_unprocessed(&self) -> bool {
+        match self {
+            // Nobody says so there.
+            Self::H1(_) => false,
+            Self::H2(exchange) => exchange.is_unprocessed(),
         }
     }
 

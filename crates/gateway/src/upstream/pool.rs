@@ -114,6 +114,7 @@ impl Pool {
                 idle.ticks <= LONGEST_IDLE && idle.link.is_idle()
             });
             kept.shared.retain_mut(|shared| {
+                shared.link.tick();
                 let in_use = shared.link.in_use() > 0;
                 shared.ticks = if in_use { 0 } else { shared.ticks + 1 };
                 !shared.link.is_over() && shared.ticks <= LONGEST_IDLE

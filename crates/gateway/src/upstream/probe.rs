@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bywash_message::{Fields, Framing};
 use bywash_units::Span;
-use http::Method;
+use http::{Method, StatusCode};
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
@@ -97,9 +97,19 @@ async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
         upgrade: None,
     };
     let mut exchange = Exchange::begin(link, &outbound, Upload::none());
-    let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
-    answer.is_ok_and(|answer| answer.status.is_success() || answer.status.is_redirection())
+    // What comes before the answer (early hints, say) says nothing about it.
+    for _ in 0..MOST_BEFORE {
+        let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
+        let Ok(status) = answer.map(|answer| answer.status) else { return false };
+        if !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS {
+            return status.is_success() || status.is_redirection();
+        }
+    }
+    false
 }
+
+/// Answers that may come before the answer.
+const MOST_BEFORE: usize = 64;
 
 /// The probe as a whole has a limit of its own.
 const FOREVER: Span = Span::from_secs(3600);

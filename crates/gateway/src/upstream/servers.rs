@@ -30,8 +30,9 @@
 //! times out. Envoy would send the requests out all the same; but a server may say that it is down
 //! to be left in peace, and an operator who does not want to depend on a probe has none.
 //!
-//! **Success and failure.** A failure is a connection that was not made or an answer that was not
-//! HTTP, not whole, or not in time. An answer below 500 is a success. One of 500 or more is
+//! **Success and failure.** A failure is a connection that was not made, or not within a second in
+//! which its client left, or an answer that was not HTTP, not whole, or not in time. A request that
+//! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below 500 is a success. One of 500 or more is
 //! neither: these are the application's own words, and one broken page must not cost a server. The
 //! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it.
 //! For results that are older than an ejection or than `Down` see [`Load`].
@@ -117,6 +118,9 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// Every word that [`State::name`] says.
+    pub(crate) const NAMES: [&str; 5] = ["up", "slow_start", "probation", "ejected", "down"];
+
     /// The word for it.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -157,3 +157,16 @@ fn what_did_not_start_holds_no_address() {
     let gateway = setup.start();
     assert_eq!(gateway.sends(get("/")).answer().unwrap().text(), "/");
 }
+
+#[test]
+fn nothing_follows_the_head_of_a_tap_that_is_only_asked_for() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let mut wire = Wire::connect(gateway.admin());
+    wire.send("HEAD /v1/tap HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let head = wire.head().unwrap();
+    assert_eq!(head.status(), Some(200));
+    assert_eq!(head.field("content-type"), Some("application/x-ndjson"));
+    assert_eq!(head.field("transfer-encoding"), None);
+    assert_eq!(wire.rest(), b"");
+}

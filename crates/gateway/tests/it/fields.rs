@@ -229,7 +229,38 @@ fn an_upgrade_is_a_request_like_any_other() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     let head = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
-    let mut client = gateway.sends(head.to_owned() + &get("/next"));
+    let mut client = gateway.sends(head);
     assert_eq!(client.answer().unwrap().text(), "/chat");
+    client.send(get("/next"));
     assert_eq!(client.answer().unwrap().text(), "/next");
+}
+
+/// Sorted, as some hops sort fields, the other spelling stands behind their own.
+#[test]
+fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
+    let request = forwarded_from_a_trusted_hop(
+        "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX_Forwarded_For: 6.6.6.6\r\n\
+         X.Forwarded.Proto: http\r\nX_Real_IP: 6.6.6.6\r\nX_Forwarded_User: root\r\n",
+    );
+    assert_eq!(request.all("x-real-ip"), ["192.0.2.1"]);
+    assert_eq!(request.all("x-forwarded-for"), ["192.0.2.1, 127.0.0.1"]);
+    assert_eq!(request.all("x-forwarded-proto"), ["https"]);
+    for name in ["x_forwarded_for", "x.forwarded.proto", "x_real_ip", "x_forwarded_user"] {
+        assert_eq!(request.all(name), NOTHING);
+    }
+}
+
+#[test]
+fn trust_ends_with_a_reload_on_connections_that_are_open_too() {
+    let upstream = Upstream::app(|request| with_fields("", request.field("x-real-ip").unwrap()));
+    let trusting =
+        |networks: &str| Setup::before(&upstream).set("listen.trusted_proxies", networks);
+    let gateway = trusting("['127.0.0.0/8']").start();
+    let mut hop = gateway.client();
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n";
+    hop.send(request);
+    assert_eq!(hop.answer().unwrap().text(), "192.0.2.1");
+    gateway.reload(&trusting("[]")).unwrap();
+    hop.send(request);
+    assert_eq!(hop.answer().unwrap().text(), "127.0.0.1");
 }

@@ -5,8 +5,8 @@ use bywash_units::Span;
 use h2::Reason;
 
 use crate::http2::{
-    DATA, END_HEADERS, END_STREAM, Frames, GET, GOAWAY, HEADERS, Http2, RST_STREAM, frame, get,
-    literal, request,
+    DATA, END_HEADERS, END_STREAM, Frames, GET, GOAWAY, HEADERS, Http2, RST_STREAM, SETTINGS,
+    WINDOW_UPDATE, frame, get, literal, request,
 };
 use crate::setup::{Running, Setup, eventually};
 use crate::upstream::{Calls, Upstream, ok, with_fields};
@@ -509,4 +509,74 @@ fn where_it_is_switched_off_nobody_speaks_it() {
     let mut client = gateway.sends("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     assert_eq!(client.answer().unwrap().status(), Some(505));
     assert!(client.is_closed());
+}
+
+/// A client says what it has read, and where it says so to a connection that was closed, the kernel
+/// forgets what it has not read yet.
+#[test]
+fn an_answer_is_read_to_its_end_though_the_gateway_stops() {
+    const LENGTH: usize = 1024 * 1024;
+    let upstream = Upstream::app(|_| ok(&"x".repeat(LENGTH)));
+    let gateway = Setup::before(&upstream).start();
+    let mut client = Frames::narrow(gateway.gateway().http());
+    let window = (1_u32 << 30).to_be_bytes();
+    client.send(SETTINGS, 0, 0, &[&[0, 4], &window[..]].concat());
+    client.send(WINDOW_UPDATE, 0, 0, &window);
+    client.send(HEADERS, END_HEADERS | END_STREAM, 1, &literal(&GET));
+    let (mut read, mut gateway) = (0, Some(gateway));
+    let mut stopping = None;
+    while read < LENGTH {
+        let frame = client.next().unwrap_or_else(|| panic!("it ends after {read} bytes"));
+        if frame.kind == DATA {
+            read += frame.payload.len();
+            // This is how slow it is.
+            std::thread::sleep(std::time::Duration::from_millis(4));
+            client.tries(WINDOW_UPDATE, 0, 0, &(frame.payload.len() as u32).to_be_bytes());
+        }
+        if read > LENGTH / 4
+            && let Some(gateway) = gateway.take()
+        {
+            let gateway = gateway.into_gateway();
+            stopping = Some(std::thread::spawn(move || gateway.stop(Span::from_secs(20))));
+        }
+    }
+    drop(client);
+    assert_eq!(stopping.expect("it was stopped").join().unwrap(), 0);
+}
+
+#[test]
+fn an_idle_client_is_told_before_it_is_ended() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).set("limits.idle_timeout", "'1s'").start();
+    let mut client = Frames::connect(gateway.gateway().http());
+    client.send(HEADERS, END_HEADERS | END_STREAM, 1, &literal(&GET));
+    assert_eq!(client.next().unwrap().status(), Some(200));
+    while let Some(frame) = client.next() {
+        if frame.kind == GOAWAY {
+            return;
+        }
+    }
+    panic!("it was ended without a word");
+}
+
+/// In a long call each side talks when it likes.
+#[test]
+#[ignore = "takes 12 s; make test-all"]
+fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
+    let upstream = Upstream::script(|mut wire| {
+        if wire.head().is_ok() {
+            wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+            wire.stream.set_read_timeout(None).unwrap();
+            wire.bytes("5\r\nhello\r\n3\r\nbye\r\n0\r\n\r\n".len()).unwrap();
+            wire.send("0\r\n\r\n");
+        }
+    });
+    let gateway = Setup::before(&upstream).start();
+    let mut client = connect(&gateway);
+    let mut asked = client.sends(request("POST", "/call", &[]), false);
+    asked.data("hello", false);
+    // More than the ten seconds for which a body may stand still before the answer begins.
+    std::thread::sleep(std::time::Duration::from_secs(12));
+    asked.data("bye", true);
+    assert_eq!(asked.answer().unwrap().text(), "abc");
 }

@@ -1,5 +1,7 @@
 //! Servers of the application that speak HTTP/2 in clear.
 
+mod frames;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -214,4 +216,38 @@ fn a_websocket_cannot_go_there() {
     // It is a request like any other there, and so is its answer.
     assert_eq!(client.answer().unwrap().text(), "GET shop.example None 0");
     next(&gateway, &mut client);
+}
+
+/// What the library's URI refuses and HTTP/1 takes.
+#[test]
+fn a_query_that_no_uri_may_hold_goes_there_all_the_same() {
+    let server = Server::start();
+    let gateway = server.gateway().start();
+    let mut client = gateway.client();
+    for _ in 0..6 {
+        for query in ["q=\"x\"", "q=<b>", "q={\"a\":[1]}|^`"] {
+            client.send(get(&format!("/seen?{query}")));
+            assert_eq!(client.answer().unwrap().text(), "GET shop.example None 0");
+        }
+    }
+    gateway.is_idle_again();
+    assert_eq!(gateway.status()["servers"][0]["response_failures"], 0);
+}
+
+#[test]
+fn a_host_that_cannot_be_said_is_the_clients_fault() {
+    let server = Server::start();
+    let other = Server::start();
+    let servers = [&server, &other].map(|server| format!("h2c://{}", server.address));
+    let gateway = server.gateway().servers(&servers).start();
+    for _ in 0..6 {
+        for host in ["", "a%41b", "[::1:2:3:4:5:6:7:8:9:a]"] {
+            let mut client = gateway.sends(format!("GET /seen HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+            assert_eq!(client.answer().unwrap().status(), Some(400), "{host}");
+        }
+    }
+    gateway.is_idle_again();
+    for server in gateway.status()["servers"].as_array().unwrap() {
+        assert_eq!((&server["response_failures"], &server["state"]), (&0.into(), &"up".into()));
+    }
 }

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Reason, SendStream};
 use http::{HeaderMap, Request, StatusCode};
+use socket2::{Domain, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -208,7 +209,10 @@ pub(crate) struct Frames(pub(crate) StdStream);
 
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
+pub(crate) const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const RST_STREAM: u8 = 3;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
@@ -224,16 +228,32 @@ pub(crate) struct Frame {
 impl Frames {
     /// Says hello, with empty settings.
     pub(crate) fn connect(address: SocketAddr) -> Self {
-        let stream = StdStream::connect(address).unwrap();
+        Self::over(StdStream::connect(address).unwrap())
+    }
+
+    /// The same with room for next to nothing that it has not read.
+    pub(crate) fn narrow(address: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(32 * 1024).unwrap();
+        socket.connect(&address.into()).unwrap();
+        Self::over(socket.into())
+    }
+
+    fn over(stream: StdStream) -> Self {
         stream.set_read_timeout(Some(BOUND)).unwrap();
         let mut this = Self(stream);
         this.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-        this.send(4, 0, 0, b"");
+        this.send(SETTINGS, 0, 0, b"");
         this
     }
 
     pub(crate) fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         self.0.write_all(&frame(kind, flags, stream, payload)).unwrap();
+    }
+
+    /// The same on a connection that may have ended.
+    pub(crate) fn tries(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let _ = self.0.write_all(&frame(kind, flags, stream, payload));
     }
 
     /// The next frame that is no matter of the connection's own (settings, pings, windows).
@@ -246,8 +266,11 @@ impl Frames {
             let mut payload = vec![0; length as usize];
             self.0.read_exact(&mut payload).ok()?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-            let kind = head[3];
-            if ![4, 6, 8].contains(&kind) {
+            let (kind, flags) = (head[3], head[4]);
+            if kind == PING && flags == 0 {
+                self.tries(PING, 1, 0, &payload);
+            }
+            if ![SETTINGS, PING, WINDOW_UPDATE].contains(&kind) {
                 return Some(Frame { kind, stream, payload });
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok};
+use crate::wire::Message;
 
 /// Answers `count` requests, then closes without a word.
 fn closing_after(count: usize) -> Upstream {
@@ -118,4 +119,35 @@ fn connections_that_have_failed_are_not_kept() {
         assert!(gateway.asks("/bad").answer().is_err());
         assert_eq!(gateway.get("/good").text(), "/good");
     }
+}
+
+/// Applications that send a body where there must be none send it late, too.
+#[test]
+fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
+    let answer = |request: &Message| {
+        let head = match request.target() {
+            "/204" => "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n",
+            "/304" => "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n",
+            "/head" => "HTTP/1.1 200 OK\r\n",
+            "/head-chunked" => "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n",
+            "/head-length" => "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n",
+            _ => "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n",
+        };
+        format!("{head}\r\n").into_bytes()
+    };
+    let upstream = Upstream::app(answer);
+    let gateway = Setup::before(&upstream).start();
+    let mut client = gateway.client();
+    for target in ["/204", "/304", "/head", "/head-chunked", "/head-length"] {
+        let method = if target.starts_with("/head") { "HEAD" } else { "GET" };
+        client.send(get(target).replace("GET", method));
+        let answer = client.answer_to_head().unwrap();
+        assert!(answer.status().is_some_and(|status| status < 400), "{target}: {answer:?}");
+    }
+    assert_eq!(upstream.accepted(), 5);
+    for _ in 0..3 {
+        client.send(get("/plain"));
+        assert_eq!(client.answer_to_head().unwrap().status(), Some(204));
+    }
+    assert_eq!(upstream.accepted(), 6);
 }

@@ -135,12 +135,23 @@ fn what_only_a_start_can_change_is_refused_by_name_and_nothing_changes() {
         ("listen.http", "'127.0.0.1:1'"),
         ("listen.admin", "'127.0.0.1:2'"),
         ("listen.workers", "2"),
+        ("state.directory", "'/var/lib/elsewhere'"),
     ] {
         let error = text(gateway.reload(&setup().limit(9).set(key, value)));
         assert!(error.contains(key), "{error}");
         assert_eq!(gateway.count("limit"), 7, "{key}");
     }
     assert_eq!(gateway.get("/still").text(), "/still");
+}
+
+#[test]
+fn how_often_state_is_saved_is_fixed_as_well() {
+    let upstream = Upstream::echo();
+    let setup = || Setup::before(&upstream).set("state.directory", "'/var/lib/shop'");
+    let gateway = setup().start();
+    gateway.reload(&setup().limit(9)).unwrap();
+    let error = text(gateway.reload(&setup().set("state.save_every", "'77s'")));
+    assert!(error.contains("state.save_every"), "{error}");
 }
 
 #[test]

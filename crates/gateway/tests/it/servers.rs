@@ -5,11 +5,12 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::setup::{Running, Setup, eventually, get, post};
-use crate::upstream::{Upstream, nobody, ok};
+use crate::upstream::{Upstream, deaf, nobody, ok};
 
 fn url(upstream: &Upstream) -> String {
     format!("http://{}", upstream.address)
@@ -318,6 +319,27 @@ fn a_socket_in_the_file_system_that_is_not_there_is_one_that_refuses() {
 }
 
 #[test]
+fn the_metrics_say_how_each_server_stands_and_forget_those_that_are_gone() {
+    let upstream = Upstream::echo();
+    let servers = [url(&upstream), format!("http://{}", nobody())];
+    let gateway = before(&servers).start();
+    gateway.get("/");
+    gateway.get("/");
+    gateway.is_idle_again();
+    let sample = |metric: &str, server: usize, label: &str| {
+        gateway.metric(&format!("bywash_server_{metric}{{server=\"{}\"{label}}}", servers[server]))
+    };
+    assert_eq!(sample("running", 0, ""), 0.0);
+    assert_eq!(sample("state", 0, ",state=\"up\""), 1.0);
+    assert_eq!(sample("state", 0, ",state=\"down\""), 0.0);
+    assert_eq!(sample("failures_total", 0, ",kind=\"connect\""), 0.0);
+    assert!(sample("failures_total", 1, ",kind=\"connect\"") >= 1.0);
+    gateway.reload(&before(&servers[..1])).unwrap();
+    assert!(!gateway.metrics().contains(&servers[1]), "{}", gateway.metrics());
+    assert_eq!(sample("running", 0, ""), 0.0);
+}
+
+#[test]
 fn the_log_says_which_server_it_was() {
     let path = crate::log::path("server");
     let good = named("good");
@@ -326,4 +348,51 @@ fn the_log_says_which_server_it_was() {
         .start();
     gateway.get("/");
     assert_eq!(crate::log::lines(&path, 1)[0]["server"], 1);
+}
+
+#[test]
+fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
+    let (swallows, _kept) = deaf();
+    let good = named("good");
+    let gateway = before(&[format!("http://{swallows}"), url(&good)])
+        .set("upstream.connect_timeout", "'30s'")
+        .start();
+    let clients: Vec<_> = (0..20).map(|_| gateway.asks("/")).collect();
+    eventually("some are connecting", || server(&gateway, 0)["running"].as_u64() >= Some(5));
+    // As patient as they are, and not as the gateway is.
+    std::thread::sleep(Duration::from_millis(1_200));
+    drop(clients);
+    eventually("it is left alone", || state(&gateway, 0) == "ejected");
+    for _ in 0..4 {
+        assert_eq!(gateway.get("/").text(), "good");
+    }
+}
+
+#[test]
+fn clients_that_leave_at_once_do_not_make_a_server_look_bad() {
+    let (swallows, _kept) = deaf();
+    let good = named("good");
+    let gateway = before(&[format!("http://{swallows}"), url(&good)])
+        .set("upstream.connect_timeout", "'30s'")
+        .start();
+    let clients: Vec<_> = (0..20).map(|_| gateway.asks("/")).collect();
+    eventually("some are connecting", || server(&gateway, 0)["running"].as_u64() >= Some(5));
+    drop(clients);
+    gateway.is_idle_again();
+    assert_eq!(server(&gateway, 0)["connect_failures"], 0);
+}
+
+#[test]
+fn one_that_hints_before_it_says_it_is_well_is_well() {
+    let hints = Upstream::app(|_| {
+        let early = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n".repeat(2);
+        [early.as_bytes(), &ok("")].concat()
+    });
+    let gateway = before(&[url(&hints)])
+        .set("health.path", "'/health'")
+        .set("health.interval", "'100ms'")
+        .set("health.fall", "1")
+        .start();
+    eventually("it was asked", || hints.received().matches("GET /health").count() >= 3);
+    assert_eq!(state(&gateway, 0), "up");
 }

@@ -86,3 +86,32 @@ fn a_client_that_pauses_is_not_given_up_at_once() {
     }
     assert_eq!(slow.answer().unwrap().text(), "slow");
 }
+
+/// What the client says after a close would make the kernel forget what it has not read yet.
+#[test]
+fn a_last_answer_is_read_to_its_end_whatever_the_client_says_meanwhile() {
+    let body = "x".repeat(1024 * 1024);
+    let upstream = Upstream::app(move |_| with_fields("", &body));
+    let gateway = Setup::before(&upstream).start();
+    let mut slow = narrow(gateway.gateway().http());
+    slow.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    slow.head().unwrap();
+    slow.send("\r\n");
+    SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
+    assert_eq!(slow.rest().len(), 1024 * 1024);
+}
+
+/// Reading is slow, but it goes on: the kernel takes no more than it can pass on.
+#[test]
+#[ignore = "takes 15 s; make test-all"]
+fn a_client_that_reads_slowly_and_steadily_is_not_given_up() {
+    let upstream = Upstream::app(|_| with_fields("", &"x".repeat(16 * 1024 * 1024)));
+    let gateway = Setup::before(&upstream).start();
+    let mut slow = gateway.asks("/");
+    for _ in 0..75 {
+        // This is how slow it is: 100 KiB a second.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        slow.bytes(20 * 1024).unwrap();
+    }
+    assert_eq!(gateway.count("running"), 1);
+}

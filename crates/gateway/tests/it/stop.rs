@@ -1,8 +1,10 @@
 //! The end: what was begun is finished, nothing new begins.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
+use bywash_gateway::{Gateway, Inheritance};
+use bywash_handover::Name;
 use bywash_units::Span;
 
 use crate::setup::{Running, Setup, admin, eventually, get, post};
@@ -126,6 +128,61 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
     assert_eq!(stopping.join().unwrap(), 1);
     assert!(matches!(running.answer(), Err(Broken::Closed | Broken::Cut)));
     eventually("the upstream is let go", || call.is_abandoned());
+}
+
+/// The socket for operators, as another process has it.
+fn anothers(gateway: &Gateway) -> TcpListener {
+    let mut sockets = gateway.sockets().into_iter();
+    let (_, admin) = sockets.find(|(name, _)| *name == Name::Admin).unwrap();
+    admin.try_clone_to_owned().unwrap().into()
+}
+
+/// Whoever connects is left to the process that has it.
+fn gets_all(other: &TcpListener) {
+    let operators = [(); 20].map(|()| Wire::connect(other.local_addr().unwrap()));
+    let mut accepted = Vec::new();
+    eventually("the other process gets every connection", || {
+        // One in a turn: whoever else lets them in has the time to.
+        accepted.extend(other.accept());
+        accepted.len() == operators.len()
+    });
+}
+
+#[test]
+fn operators_are_let_in_no_earlier_than_clients() {
+    let upstream = Upstream::echo();
+    let config = Setup::before(&upstream).config();
+    let gateway = bywash_gateway::prepare(config, Inheritance::default()).unwrap();
+    let other = anothers(&gateway);
+    gets_all(&other);
+    let address = other.local_addr().unwrap();
+    drop(other);
+    gateway.open();
+    assert_eq!(admin(address, "/readyz").text(), "ready\n");
+}
+
+#[test]
+fn who_gives_way_leaves_operators_to_the_next_and_serves_those_it_has() {
+    let (_upstream, calls, gateway) = one_slot();
+    let asks = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let mut kept = Wire::connect(gateway.admin());
+    kept.send(asks);
+    assert_eq!(kept.answer().unwrap().text(), "ready\n");
+    let mut running = gateway.asks("/runs");
+    let call = calls.next();
+    let next = anothers(gateway.gateway());
+    let old = gateway.into_gateway();
+    let giving = std::thread::spawn(move || old.give_way(LONG));
+    // Nobody is asked to come back here.
+    eventually("it is told that this process leaves", || {
+        kept.send(asks);
+        kept.answer().unwrap().status() == Some(503)
+    });
+    assert!(kept.is_closed());
+    gets_all(&next);
+    call.answer("");
+    running.answer().unwrap();
+    assert_eq!(giving.join().unwrap(), 0);
 }
 
 #[test]

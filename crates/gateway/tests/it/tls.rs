@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 use crate::http2::{Http2, wait};
 use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, with_fields};
-use crate::wire::BOUND;
+use crate::wire::{BOUND, Wire};
 
 /// A certificate for these names, in two files, and what its clients believe.
 struct Certified {
@@ -317,4 +317,23 @@ fn a_reload_that_fails_later_leaves_certificates_as_they_were() {
     assert!(gateway.reload(&failing).is_err());
     let mut tls = connect(https(&gateway), "shop.example", before);
     assert!(answer(&mut tls, &last("/")).is_ok());
+}
+
+/// A handshake is the dearest thing that a stranger can ask for.
+#[test]
+fn connections_of_one_address_are_counted_before_their_handshakes() {
+    let certified = Certified::new("counted", &["shop.example"]);
+    let upstream = Upstream::echo();
+    let gateway =
+        serving(&upstream, &[&certified]).set("limits.connections_per_address", "2").start();
+    let silent: Vec<_> = (0..2).map(|_| Wire::new(connect_tcp(&gateway))).collect();
+    gateway.waits_for("connections", 2);
+    let mut third = Wire::new(connect_tcp(&gateway));
+    assert!(third.is_closed());
+    drop(silent);
+    gateway.waits_for("connections", 0);
+}
+
+fn connect_tcp(gateway: &Running) -> std::net::TcpStream {
+    std::net::TcpStream::connect(https(gateway)).unwrap()
 }

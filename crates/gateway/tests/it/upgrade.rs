@@ -312,3 +312,18 @@ fn its_line_in_the_log_comes_with_its_end() {
     assert_eq!((&line["request_bytes"], &line["response_bytes"]), (&5.into(), &3.into()), "{line}");
     assert_ne!(server.head(), Err(Broken::Silent));
 }
+
+#[test]
+fn words_of_another_protocol_that_was_not_granted_are_no_request() {
+    let upstream = Upstream::app(|_| ok("no"));
+    let gateway = Setup::before(&upstream).start();
+    let behind = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut client = gateway.sends(format!("{ASKS}{behind}"));
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.text().as_str(), answer.field("connection")), ("no", Some("close")));
+    assert!(client.is_closed());
+    assert!(!upstream.received().contains("smuggled"));
+    // Whoever waits for the answer goes on.
+    let mut client = gateway.sends(ASKS);
+    assert_eq!(client.answer().unwrap().field("connection"), None);
+}

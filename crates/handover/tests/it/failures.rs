@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::ops::ControlFlow::{self, Break, Continue};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +17,15 @@ use crate::service::{END, PATIENCE, STATE, ask, serve, under_load};
 /// Hands over to a process of that role, under load, and says why it came to nothing. The old
 /// process must have served all the time, and the other be gone and reaped.
 fn fail(name: &str, patience: Duration) -> HandoverError {
+    fail_while(name, patience, |_| Continue(()))
+}
+
+/// The same, as long as `during` says so of its folder.
+fn fail_while(
+    name: &str,
+    patience: Duration,
+    during: impl Fn(&Path) -> ControlFlow<()>,
+) -> HandoverError {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, handed) = (listener.local_addr().unwrap(), listener.try_clone().unwrap());
@@ -22,7 +33,9 @@ fn fail(name: &str, patience: Duration) -> HandoverError {
     let mut error = None;
     under_load(address, || {
         let sockets = [(Name::Http, handed.as_fd())];
-        let result = hand_over(&mut role(name, &folder), &sockets, &vec![7; STATE], patience);
+        let (mut command, state) = (role(name, &folder), vec![7; STATE]);
+        let during = || during(folder.path());
+        let result = hand_over(&mut command, &sockets, &state, patience, during);
         error = Some(result.expect_err("it took over"));
     });
     assert_eq!(ask(address, END).unwrap(), 0);
@@ -37,7 +50,7 @@ fn fail(name: &str, patience: Duration) -> HandoverError {
 fn process_of(error: &HandoverError, folder: &Path) -> u32 {
     let written = fs::read_to_string(folder.join("process")).ok();
     match error {
-        HandoverError::TooSlow { process, .. } => *process,
+        HandoverError::TooSlow { process, .. } | HandoverError::CalledOff { process } => *process,
         _ => written.expect("it never began").parse().unwrap(),
     }
 }
@@ -73,6 +86,15 @@ fn one_that_takes_everything_and_never_serves() {
 }
 
 #[test]
+fn one_that_is_called_off() {
+    let begun = |folder: &Path| {
+        if folder.join("process").exists() { Break(()) } else { Continue(()) }
+    };
+    let error = fail_while("never_serves", PATIENCE, begun);
+    assert!(matches!(error, HandoverError::CalledOff { .. }), "{error}");
+}
+
+#[test]
 fn one_that_closes_the_channel_and_lives_on() {
     let error = fail("declines", PATIENCE);
     assert!(matches!(error, HandoverError::Declined { .. }), "{error}");
@@ -93,7 +115,7 @@ fn one_that_says_something_else() {
 /// A program that has never heard of handing over.
 #[test]
 fn one_that_is_another_program() {
-    let result = hand_over(&mut std::process::Command::new("true"), &[], &[], PATIENCE);
+    let result = hand_over(&mut Command::new("true"), &[], &[], PATIENCE, || Continue(()));
     let error = result.expect_err("it took over");
     assert!(matches!(error, HandoverError::Exited { status, .. } if status.success()), "{error}");
 }

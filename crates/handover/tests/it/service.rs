@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow::Continue;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -67,7 +68,8 @@ fn next_generation(listener: &TcpListener, generation: u8) -> Successor {
     let folder = tempfile::tempdir().unwrap();
     let mut command = role("successor", &folder);
     let sockets = [(Name::Http, listener.as_fd())];
-    hand_over(&mut command, &sockets, &state_of(generation), PATIENCE).unwrap()
+    let state = state_of(generation);
+    hand_over(&mut command, &sockets, &state, PATIENCE, || Continue(())).unwrap()
 }
 
 /// Serves the next connection, if there is one soon, and says what it asked for.

@@ -1,6 +1,6 @@
 //! Where a message ends (RFC 9112 §6).
 
-use bywash_message::{Fault, Framing, Name};
+use bywash_message::{Fault, Framing, Name, Response};
 use http::{Method, StatusCode};
 
 use crate::{answer, answer_to, listed, old_with, with};
@@ -138,13 +138,27 @@ fn an_answer_without_a_body_keeps_the_length_that_it_would_have_had() {
     let length = "Content-Length: 3\r\n";
     for answer in [answer_to(&Method::HEAD, "200 OK", length), answer("304 Not Modified", length)] {
         let answer = answer.unwrap();
-        assert_eq!((answer.framing, answer.keep_alive), (Framing::None, true));
+        assert_eq!(answer.framing, Framing::None);
         assert_eq!(listed(&answer.fields), ["Content-Length: 3"]);
     }
     let chunked = answer_to(&Method::HEAD, "200 OK", "Transfer-Encoding: chunked\r\n").unwrap();
     assert_eq!((chunked.framing, chunked.fields.len()), (Framing::None, 0));
     let twice = answer_to(&Method::HEAD, "200 OK", &format!("{length}{length}"));
     assert_eq!(twice.unwrap_err(), Fault::Framing);
+}
+
+/// An application that sends one all the same would be heard by the next who asks.
+#[test]
+fn a_connection_is_not_used_again_where_a_body_might_follow_that_there_must_not_be() {
+    let kept = |answer: Result<Response, Fault>| answer.unwrap().keep_alive;
+    for lines in ["", "Content-Length: 0\r\n", "Content-Length: 3\r\n"] {
+        assert!(!kept(answer_to(&Method::HEAD, "200 OK", lines)), "{lines}");
+        let none = lines != "Content-Length: 3\r\n";
+        assert_eq!(kept(answer("204 No Content", lines)), none, "{lines}");
+        assert_eq!(kept(answer("304 Not Modified", lines)), none, "{lines}");
+    }
+    assert!(!kept(answer("304 Not Modified", "Transfer-Encoding: chunked\r\n")));
+    assert!(kept(answer("200 OK", "Content-Length: 0\r\n")));
 }
 
 /// RFC 9110 §8.6, RFC 9112 §6.1.

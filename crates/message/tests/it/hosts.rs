@@ -36,8 +36,31 @@ fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
         assert_eq!(listed(&request.fields), [format!("Host: {host}")]);
     }
     for host in [
-        "a b", "a/b", "a?b", "u@a", "a:b", "a,b", "[::1", "::1", "[::1]x", "[a/b]", "a]", "a\\b",
-        "a#b", ":80", "a:123456", "[]", "[1]", "a:80:80", "\u{e4}", "a\tb", "[::1]]", "[[::1]",
+        "a b",
+        "a/b",
+        "a?b",
+        "u@a",
+        "a:b",
+        "a,b",
+        "[::1",
+        "::1",
+        "[::1]x",
+        "[a/b]",
+        "a]",
+        "a\\b",
+        "a#b",
+        "a%41",
+        "[1:2:3:4:5:6:7:8:9]",
+        "[fe80::1%25eth0]",
+        ":80",
+        "a:123456",
+        "[]",
+        "[1]",
+        "a:80:80",
+        "\u{e4}",
+        "a\tb",
+        "[::1]]",
+        "[[::1]",
     ] {
         let fault = ask("/", &format!("Host: {host}\r\n")).unwrap_err();
         assert_eq!(fault, Fault::Host, "{host}");

@@ -27,7 +27,7 @@ struct Client {
 
 impl Client {
     fn new() -> Self {
-        Self::with(Frames::new(100, false))
+        Self::with(Frames::new(100, false, 10))
     }
 
     fn with(frames: Frames) -> Self {
@@ -107,7 +107,7 @@ fn streams_opened_by_the_hundred_and_then_reset_are_cut() {
 #[test]
 fn more_streams_at_a_time_may_be_left_at_once_and_fewer_are_not_cut_sooner() {
     for (streams, pairs) in [(1, 100), (100, 100), (250, 250), (u32::MAX, 100_001)] {
-        let mut client = Client::with(Frames::new(streams, false));
+        let mut client = Client::with(Frames::new(streams, false, 10));
         let cut = (1..=100_000).find(|_| {
             let stream = client.open(REQUEST).unwrap();
             client.reset(stream).is_err()
@@ -421,7 +421,7 @@ fn a_client_that_takes_back_less_than_half_is_never_cut() {
 
 #[test]
 fn a_proxy_that_many_users_share_may_take_back_all_of_them() {
-    let mut client = Client::with(Frames::new(100, true));
+    let mut client = Client::with(Frames::new(100, true, 10));
     for _ in 0..100_000 {
         let stream = client.open(REQUEST).unwrap();
         client.reset(stream).unwrap();
@@ -442,6 +442,38 @@ fn a_client_that_only_keeps_its_connection_alive_is_never_cut() {
     }
 }
 
+#[test]
+fn a_list_of_fields_has_the_time_of_a_head() {
+    let mut client = Client::new();
+    client.open(REQUEST).unwrap();
+    let list = frame(walk::HEADERS, END_STREAM, 3, &[0x82; 20]);
+    let (first, rest) = list.split_at(15);
+    client.frames.note(first, 1000).unwrap();
+    client.frames.note(&rest[..1], 1010).unwrap();
+    let late = client.frames.note(&rest[1..2], 1011);
+    assert_eq!(late, Err(Flood::SlowList), "one byte of it at a time");
+
+    let mut client = Client::new();
+    client.frames.note(&list, 1000).unwrap();
+    client.frames.note(&frame(walk::CONTINUATION, 0, 3, &[0x82; 4]), 1009).unwrap();
+    let late = client.frames.note(&frame(walk::CONTINUATION, END_HEADERS, 3, &[0x82]), 1011);
+    assert_eq!(late, Err(Flood::SlowList), "one frame of it at a time");
+}
+
+#[test]
+fn a_list_that_has_come_has_no_time_left_to_run() {
+    let mut client = Client::new();
+    for (second, at_a_time) in [(1000, 64), (1010, 1), (1020, 7)] {
+        let headers = frame(walk::HEADERS, END_STREAM, client.newest + 1, &[0x82; 20]);
+        let more = frame(walk::CONTINUATION, END_HEADERS, client.newest + 1, &[0x82; 4]);
+        for bytes in [headers, more].concat().chunks(at_a_time) {
+            client.frames.note(bytes, second).unwrap();
+        }
+        client.newest += 2;
+    }
+    client.frames.note(&frame(walk::DATA, 0, 1, &[0; 2_000]), 5_000).unwrap();
+}
+
 // How it is counted.
 
 #[test]
@@ -460,12 +492,12 @@ fn a_clock_that_stands_or_goes_back_gives_nothing() {
 
 #[test]
 fn a_flood_behind_an_unfinished_frame_is_not_seen_before_it_ends() {
-    let mut frames = Frames::new(100, false);
+    let mut frames = Frames::new(100, false, 10);
     let large = frame(walk::DATA, 0, 1, &[0x4; 16_384]);
     let pings = frame(walk::PING, 0, 0, &OPAQUE).repeat(129);
     let all = [large.as_slice(), &pings].concat();
     assert_eq!(frames.note(&all[..all.len() - 1], 0), Err(Flood::Ping), "its head is enough");
-    let mut frames = Frames::new(100, false);
+    let mut frames = Frames::new(100, false, 10);
     assert_eq!(frames.note(&all[..all.len() - 9], 0), Ok(()));
 }
 
@@ -503,9 +535,9 @@ proptest! {
         pieces in prop::collection::vec(1..40_usize, 1..20),
     ) {
         let bytes = [if preface { PREFACE } else { &[] }, &sent.concat()].concat();
-        let mut whole = Frames::new(100, false);
+        let mut whole = Frames::new(100, false, 10);
         let at_once = whole.note(&bytes, 7);
-        let mut cut = Frames::new(100, false);
+        let mut cut = Frames::new(100, false, 10);
         let mut rest = &bytes[..];
         let mut sizes = pieces.iter().cycle();
         let mut by_pieces = Ok(());
@@ -527,7 +559,7 @@ proptest! {
         ),
         wrote in any::<usize>(),
     ) {
-        let mut frames = Frames::new(100, false);
+        let mut frames = Frames::new(100, false, 10);
         for (bytes, second) in reads {
             let _ = frames.note(&bytes, second);
             frames.wrote(wrote);

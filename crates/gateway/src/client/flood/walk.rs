@@ -72,6 +72,11 @@ impl Walk {
         Some(frame)
     }
 
+    /// Whether the last frame reported has come to its end.
+    pub(super) fn is_between_frames(&self) -> bool {
+        self.skip == 0
+    }
+
     /// How much to hold of the frame at hand; more once its head is there. At most the array.
     fn needed(&self) -> usize {
         if usize::from(self.held) < HEAD {

@@ -1,0 +1,132 @@
+//! Servers and connections for one request.
+
+use std::rc::Rc;
+
+use bywash_config::Timeouts;
+use bywash_units::{Span, Time};
+
+use super::super::deadline::Deadline;
+use crate::driver::Driver;
+use crate::record::Record;
+use crate::upstream::servers::{Failure, Load};
+use crate::upstream::{Link, Pool, UpstreamError};
+use crate::worker::Worker;
+
+/// Finds servers and connections for one request.
+pub(super) struct Sender<'a> {
+    worker: &'a Worker,
+    record: &'a mut Record,
+    pub(super) pool: Rc<Pool>,
+    timeouts: &'a Timeouts,
+    /// Servers that could not be connected to, a bit each.
+    tried: u64,
+    /// Those that have refused the request: others come first.
+    refused: u64,
+    refusals: u32,
+}
+
+/// Times that a refused request is sent again.
+const MOST_AGAIN: u32 = 2;
+
+pub(super) struct Connected {
+    pub(super) link: Link,
+    pub(super) load: Load,
+    /// It has carried another request before.
+    pub(super) reused: bool,
+}
+
+impl<'a> Sender<'a> {
+    pub(super) fn new(worker: &'a Worker, record: &'a mut Record, timeouts: &'a Timeouts) -> Self {
+        let pool = worker.pool();
+        Self { worker, record, pool, timeouts, tried: 0, refused: 0, refusals: 0 }
+    }
+
+    pub(super) async fn connect(
+        &mut self,
+        may_be_stale: bool,
+        deadline: &Deadline,
+    ) -> Result<Connected, UpstreamError> {
+        let driver = &self.worker.shared.driver;
+        let mut error = UpstreamError::NoServer;
+        loop {
+            let Some(load) = self.choose(driver.now()) else { return Err(error) };
+            let server = load.server();
+            self.record.goes_to(server);
+            if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
+                return Ok(Connected { link, load, reused: true });
+            }
+            let limit = deadline
+                .left()
+                .map_or(self.timeouts.connect, |left| left.min(self.timeouts.connect));
+            if limit == Span::ZERO {
+                return Err(UpstreamError::TotalTimeout);
+            }
+            // Large, and seldom needed: in a box, the life of a request has no room for it.
+            let connecting = Connecting::new(driver, load);
+            match Box::pin(self.pool.connect(server, limit)).await {
+                Ok(link) => return Ok(Connected { link, load: connecting.done(), reused: false }),
+                Err(failure) => {
+                    connecting.done().failed(driver.now(), Failure::Connect);
+                    self.tried |= 1 << server;
+                    error = failure;
+                }
+            }
+        }
+    }
+
+    /// One that has refused the request is next if there is no other.
+    fn choose(&self, now: Time) -> Option<Load> {
+        let servers = &self.pool.upstreams().servers;
+        let other = servers.choose(now, self.tried | self.refused);
+        if other.is_some() || self.refused == 0 {
+            return other;
+        }
+        servers.choose(now, self.tried)
+    }
+
+    /// A server has refused the request unseen. Whether it is to be sent again.
+    pub(super) fn refused(&mut self, load: &Load) -> bool {
+        self.refused |= 1 << load.server();
+        self.refusals += 1;
+        self.refusals <= MOST_AGAIN
+    }
+
+    /// Tells the balancer what it can learn from it.
+    pub(super) fn failed(&self, load: Load, error: &UpstreamError) {
+        // The whole time includes the client's.
+        if !matches!(error, UpstreamError::Upload(_) | UpstreamError::TotalTimeout) {
+            load.failed(self.worker.shared.driver.now(), Failure::Response);
+        }
+    }
+}
+
+/// A connection in the making. Clients that leave before `connect_timeout` would hide a server that
+/// swallows connections: one that is given up after [`Self::LATE`] has failed.
+struct Connecting<'a> {
+    driver: &'a Driver,
+    since: Time,
+    load: Option<Load>,
+}
+
+impl<'a> Connecting<'a> {
+    /// The kernel asks again after a second (RFC 6298 §2.1): by then a packet has been lost, or TLS
+    /// takes longer than it should.
+    const LATE: Span = Span::from_secs(1);
+
+    fn new(driver: &'a Driver, load: Load) -> Self {
+        Self { driver, since: driver.now(), load: Some(load) }
+    }
+
+    fn done(mut self) -> Load {
+        self.load.take().expect("taken only here and when dropped")
+    }
+}
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        let now = self.driver.now();
+        if let Some(load) = self.load.take().filter(|_| now.since(self.since) >= Self::LATE) {
+            load.failed(now, Failure::Connect);
+        }
+    }
+}
