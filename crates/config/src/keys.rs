@@ -116,7 +116,7 @@ pub(crate) const SESSIONS: Key = Key::new(
     "sessions",
     Kind::Whole { min: 1, max: 10_000_000 },
     "65536",
-    "How many sessions are remembered.",
+    "How many sessions are remembered. An upgrade and `state.directory` keep those served last that fit into 64 MiB, some two million.",
 );
 pub(crate) const SESSION_TTL: Key = Key::new(
     "session_ttl",
