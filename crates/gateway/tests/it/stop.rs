@@ -131,7 +131,7 @@ fn a_request_that_does_not_end_is_cut_when_the_grace_is_over() {
 }
 
 /// The socket for operators, as another process has it.
-fn anothers(gateway: &Gateway) -> TcpListener {
+fn of_another(gateway: &Gateway) -> TcpListener {
     let mut sockets = gateway.sockets().into_iter();
     let (_, admin) = sockets.find(|(name, _)| *name == Name::Admin).unwrap();
     admin.try_clone_to_owned().unwrap().into()
@@ -153,7 +153,7 @@ fn operators_are_let_in_no_earlier_than_clients() {
     let upstream = Upstream::echo();
     let config = Setup::before(&upstream).config();
     let gateway = bywash_gateway::prepare(config, Inheritance::default()).unwrap();
-    let other = anothers(&gateway);
+    let other = of_another(&gateway);
     gets_all(&other);
     let address = other.local_addr().unwrap();
     drop(other);
@@ -170,7 +170,7 @@ fn who_gives_way_leaves_operators_to_the_next_and_serves_those_it_has() {
     assert_eq!(kept.answer().unwrap().text(), "ready\n");
     let mut running = gateway.asks("/runs");
     let call = calls.next();
-    let next = anothers(gateway.gateway());
+    let next = of_another(gateway.gateway());
     let old = gateway.into_gateway();
     let giving = std::thread::spawn(move || old.give_way(LONG));
     // Nobody is asked to come back here.
