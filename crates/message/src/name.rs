@@ -132,7 +132,7 @@ impl Name {
             Some(b'x' | b'X') if begins(spelled, FORWARDED) => {
                 match (spelled.get(1), spelled.get(FORWARDED.len())) {
                     (_, Some(byte)) if !is_hyphen(*byte) => Other,
-                    (Some(b'-'), None | Some(b'-')) => XForwardedOther,
+                    (Some(b'-'), None | Some(b'-')) if !is_alias(spelled) => XForwardedOther,
                     _ => ForwardedAlias,
                 }
             }
@@ -256,6 +256,11 @@ fn begins(spelled: &[u8], text: &[u8]) -> bool {
     let letter = |byte: u8| if is_hyphen(byte) { b'-' } else { byte.to_ascii_lowercase() };
     let same = |(one, other): (&u8, &u8)| letter(*one) == letter(*other);
     spelled.len() >= text.len() && text.iter().zip(spelled).all(same)
+}
+
+/// Whether something stands for a hyphen in it.
+fn is_alias(spelled: &[u8]) -> bool {
+    spelled.iter().any(|byte| matches!(byte, b'_' | b'.'))
 }
 
 /// What may stand for a hyphen in the eyes of some application.

@@ -101,6 +101,21 @@ impl Flood {
     }
 }
 
+/// What goes out, frame by frame.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing(Walk);
+
+impl Outgoing {
+    /// Whether a part of an answer begins in these bytes, and not an acknowledgement only.
+    pub(crate) fn answers(&mut self, mut bytes: &[u8]) -> bool {
+        let mut answers = false;
+        while let Some(frame) = self.0.frame(&mut bytes) {
+            answers |= matches!(frame.kind, walk::DATA | walk::HEADERS);
+        }
+        answers
+    }
+}
+
 /// The budgets of one connection. About a hundred bytes, and nothing behind a pointer.
 #[derive(Debug)]
 pub(crate) struct Frames {

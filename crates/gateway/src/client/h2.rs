@@ -25,7 +25,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-use super::flood::{Flood, Frames};
+use super::flood::{self, Flood, Frames};
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase, Plane};
 use crate::body::{BodyError, Piece};
@@ -60,9 +60,6 @@ const PREFACE: usize = 24;
 
 /// How long the last words of a connection may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// A write up to this size is no answer that goes out, but acknowledges something.
-const CHATTER: usize = 256;
 
 /// For how long a connection that was shut down is read on.
 const LINGERS: Duration = Duration::from_secs(2);
@@ -135,6 +132,7 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
         stream,
         ahead: input,
         frames: Frames::new(handler.streams(), handler.is_shared(), handler.list_limit()),
+        out: flood::Outgoing::default(),
         preface: PREFACE,
         clock: handler.clock(),
         flood: Rc::clone(&flood),
@@ -347,6 +345,7 @@ struct Guarded {
     /// Read before it was known to be HTTP/2.
     ahead: BytesMut,
     frames: Frames,
+    out: flood::Outgoing,
     /// How much of the preface is still to come: frames come after it.
     preface: usize,
     /// In quarters of a second.
@@ -358,9 +357,9 @@ struct Guarded {
 }
 
 impl Guarded {
-    fn wrote(&mut self, bytes: usize) {
-        self.frames.wrote(bytes);
-        if bytes > CHATTER {
+    fn wrote(&mut self, bytes: &[u8]) {
+        self.frames.wrote(bytes.len());
+        if self.out.answers(bytes) {
             self.handler.moves();
         }
     }
@@ -423,7 +422,7 @@ impl AsyncWrite for Guarded {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        self.wrote(written);
+        self.wrote(&bytes[..written]);
         Poll::Ready(Ok(written))
     }
 
@@ -448,7 +447,12 @@ impl AsyncWrite for Guarded {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, slices))?;
-        self.wrote(written);
+        let mut left = written;
+        for slice in slices {
+            let part = left.min(slice.len());
+            self.wrote(&slice[..part]);
+            left -= part;
+        }
         Poll::Ready(Ok(written))
     }
 }

@@ -17,18 +17,24 @@ pub(super) struct Deadline {
     answering: bool,
     idle: Duration,
     last: Instant,
+    /// Bytes a second that the client's body must make; 0 for no minimum.
+    rate: u64,
+    /// What went up of it since `last`.
+    uploaded: u64,
     total: Option<Instant>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Deadline {
-    pub(super) fn new(timeouts: &Timeouts) -> Self {
+    pub(super) fn new(timeouts: &Timeouts, rate: u64) -> Self {
         let now = Instant::now();
         Self {
             limit: timeouts.response.to_std(),
             answering: false,
             idle: timeouts.idle.to_std(),
             last: now,
+            rate,
+            uploaded: 0,
             total: timeouts.total.map(|total| now + total.to_std()),
             sleep: None,
         }
@@ -37,14 +43,20 @@ impl Deadline {
     /// Something has moved.
     pub(super) fn progressed(&mut self) {
         self.last = Instant::now();
+        self.uploaded = 0;
     }
 
     /// The upstream need not go on while the client's body goes up, or, until its answer has begun,
     /// while it waits for that: whether the client is too slow is for its pace to say. Behind the
     /// beginning of the answer there is no pace: both sides may talk when they like, and who has
-    /// nothing to send is not slow. `sent` is how far it was.
+    /// nothing to send is not slow. But then a body counts only if it comes at the client's rate,
+    /// or a byte now and then would hold the slot. `sent` is how far it was.
     pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
-        let moved = std::mem::replace(sent, exchange.sent()) != *sent;
+        let before = std::mem::replace(sent, exchange.sent());
+        self.uploaded += sent.saturating_sub(before);
+        let asked_of_it = if self.answering { self.rate } else { 0 };
+        let due = self.last.elapsed().as_secs_f64() * asked_of_it as f64;
+        let moved = self.uploaded > 0 && self.uploaded as f64 >= due;
         if moved || (!self.answering && exchange.waits_for_client()) {
             self.progressed();
         }

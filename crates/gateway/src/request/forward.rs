@@ -78,7 +78,7 @@ pub(super) async fn forward(
         takes_trailers: request.takes_trailers,
         upgrade: upgrade.as_deref(),
     };
-    let mut deadline = Deadline::new(&timeouts);
+    let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let mut sender = Sender::new(worker, record, &timeouts);
     let (bodiless, safe) = (has_no_body(&outbound), is_safe(&request.method));
     let mut may_be_stale = true;

@@ -60,6 +60,8 @@ pub(crate) struct Exchange {
     /// Of the answer's body; `None` before its head.
     decoder: Option<Decoder>,
     keep_alive: bool,
+    /// The answer has no body.
+    bodiless: bool,
 }
 
 impl Exchange {
@@ -81,6 +83,7 @@ impl Exchange {
             answered: false,
             decoder: None,
             keep_alive: false,
+            bodiless: false,
         }
     }
 
@@ -161,6 +164,7 @@ impl Exchange {
             // A connection is not used again on which another protocol was offered: some servers have
             // left their HTTP by then, whatever they answered.
             self.keep_alive = response.keep_alive && !interim && !self.offered;
+            self.bodiless = response.framing == Framing::None;
         }
         Ok(response)
     }
@@ -194,6 +198,11 @@ impl Exchange {
     pub(super) fn finish(mut self) -> Option<Link> {
         let complete = self.decoder.as_ref().is_some_and(Decoder::is_ended);
         let both = complete && self.uploaded && self.wire.pending() == 0;
+        if both && !self.keep_alive && self.bodiless {
+            // It ends for our doubts, not by the server's wish: without a reset each such answer
+            // would leave a port of ours in TIME_WAIT for a minute.
+            self.wire.stream.resets_on_close(true);
+        }
         if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {
             return None;
         }

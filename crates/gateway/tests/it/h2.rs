@@ -5,7 +5,7 @@ use bywash_units::Span;
 use h2::Reason;
 
 use crate::http2::{
-    DATA, END_HEADERS, END_STREAM, Frames, GET, GOAWAY, HEADERS, Http2, RST_STREAM, SETTINGS,
+    DATA, END_HEADERS, END_STREAM, Frames, GET, GOAWAY, HEADERS, Http2, PING, RST_STREAM, SETTINGS,
     WINDOW_UPDATE, frame, get, literal, request,
 };
 use crate::setup::{Running, Setup, eventually};
@@ -579,4 +579,26 @@ fn a_call_may_be_silent_behind_the_beginning_of_its_answer() {
     std::thread::sleep(std::time::Duration::from_secs(12));
     asked.data("bye", true);
     assert_eq!(asked.answer().unwrap().text(), "abc");
+}
+
+#[test]
+fn who_only_pings_is_idle() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).set("limits.idle_timeout", "'1s'").start();
+    let mut client = Frames::connect(gateway.gateway().http());
+    client.send(HEADERS, END_HEADERS | END_STREAM, 1, &literal(&GET));
+    assert_eq!(client.next().unwrap().status(), Some(200));
+    let pings = frame(PING, 0, 0, &[7; 8]).repeat(20);
+    for _ in 0..12 {
+        // Less than the budget for them; what answers them is as long as a small answer.
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        if std::io::Write::write_all(&mut client.0, &pings).is_err() {
+            break;
+        }
+        if gateway.count("connections") == 0 {
+            break;
+        }
+    }
+    gateway.waits_for("connections", 0);
+    assert_eq!(gateway.metric("bywash_http2_floods_total{kind=\"ping\"}"), 0.0);
 }

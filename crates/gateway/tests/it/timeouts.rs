@@ -120,3 +120,27 @@ fn waiting_for_a_slot_is_no_part_of_it() {
     calls.next().answer("page");
     assert_eq!(waiting.answer().unwrap().text(), "page");
 }
+
+/// Behind the beginning of an answer nobody asks how fast a body comes, but a byte now and then does
+/// not hold a slot for ever.
+#[test]
+fn crumbs_of_a_body_behind_the_beginning_of_the_answer_do_not_hold_the_slot() {
+    let upstream = Upstream::script(|mut wire| {
+        if wire.head().is_ok() {
+            wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+            wire.rest();
+        }
+    });
+    let gateway = Setup::before(&upstream).set("upstream.idle_timeout", "'500ms'").start();
+    let mut client = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n");
+    client.head().unwrap();
+    for _ in 0..50 {
+        // This is how slow it is.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        if client.try_send("x").is_err() || gateway.count("running") == 0 {
+            break;
+        }
+    }
+    assert_eq!(gateway.count("running"), 0);
+    gateway.is_idle_again();
+}
