@@ -1,7 +1,7 @@
 //! What the gateway has learned, kept on disk: so that a kill costs at most what was learned since
 //! the last time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -75,9 +75,8 @@ impl Keeper {
 
     /// Writes it down now.
     pub(crate) fn save(&self) {
-        let Some(Work { directory, learned, .. }) = &self.0 else { return };
-        if let Err(error) = bywash_handover::save(directory, FILE, &learned()) {
-            tell(&error);
+        if let Some(Work { directory, learned, .. }) = &self.0 {
+            save(directory, &learned());
         }
     }
 
@@ -87,9 +86,13 @@ impl Keeper {
         drop(begins);
         // What it may just be writing down is older.
         let _ = thread.join();
-        if let Err(error) = bywash_handover::save(&directory, FILE, &learned()) {
-            tell(&error);
-        }
+        save(&directory, &learned());
+    }
+}
+
+fn save(directory: &Path, learned: &[u8]) {
+    if let Err(error) = bywash_handover::save(directory, FILE, learned) {
+        tell(&error);
     }
 }
 

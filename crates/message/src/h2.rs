@@ -12,7 +12,7 @@ use crate::fields::Fields;
 use crate::framing::{self, Framing};
 use crate::head::{Limits, MAX_METHOD};
 use crate::host;
-use crate::name::{Name, is_hyphen};
+use crate::name::{Name, is_alias};
 use crate::octet::{is_space, is_value, trimmed};
 use crate::request::{Request, expects_continue, takes_trailers};
 use crate::response::Response;
@@ -92,7 +92,8 @@ impl Response {
             }
         };
         let version = Version::HTTP_2;
-        Ok(Self { status, reason: Vec::new(), version, fields, framing, keep_alive: true })
+        let (reason, keep_alive, doubtful) = (Vec::new(), true, false);
+        Ok(Self { status, reason, version, fields, framing, keep_alive, doubtful })
     }
 }
 
@@ -128,9 +129,8 @@ fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
     if padded || !is_value(value) {
         return Err(Fault::Syntax);
     }
-    let alias = || name.iter().any(|byte| is_hyphen(*byte) && *byte != b'-');
     let frames = matches!(Name::of(name), Name::ContentLength | Name::TransferEncoding);
-    if frames && alias() { Err(Fault::Framing) } else { Ok(()) }
+    if frames && is_alias(name) { Err(Fault::Framing) } else { Ok(()) }
 }
 
 impl Fields {

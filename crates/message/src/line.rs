@@ -8,7 +8,7 @@ use memchr::memchr;
 use crate::fault::Fault;
 use crate::fields::{Fields, Line};
 use crate::head::Limits;
-use crate::name::{Name, is_hyphen};
+use crate::name::{Name, is_alias};
 use crate::octet::{is_token, is_value, trimmed};
 
 /// The first line of a head, without its end, and the lines of its fields, with theirs; the blank
@@ -75,9 +75,4 @@ fn leading(raw: &[u8], value: &[u8]) -> usize {
         return raw.len();
     }
     raw.iter().position(|byte| *byte != b' ' && *byte != b'\t').unwrap_or(0)
-}
-
-/// Whether something else than a hyphen stands where a hyphen should.
-fn is_alias(spelled: &[u8]) -> bool {
-    spelled.iter().any(|byte| is_hyphen(*byte) && *byte != b'-')
 }

@@ -259,8 +259,8 @@ fn begins(spelled: &[u8], text: &[u8]) -> bool {
 }
 
 /// Whether something stands for a hyphen in it.
-fn is_alias(spelled: &[u8]) -> bool {
-    spelled.iter().any(|byte| matches!(byte, b'_' | b'.'))
+pub(crate) fn is_alias(spelled: &[u8]) -> bool {
+    spelled.iter().any(|byte| is_hyphen(*byte) && *byte != b'-')
 }
 
 /// What may stand for a hyphen in the eyes of some application.

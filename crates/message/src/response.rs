@@ -28,8 +28,12 @@ pub struct Response {
     pub fields: Fields,
     /// How the body ends.
     pub framing: Framing,
-    /// Whether the upstream will take another request on this connection.
+    /// Whether another request may go on this connection.
     pub keep_alive: bool,
+    /// It may not for the answer's sake alone, though the upstream would take one: the answer has no
+    /// body and speaks of one, or answers `HEAD`. An application that sends a body all the same sends
+    /// it late, and it would be taken for the answer to somebody else's request.
+    pub doubtful: bool,
 }
 
 impl Response {
@@ -44,14 +48,14 @@ impl Response {
         let mut fields = line::fields(section, limits)?;
         let announces = framing::announces_body(&fields);
         let framing = framing::of_response(&mut fields, version, status, asked)?;
-        // An application that sends a body where there must be none sends it late, too: it would be
-        // taken for the answer to somebody else's request.
-        let doubtful = framing == Framing::None && (announces || *asked == Method::HEAD);
-        let options = Options::of_response(&fields)?;
-        let keep_alive = options.persists(version) && framing != Framing::UntilClose && !doubtful;
+        let persists =
+            Options::of_response(&fields)?.persists(version) && framing != Framing::UntilClose;
+        let bodiless = framing == Framing::None;
+        let doubtful = persists && bodiless && (announces || *asked == Method::HEAD);
+        let keep_alive = persists && !doubtful;
         let usual = status.canonical_reason().is_some_and(|usual| usual.as_bytes() == reason);
         let reason = if usual { Vec::new() } else { reason.to_vec() };
-        Ok(Self { status, reason, version, fields, framing, keep_alive })
+        Ok(Self { status, reason, version, fields, framing, keep_alive, doubtful })
     }
 }
 

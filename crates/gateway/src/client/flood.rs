@@ -13,8 +13,8 @@
 //! **What it leaves**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames, frames for
 //! closed streams, resets of streams that were looked at, and tiny DATA that is read at once go on
 //! for as long as the client likes. That is counted here, in front of it: CVE-2019-9511 to -9518,
-//! CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you reset). And a list of
-//! fields may take no longer than the head of an HTTP/1 request.
+//! CVE-2023-44487 (rapid reset), VU#421644 (CONTINUATION), CVE-2025-8671 (made you reset). And a
+//! list of fields may take no longer than the head of an HTTP/1 request.
 //!
 //! **Made you reset** makes the server reset the client's streams. Seen here: dependencies on
 //! oneself, increments that overflow or are zero, requests without fields. Not seen, because it
@@ -101,13 +101,13 @@ impl Flood {
     }
 }
 
-/// What goes out, frame by frame.
+/// Answers in what goes out.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing(Walk);
+pub(crate) struct Answers(Walk);
 
-impl Outgoing {
-    /// Whether a part of an answer begins in these bytes, and not an acknowledgement only.
-    pub(crate) fn answers(&mut self, mut bytes: &[u8]) -> bool {
+impl Answers {
+    /// Whether a part of one begins in these bytes, which are not acknowledgements only.
+    pub(crate) fn begin_in(&mut self, mut bytes: &[u8]) -> bool {
         let mut answers = false;
         while let Some(frame) = self.0.frame(&mut bytes) {
             answers |= matches!(frame.kind, walk::DATA | walk::HEADERS);

@@ -7,16 +7,15 @@
 //! answer whose request still has a body to send: what little is left of it is read and thrown
 //! away, or the connection ends.
 //!
-//! **Ending.** Closing a socket that has unread bytes resets it, and a reset can overtake the
-//! answer. So an answer that ends a connection early is followed by a short while of reading
-//! (RFC 9112 §9.6).
+//! Here heads and bodies are read; `answer.rs` writes, `tunnel.rs` carries what is no HTTP.
+
+mod answer;
+mod tunnel;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Part, Request};
@@ -25,7 +24,6 @@ use http::{Method, StatusCode, Version};
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase};
 use crate::body::{BodyError, Piece};
-use crate::reply::{Answer, Reply, Tunnel};
 use crate::stream::Stream;
 use crate::wire::Wire;
 
@@ -80,20 +78,9 @@ enum After {
     Close,
 }
 
-/// The answer did not get through: it broke off, or its client has gone or is too slow.
-struct Broken;
-
 /// How an HTTP/2 connection with prior knowledge begins (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// Of a body that nobody wants so much is read, and for so long, to keep the connection.
-const UNWANTED: u64 = 64 * 1024;
-const DISCARDS: Duration = Duration::from_secs(10);
-
-/// What is read after the last answer, so that the client can read it; and for how long.
-const LINGERING: usize = 1024 * 1024;
-const LINGERS: Duration = Duration::from_secs(2);
 
 /// Data up to this size is copied out of the buffer that it was read into rather than keeping it.
 const COPIED: usize = 4096;
@@ -209,261 +196,6 @@ impl Conn {
         if !self.old.get() && !self.answered.get() && wire.has_room() {
             bywash_message::write_response(wire.out(), status, b"", fields, Framing::None, None);
             let _ = wire.poll_flush(cx);
-        }
-    }
-
-    /// Writes an answer. Says whether another request may follow.
-    async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
-        let Reply { status, reason, fields, framing, close, body } = reply;
-        let framing =
-            if asked.old && framing == Framing::Chunked { Framing::UntilClose } else { framing };
-        let close = close
-            || !asked.keep_alive
-            || framing == Framing::UntilClose
-            || handler.is_stopping()
-            || self.speaks_on(&body)
-            || !self.body_may_be_discarded(&body);
-        let connection = match &body {
-            Answer::Tunnel(_) => Some("upgrade"),
-            _ if close => Some("close"),
-            _ if asked.old => Some("keep-alive"),
-            _ => None,
-        };
-        self.answered.set(true);
-        let write = |out| {
-            bywash_message::write_response(out, status, &reason, &fields, framing, connection);
-        };
-        write(self.wire.borrow_mut().out());
-        let body = if asked.head { body.without_body() } else { body };
-        self.finish(handler, body, framing, close).await
-    }
-
-    /// Whether there are bytes behind a wish for another protocol that was not granted: they may be
-    /// of that protocol, whose words must not be taken for a request.
-    fn speaks_on(&self, body: &Answer) -> bool {
-        let granted = matches!(body, Answer::Tunnel(_));
-        self.upgrades.get() && !granted && !self.wire.borrow().input.is_empty()
-    }
-
-    async fn finish(
-        &self,
-        handler: &impl Handler,
-        body: Answer,
-        framing: Framing,
-        close: bool,
-    ) -> After {
-        if let Answer::Tunnel(tunnel) = body {
-            handler.enter(Phase::Tunnel);
-            if self.tunnel(*tunnel).await.is_ok() {
-                self.linger().await;
-            }
-            return After::Close;
-        }
-        let ours = matches!(body, Answer::Empty | Answer::Local(_));
-        // A part must not look like the whole, and without a length only a reset tells: whatever
-        // ends this early.
-        if framing == Framing::UntilClose {
-            self.wire.borrow().stream.resets_on_close(true);
-        }
-        if self.stream(handler, body, framing).await.is_err() {
-            return After::Close;
-        }
-        if framing == Framing::UntilClose {
-            self.wire.borrow().stream.resets_on_close(false);
-        }
-        let is_read = self.incoming.borrow().decoder.is_ended();
-        // An upstream that answers early may not want the rest; it might want it all the same.
-        if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
-            return After::Again;
-        }
-        self.linger().await;
-        After::Close
-    }
-
-    /// Whether the connection can be kept though the request was not read to its end. As long as
-    /// an answer of the upstream's comes the body may yet go there.
-    fn body_may_be_discarded(&self, body: &Answer) -> bool {
-        let incoming = self.incoming.borrow();
-        match body {
-            Answer::Stream(_) | Answer::Tunnel(_) => true,
-            Answer::Empty | Answer::Local(_) | Answer::Later(_) => {
-                let is_small = || incoming.decoder.left().is_some_and(|left| left <= UNWANTED);
-                incoming.decoder.is_ended() || (!incoming.awaits_continue && is_small())
-            }
-        }
-    }
-
-    /// Writes the body, as fast as it comes and the client reads.
-    async fn stream(
-        &self,
-        handler: &impl Handler,
-        mut body: Answer,
-        framing: Framing,
-    ) -> Result<(), Broken> {
-        let chunked = framing == Framing::Chunked;
-        let (mut pace, mut ended, mut broken) = (Pace::new(handler.body_rate()), false, false);
-        poll_fn(|cx| {
-            loop {
-                let gathered = if ended || broken {
-                    Ok(false)
-                } else {
-                    self.gather(&mut body, cx, chunked, &mut ended)
-                };
-                // What came before the break still goes out.
-                broken |= gathered.is_err();
-                let waits = gathered.unwrap_or(false);
-                let mut wire = self.wire.borrow_mut();
-                let before = wire.pending();
-                let flushed = wire.poll_flush(cx).map_err(|_| Broken)?;
-                pace.moves(before - wire.pending());
-                match flushed {
-                    Poll::Ready(()) if broken => return Poll::Ready(Err(Broken)),
-                    Poll::Ready(()) if ended => return Poll::Ready(Ok(())),
-                    Poll::Ready(()) if waits && body.is_watched() => {
-                        return wire.poll_left(cx).map(|()| Err(Broken));
-                    }
-                    Poll::Ready(()) if waits => return Poll::Pending,
-                    Poll::Ready(()) => {}
-                    Poll::Pending => {
-                        ready!(pace.poll_too_slow(cx));
-                        handler.dawdles();
-                        return Poll::Ready(Err(Broken));
-                    }
-                }
-            }
-        })
-        .await
-    }
-
-    /// Takes pieces of an answer while there is room. Whether it waits for more.
-    fn gather(
-        &self,
-        body: &mut Answer,
-        cx: &mut Context<'_>,
-        chunked: bool,
-        ended: &mut bool,
-    ) -> Result<bool, Broken> {
-        loop {
-            if !self.wire.borrow().has_room() {
-                body.poll_upload(cx);
-                return Ok(false);
-            }
-            // The wire is not borrowed here: an answer may go on reading its request's body.
-            match body.poll_piece(cx) {
-                Poll::Pending => return Ok(true),
-                Poll::Ready(Err(_)) => return Err(Broken),
-                Poll::Ready(Ok(Piece::Data(data))) => self.wire.borrow_mut().push(data, chunked),
-                Poll::Ready(Ok(Piece::End(trailers))) => {
-                    if chunked {
-                        let mut wire = self.wire.borrow_mut();
-                        bywash_message::write_last_chunk(wire.out(), trailers.as_deref());
-                    }
-                    *ended = true;
-                    return Ok(false);
-                }
-            }
-        }
-    }
-
-    /// Reads what is left of a body that nobody wants. Whether that was all of it.
-    async fn discard(&self, most: usize) -> bool {
-        let mut read = 0;
-        let rest = poll_fn(|cx| {
-            loop {
-                if self.incoming.borrow().decoder.is_ended() {
-                    return Poll::Ready(true);
-                }
-                match ready!(self.poll_body(cx)) {
-                    Ok(Piece::End(_)) => return Poll::Ready(true),
-                    Ok(Piece::Data(data)) if read + data.len() <= most => read += data.len(),
-                    Ok(Piece::Data(_)) | Err(_) => return Poll::Ready(false),
-                }
-            }
-        });
-        tokio::time::timeout(DISCARDS, rest).await.unwrap_or(false)
-    }
-
-    /// Closes so that the client can read what it was told: bytes of its own that arrive after a
-    /// close, be it a line end, would make the kernel forget what is still to be sent.
-    async fn linger(&self) {
-        let shutdown = poll_fn(|cx| self.wire.borrow_mut().poll_shutdown(cx));
-        if tokio::time::timeout(LINGERS, shutdown).await.is_err() {
-            return;
-        }
-        let mut read = 0;
-        let rest = poll_fn(|cx| {
-            let mut wire = self.wire.borrow_mut();
-            while read < LINGERING {
-                wire.input.clear();
-                match ready!(wire.poll_fill(cx)) {
-                    Ok(0) | Err(_) => break,
-                    Ok(bytes) => read += bytes,
-                }
-            }
-            Poll::Ready(())
-        });
-        let _ = tokio::time::timeout(LINGERS, rest).await;
-    }
-
-    /// Carries bytes both ways until one side has ended or failed.
-    async fn tunnel(&self, mut tunnel: Tunnel) -> io::Result<()> {
-        let (mut up, mut down) = (Flow::Open, Flow::Open);
-        poll_fn(|cx| {
-            let mut wire = self.wire.borrow_mut();
-            let sent = carry(&mut wire, &mut tunnel.wire, &mut up, cx)?;
-            let received = carry(&mut tunnel.wire, &mut wire, &mut down, cx)?;
-            tunnel.moved(sent, received);
-            // Half a conversation is none (nginx ends it likewise): what was on its way has gone.
-            if up == Flow::Closed || down == Flow::Closed {
-                return Poll::Ready(Ok(()));
-            }
-            Poll::Pending
-        })
-        .await
-    }
-}
-
-/// One direction of a tunnel.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Open,
-    /// The sender has ended, its last bytes are on their way.
-    Ending,
-    Closed,
-}
-
-/// Moves what there is to move from one side to the other.
-fn carry(
-    from: &mut Wire,
-    to: &mut Wire,
-    flow: &mut Flow,
-    cx: &mut Context<'_>,
-) -> io::Result<usize> {
-    let mut moved = 0;
-    loop {
-        if !from.input.is_empty() && to.has_room() {
-            moved += from.input.len();
-            to.push(from.input.split().freeze(), false);
-        }
-        if to.poll_flush(cx)?.is_pending() {
-            return Ok(moved);
-        }
-        if !from.input.is_empty() {
-            continue;
-        }
-        match *flow {
-            Flow::Open => match from.poll_fill(cx)? {
-                Poll::Ready(0) => *flow = Flow::Ending,
-                Poll::Ready(_) => {}
-                Poll::Pending => return Ok(moved),
-            },
-            Flow::Ending => {
-                if to.poll_shutdown(cx)?.is_ready() {
-                    *flow = Flow::Closed;
-                }
-                return Ok(moved);
-            }
-            Flow::Closed => return Ok(moved),
         }
     }
 }

@@ -10,7 +10,6 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -23,9 +22,9 @@ use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
 
-use super::flood::{self, Flood, Frames};
+use super::flood::{Answers, Flood, Frames};
+use super::linger::Linger;
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase, Plane};
 use crate::body::{BodyError, Piece};
@@ -60,9 +59,6 @@ const PREFACE: usize = 24;
 
 /// How long the last words of a connection may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// For how long a connection that was shut down is read on.
-const LINGERS: Duration = Duration::from_secs(2);
 
 /// A request's body.
 pub(crate) struct Incoming {
@@ -132,12 +128,12 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
         stream,
         ahead: input,
         frames: Frames::new(handler.streams(), handler.is_shared(), handler.list_limit()),
-        out: flood::Outgoing::default(),
+        out: Answers::default(),
         preface: PREFACE,
         clock: handler.clock(),
         flood: Rc::clone(&flood),
         handler: Rc::clone(&handler),
-        end: None,
+        linger: Linger::default(),
     };
     let handshake = builder(&limits, &handler).handshake::<_, Bytes>(io);
     let Ok(connection) = handshake.await else { return };
@@ -345,40 +341,21 @@ struct Guarded {
     /// Read before it was known to be HTTP/2.
     ahead: BytesMut,
     frames: Frames,
-    out: flood::Outgoing,
+    out: Answers,
     /// How much of the preface is still to come: frames come after it.
     preface: usize,
     /// In quarters of a second.
     clock: Rc<Cell<u32>>,
     flood: Rc<Cell<Option<Flood>>>,
     handler: Rc<Plane>,
-    /// When the connection was shut down, until when it is read on.
-    end: Option<Pin<Box<Sleep>>>,
+    linger: Linger,
 }
 
 impl Guarded {
     fn wrote(&mut self, bytes: &[u8]) {
         self.frames.wrote(bytes.len());
-        if self.out.answers(bytes) {
+        if self.out.begin_in(bytes) {
             self.handler.moves();
-        }
-    }
-
-    /// Reads and forgets until the client closes: what it says after a close, be it that it has read
-    /// something, would make the kernel forget what is still to be sent.
-    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let end = self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGERS)));
-        if end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(()));
-        }
-        let mut forgotten = [MaybeUninit::uninit(); 2048];
-        loop {
-            let mut buffer = ReadBuf::uninit(&mut forgotten);
-            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
-                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {}
-                Poll::Ready(_) => return Poll::Ready(Ok(())),
-                Poll::Pending => return Poll::Pending,
-            }
         }
     }
 }
@@ -431,10 +408,8 @@ impl AsyncWrite for Guarded {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.end.is_none() {
-            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-        }
-        self.poll_linger(cx)
+        let this = &mut *self;
+        this.linger.poll(&mut this.stream, cx).map(Ok)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,6 +8,7 @@
 mod flood;
 pub(crate) mod h1;
 mod h2;
+mod linger;
 mod opening;
 pub(crate) mod pace;
 mod proxy_header;

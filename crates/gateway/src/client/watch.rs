@@ -77,8 +77,8 @@ pub(crate) enum Phase {
     Tunnel,
 }
 
-/// How long a connection of a gateway that stops may still be idle, in quarters of a second: long enough that a
-/// busy client's next request meets an answer that says it is the last.
+/// How long a connection of a gateway that stops may still be idle, in quarters of a second: long
+/// enough that a busy client's next request meets an answer that says it is the last.
 const LAST_IDLE: u32 = 4;
 
 /// How long a goodbye may take, in quarters of a second: the client's answer to it, and what is

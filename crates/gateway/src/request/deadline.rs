@@ -54,12 +54,19 @@ impl Deadline {
     pub(super) fn excuses(&mut self, exchange: &Exchange, sent: &mut u64) {
         let before = std::mem::replace(sent, exchange.sent());
         self.uploaded += sent.saturating_sub(before);
-        let asked_of_it = if self.answering { self.rate } else { 0 };
-        let due = self.last.elapsed().as_secs_f64() * asked_of_it as f64;
-        let moved = self.uploaded > 0 && self.uploaded as f64 >= due;
-        if moved || (!self.answering && exchange.waits_for_client()) {
+        let goes_on = if self.answering {
+            self.uploaded > 0 && self.uploaded as f64 >= self.due_by_now()
+        } else {
+            self.uploaded > 0 || exchange.waits_for_client()
+        };
+        if goes_on {
             self.progressed();
         }
+    }
+
+    /// Bytes that the client's rate has made since the last progress.
+    fn due_by_now(&self) -> f64 {
+        self.last.elapsed().as_secs_f64() * self.rate as f64
     }
 
     /// What is left of the whole time, if that is limited.

@@ -24,7 +24,7 @@ use crate::record::Record;
 use crate::settings::Settings;
 use crate::traces::{self, Trace};
 use crate::upstream::servers::Load;
-use crate::upstream::{Exchange, Outbound, Pool, UpstreamError};
+use crate::upstream::{Exchange, MOST_BEFORE, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// A request as it is to be forwarded.
@@ -119,9 +119,6 @@ pub(super) async fn forward(
         may_be_stale = false;
     }
 }
-
-/// Answers that may come before the answer. They are kept for a client that does not read.
-const MOST_BEFORE: usize = 64;
 
 /// The head of the answer. What comes before it is passed on, but for `100`, which is about a body
 /// that the gateway asks for itself.

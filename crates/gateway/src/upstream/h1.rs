@@ -60,8 +60,8 @@ pub(crate) struct Exchange {
     /// Of the answer's body; `None` before its head.
     decoder: Option<Decoder>,
     keep_alive: bool,
-    /// The answer has no body.
-    bodiless: bool,
+    /// Nobody may use the connection again, though the server would like it.
+    doubtful: bool,
 }
 
 impl Exchange {
@@ -83,7 +83,7 @@ impl Exchange {
             answered: false,
             decoder: None,
             keep_alive: false,
-            bodiless: false,
+            doubtful: false,
         }
     }
 
@@ -161,10 +161,10 @@ impl Exchange {
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
-            // A connection is not used again on which another protocol was offered: some servers have
-            // left their HTTP by then, whatever they answered.
+            // A connection is not used again on which another protocol was offered: some servers
+            // have left their HTTP by then, whatever they answered.
             self.keep_alive = response.keep_alive && !interim && !self.offered;
-            self.bodiless = response.framing == Framing::None;
+            self.doubtful = response.doubtful;
         }
         Ok(response)
     }
@@ -198,9 +198,8 @@ impl Exchange {
     pub(super) fn finish(mut self) -> Option<Link> {
         let complete = self.decoder.as_ref().is_some_and(Decoder::is_ended);
         let both = complete && self.uploaded && self.wire.pending() == 0;
-        if both && !self.keep_alive && self.bodiless {
-            // It ends for our doubts, not by the server's wish: without a reset each such answer
-            // would leave a port of ours in TIME_WAIT for a minute.
+        if both && self.doubtful {
+            // Without a reset each such answer would leave a port of ours in TIME_WAIT for a minute.
             self.wire.stream.resets_on_close(true);
         }
         if !both || !self.keep_alive || self.deaf || !self.wire.input.is_empty() {

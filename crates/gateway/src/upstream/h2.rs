@@ -28,7 +28,7 @@ use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
 use http::Method;
 
-use self::pulse::{Beat, Heard, Pulse};
+use self::pulse::{Beat, Pulse};
 use super::h1::LIMITS;
 use super::{Outbound, UpstreamError};
 use crate::body::{BodyError, Piece};
@@ -67,7 +67,7 @@ impl Link {
     /// Says hello; the connection's own task ends with the connection.
     pub(super) async fn new(stream: Stream, secure: bool) -> io::Result<Self> {
         let pulse = Rc::new(Pulse::default());
-        let stream = Heard { stream, pulse: Rc::clone(&pulse) };
+        let stream = pulse::heard(stream, &pulse);
         let (sender, mut connection) =
             builder().handshake(stream).await.map_err(io::Error::other)?;
         let ping = connection.ping_pong().ok_or_else(|| io::Error::other("taken already"))?;

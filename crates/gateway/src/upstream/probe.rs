@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::health::Schedule;
-use super::{Exchange, Outbound, SharedUpstreams};
+use super::{Exchange, MOST_BEFORE, Outbound, SharedUpstreams};
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -107,9 +107,6 @@ async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
     }
     false
 }
-
-/// Answers that may come before the answer.
-const MOST_BEFORE: usize = 64;
 
 /// The probe as a whole has a limit of its own.
 const FOREVER: Span = Span::from_secs(3600);

@@ -32,7 +32,8 @@
 //!
 //! **Success and failure.** A failure is a connection that was not made, or not within a second in
 //! which its client left, or an answer that was not HTTP, not whole, or not in time. A request that
-//! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below 500 is a success. One of 500 or more is
+//! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below
+//! 500 is a success. One of 500 or more is
 //! neither: these are the application's own words, and one broken page must not cost a server. The
 //! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it.
 //! For results that are older than an ejection or than `Down` see [`Load`].

@@ -1,8 +1,11 @@
 //! Connections to the upstream that are kept, and what may become of them meanwhile.
 
+use std::io::{ErrorKind, Read};
+use std::sync::Mutex;
+
 use crate::setup::{Setup, eventually, get, post};
 use crate::upstream::{Upstream, ok};
-use crate::wire::Message;
+use crate::wire::{BOUND, Message};
 
 /// Answers `count` requests, then closes without a word.
 fn closing_after(count: usize) -> Upstream {
@@ -118,6 +121,27 @@ fn connections_that_have_failed_are_not_kept() {
     for _ in 0..3 {
         assert!(gateway.asks("/bad").answer().is_err());
         assert_eq!(gateway.get("/good").text(), "/good");
+    }
+}
+
+/// Else each would leave a port of the gateway's in `TIME_WAIT` for a minute. Who wants to close
+/// closes in peace.
+#[test]
+fn one_that_is_not_kept_out_of_doubt_is_reset() {
+    let (tell, ends) = std::sync::mpsc::channel();
+    let tell = Mutex::new(tell);
+    let upstream = Upstream::script(move |mut wire| {
+        let Ok(request) = wire.request() else { return };
+        let close = if request.target() == "/closes" { "Connection: close\r\n" } else { "" };
+        wire.send(format!("HTTP/1.1 200 OK\r\n{close}\r\n"));
+        let end = wire.stream.read(&mut [0]);
+        let _ = tell.lock().unwrap().send(end.map_err(|error| error.kind()));
+    });
+    let gateway = Setup::before(&upstream).start();
+    for (target, end) in [("/doubtful", Err(ErrorKind::ConnectionReset)), ("/closes", Ok(0))] {
+        let mut client = gateway.sends(get(target).replace("GET", "HEAD"));
+        assert_eq!(client.answer_to_head().unwrap().status(), Some(200));
+        assert_eq!(ends.recv_timeout(BOUND).expect("it ends"), end, "{target}");
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use socket2::Socket;
 
 use crate::setup::{Running, Setup, eventually, get, post};
 use crate::upstream::{Upstream, deaf, nobody, ok};
+use crate::wire::Wire;
 
 fn url(upstream: &Upstream) -> String {
     format!("http://{}", upstream.address)
@@ -350,15 +352,22 @@ fn the_log_says_which_server_it_was() {
     assert_eq!(crate::log::lines(&path, 1)[0]["server"], 1);
 }
 
-#[test]
-fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
-    let (swallows, _kept) = deaf();
-    let good = named("good");
-    let gateway = before(&[format!("http://{swallows}"), url(&good)])
+/// A gateway before a server that swallows connections and a good one, and clients of whom some
+/// wait for a connection.
+fn before_one_that_swallows(good: &Upstream) -> (Running, Vec<Wire>, Vec<Socket>) {
+    let (swallows, kept) = deaf();
+    let gateway = before(&[format!("http://{swallows}"), url(good)])
         .set("upstream.connect_timeout", "'30s'")
         .start();
-    let clients: Vec<_> = (0..20).map(|_| gateway.asks("/")).collect();
+    let clients = (0..20).map(|_| gateway.asks("/")).collect();
     eventually("some are connecting", || server(&gateway, 0)["running"].as_u64() >= Some(5));
+    (gateway, clients, kept)
+}
+
+#[test]
+fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
+    let good = named("good");
+    let (gateway, clients, _kept) = before_one_that_swallows(&good);
     // As patient as they are, and not as the gateway is.
     std::thread::sleep(Duration::from_millis(1_200));
     drop(clients);
@@ -370,13 +379,8 @@ fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
 
 #[test]
 fn clients_that_leave_at_once_do_not_make_a_server_look_bad() {
-    let (swallows, _kept) = deaf();
     let good = named("good");
-    let gateway = before(&[format!("http://{swallows}"), url(&good)])
-        .set("upstream.connect_timeout", "'30s'")
-        .start();
-    let clients: Vec<_> = (0..20).map(|_| gateway.asks("/")).collect();
-    eventually("some are connecting", || server(&gateway, 0)["running"].as_u64() >= Some(5));
+    let (gateway, clients, _kept) = before_one_that_swallows(&good);
     drop(clients);
     gateway.is_idle_again();
     assert_eq!(server(&gateway, 0)["connect_failures"], 0);

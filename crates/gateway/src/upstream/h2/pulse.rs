@@ -7,12 +7,9 @@
 //! on it goes on: a server that merely stood still may yet answer.
 
 use std::cell::Cell;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::InspectReader;
 
 use crate::stream::Stream;
 
@@ -83,51 +80,16 @@ impl Pulse {
 }
 
 /// A stream that is listened to.
-pub(super) struct Heard {
-    pub(super) stream: Stream,
-    pub(super) pulse: Rc<Pulse>,
-}
-
-impl AsyncRead for Heard {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        self.pulse.heard();
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Heard {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
+pub(super) fn heard(
+    stream: Stream,
+    pulse: &Rc<Pulse>,
+) -> InspectReader<Stream, impl FnMut(&[u8]) + use<>> {
+    let pulse = Rc::clone(pulse);
+    InspectReader::new(stream, move |bytes| {
+        if !bytes.is_empty() {
+            pulse.heard();
+        }
+    })
 }
 
 #[cfg(test)]

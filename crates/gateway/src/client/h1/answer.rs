@@ -1,0 +1,201 @@
+//! The answer to a client: written as fast as it comes and is read; and what becomes of the
+//! connection then.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bywash_message::Framing;
+
+use super::super::linger::Linger;
+use super::super::pace::Pace;
+use super::super::{Handler, Phase};
+use super::{After, Asked, Conn};
+use crate::body::Piece;
+use crate::reply::{Answer, Reply};
+
+/// The answer did not get through: it broke off, or its client has gone or is too slow.
+struct Broken;
+
+/// Of a body that nobody wants so much is read, and for so long, to keep the connection.
+const UNWANTED: u64 = 64 * 1024;
+const DISCARDS: Duration = Duration::from_secs(10);
+
+impl Conn {
+    /// Writes an answer. Says whether another request may follow.
+    pub(super) async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
+        let Reply { status, reason, fields, framing, close, body } = reply;
+        let framing =
+            if asked.old && framing == Framing::Chunked { Framing::UntilClose } else { framing };
+        let close = close
+            || !asked.keep_alive
+            || framing == Framing::UntilClose
+            || handler.is_stopping()
+            || self.speaks_on(&body)
+            || !self.body_may_be_discarded(&body);
+        let connection = match &body {
+            Answer::Tunnel(_) => Some("upgrade"),
+            _ if close => Some("close"),
+            _ if asked.old => Some("keep-alive"),
+            _ => None,
+        };
+        self.answered.set(true);
+        let write = |out| {
+            bywash_message::write_response(out, status, &reason, &fields, framing, connection);
+        };
+        write(self.wire.borrow_mut().out());
+        let body = if asked.head { body.without_body() } else { body };
+        self.finish(handler, body, framing, close).await
+    }
+
+    /// Whether there are bytes behind a wish for another protocol that was not granted: they may be
+    /// of that protocol, whose words must not be taken for a request.
+    fn speaks_on(&self, body: &Answer) -> bool {
+        let granted = matches!(body, Answer::Tunnel(_));
+        self.upgrades.get() && !granted && !self.wire.borrow().input.is_empty()
+    }
+
+    async fn finish(
+        &self,
+        handler: &impl Handler,
+        body: Answer,
+        framing: Framing,
+        close: bool,
+    ) -> After {
+        if let Answer::Tunnel(tunnel) = body {
+            handler.enter(Phase::Tunnel);
+            if self.tunnel(*tunnel).await.is_ok() {
+                self.linger().await;
+            }
+            return After::Close;
+        }
+        let ours = matches!(body, Answer::Empty | Answer::Local(_));
+        // A part must not look like the whole, and without a length only a reset tells: whatever
+        // ends this early.
+        if framing == Framing::UntilClose {
+            self.wire.borrow().stream.resets_on_close(true);
+        }
+        if self.stream(handler, body, framing).await.is_err() {
+            return After::Close;
+        }
+        if framing == Framing::UntilClose {
+            self.wire.borrow().stream.resets_on_close(false);
+        }
+        let is_read = self.incoming.borrow().decoder.is_ended();
+        // An upstream that answers early may not want the rest; it might want it all the same.
+        if !close && (is_read || ours && self.discard(UNWANTED as usize).await) {
+            return After::Again;
+        }
+        self.linger().await;
+        After::Close
+    }
+
+    /// Whether the connection can be kept though the request was not read to its end. As long as
+    /// an answer of the upstream's comes the body may yet go there.
+    fn body_may_be_discarded(&self, body: &Answer) -> bool {
+        let incoming = self.incoming.borrow();
+        match body {
+            Answer::Stream(_) | Answer::Tunnel(_) => true,
+            Answer::Empty | Answer::Local(_) | Answer::Later(_) => {
+                let is_small = || incoming.decoder.left().is_some_and(|left| left <= UNWANTED);
+                incoming.decoder.is_ended() || (!incoming.awaits_continue && is_small())
+            }
+        }
+    }
+
+    /// Writes the body, as fast as it comes and the client reads.
+    async fn stream(
+        &self,
+        handler: &impl Handler,
+        mut body: Answer,
+        framing: Framing,
+    ) -> Result<(), Broken> {
+        let chunked = framing == Framing::Chunked;
+        let (mut pace, mut ended, mut broken) = (Pace::new(handler.body_rate()), false, false);
+        poll_fn(|cx| {
+            loop {
+                let gathered = if ended || broken {
+                    Ok(false)
+                } else {
+                    self.gather(&mut body, cx, chunked, &mut ended)
+                };
+                // What came before the break still goes out.
+                broken |= gathered.is_err();
+                let waits = gathered.unwrap_or(false);
+                let mut wire = self.wire.borrow_mut();
+                let before = wire.pending();
+                let flushed = wire.poll_flush(cx).map_err(|_| Broken)?;
+                pace.moves(before - wire.pending());
+                match flushed {
+                    Poll::Ready(()) if broken => return Poll::Ready(Err(Broken)),
+                    Poll::Ready(()) if ended => return Poll::Ready(Ok(())),
+                    Poll::Ready(()) if waits && body.is_watched() => {
+                        return wire.poll_left(cx).map(|()| Err(Broken));
+                    }
+                    Poll::Ready(()) if waits => return Poll::Pending,
+                    Poll::Ready(()) => {}
+                    Poll::Pending => {
+                        ready!(pace.poll_too_slow(cx));
+                        handler.dawdles();
+                        return Poll::Ready(Err(Broken));
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// Takes pieces of an answer while there is room. Whether it waits for more.
+    fn gather(
+        &self,
+        body: &mut Answer,
+        cx: &mut Context<'_>,
+        chunked: bool,
+        ended: &mut bool,
+    ) -> Result<bool, Broken> {
+        loop {
+            if !self.wire.borrow().has_room() {
+                body.poll_upload(cx);
+                return Ok(false);
+            }
+            // The wire is not borrowed here: an answer may go on reading its request's body.
+            match body.poll_piece(cx) {
+                Poll::Pending => return Ok(true),
+                Poll::Ready(Err(_)) => return Err(Broken),
+                Poll::Ready(Ok(Piece::Data(data))) => self.wire.borrow_mut().push(data, chunked),
+                Poll::Ready(Ok(Piece::End(trailers))) => {
+                    if chunked {
+                        let mut wire = self.wire.borrow_mut();
+                        bywash_message::write_last_chunk(wire.out(), trailers.as_deref());
+                    }
+                    *ended = true;
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Reads what is left of a body that nobody wants. Whether that was all of it.
+    async fn discard(&self, most: usize) -> bool {
+        let mut read = 0;
+        let rest = poll_fn(|cx| {
+            loop {
+                if self.incoming.borrow().decoder.is_ended() {
+                    return Poll::Ready(true);
+                }
+                match ready!(self.poll_body(cx)) {
+                    Ok(Piece::End(_)) => return Poll::Ready(true),
+                    Ok(Piece::Data(data)) if read + data.len() <= most => read += data.len(),
+                    Ok(Piece::Data(_)) | Err(_) => return Poll::Ready(false),
+                }
+            }
+        });
+        tokio::time::timeout(DISCARDS, rest).await.unwrap_or(false)
+    }
+
+    /// Closes so that the client can read what it was told.
+    pub(super) async fn linger(&self) {
+        let mut linger = Linger::default();
+        poll_fn(|cx| linger.poll(&mut self.wire.borrow_mut().stream, cx)).await;
+    }
+}

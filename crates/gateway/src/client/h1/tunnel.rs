@@ -1,0 +1,74 @@
+//! A connection that has gone over to another protocol: bytes both ways, understood by neither
+//! direction's carrier.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+
+use super::Conn;
+use crate::reply::Tunnel;
+use crate::wire::Wire;
+
+impl Conn {
+    /// Carries bytes both ways until one side has ended or failed.
+    pub(super) async fn tunnel(&self, mut tunnel: Tunnel) -> io::Result<()> {
+        let (mut up, mut down) = (Flow::Open, Flow::Open);
+        poll_fn(|cx| {
+            let mut wire = self.wire.borrow_mut();
+            let sent = carry(&mut wire, &mut tunnel.wire, &mut up, cx)?;
+            let received = carry(&mut tunnel.wire, &mut wire, &mut down, cx)?;
+            tunnel.moved(sent, received);
+            // Half a conversation is none (nginx ends it likewise): what was on its way has gone.
+            if up == Flow::Closed || down == Flow::Closed {
+                return Poll::Ready(Ok(()));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// One direction of a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Open,
+    /// The sender has ended, its last bytes are on their way.
+    Ending,
+    Closed,
+}
+
+/// Moves what there is to move from one side to the other.
+fn carry(
+    from: &mut Wire,
+    to: &mut Wire,
+    flow: &mut Flow,
+    cx: &mut Context<'_>,
+) -> io::Result<usize> {
+    let mut moved = 0;
+    loop {
+        if !from.input.is_empty() && to.has_room() {
+            moved += from.input.len();
+            to.push(from.input.split().freeze(), false);
+        }
+        if to.poll_flush(cx)?.is_pending() {
+            return Ok(moved);
+        }
+        if !from.input.is_empty() {
+            continue;
+        }
+        match *flow {
+            Flow::Open => match from.poll_fill(cx)? {
+                Poll::Ready(0) => *flow = Flow::Ending,
+                Poll::Ready(_) => {}
+                Poll::Pending => return Ok(moved),
+            },
+            Flow::Ending => {
+                if to.poll_shutdown(cx)?.is_ready() {
+                    *flow = Flow::Closed;
+                }
+                return Ok(moved);
+            }
+            Flow::Closed => return Ok(moved),
+        }
+    }
+}
