@@ -10,10 +10,10 @@ use crate::wire::Wire;
 
 const LENGTHY: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// A client that has room for next to nothing.
-fn narrow(address: SocketAddr) -> Wire {
+/// A client that has room for so much only.
+fn narrow(address: SocketAddr, room: usize) -> Wire {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
+    socket.set_recv_buffer_size(room).unwrap();
     socket.connect(&address.into()).unwrap();
     let wire = Wire::new(TcpStream::from(socket));
     wire.stream.set_read_timeout(Some(LENGTHY)).unwrap();
@@ -61,7 +61,7 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
         target => with_fields("", target),
     });
     let gateway = Setup::before(&upstream).limit(1).set("limits.body_rate", "'1MiB'").start();
-    let mut slow = narrow(gateway.gateway().http());
+    let mut slow = narrow(gateway.gateway().http(), 4096);
     slow.send(get("/large"));
     gateway.waits_for("running", 1);
     let mut next = gateway.asks("/next");
@@ -90,15 +90,20 @@ fn a_client_that_pauses_is_not_given_up_at_once() {
 /// What the client says after a close would make the kernel forget what it has not read yet.
 #[test]
 fn a_last_answer_is_read_to_its_end_whatever_the_client_says_meanwhile() {
-    let body = "x".repeat(1024 * 1024);
+    const PIECE: usize = 16 * 1024;
+    let body = "x".repeat(32 * PIECE);
     let upstream = Upstream::app(move |_| with_fields("", &body));
     let gateway = Setup::before(&upstream).start();
-    let mut slow = narrow(gateway.gateway().http());
+    let mut slow = narrow(gateway.gateway().http(), 2 * PIECE);
     slow.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     slow.head().unwrap();
     slow.send("\r\n");
-    SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
-    assert_eq!(slow.rest().len(), 1024 * 1024);
+    for piece in 0..32 {
+        // This is how slow it is.
+        std::thread::sleep(std::time::Duration::from_millis(4));
+        assert!(slow.bytes(PIECE).is_ok(), "it ends after {piece} pieces");
+    }
+    assert!(slow.is_closed());
 }
 
 /// Reading is slow, but it goes on: the kernel takes no more than it can pass on.

@@ -324,8 +324,11 @@ fn a_reload_that_fails_later_leaves_certificates_as_they_were() {
 fn connections_of_one_address_are_counted_before_their_handshakes() {
     let certified = Certified::new("counted", &["shop.example"]);
     let upstream = Upstream::echo();
-    let gateway =
-        serving(&upstream, &[&certified]).set("limits.connections_per_address", "2").start();
+    let gateway = serving(&upstream, &[&certified])
+        .set("limits.connections_per_address", "2")
+        // Not what closes it.
+        .set("limits.header_timeout", "'1m'")
+        .start();
     let silent: Vec<_> = (0..2).map(|_| Wire::new(connect_tcp(&gateway))).collect();
     gateway.waits_for("connections", 2);
     let mut third = Wire::new(connect_tcp(&gateway));
