@@ -84,7 +84,8 @@ fuzz_target!(|bytes: &[u8]| {
 
     // What it has learned does not stand in the way of requests.
     let session = Some(SessionKey(1));
-    let request = |class| Request { class: ClassId(class), session, address: Some(AddressKey(1)) };
+    let request =
+        |class| Request { session, address: Some(AddressKey(1)), ..Request::of(ClassId(class)) };
     let tickets: Vec<_> = (0..3).map(|class| next.driver.arrive(request(class))).collect();
     for ticket in tickets {
         let _ = (next.driver.on_timer(), next.driver.status());

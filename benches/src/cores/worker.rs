@@ -201,5 +201,5 @@ fn visit(dice: &mut Dice) -> Request {
     let session = dice.below(if known { u64::from(SESSIONS) } else { u64::MAX });
     let class: ClassId = if dice.below(4) == 0 { PAY } else { BROWSE };
     let address = Some(AddressKey(spread(dice.below(4_096))));
-    Request { class, session: Some(SessionKey(spread(session))), address }
+    Request { session: Some(SessionKey(spread(session))), address, ..Request::of(class) }
 }

@@ -80,7 +80,7 @@ impl Crowd {
         let ttl = Span::from_secs(100 * 365 * 86_400);
         let options = Options { limit: 1, max_wait: None, sessions, session_ttl: ttl };
         let numbers = waiting + 1 + BATCH as u32;
-        let nothing = Request { class: BROWSE, session: None, address: None };
+        let nothing = Request::of(BROWSE);
         let mut crowd = Self {
             engine: engine(way, waiting, options),
             way,
@@ -127,14 +127,18 @@ impl Crowd {
     fn stranger(&mut self) -> Request {
         let [session, address] = array::from_fn(|_| self.dice.next());
         let class = BROWSE;
-        Request { class, session: Some(SessionKey(session)), address: Some(AddressKey(address)) }
+        Request {
+            session: Some(SessionKey(session)),
+            address: Some(AddressKey(address)),
+            ..Request::of(class)
+        }
     }
 
     /// A request of a session that was served before.
     fn known(&mut self, pays: bool) -> Request {
         let session = SessionKey(spread(self.dice.below(self.sessions)));
         let class = if pays { PAY } else { BROWSE };
-        Request { class, session: Some(session), address: None }
+        Request { session: Some(session), ..Request::of(class) }
     }
 
     /// Says `event` and keeps the books; not for what is measured.

@@ -23,7 +23,8 @@ pub struct Policy {
     pub about: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    build: fn(&Settings, &[Class]) -> Box<dyn Order>,
+    /// Makes it for these classes.
+    pub build: fn(&Settings, &[Class]) -> Box<dyn Order>,
 }
 
 /// One knob.
@@ -358,28 +359,44 @@ impl Settings {
         self.values[index.expect("a policy asks only for the parameters in its entry")]
     }
 
-    pub(crate) fn count(&self, name: &str) -> u32 {
+    /// The value of a parameter that the policy's entry calls a count.
+    ///
+    /// # Panics
+    /// If it does not: the policy's own mistake.
+    pub fn count(&self, name: &str) -> u32 {
         match self.value(name) {
             Value::Count(count) => count,
             other => unreachable!("`{name}` is a count in the catalogue, not {other:?}"),
         }
     }
 
-    pub(crate) fn share(&self, name: &str) -> Share {
+    /// The value of a parameter that the policy's entry calls a share.
+    ///
+    /// # Panics
+    /// If it does not: the policy's own mistake.
+    pub fn share(&self, name: &str) -> Share {
         match self.value(name) {
             Value::Share(share) => share,
             other => unreachable!("`{name}` is a share in the catalogue, not {other:?}"),
         }
     }
 
-    pub(crate) fn span(&self, name: &str) -> Span {
+    /// The value of a parameter that the policy's entry calls a span.
+    ///
+    /// # Panics
+    /// If it does not: the policy's own mistake.
+    pub fn span(&self, name: &str) -> Span {
         match self.value(name) {
             Value::Span(span) => span,
             other => unreachable!("`{name}` is a span in the catalogue, not {other:?}"),
         }
     }
 
-    pub(crate) fn choice(&self, name: &str) -> &'static str {
+    /// The value of a parameter that the policy's entry calls a choice.
+    ///
+    /// # Panics
+    /// If it does not: the policy's own mistake.
+    pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
             Value::Choice(word) => word,
             other => unreachable!("`{name}` is a choice in the catalogue, not {other:?}"),

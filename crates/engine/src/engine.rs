@@ -162,7 +162,15 @@ impl Engine {
     fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
         let standing = self.standing(now, request.session, request.class);
         let principal = principal(standing, &request);
-        let waiting = Waiting { class: request.class, standing, principal, since: now };
+        let waiting = Waiting {
+            class: request.class,
+            standing,
+            claims_session: request.session.is_some(),
+            signals: request.signals,
+            retry: request.retry,
+            principal,
+            since: now,
+        };
         self.requests.arrive(id, waiting);
         if self.running < self.options.limit {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
@@ -217,6 +225,12 @@ impl Engine {
     /// Gives every free slot to the best that waits.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         while self.running < self.options.limit && self.moment(now).length() > 0 {
+            if let Some((id, reason)) = self.order.discard(&moment(now, self.pace, &self.requests))
+            {
+                self.requests.leave_queue(id);
+                actions.push(self.shed(id, reason));
+                continue;
+            }
             let Some((id, reason)) = self.order.pop(&moment(now, self.pace, &self.requests)) else {
                 break;
             };

@@ -35,6 +35,7 @@ pub use event::{End, Event, Reading};
 pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
-    AddressKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Standing, Tier,
+    AddressKey, AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals,
+    Standing, Tier,
 };
 pub use session::Remembered;

@@ -68,6 +68,12 @@ impl ClassSet {
         Self(bits)
     }
 
+    /// The classes of both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The classes in it, by index.
     pub fn iter(self) -> impl Iterator<Item = ClassId> {
         (0..Self::MOST as u8).filter(move |class| self.0 & (1 << class) != 0).map(ClassId)
@@ -131,8 +137,52 @@ pub struct SessionKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AddressKey(pub u64);
 
-/// What is known of a request when it arrives. Nothing in it is believed: the session counts only
-/// if the engine itself has seen it being served.
+/// What a request shows of a visitor before anything is proven: a cookie of an earlier visit, a
+/// filled cart, where she comes from. The driver numbers the kinds; whether a kind means anything is
+/// measured, never believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signals(u8);
+
+impl Signals {
+    /// How many kinds there can be: every combination of them is counted.
+    pub const KINDS: usize = 6;
+    /// How many combinations there can be.
+    pub const MOST: usize = 1 << Self::KINDS;
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// These and `kind`, which is below [`Signals::KINDS`].
+    ///
+    /// # Panics
+    /// If it is not.
+    #[must_use]
+    pub const fn with(self, kind: usize) -> Self {
+        assert!(kind < Self::KINDS, "there are only so many kinds of signals");
+        Self(self.0 | (1 << kind))
+    }
+
+    /// Whether `kind` is one of them.
+    pub const fn has(self, kind: usize) -> bool {
+        kind < Self::KINDS && self.0 & (1 << kind) != 0
+    }
+
+    /// As a number below [`Signals::MOST`]: bit `i` stands for kind `i`.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The signals that [`Signals::index`] gave this number for; bits above the kinds are dropped.
+    pub const fn from_index(index: usize) -> Self {
+        Self((index % Self::MOST) as u8)
+    }
+}
+
+/// What one visitor asks for, as a keyed hash: the same for a request and for its repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttemptKey(pub u64);
+
+/// What is known of a request when it arrives. Nothing in it is believed but what the driver has
+/// verified: the session counts only if the engine itself has seen it being served.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Its class.
@@ -141,6 +191,29 @@ pub struct Request {
     pub session: Option<SessionKey>,
     /// Where it comes from, if it is to be charged for it.
     pub address: Option<AddressKey>,
+    /// What it shows of its visitor.
+    pub signals: Signals,
+    /// What a token that the driver has verified says its session was served.
+    pub proven: ClassSet,
+    /// What to know its repetition by.
+    pub attempt: Option<AttemptKey>,
+    /// It says itself that it is a repetition.
+    pub retry: bool,
+}
+
+impl Request {
+    /// A request of `class` of which nothing else is known.
+    pub const fn of(class: ClassId) -> Self {
+        Self {
+            class,
+            session: None,
+            address: None,
+            signals: Signals::NONE,
+            proven: ClassSet::NONE,
+            attempt: None,
+            retry: false,
+        }
+    }
 }
 
 /// How far a session has come, as far as it is proven. Better standings come first.

@@ -154,7 +154,10 @@ impl Driver {
         let class = ClassId(self.dice.below(u64::from(CLASSES)) as u8);
         self.place[id.0 as usize] = self.waiting.len();
         self.waiting.push(id);
-        self.tell(Event::Arrived { id, request: Request { class, session, address } });
+        self.tell(Event::Arrived {
+            id,
+            request: Request { session, address, ..Request::of(class) },
+        });
     }
 
     fn decide(&mut self) {

@@ -157,7 +157,7 @@ impl<'a> World<'a> {
         let (session, visitor) = self.visitors.get_mut(number);
         let (session, attempt) = (SessionKey(*session), visitor.attempt(self.case.scenario));
         let request =
-            Request { class: ClassId(attempt.class as u8), session: Some(session), address: None };
+            Request { session: Some(session), ..Request::of(ClassId(attempt.class as u8)) };
         self.serial += 1;
         let id = self.requests.put(Live {
             visitor: number,

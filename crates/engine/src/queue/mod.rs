@@ -23,7 +23,7 @@ pub use single::Single;
 
 use crate::event::Reading;
 use crate::reason::Reason;
-use crate::request::{ClassId, RequestId, Standing};
+use crate::request::{ClassId, RequestId, Signals, Standing};
 
 /// A request that waits, as far as an order may use it.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,12 @@ pub struct Waiting {
     pub class: ClassId,
     /// What its session has proven.
     pub standing: Standing,
+    /// Whether it claims a session, proven or not.
+    pub claims_session: bool,
+    /// What it, or the first request of its session, showed of its visitor.
+    pub signals: Signals,
+    /// It repeats one that was not answered.
+    pub retry: bool,
     /// Who is charged for it, if anybody can be.
     pub principal: Option<Principal>,
     /// Since when it waits.
@@ -112,6 +118,13 @@ pub trait Order: Send {
 
     /// A slot is free: who gets it? It waits no longer. `None` when nobody waits.
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)>;
+
+    /// Before a slot is given: a waiting request that is not to have one any more, and why. It is
+    /// shed; the order forgets it here. Asked until it says `None`.
+    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let _ = moment;
+        None
+    }
 
     /// A waiting request has gone.
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {

@@ -325,8 +325,10 @@ impl Model {
         };
         self.waiting.push(Waiter { id, class, standing, principal, since: self.now });
         self.arrived += 1;
-        let actions =
-            self.tell(Event::Arrived { id, request: Request { class, session, address } });
+        let actions = self.tell(Event::Arrived {
+            id,
+            request: Request { session, address, ..Request::of(class) },
+        });
         self.follow(&actions, Some(id));
     }
 

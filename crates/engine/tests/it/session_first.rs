@@ -139,7 +139,7 @@ fn one_address_may_have_so_many_requests_waiting_however_many_sessions_it_makes_
     let mut site = Site::busy("session-first", &[("principal_cap", "3")]);
     let mut arrive = |address, session| {
         let (session, address) = (Some(SessionKey(session)), Some(AddressKey(address)));
-        site.request(Request { class: MAIN, session, address })
+        site.request(Request { session, address, ..Request::of(MAIN) })
     };
     let of_one = [100, 101, 102, 103].map(|session| arrive(5, session));
     let of_another = arrive(6, 104);
@@ -157,7 +157,8 @@ fn a_proven_session_is_charged_itself_and_not_the_address_it_shares() {
     let shared = Some(AddressKey(5));
     for session in 10..20 {
         site.prove(session, &[MAIN]);
-        let request = Request { class: MAIN, session: Some(SessionKey(session)), address: shared };
+        let request =
+            Request { session: Some(SessionKey(session)), address: shared, ..Request::of(MAIN) };
         let ids = [0; 3].map(|_| site.request(request));
         let refused = ids.map(|id| site.refusal(id));
         assert_eq!(refused, [None, None, Some(Reason::PrincipalCap)], "session {session}");

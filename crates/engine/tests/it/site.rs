@@ -131,17 +131,17 @@ impl Site {
 
     /// A request of nobody in particular.
     pub(crate) fn arrive(&mut self, class: ClassId) -> RequestId {
-        self.request(Request { class, session: None, address: None })
+        self.request(Request::of(class))
     }
 
     /// A request that claims a session.
     pub(crate) fn arrive_in(&mut self, session: u64, class: ClassId) -> RequestId {
-        self.request(Request { class, session: Some(SessionKey(session)), address: None })
+        self.request(Request { session: Some(SessionKey(session)), ..Request::of(class) })
     }
 
     /// A request from an address, with no session.
     pub(crate) fn arrive_from(&mut self, address: u64, class: ClassId) -> RequestId {
-        self.request(Request { class, session: None, address: Some(AddressKey(address)) })
+        self.request(Request { address: Some(AddressKey(address)), ..Request::of(class) })
     }
 
     /// The session has been served these.

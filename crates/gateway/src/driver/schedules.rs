@@ -24,7 +24,7 @@ fn driver(max_wait: Option<Span>) -> Arc<Driver> {
     Arc::new(Driver::new(Engine::new(classes, order, options)))
 }
 
-const REQUEST: Request = Request { class: ClassId(0), session: None, address: None };
+const REQUEST: Request = Request::of(ClassId(0));
 
 fn decided(ticket: &Ticket) -> Decision {
     block_on(poll_fn(|cx| ticket.poll(cx)))

@@ -36,7 +36,7 @@ pub(super) fn examine(
         Charge::Address => Some(shared.address_key(client)),
     };
     let class = config.classifier.class(request.method.as_str(), request.target.path());
-    Facts { request: EngineRequest { class, session, address }, client }
+    Facts { request: EngineRequest { session, address, ..EngineRequest::of(class) }, client }
 }
 
 /// The session that a request claims: its cookie, hashed. The first of that name counts.
