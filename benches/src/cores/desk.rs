@@ -78,7 +78,7 @@ impl<L: Lock<Core>> Desk<L> {
     fn answered(&self, id: RequestId, session: Option<SessionKey>, class: ClassId) {
         self.with(|core, now, wakers| {
             if let Some(session) = session {
-                core.tell(now, Event::Served { session, class }, wakers);
+                core.tell(now, Event::served(session, class), wakers);
             }
             core.seats[id.0 as usize] = Seat::Free;
             core.tell(now, Event::Finished { id, end: End::Answered }, wakers);

@@ -247,7 +247,7 @@ fn engine(cell: Cell) -> Engine {
     let mut actions = Vec::new();
     for number in 0..u64::from(SESSIONS) {
         let session = SessionKey(spread(number));
-        engine.on_event(Time::ZERO, Event::Served { session, class: BROWSE }, &mut actions);
+        engine.on_event(Time::ZERO, Event::served(session, BROWSE), &mut actions);
     }
     engine
 }

@@ -40,7 +40,7 @@ pub(super) fn serve(shift: &Shift, mut engine: Engine, inbox: &Receiver<Letter>)
             }
             Letter::Answered { id, session, class } => {
                 if let Some(session) = session {
-                    engine.on_event(now, Event::Served { session, class }, &mut actions);
+                    engine.on_event(now, Event::served(session, class), &mut actions);
                 }
                 engine.on_event(now, Event::Finished { id, end: End::Answered }, &mut actions);
                 free.push(id.0);

@@ -108,7 +108,7 @@ impl Crowd {
     fn fill(&mut self, waiting: u32) {
         for session in 0..self.sessions {
             let session = SessionKey(spread(session));
-            self.tell(Event::Served { session, class: BROWSE });
+            self.tell(Event::served(session, BROWSE));
         }
         let first = self.stranger();
         self.enter(first);
@@ -118,7 +118,7 @@ impl Crowd {
             self.enter(request);
         }
         if self.way.overloaded {
-            self.tell(Event::Read(Reading::Cpu(Share::ALL)));
+            self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::ALL }));
         }
         assert_eq!(self.waiting.len(), waiting as usize, "{}: the queue is full", self.way);
     }

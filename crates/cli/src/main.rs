@@ -15,6 +15,7 @@ mod failure;
 mod lab;
 mod life;
 mod manual;
+mod meters;
 mod operator;
 mod requests;
 mod run;

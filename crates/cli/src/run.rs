@@ -6,15 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bywash_config::{AdminAddress, Config, Endpoint, Mode, Problem, Problems, Server};
-use bywash_engine::Reading;
 use bywash_gateway::{Gateway, GatewayError, Inheritance};
 use bywash_handover::{Supervisor, Watched};
-use bywash_sense::Cpu;
-use bywash_units::Span;
 
 use crate::args::{Run, default_admin};
 use crate::failure::Failure;
 use crate::life::Life;
+use crate::meters;
 use crate::signals::Signals;
 use crate::state;
 use crate::streams::{draw, has_colour, say};
@@ -43,7 +41,7 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
     let gateway =
         bywash_gateway::prepare(config, inheritance).map_err(|error| not_started(&error))?;
     gateway.bypass(args.bypass);
-    read_cpu(&gateway)?;
+    meters::read(&gateway)?;
     let keeper = state::prepare(&gateway, kept)?;
     // Where the program is: an upgrade puts another one there.
     let program = std::env::current_exe().map_err(Failure::running)?;
@@ -205,28 +203,4 @@ fn look_for(server: &Server) {
     if !found {
         say(format!("bywash: nobody answers at {server} yet; until then clients get a 502"));
     }
-}
-
-/// Feeds the engine CPU readings while its policy wants them, which a reload may change.
-fn read_cpu(gateway: &Gateway) -> Result<(), Failure> {
-    const UNTIL_WANTED: Duration = Duration::from_secs(1);
-    let senses = gateway.senses();
-    if senses.cpu_interval().is_some() {
-        let wants = |error| Failure::running(format!("the policy wants the CPU: {error}"));
-        Cpu::default().read().map_err(wants)?;
-    }
-    let read = move || {
-        let mut cpu = Cpu::default();
-        loop {
-            let interval = senses.cpu_interval();
-            std::thread::sleep(interval.map_or(UNTIL_WANTED, Span::to_std));
-            // A reading that fails leaves the policy with its last one.
-            if interval.is_some()
-                && let Ok(Some(share)) = cpu.read()
-            {
-                senses.read(Reading::Cpu(share));
-            }
-        }
-    };
-    std::thread::Builder::new().name("cpu".into()).spawn(read).map(drop).map_err(Failure::running)
 }

@@ -10,7 +10,7 @@ use core::fmt;
 
 use bywash_units::{Share, Span};
 
-use crate::queue::{ByClass, Order, SessionFirst, Single};
+use crate::queue::{ByClass, Order, Single, session_first, value_index};
 use crate::request::Class;
 
 /// A policy that orders waiting requests.
@@ -120,44 +120,78 @@ const TRANSACT: Parameter = Parameter {
     why: "Places in each transaction queue whose class sets none.",
 };
 
+const FLOOR_SHARE: Parameter = Parameter {
+    name: "floor_share",
+    domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
+    why: "Part of the dispatches that goes to the class which has waited longest.",
+};
+const PRINCIPAL_CAP: Parameter = Parameter {
+    name: "principal_cap",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
+    why: "Requests that one session or address may have waiting.",
+};
+const RETRIES: Parameter = Parameter {
+    name: "retries",
+    domain: Domain::Choice(&["last", "alike"]),
+    why: "Whether a repetition ranks below the first attempts of its kind, or like them.",
+};
+const SIGNAL: Parameter = Parameter {
+    name: "signal",
+    domain: Domain::Choice(&["head-age", "sojourn", "loss", "cpu", "pressure"]),
+    why: "What tells overload: the age of the oldest waiting request, the least waiting time of \
+          those served, the share of arrivals lost, the CPU, or the pressure on it.",
+};
+const PATIENCE: Parameter = Parameter {
+    name: "patience",
+    domain: Domain::Span {
+        min: Span::from_millis(10),
+        max: Span::from_secs(3600),
+        default: Span::from_secs(20),
+    },
+    why: "Median patience of clients; head-age and sojourn call a tenth of it overload.",
+};
+const PRESSURE: Parameter = Parameter {
+    name: "pressure",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.40 },
+    why: "Pressure above which the newest go first, until it is half of that.",
+};
+const LOSS: Parameter = Parameter {
+    name: "loss",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
+    why: "Loss above which the newest go first, until it is a fifth of that.",
+};
+/// What all orders have that rank with push-out.
+const RANKED: &[Parameter] = &[
+    CAPACITY,
+    FLOOR_SHARE,
+    PRINCIPAL_CAP,
+    RETRIES,
+    SIGNAL,
+    PATIENCE,
+    UPPER,
+    LOWER,
+    PRESSURE,
+    LOSS,
+    INTERVAL,
+];
+
 /// Every policy there is, the default first.
-pub static POLICIES: [Policy; 4] = [
+pub static POLICIES: [Policy; 5] = [
     Policy {
         name: "session-first",
         source: "bywash",
         about: "Transactions of proven sessions, then sessions in progress, then new ones; the \
                 worst waiting request is pushed out.",
-        parameters: &[
-            CAPACITY,
-            Parameter {
-                name: "floor_share",
-                domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
-                why: "Part of the dispatches that goes to the class which has waited longest.",
-            },
-            Parameter {
-                name: "principal_cap",
-                domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
-                why: "Requests that one session or address may have waiting.",
-            },
-            Parameter {
-                name: "signal",
-                domain: Domain::Choice(&["head-age", "cpu"]),
-                why: "What tells overload: the age of the oldest waiting request, or the CPU.",
-            },
-            Parameter {
-                name: "patience",
-                domain: Domain::Span {
-                    min: Span::from_millis(10),
-                    max: Span::from_secs(3600),
-                    default: Span::from_secs(20),
-                },
-                why: "Median patience of clients; head-age calls a tenth of it overload.",
-            },
-            UPPER,
-            LOWER,
-            INTERVAL,
-        ],
-        build: |settings, classes| Box::new(SessionFirst::new(settings, classes)),
+        parameters: RANKED,
+        build: session_first,
+    },
+    Policy {
+        name: "value-index",
+        source: "bywash",
+        about: "Expected revenue per second of work first, learned from what sessions do and what \
+                their entry signals mean; the worst waiting request is pushed out.",
+        parameters: RANKED,
+        build: value_index,
     },
     Policy {
         name: "lifo-pri",
@@ -445,6 +479,9 @@ mod tests {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(texts[0], "`capacity` takes a whole number from 1 to 1000000, not `0`");
         assert_eq!(texts[1], "there is no parameter `florr_share`");
-        assert_eq!(texts[2], "`signal` takes one of \"head-age\", \"cpu\", not `moon`");
+        assert_eq!(
+            texts[2],
+            "`signal` takes one of \"head-age\", \"sojourn\", \"loss\", \"cpu\", \"pressure\", not `moon`"
+        );
     }
 }

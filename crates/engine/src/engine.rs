@@ -7,16 +7,19 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Span, Time, Utility};
 
 use crate::action::Action;
-use crate::event::{End, Event};
+use crate::event::{End, Event, Meter};
 use crate::pace::Pace;
 use crate::queue::{Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, Request, RequestId, SessionKey, Standing};
+use crate::request::{Class, ClassId, Request, RequestId, SessionKey, Signals, Standing};
+use crate::retry::{Attempts, RetryAfter};
 use crate::session::Sessions;
+use crate::value::{Learn, Learning, Values};
 
+mod learn;
 mod reconfigure;
 mod restore;
 
@@ -31,11 +34,22 @@ pub struct Options {
     pub sessions: u32,
     /// For how long after it was last served.
     pub session_ttl: Span,
+    /// For how long after an attempt was lost the same counts as its repetition.
+    pub retry_window: Span,
+    /// How learning what requests are worth goes.
+    pub learn: Learn,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { limit: 16, max_wait: None, sessions: 65_536, session_ttl: Span::from_secs(30 * 60) }
+        Self {
+            limit: 16,
+            max_wait: None,
+            sessions: 65_536,
+            session_ttl: Span::from_secs(30 * 60),
+            retry_window: Span::from_secs(60),
+            learn: Learn::default(),
+        }
     }
 }
 
@@ -65,22 +79,25 @@ pub struct Engine {
     requests: Requests,
     running: u32,
     sessions: Sessions,
+    attempts: Attempts,
+    retry_after: RetryAfter,
+    learning: Learning,
     pace: Pace,
     options: Options,
 }
-
-/// The shortest and the longest time after which a refused client may come again.
-const RETRY_AFTER: (Span, Span) = (Span::from_secs(1), Span::from_secs(32));
 
 impl Engine {
     /// An idle engine.
     pub fn new(classes: Vec<Class>, order: Box<dyn Order>, options: Options) -> Self {
         Self {
             requests: Requests::new(classes.len()),
+            learning: Learning::new(classes.len(), options.learn),
             classes,
             order,
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
+            attempts: Attempts::new(options.retry_window),
+            retry_after: RetryAfter::CALM,
             pace: Pace::UNKNOWN,
             options,
         }
@@ -94,7 +111,9 @@ impl Engine {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Finished { id, end } => self.finished(now, id, end),
-            Event::Served { session, class } => self.sessions.served(now, session, class),
+            Event::Served { session, class, signals, earned, in_time } => {
+                self.served(now, session, Served { class, signals, earned, in_time });
+            }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.order.read(reading),
             Event::LimitChanged { limit } => self.options.limit = limit,
@@ -104,6 +123,11 @@ impl Engine {
 
     /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
     pub fn next_timer(&self) -> Option<Time> {
+        self.expires().into_iter().chain(self.learning.next_timer()).min()
+    }
+
+    /// When the oldest will have waited as long as a request may.
+    fn expires(&self) -> Option<Time> {
         let moment = self.moment(Time::ZERO);
         let oldest = moment.oldest()?;
         self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
@@ -111,18 +135,21 @@ impl Engine {
 
     /// The time that [`Engine::next_timer`] named has come.
     pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.next_timer().is_some_and(|due| due <= now) {
+        while self.expires().is_some_and(|due| due <= now) {
             let Some(oldest) = self.moment(now).oldest() else {
                 break;
             };
             self.leave_queue(now, oldest);
-            actions.push(self.shed(oldest, Reason::WaitedTooLong));
+            actions.push(self.shed(now, oldest, Reason::WaitedTooLong));
+        }
+        if self.learning.next_timer().is_some_and(|due| due <= now) {
+            self.learning.publish(now, &self.classes);
         }
     }
 
-    /// How often a [`Reading::Cpu`](crate::Reading) is wanted, if at all.
-    pub fn cpu_interval(&self) -> Option<Span> {
-        self.order.cpu_interval()
+    /// Which [`Reading`](crate::Reading) is wanted, and over which time; none if `None`.
+    pub fn meter(&self) -> Option<(Meter, Span)> {
+        self.order.meter()
     }
 
     /// What the engine is doing.
@@ -166,25 +193,28 @@ impl Engine {
             class: request.class,
             standing,
             claims_session: request.session.is_some(),
-            signals: request.signals,
-            retry: request.retry,
+            signals: self.signals_of(standing, &request),
+            retry: self.is_retry(now, &request),
+            attempt: request.attempt,
             principal,
             since: now,
         };
         self.requests.arrive(id, waiting);
+        self.asks(now, &request);
         if self.running < self.options.limit {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
             actions.push(self.start(now, id, Reason::SlotFree));
             return;
         }
         if let Some((out, reason)) = self.enter_queue(now, id) {
-            actions.push(self.shed(out, reason));
+            actions.push(self.shed(now, out, reason));
         }
     }
 
     /// Asks the order whether `id` may wait; who may not because of that, if anybody, and why.
     fn enter_queue(&mut self, now: Time, id: RequestId) -> Option<(RequestId, Reason)> {
-        match self.order.push(&moment(now, self.pace, &self.requests), id) {
+        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+        match self.order.push(&moment, id) {
             Push::Queued => {
                 self.requests.enter_queue(id);
                 None
@@ -201,10 +231,13 @@ impl Engine {
     fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         match self.requests.state(id) {
             State::Waiting => {
+                self.lost(now, id);
                 self.leave_queue(now, id);
                 self.requests.set(id, State::Free);
             }
-            State::Running(_) => {
+            State::Running(since) => {
+                self.lost(now, id);
+                self.ran_for_nobody(now, id, since);
                 self.take_back(id);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
@@ -216,22 +249,22 @@ impl Engine {
         let State::Running(since) = self.requests.state(id) else {
             return;
         };
-        self.take_back(id);
         if end == End::Answered {
-            self.pace.learn(now.since(since));
+            self.ran(now, id, since);
         }
+        self.take_back(id);
     }
 
     /// Gives every free slot to the best that waits.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         while self.running < self.options.limit && self.moment(now).length() > 0 {
-            if let Some((id, reason)) = self.order.discard(&moment(now, self.pace, &self.requests))
-            {
+            let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+            if let Some((id, reason)) = self.order.discard(&moment) {
                 self.requests.leave_queue(id);
-                actions.push(self.shed(id, reason));
+                actions.push(self.shed(now, id, reason));
                 continue;
             }
-            let Some((id, reason)) = self.order.pop(&moment(now, self.pace, &self.requests)) else {
+            let Some((id, reason)) = self.order.pop(&moment) else {
                 break;
             };
             self.requests.leave_queue(id);
@@ -241,7 +274,8 @@ impl Engine {
 
     /// Takes `id` out of the order and out of the queue.
     fn leave_queue(&mut self, now: Time, id: RequestId) {
-        self.order.remove(&moment(now, self.pace, &self.requests), id);
+        let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+        self.order.remove(&moment, id);
         self.requests.leave_queue(id);
     }
 
@@ -256,26 +290,37 @@ impl Engine {
         self.requests.set(id, State::Free);
     }
 
-    fn shed(&mut self, id: RequestId, reason: Reason) -> Action {
+    fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
+        self.lost(now, id);
         self.requests.set(id, State::Free);
-        Action::Shed { id, reason, retry_after: self.retry_after() }
-    }
-
-    /// When the requests that wait now will have been served, at the present pace.
-    fn retry_after(&self) -> Span {
-        let services = self.moment(Time::ZERO).length() as u64 + 1;
-        let drained = self.pace.mean() * services / u64::from(self.options.limit.max(1));
-        drained.clamp_to(RETRY_AFTER.0, RETRY_AFTER.1)
+        // When the requests that wait now will have been served, at the present pace.
+        let services = self.moment(now).length() as u64 + 1;
+        let drain = self.pace.mean() * services / u64::from(self.options.limit.max(1));
+        Action::Shed { id, reason, retry_after: self.retry_after.refused(now, drain) }
     }
 
     const fn moment(&self, now: Time) -> Moment<'_> {
-        moment(now, self.pace, &self.requests)
+        moment(now, self.pace, self.learning.values(), &self.requests)
     }
 }
 
+/// What the application has answered to a session.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    class: ClassId,
+    signals: Signals,
+    earned: Utility,
+    in_time: bool,
+}
+
 /// Apart from [`Engine::moment`] so that the order can be borrowed beside it.
-const fn moment(now: Time, pace: Pace, requests: &Requests) -> Moment<'_> {
-    Moment { now, mean_service: pace.mean(), requests }
+const fn moment<'a>(
+    now: Time,
+    pace: Pace,
+    values: &'a Values,
+    requests: &'a Requests,
+) -> Moment<'a> {
+    Moment { now, mean_service: pace.mean(), values, requests }
 }
 
 /// A session that has proven itself answers for its requests; otherwise the address does.

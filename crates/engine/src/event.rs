@@ -1,8 +1,8 @@
 //! What the world tells the engine.
 
-use bywash_units::Share;
+use bywash_units::{Share, Utility};
 
-use crate::request::{ClassId, Request, RequestId, SessionKey};
+use crate::request::{ClassId, Request, RequestId, SessionKey, Signals};
 
 /// Something that happened. Every driver must be able to say each of these.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,13 @@ pub enum Event {
         session: SessionKey,
         /// What it was served.
         class: ClassId,
+        /// What the request showed of its visitor.
+        signals: Signals,
+        /// What the answer brought, by the word of the application; mostly nothing.
+        earned: Utility,
+        /// Whether it came while somebody still waited for it. What came later was work done, and
+        /// proves a path, but says nothing of what visitors do next.
+        in_time: bool,
     },
     /// A session goes on under another name: its application has given it a new cookie.
     Renamed {
@@ -50,6 +57,14 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// A session was served a request of `class`, in time, and it brought nothing.
+    pub fn served(session: SessionKey, class: ClassId) -> Self {
+        let (signals, earned) = (Signals::NONE, Utility::default());
+        Self::Served { session, class, signals, earned, in_time: true }
+    }
+}
+
 /// How a request that ran came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -59,9 +74,21 @@ pub enum End {
     Failed,
 }
 
-/// A measurement of the machine.
+/// A measurement of the machine since the last one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reading {
-    /// Share of CPU time in use since the last reading.
-    Cpu(Share),
+pub struct Reading {
+    /// What was measured.
+    pub meter: Meter,
+    /// How much.
+    pub share: Share,
+}
+
+/// What can be measured of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meter {
+    /// Share of CPU time in use.
+    Cpu,
+    /// Share of time in which somebody waited for the CPU (the kernel's pressure stall
+    /// information, «some»).
+    Pressure,
 }

@@ -10,6 +10,7 @@
 //! - [`queue`] decides which waiting request gets the next slot, one file per policy.
 //! - [`overload`] decides whether it is overload, one file per detector.
 //! - [`session`] remembers which sessions have been served what.
+//! - [`value`] learns what requests are worth; [`retry`] knows repetitions and when to come again.
 //! - [`classify`] turns method and path into a class.
 //! - [`catalog`] is the one list of policies and their parameters.
 #![no_std]
@@ -27,11 +28,13 @@ mod pace;
 pub mod queue;
 mod reason;
 mod request;
+pub mod retry;
 pub mod session;
+pub mod value;
 
 pub use action::Action;
 pub use engine::{Engine, Options, Status};
-pub use event::{End, Event, Reading};
+pub use event::{End, Event, Meter, Reading};
 pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
@@ -39,3 +42,4 @@ pub use request::{
     Standing, Tier,
 };
 pub use session::Remembered;
+pub use value::Learn;

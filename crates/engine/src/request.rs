@@ -114,18 +114,23 @@ pub struct Class {
     pub tier: Tier,
     /// What one of it is worth.
     pub utility: Utility,
+    /// What a successful answer of it brings, on average; zero if it brings nothing by itself.
+    pub earns: Utility,
     /// Places in its queue, for orders with a queue per class; the policy's default if `None`.
     pub queue: Option<u32>,
     /// A session has walked to this class once it was served one of these. Empty: once it was
     /// served anything.
     pub after: ClassSet,
+    /// What a session that is here is worth because somebody has set it; `None`: what was learned.
+    pub pinned: Option<Utility>,
 }
 
 impl Class {
     /// Whether every order treats this class as it treats `other`. Names and paths are not an
     /// order's business.
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
-        (self.tier, self.utility, self.queue) == (other.tier, other.utility, other.queue)
+        let of = |class: &Self| (class.tier, class.utility, class.earns, class.queue);
+        of(self) == of(other)
     }
 }
 
@@ -145,7 +150,7 @@ pub struct Signals(u8);
 
 impl Signals {
     /// How many kinds there can be: every combination of them is counted.
-    pub const KINDS: usize = 6;
+    pub const KINDS: usize = 4;
     /// How many combinations there can be.
     pub const MOST: usize = 1 << Self::KINDS;
     /// None.
@@ -229,6 +234,7 @@ pub enum Standing {
 
 impl Standing {
     pub(crate) const COUNT: usize = 3;
+    pub(crate) const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
 
     pub(crate) const fn index(self) -> usize {
         match self {

@@ -68,6 +68,7 @@ fn classes() -> Vec<Class> {
         name: format!("class {i}"),
         tier: if i < 4 { Tier::Browse } else { Tier::Transact },
         utility: Utility::new(f64::from(i) + 1.0),
+        earns: Utility::default(),
         queue: None,
         after: ClassSet::NONE,
     };
@@ -181,11 +182,11 @@ impl Driver {
                 // Half of them are new, so that the table of sessions turns over.
                 let session = SessionKey(self.dice.below(self.sessions * 2));
                 let class = ClassId(self.dice.below(u64::from(CLASSES)) as u8);
-                self.tell(Event::Served { session, class });
+                self.tell(Event::served(session, class));
             }
             _ => {
                 let share = Share::new(self.dice.share());
-                self.tell(Event::Read(Reading::Cpu(share)));
+                self.tell(Event::Read(Reading { meter: Meter::Cpu, share }));
             }
         }
     }
@@ -205,7 +206,7 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
     }
     driver.tell(Event::LimitChanged { limit: SLOTS });
     for session in 0..driver.sessions {
-        driver.tell(Event::Served { session: SessionKey(session), class: ClassId(0) });
+        driver.tell(Event::served(SessionKey(session), ClassId(0)));
     }
     let before = ASKED.get();
     for _ in 0..100_000 {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bywash_engine::queue::Order;
 use bywash_engine::{
-    Action, Class, ClassId, End, Engine, Event, Options, Pace, Reading, Reason, Remembered,
+    Action, Class, ClassId, End, Engine, Event, Meter, Options, Pace, Reading, Reason, Remembered,
     Request, RequestId, SessionKey, Status,
 };
 use bywash_units::{Span, Time};
@@ -86,9 +86,9 @@ impl Driver {
         self.with(|core, now, wakers| core.tell(now, Event::Read(reading), wakers));
     }
 
-    /// How often a CPU reading is wanted.
-    pub(crate) fn cpu_interval(&self) -> Option<Span> {
-        self.lock().engine.cpu_interval()
+    /// Which reading is wanted, and over which time.
+    pub(crate) fn meter(&self) -> Option<(Meter, Span)> {
+        self.lock().engine.meter()
     }
 
     /// Lets the engine do what is due, and says when it is next to be called.

@@ -148,9 +148,9 @@ pub struct Senses {
 }
 
 impl Senses {
-    /// How often the policy in force wants a CPU reading, if it wants one.
-    pub fn cpu_interval(&self) -> Option<Span> {
-        self.driver.cpu_interval()
+    /// Which reading the policy in force wants, and over which time, if it wants one.
+    pub fn meter(&self) -> Option<(Meter, Span)> {
+        self.driver.meter()
     }
 
     /// Hands the engine a reading.

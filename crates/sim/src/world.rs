@@ -119,7 +119,7 @@ impl<'a> World<'a> {
 
     fn start(&mut self) {
         self.schedule_next_session();
-        if let Some(interval) = self.engine.cpu_interval() {
+        if let Some((_, interval)) = self.engine.meter() {
             self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
         }
     }
@@ -287,10 +287,10 @@ impl<'a> World<'a> {
     }
 
     fn cpu_reading(&mut self) {
-        let Some(interval) = self.engine.cpu_interval() else { return };
+        let Some((meter, interval)) = self.engine.meter() else { return };
         self.cpu.advance(self.now, self.engine.running());
         let share = self.cpu.take(interval * u64::from(self.case.scenario.workers));
-        self.tell(Event::Read(Reading::Cpu(share)));
+        self.tell(Event::Read(Reading { meter, share }));
         if !self.arrivals_over || self.visitors.in_use() > 0 {
             self.events.schedule(self.now + interval, Happening::CpuReading);
         }

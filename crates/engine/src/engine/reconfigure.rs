@@ -37,8 +37,8 @@ impl Engine {
     /// - **sessions**: they stay. With less room those served longest ago are forgotten. Whether
     ///   one is too old is asked with the new `session_ttl`: a longer one can bring back a
     ///   session that was too old before;
-    /// - **the pace** of services stays;
-    /// - **timers**: [`Engine::next_timer`] and [`Engine::cpu_interval`] may answer otherwise
+    /// - **the pace** of services, and all that was learned of what requests are worth, stay;
+    /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer otherwise
     ///   afterwards. A shorter `max_wait` expires nobody here, but at that timer.
     ///
     /// Takes time in proportion to the queue, and to the sessions if their room changes, and
@@ -59,6 +59,8 @@ impl Engine {
         assert!(after >= before, "{before} classes cannot become {after}");
         assert!(after == before || order.is_some(), "new classes need an order that knows them");
         self.sessions.resize(options.sessions, options.session_ttl);
+        self.attempts.reconfigure(options.retry_window);
+        self.learning.reconfigure(classes.len(), options.learn);
         self.options = options;
         self.fill(now, actions);
         self.classes = classes;
@@ -77,7 +79,7 @@ impl Engine {
             .collect();
         // Only now is it known how long the queue is, and so when a retry may find it drained.
         for id in refused {
-            actions.push(self.shed(id, Reason::Reconfigured));
+            actions.push(self.shed(now, id, Reason::Reconfigured));
         }
     }
 }

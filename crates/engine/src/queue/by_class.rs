@@ -13,8 +13,8 @@ use bywash_units::{Span, Utility};
 
 use super::{Moment, Order, Push};
 use crate::catalog::Settings;
-use crate::event::Reading;
-use crate::overload::Cpu;
+use crate::event::{Meter, Reading};
+use crate::overload::Thresholds;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId, Tier};
 
@@ -23,7 +23,7 @@ use crate::request::{Class, RequestId, Tier};
 pub struct ByClass {
     queues: Vec<Queue>,
     /// `None`: always oldest first.
-    cpu: Option<Cpu>,
+    cpu: Option<Thresholds>,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl ByClass {
 
     /// LIFO-Pri.
     pub fn lifo_pri(settings: &Settings, classes: &[Class]) -> Self {
-        Self { cpu: Some(Cpu::new(settings)), ..Self::always_fifo(settings, classes) }
+        Self { cpu: Some(Thresholds::cpu(settings)), ..Self::always_fifo(settings, classes) }
     }
 
     /// The queue of this tier with the largest `length × utility`; the first of equals.
@@ -82,17 +82,16 @@ impl Order for ByClass {
     }
 
     fn read(&mut self, reading: Reading) {
-        let Reading::Cpu(share) = reading;
-        if let Some(cpu) = &mut self.cpu {
-            cpu.read(share);
+        if let (Some(cpu), Meter::Cpu) = (&mut self.cpu, reading.meter) {
+            cpu.read(reading.share);
         }
     }
 
-    fn cpu_interval(&self) -> Option<Span> {
-        self.cpu.as_ref().map(Cpu::interval)
+    fn meter(&self) -> Option<(Meter, Span)> {
+        self.cpu.as_ref().map(Thresholds::meter)
     }
 
     fn newest_first(&self) -> bool {
-        self.cpu.as_ref().is_some_and(Cpu::overloaded)
+        self.cpu.as_ref().is_some_and(Thresholds::overloaded)
     }
 }

@@ -8,8 +8,10 @@
 mod by_class;
 mod lists;
 mod principals;
+mod ranked;
 mod session_first;
 mod single;
+mod value_index;
 
 use alloc::vec::Vec;
 
@@ -18,12 +20,14 @@ use bywash_units::{Span, Time};
 pub use by_class::ByClass;
 pub(crate) use lists::Lists;
 pub use principals::Principal;
-pub use session_first::SessionFirst;
+pub use session_first::session_first;
 pub use single::Single;
+pub use value_index::value_index;
 
-use crate::event::Reading;
+use crate::event::{Meter, Reading};
 use crate::reason::Reason;
-use crate::request::{ClassId, RequestId, Signals, Standing};
+use crate::request::{AttemptKey, ClassId, RequestId, Signals, Standing};
+use crate::value::Values;
 
 /// A request that waits, as far as an order may use it.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,8 @@ pub struct Waiting {
     pub signals: Signals,
     /// It repeats one that was not answered.
     pub retry: bool,
+    /// What to know its repetition by.
+    pub attempt: Option<AttemptKey>,
     /// Who is charged for it, if anybody can be.
     pub principal: Option<Principal>,
     /// Since when it waits.
@@ -51,6 +57,8 @@ pub struct Moment<'a> {
     pub now: Time,
     /// Mean service time of late; zero while unknown.
     pub mean_service: Span,
+    /// What requests are worth, as far as it was learned.
+    pub values: &'a Values,
     pub(crate) requests: &'a Requests,
 }
 
@@ -136,8 +144,8 @@ pub trait Order: Send {
         let _ = reading;
     }
 
-    /// How often it wants to hear of the CPU, if at all.
-    fn cpu_interval(&self) -> Option<Span> {
+    /// What it wants to be read of the machine, and over which time; nothing if `None`.
+    fn meter(&self) -> Option<(Meter, Span)> {
         None
     }
 

@@ -12,7 +12,8 @@ use bywash_units::{Span, Time};
 use hashbrown::HashMap;
 
 use crate::queue::Lists;
-use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Standing, Tier};
+use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Signals, Standing, Tier};
+use crate::value::Place;
 
 /// A session that is remembered: what may be kept over a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,41 @@ struct Session {
     served: ClassSet,
     /// On the table's own clock, which is [`BEFORE`] ahead of the driver's.
     last: Time,
+    walk: Walk,
+}
+
+/// Where a session is in the graph of sessions.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    /// The page that it was served last; `None` if that is not known (any more).
+    at: Option<Place>,
+    /// What it has asked for since.
+    asked: Option<ClassId>,
+    /// Pages that were counted.
+    pages: u8,
+    /// What it showed when it began.
+    signals: Signals,
+    /// It has made an order.
+    ordered: bool,
+}
+
+impl Walk {
+    const UNKNOWN: Self =
+        Self { at: None, asked: None, pages: 0, signals: Signals::NONE, ordered: false };
+    /// Of one session so many pages count: what a robot does after that tells nothing about
+    /// visitors.
+    const PAGES: u8 = 100;
+}
+
+/// What the graph learns when a session is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The page, if it counts.
+    pub visit: Option<Place>,
+    /// What the session showed when it began.
+    pub signals: Signals,
+    /// It has made an order before.
+    pub ordered: bool,
 }
 
 impl Sessions {
@@ -64,18 +100,72 @@ impl Sessions {
 
     /// A session was served a request of `class`.
     pub fn served(&mut self, now: Time, key: SessionKey, class: ClassId) {
-        let now = now + BEFORE;
-        let place = match self.places.get(&key) {
-            Some(place) => *place,
-            None => self.place_for(Session { key, served: ClassSet::NONE, last: now }),
-        };
+        self.session(now, key);
+        let Some(place) = self.places.get(&key).copied() else { return };
         let session = &mut self.known[place as usize];
-        if now.since(session.last) > self.ttl {
-            session.served = ClassSet::NONE;
-        }
         session.served = session.served.with(class);
-        session.last = now;
+        session.last = now + BEFORE;
         self.becomes_youngest(place);
+    }
+
+    /// The session of that name; a new one if there is none, or if it is too old.
+    fn session(&mut self, now: Time, key: SessionKey) -> &mut Session {
+        let fresh =
+            Session { key, served: ClassSet::NONE, last: now + BEFORE, walk: Walk::UNKNOWN };
+        let known = self.places.get(&key).copied();
+        let place = known.unwrap_or_else(|| {
+            let place = self.place_for(fresh);
+            self.becomes_youngest(place);
+            place
+        });
+        let session = &mut self.known[place as usize];
+        if fresh.last.since(session.last) > self.ttl {
+            *session = fresh;
+        }
+        session
+    }
+
+    /// A session, if it is known, asks for `class`: from which page it comes to that, if this is
+    /// the first thing that it asks for after it.
+    pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Place> {
+        let place = self.places.get(&key)?;
+        let session = &mut self.known[*place as usize];
+        if (now + BEFORE).since(session.last) > self.ttl || session.walk.asked.is_some() {
+            return None;
+        }
+        session.walk.asked = Some(class);
+        session.walk.at.filter(|_| session.walk.pages < Walk::PAGES)
+    }
+
+    /// What the graph of sessions learns when a session is served `class` in time: before
+    /// [`Sessions::served`]. `signals` are those of the request.
+    ///
+    /// A page counts when it is what the session asked for first after the one before. What it
+    /// asks for besides, or is served twice, is no page.
+    pub fn steps(&mut self, now: Time, key: SessionKey, class: ClassId, signals: Signals) -> Step {
+        let walk = &mut self.session(now, key).walk;
+        let first = walk.pages == 0;
+        if first {
+            walk.signals = signals;
+        }
+        let goes_on = first || walk.asked == Some(class);
+        let visit = (goes_on && walk.pages < Walk::PAGES).then_some(Place { class, first });
+        if goes_on {
+            walk.pages = walk.pages.saturating_add(1);
+            (walk.at, walk.asked) = (Some(Place { class, first }), None);
+        }
+        Step { visit, signals: walk.signals, ordered: walk.ordered }
+    }
+
+    /// A session has made an order.
+    pub fn ordered(&mut self, now: Time, key: SessionKey) {
+        self.session(now, key).walk.ordered = true;
+    }
+
+    /// What a session showed when it began, if it is known.
+    pub fn signals(&self, key: SessionKey) -> Option<Signals> {
+        let walk = self.places.get(&key).map(|place| self.known[*place as usize].walk)?;
+        (walk.pages > 0).then_some(walk.signals)
     }
 
     fn becomes_youngest(&mut self, place: u32) {
@@ -128,7 +218,7 @@ impl Sessions {
     /// Those that are remembered, the one served longest ago first.
     pub fn remembered(&self, now: Time) -> impl Iterator<Item = Remembered> + '_ {
         let sessions = self.recency.iter(0).map(|place| self.known[place.index()]);
-        let remembered = move |Session { key, served, last }| {
+        let remembered = move |Session { key, served, last, .. }| {
             let age = (now + BEFORE).since(last);
             (age <= self.ttl).then_some(Remembered { key, age, served })
         };
@@ -146,7 +236,9 @@ impl Sessions {
         if age > self.ttl || full || self.places.contains_key(&key) {
             return false;
         }
-        let place = self.place_for(Session { key, served, last });
+        // It has begun, but nobody knows where it was.
+        let walk = Walk { pages: 1, ..Walk::UNKNOWN };
+        let place = self.place_for(Session { key, served, last, walk });
         self.becomes_youngest(place);
         true
     }
@@ -236,6 +328,8 @@ mod tests {
             name: "pay".to_string(),
             tier: Tier::Transact,
             utility: Utility::new(1.0),
+            earns: Utility::default(),
+            pinned: None,
             queue: None,
             after: ClassSet::NONE.with(LOGIN),
         }

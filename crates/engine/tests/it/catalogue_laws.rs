@@ -220,10 +220,10 @@ impl Model {
             }
             Step::Serve(session, class) => {
                 let session = SessionKey(u64::from(session));
-                assert_eq!(self.tell(Event::Served { session, class: ClassId(class) }), []);
+                assert_eq!(self.tell(Event::served(session, ClassId(class))), []);
             }
             Step::Cpu(share) => {
-                assert_eq!(self.tell(Event::Read(Reading::Cpu(Share::new(share)))), []);
+                assert_eq!(self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) })), []);
             }
             Step::Limit(limit) => {
                 self.setup.options.limit = limit;

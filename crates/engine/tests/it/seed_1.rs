@@ -93,7 +93,7 @@ fn the_fifo_twin_does_not_listen_to_the_cpu() {
     let mut site = Site::busy("always-fifo", &[]);
     site.cpu(1.0);
     let ids = [0; 4].map(|_| site.arrive(BROWSE));
-    assert_eq!((site.engine.cpu_interval(), site.drain()), (None, ids.to_vec()));
+    assert_eq!((site.engine.meter(), site.drain()), (None, ids.to_vec()));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the engine remembers of sessions, against a list that is searched from end to end.
 
-use bywash_engine::{ClassId, Event, Options, SessionKey, Standing};
+use bywash_engine::{ClassId, Options, SessionKey, Standing};
 use bywash_units::{Span, Time};
 
 use crate::dice::Dice;
@@ -118,7 +118,7 @@ fn the_table_of_sessions_does_what_a_plain_list_would_do() {
         for step in 0..2_000 {
             site.now = site.now + Span::from_secs(dice.below(8) * dice.below(8));
             let (key, class) = (dice.below(9), ClassId(dice.below(8) as u8));
-            site.tell(Event::Served { session: SessionKey(key), class });
+            site.prove(key, &[class]);
             reference.served(site.now, key, class, capacity as usize);
             for key in 0..9 {
                 let expected = reference.standing(site.now, key);

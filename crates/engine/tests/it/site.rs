@@ -147,7 +147,7 @@ impl Site {
     /// The session has been served these.
     pub(crate) fn prove(&mut self, session: u64, walked: &[ClassId]) {
         for class in walked {
-            self.tell(Event::Served { session: SessionKey(session), class: *class });
+            self.tell(Event::served(SessionKey(session), *class));
         }
     }
 
@@ -176,7 +176,7 @@ impl Site {
     }
 
     pub(crate) fn cpu(&mut self, share: f64) {
-        self.tell(Event::Read(Reading::Cpu(Share::new(share))));
+        self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) }));
     }
 
     /// Time goes by, with the timer called at each of its times.

@@ -1,0 +1,51 @@
+//! What the gateway is told of the machine that it runs on.
+
+use std::io;
+use std::time::Duration;
+
+use bywash_engine::{Meter, Reading};
+use bywash_gateway::Gateway;
+use bywash_sense::{Cpu, Pressure};
+use bywash_units::Share;
+
+use crate::failure::Failure;
+
+/// Feeds the engine readings of the machine while its policy wants them, which a reload may change.
+pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
+    const UNTIL_WANTED: Duration = Duration::from_secs(1);
+    let senses = gateway.senses();
+    if let Some((meter, _)) = senses.meter() {
+        let wants = |error| Failure::running(format!("the policy wants a reading: {error}"));
+        Meters::default().read(meter).map_err(wants)?;
+    }
+    let read = move || {
+        let mut meters = Meters::default();
+        loop {
+            let wanted = senses.meter();
+            std::thread::sleep(wanted.map_or(UNTIL_WANTED, |(_, interval)| interval.to_std()));
+            // A reading that fails leaves the policy with its last one.
+            if let Some((meter, _)) = wanted
+                && let Ok(Some(share)) = meters.read(meter)
+            {
+                senses.read(Reading { meter, share });
+            }
+        }
+    };
+    std::thread::Builder::new().name("meters".into()).spawn(read).map(drop).map_err(Failure::running)
+}
+
+/// What there is to read of the machine.
+#[derive(Default)]
+struct Meters {
+    cpu: Cpu,
+    pressure: Pressure,
+}
+
+impl Meters {
+    fn read(&mut self, meter: Meter) -> io::Result<Option<Share>> {
+        match meter {
+            Meter::Cpu => self.cpu.read(),
+            Meter::Pressure => self.pressure.read(),
+        }
+    }
+}

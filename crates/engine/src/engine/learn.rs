@@ -1,0 +1,89 @@
+//! What the engine learns from what happens: how long requests take, what sessions do, what is
+//! repeated.
+
+use bywash_units::Time;
+
+use super::{Engine, Served};
+use crate::queue::Waiting;
+use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
+use crate::value::Learned;
+
+impl Engine {
+    /// The signals that count for a request: those that its session began with.
+    pub(super) fn signals_of(&self, standing: Standing, request: &Request) -> Signals {
+        let session = request.session.filter(|_| standing != Standing::New);
+        session.and_then(|session| self.sessions.signals(session)).unwrap_or(request.signals)
+    }
+
+    /// Whether a request repeats one that was lost.
+    pub(super) fn is_retry(&self, now: Time, request: &Request) -> bool {
+        request.retry || request.attempt.is_some_and(|key| self.attempts.repeats(now, key))
+    }
+
+    /// A session asks for something: whether it gets it or not, that is what it wants.
+    pub(super) fn asks(&mut self, now: Time, request: &Request) {
+        let Some(session) = request.session else { return };
+        if let Some(from) = self.sessions.asks(now, session, request.class) {
+            self.learning.asked(from, request.class);
+        }
+    }
+
+    /// A session was served.
+    pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
+        let Served { class, signals, earned, in_time } = served;
+        self.learning.ended(class, in_time);
+        if in_time {
+            let step = self.sessions.steps(now, session, class, signals);
+            if let Some(place) = step.visit {
+                self.learning.visited(place, step.signals);
+            }
+            if earned.get() > 0.0 {
+                let first = (!step.ordered).then_some(step.signals);
+                self.learning.earned(class, earned.get(), first);
+                self.sessions.ordered(now, session);
+            }
+        }
+        self.sessions.served(now, session, class);
+    }
+
+    /// A request has run to its end.
+    pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time) {
+        let took = now.since(since);
+        let Waiting { class, .. } = *self.moment(now).waiting(id);
+        self.pace.learn(took);
+        self.learning.took(class, took);
+        self.retry_after.served(now);
+    }
+
+    /// A request has run, and its client is gone.
+    pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
+        let Waiting { class, .. } = *self.moment(now).waiting(id);
+        self.learning.took(class, now.since(since));
+        self.learning.ended(class, false);
+    }
+
+    /// An attempt was in vain.
+    pub(super) fn lost(&mut self, now: Time, id: RequestId) {
+        let Waiting { attempt, .. } = *self.moment(now).waiting(id);
+        if let Some(key) = attempt {
+            self.attempts.lost(now, key);
+        }
+    }
+
+    /// What was learned of every class.
+    pub fn learned(&self) -> alloc::vec::Vec<Learned> {
+        self.learning.learned(&self.classes)
+    }
+
+    /// What was counted of sessions that began with these signals: how many, how many of them
+    /// ordered (both fade with time), and how many times likelier than all to order that makes
+    /// them.
+    pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
+        self.learning.signals(signals)
+    }
+
+    /// Orders that were seen, fading with time; and whether that was enough to rank by worth.
+    pub fn orders_seen(&self) -> (f64, bool) {
+        (self.learning.orders(), self.learning.values().version() > 0)
+    }
+}

@@ -1,0 +1,82 @@
+//! Overload by loss: the share of arrivals that was refused or pushed out.
+//!
+//! Source: seed 2, where loss moves the threshold at which requests are terminated. As a signal
+//! for the order it comes late: nothing is lost before the queue is full, and then its head is as
+//! old as a full queue takes to serve.
+
+use bywash_units::{Share, Span, Time};
+
+use crate::catalog::Settings;
+
+/// Loss over one interval after the other.
+#[derive(Debug)]
+pub struct Loss {
+    upper: Share,
+    interval: Span,
+    since: Time,
+    arrived: u32,
+    lost: u32,
+    overloaded: bool,
+}
+
+impl Loss {
+    /// From the parameters `loss` (over at a fifth of it) and `interval`.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            upper: settings.share("loss"),
+            interval: settings.span("interval"),
+            since: Time::ZERO,
+            arrived: 0,
+            lost: 0,
+            overloaded: false,
+        }
+    }
+
+    /// A request has asked to wait, and somebody was lost by it or not.
+    pub fn arrived(&mut self, now: Time, lost: bool) {
+        self.look(now);
+        self.arrived += 1;
+        self.lost += u32::from(lost);
+    }
+
+    /// Whether it is overload, after a look at the time.
+    pub fn look(&mut self, now: Time) -> bool {
+        if now.since(self.since) >= self.interval {
+            let loss = f64::from(self.lost) / f64::from(self.arrived.max(1));
+            if loss > self.upper.get() {
+                self.overloaded = true;
+            } else if loss <= self.upper.get() / 5.0 {
+                self.overloaded = false;
+            }
+            (self.since, self.arrived, self.lost) = (now, 0, 0);
+        }
+        self.overloaded
+    }
+
+    /// As of the last look.
+    pub const fn overloaded(&self) -> bool {
+        self.overloaded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog;
+
+    #[test]
+    fn an_interval_with_much_loss_is_overload_and_one_with_none_ends_it() {
+        let policy = catalog::find("session-first").expect("session-first is in the catalogue");
+        let given = [("loss", "0.05"), ("interval", "1s")];
+        let mut loss = Loss::new(&policy.settings(given).unwrap());
+        let mut second = |number: u64, lost: u32| {
+            let now = Time::ZERO + Span::from_secs(number);
+            (0..100).for_each(|i| loss.arrived(now, i < lost));
+            loss.look(now + Span::from_millis(999))
+        };
+        assert_eq!(
+            [second(1, 4), second(2, 6), second(3, 2), second(4, 1), second(5, 0)],
+            [false, false, true, true, false]
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! What our own orders have in common: ranks, push-out and guards.
+//!
+//! A waiting request stands in a *cell*; how cells rank is the policy's ([`Ranking`]), all else is
+//! here. When the queue is full the *worst* waiting request is pushed out, not the arriving one.
+//! Within a cell the newest goes first while it is overload among those of its standing (those
+//! who have waited long are about to leave, or have left unseen), the oldest otherwise; the worst
+//! is the other end.
+//!
+//! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
+//! that no class starves; one principal may have only so many requests waiting; a transaction
+//! URL without a proven path has the rank of its session, as standing says.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bywash_units::{Share, Span, Time};
+
+use super::principals::Principals;
+use super::{Lists, Moment, Order, Push, Waiting};
+use crate::catalog::Settings;
+use crate::event::{Meter, Reading};
+use crate::overload::Detector;
+use crate::reason::Reason;
+use crate::request::{Class, RequestId, Standing};
+use crate::value::Values;
+
+/// Which cell a request stands in, and how cells rank.
+pub(super) trait Ranking: Send {
+    /// How many cells there are.
+    fn cells(&self) -> usize;
+
+    /// The cell of a waiting request. All of one cell have the same standing.
+    fn cell(&self, waiting: &Waiting) -> usize;
+
+    /// The cells, best first, if that has changed since it was last asked.
+    fn order(&mut self, values: &Values) -> Option<Vec<u32>>;
+}
+
+/// An order by ranked cells.
+#[derive(Debug)]
+pub(super) struct Ranked<R> {
+    ranking: R,
+    cells: Lists,
+    standings: Lists,
+    /// By cell: how many are better.
+    rank: Vec<u32>,
+    /// By rank: the cell.
+    cell: Vec<u32>,
+    occupied: Occupied,
+    /// By class: when it was last given a slot from the queue.
+    last_slot: Vec<Time>,
+    principals: Principals,
+    detector: Detector,
+    capacity: usize,
+    principal_cap: u32,
+    floor: Floor,
+}
+
+/// Earns `share` of a floor dispatch with every dispatch, and says when one is due.
+#[derive(Debug)]
+struct Floor {
+    share: Share,
+    earned: f64,
+}
+
+impl Floor {
+    fn due(&mut self) -> bool {
+        self.earned += self.share.get();
+        let due = self.earned >= 1.0;
+        if due {
+            self.earned -= 1.0;
+        }
+        due
+    }
+}
+
+/// Which ranks have somebody waiting: a bit each.
+#[derive(Debug)]
+struct Occupied(Vec<u64>);
+
+impl Occupied {
+    fn none(ranks: usize) -> Self {
+        Self(vec![0; ranks.div_ceil(64)])
+    }
+
+    fn set(&mut self, rank: u32, occupied: bool) {
+        let (word, bit) = (rank as usize / 64, 1_u64 << (rank % 64));
+        if occupied {
+            self.0[word] |= bit;
+        } else {
+            self.0[word] &= !bit;
+        }
+    }
+
+    fn best(&self) -> Option<u32> {
+        let word = self.0.iter().position(|word| *word != 0)?;
+        Some(word as u32 * 64 + self.0[word].trailing_zeros())
+    }
+
+    fn worst(&self) -> Option<u32> {
+        let word = self.0.iter().rposition(|word| *word != 0)?;
+        Some(word as u32 * 64 + 63 - self.0[word].leading_zeros())
+    }
+}
+
+impl<R: Ranking> Ranked<R> {
+    /// From the parameters that all of them have.
+    pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
+        let cells = ranking.cells();
+        let capacity = settings.count("capacity");
+        Self {
+            ranking,
+            cells: Lists::new(cells),
+            standings: Lists::new(Standing::COUNT),
+            rank: (0..cells as u32).collect(),
+            cell: (0..cells as u32).collect(),
+            occupied: Occupied::none(cells),
+            last_slot: vec![Time::ZERO; classes.len()],
+            principals: Principals::new(capacity),
+            detector: Detector::new(settings),
+            capacity: capacity as usize,
+            principal_cap: settings.count("principal_cap"),
+            floor: Floor { share: settings.share("floor_share"), earned: 0.0 },
+        }
+    }
+
+    /// Ranks the cells anew if what they rank by has changed.
+    fn follow(&mut self, values: &Values) {
+        let Some(order) = self.ranking.order(values) else { return };
+        self.occupied = Occupied::none(order.len());
+        for (rank, cell) in order.iter().enumerate() {
+            self.rank[*cell as usize] = rank as u32;
+            self.occupied.set(rank as u32, self.cells.length(*cell as usize) > 0);
+        }
+        self.cell = order;
+    }
+
+    /// Whether the newest of this standing go first, after a look at how old its oldest is.
+    fn newest_first_in(&mut self, moment: &Moment<'_>, standing: usize) -> bool {
+        let head = self.standings.front(standing).map(|id| moment.age(id));
+        self.detector.look(moment.now, standing, head, moment.mean_service)
+    }
+
+    /// Somebody of the cell with this rank: the one to serve next, or the one to do without.
+    fn end_of(&mut self, moment: &Moment<'_>, rank: u32, to_serve: bool) -> Option<RequestId> {
+        let cell = self.cell[rank as usize] as usize;
+        let standing = moment.waiting(self.cells.front(cell)?).standing.index();
+        let newest = self.newest_first_in(moment, standing);
+        if newest == to_serve { self.cells.back(cell) } else { self.cells.front(cell) }
+    }
+
+    /// The next request of the class that has waited longest for a slot: since its oldest came,
+    /// or since the class last got one. The age of the oldest alone would not do: newest first
+    /// leaves it where it is, and the same class would be given every floor dispatch.
+    fn longest_waiting(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
+        let waits = |(class, last): (usize, &Time)| {
+            let since = moment.waiting(moment.oldest_of(class)?).since.max(*last);
+            Some((since, class))
+        };
+        let (_, class) = self.last_slot.iter().enumerate().filter_map(waits).min()?;
+        let head = moment.oldest_of(class)?;
+        let standing = moment.waiting(head).standing.index();
+        if self.newest_first_in(moment, standing) { moment.newest_of(class) } else { Some(head) }
+    }
+
+    fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let waiting = moment.waiting(id);
+        let cell = self.ranking.cell(waiting);
+        self.cells.push_back(cell, id);
+        self.standings.push_back(waiting.standing.index(), id);
+        self.occupied.set(self.rank[cell], true);
+        self.principals.add(waiting.principal);
+    }
+
+    /// Who has to go so that `id` can wait; `None` when it is `id` itself.
+    fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<RequestId> {
+        let waiting = moment.waiting(id);
+        let arriving = self.rank[self.ranking.cell(waiting)];
+        let worst = self.occupied.worst().filter(|worst| *worst >= arriving)?;
+        let newest = self.newest_first_in(moment, waiting.standing.index());
+        // Among equals the arriving one is the newest: the worst only if oldest go first.
+        if worst == arriving && !newest {
+            return None;
+        }
+        self.end_of(moment, worst, false)
+    }
+
+    fn admit(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        if self.principals.of(moment.waiting(id).principal) >= self.principal_cap {
+            return Push::Refused(Reason::PrincipalCap);
+        }
+        if self.cells.total() < self.capacity {
+            self.insert(moment, id);
+            return Push::Queued;
+        }
+        let Some(out) = self.push_out(moment, id) else {
+            return Push::Refused(Reason::QueueFull);
+        };
+        self.remove(moment, out);
+        self.insert(moment, id);
+        Push::PushedOut(out)
+    }
+}
+
+impl<R: Ranking> Order for Ranked<R> {
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        self.follow(moment.values);
+        let push = self.admit(moment, id);
+        self.detector.arrived(moment.now, push != Push::Queued);
+        push
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        self.follow(moment.values);
+        let best = self.occupied.best()?;
+        let (id, reason) = if self.floor.due() {
+            (self.longest_waiting(moment)?, Reason::FloorShare)
+        } else {
+            (self.end_of(moment, best, true)?, Reason::Best)
+        };
+        let waiting = moment.waiting(id);
+        self.last_slot[waiting.class.index()] = moment.now;
+        self.detector.left(waiting.standing.index(), moment.age(id));
+        self.remove(moment, id);
+        Some((id, reason))
+    }
+
+    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let Some(cell) = self.cells.remove(id) else { return };
+        let standing = moment.waiting(id).standing.index();
+        self.standings.remove(id);
+        self.principals.take(moment.waiting(id).principal);
+        if self.cells.length(cell) == 0 {
+            self.occupied.set(self.rank[cell], false);
+        }
+        if self.standings.length(standing) == 0 {
+            self.newest_first_in(moment, standing);
+        }
+    }
+
+    fn read(&mut self, reading: Reading) {
+        self.detector.read(reading);
+    }
+
+    fn meter(&self) -> Option<(Meter, Span)> {
+        self.detector.meter()
+    }
+
+    fn newest_first(&self) -> bool {
+        self.detector.overloaded()
+    }
+}

@@ -1,0 +1,109 @@
+//! When the refused may come again.
+//!
+//! Source: POLICIES §10; the doubling and the linear return are those of Kubernetes' API priority
+//! and fairness. Two estimates, the longer counts:
+//!
+//! - *drain*: when what waits now will have been served at the present pace;
+//! - *pressure*: one second, doubled (to 32 s at most) when in the last such pause more were
+//!   refused than served, so that those who came again were refused again; one second less when
+//!   fewer were.
+//!
+//! The driver spreads the answer by half in both directions, as those who were refused together
+//! must not come again together.
+
+use bywash_units::{Span, Time};
+
+/// The shortest and the longest time after which a refused client may come again.
+const RANGE: (Span, Span) = (Span::from_secs(1), Span::from_secs(32));
+
+/// Refusals and services of the present pause.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryAfter {
+    pressure: Span,
+    since: Time,
+    refused: u32,
+    served: u32,
+}
+
+impl RetryAfter {
+    /// Nobody was refused yet.
+    pub const CALM: Self = Self { pressure: RANGE.0, since: Time::ZERO, refused: 0, served: 0 };
+
+    /// A request was served.
+    pub fn served(&mut self, now: Time) {
+        self.look(now);
+        self.served = self.served.saturating_add(1);
+    }
+
+    /// A request was refused, with `drain` to wait until the queue is served. When may it come
+    /// again?
+    pub fn refused(&mut self, now: Time, drain: Span) -> Span {
+        self.look(now);
+        self.refused = self.refused.saturating_add(1);
+        drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
+    }
+
+    /// Ends the pause if it is over.
+    fn look(&mut self, now: Time) {
+        let passed = now.since(self.since);
+        if passed < self.pressure {
+            return;
+        }
+        self.pressure = if self.refused > self.served {
+            (self.pressure * 2).clamp_to(RANGE.0, RANGE.1)
+        } else {
+            // A second less for every pause that has gone by, seen or not.
+            let pauses = passed.as_nanos() / self.pressure.as_nanos().max(1);
+            let less = Span::from_secs(pauses.min(RANGE.1.as_nanos() / 1_000_000_000));
+            Span::from_nanos(self.pressure.as_nanos().saturating_sub(less.as_nanos()))
+                .clamp_to(RANGE.0, RANGE.1)
+        };
+        (self.since, self.refused, self.served) = (now, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: u64) -> Time {
+        Time::ZERO + Span::from_millis(milliseconds)
+    }
+
+    /// Refuses `refused` and serves `served` in every second from `from` to `to`.
+    fn play(after: &mut RetryAfter, from: u64, to: u64, refused: u64, served: u64) -> Span {
+        let mut last = Span::ZERO;
+        for second in from..to {
+            for i in 0..refused {
+                last = after.refused(at(second * 1000 + i), Span::ZERO);
+            }
+            (0..served).for_each(|i| after.served(at(second * 1000 + 500 + i)));
+        }
+        last
+    }
+
+    #[test]
+    fn it_doubles_while_more_are_refused_than_served_and_stops_at_32_seconds() {
+        let mut after = RetryAfter::CALM;
+        assert_eq!(play(&mut after, 0, 1, 5, 2), Span::from_secs(1));
+        assert_eq!(play(&mut after, 1, 2, 5, 2), Span::from_secs(2));
+        assert_eq!(play(&mut after, 2, 4, 5, 2), Span::from_secs(4));
+        assert_eq!(play(&mut after, 4, 200, 5, 2), Span::from_secs(32));
+    }
+
+    #[test]
+    fn it_comes_down_by_a_second_a_pause() {
+        let mut after = RetryAfter::CALM;
+        play(&mut after, 0, 200, 5, 2);
+        let calm = play(&mut after, 200, 300, 1, 9);
+        assert!((Span::from_secs(27)..=Span::from_secs(29)).contains(&calm), "{calm}");
+        assert_eq!(play(&mut after, 3000, 3001, 1, 9), Span::from_secs(1));
+    }
+
+    #[test]
+    fn a_long_queue_asks_for_as_long_as_it_takes_to_drain() {
+        let mut after = RetryAfter::CALM;
+        assert_eq!(after.refused(at(0), Span::from_secs(9)), Span::from_secs(9));
+        assert_eq!(after.refused(at(0), Span::from_secs(900)), Span::from_secs(32));
+    }
+}

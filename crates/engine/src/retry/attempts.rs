@@ -1,0 +1,120 @@
+//! Lost attempts, to know their repetition by.
+//!
+//! An attempt is lost when it was refused, expired or given up by its client. Whoever asks for the
+//! same within the time that clients are patient repeats it. Known attempts are few and forgotten
+//! oldest first, so a flood can make us forget retries and cannot make us remember more.
+
+use bywash_units::{Span, Time};
+use hashbrown::HashMap;
+
+use alloc::vec::Vec;
+
+use crate::queue::Lists;
+use crate::request::{AttemptKey, RequestId};
+use crate::session::{KeyHasher, SPARE};
+
+/// The attempts that were lost of late.
+#[derive(Debug)]
+pub struct Attempts {
+    places: HashMap<AttemptKey, u32, KeyHasher>,
+    lost: Vec<Lost>,
+    /// By when they were lost, longest ago in front. Numbers are indices of `lost`.
+    recency: Lists,
+    window: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    key: AttemptKey,
+    at: Time,
+}
+
+/// How many lost attempts are known. More than a queue is long; 200 kB.
+const MOST: usize = 8192;
+
+impl Attempts {
+    /// Repetitions count for `window` after the loss.
+    pub fn new(window: Span) -> Self {
+        Self {
+            places: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
+            lost: Vec::new(),
+            recency: Lists::new(1),
+            window,
+        }
+    }
+
+    /// Repetitions count for so long from now on.
+    pub const fn reconfigure(&mut self, window: Span) {
+        self.window = window;
+    }
+
+    /// An attempt was lost.
+    pub fn lost(&mut self, now: Time, key: AttemptKey) {
+        let fresh = Lost { key, at: now };
+        let place = match self.places.get(&key) {
+            Some(place) => *place,
+            None => self.place_for(key),
+        };
+        match self.lost.get_mut(place as usize) {
+            Some(known) => *known = fresh,
+            None => self.lost.push(fresh),
+        }
+        self.recency.remove(RequestId(place));
+        self.recency.push_back(0, RequestId(place));
+    }
+
+    fn place_for(&mut self, key: AttemptKey) -> u32 {
+        let place = match self.recency.front(0) {
+            Some(RequestId(oldest)) if self.lost.len() == MOST => {
+                self.places.remove(&self.lost[oldest as usize].key);
+                oldest
+            }
+            _ => self.lost.len() as u32,
+        };
+        self.places.insert(key, place);
+        place
+    }
+
+    /// Whether an attempt like this one was lost of late.
+    pub fn repeats(&self, now: Time, key: AttemptKey) -> bool {
+        let lost = self.places.get(&key).map(|place| self.lost[*place as usize]);
+        lost.is_some_and(|lost| now.since(lost.at) <= self.window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_same_within_the_window_is_a_repetition() {
+        let mut attempts = Attempts::new(Span::from_secs(20));
+        attempts.lost(at(1), AttemptKey(7));
+        assert!(attempts.repeats(at(21), AttemptKey(7)));
+        assert!(!attempts.repeats(at(22), AttemptKey(7)));
+        assert!(!attempts.repeats(at(2), AttemptKey(8)));
+    }
+
+    #[test]
+    fn a_loss_that_is_lost_again_counts_from_then() {
+        let mut attempts = Attempts::new(Span::from_secs(20));
+        attempts.lost(at(1), AttemptKey(7));
+        attempts.lost(at(15), AttemptKey(7));
+        assert!(attempts.repeats(at(30), AttemptKey(7)));
+    }
+
+    #[test]
+    fn of_too_many_losses_the_oldest_are_forgotten() {
+        let mut attempts = Attempts::new(Span::from_secs(3600));
+        for key in 0..MOST as u64 + 100 {
+            attempts.lost(at(key / 1000), AttemptKey(key));
+        }
+        let known = (0..MOST as u64 + 100).filter(|key| attempts.repeats(at(9), AttemptKey(*key)));
+        assert_eq!(known.collect::<Vec<_>>(), (100..MOST as u64 + 100).collect::<Vec<_>>());
+        assert_eq!(attempts.places.len(), MOST);
+    }
+}
