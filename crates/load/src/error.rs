@@ -44,6 +44,14 @@ pub enum LoadError {
         /// Its method and path.
         request: String,
     },
+    /// A signal's header would change what the request is.
+    #[error("signal `{signal}` cannot be shown: the load itself writes the header `{header}`")]
+    Signal {
+        /// Its name.
+        signal: String,
+        /// Its header.
+        header: String,
+    },
     /// This machine refused what the generator needs to run.
     #[error("cannot start the generator: {0}")]
     Runtime(#[from] io::Error),

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue};
 
 /// A site may hand out more, or longer ones: a visitor must not cost more memory than a session
 /// needs.
-const MOST: usize = 8;
+const MOST: usize = 16;
 const LONGEST: usize = 1024;
 
 /// Names and values, in the order in which they were first set.
@@ -16,6 +16,11 @@ const LONGEST: usize = 1024;
 pub(crate) struct Jar(Vec<(String, String)>);
 
 impl Jar {
+    /// Puts in a cookie that she brought along: a site may change or delete it like its own.
+    pub(crate) fn bring(&mut self, name: &str, value: &str) {
+        self.set(name, value);
+    }
+
     /// Takes what an answer sets or deletes.
     pub(crate) fn remember(&mut self, answer: &HeaderMap) {
         let set = answer.get_all(SET_COOKIE).iter();

@@ -1,10 +1,10 @@
 //! Attempts as HTTP requests.
 
 use bytes::Bytes;
-use bywash_scenario::Scenario;
+use bywash_scenario::{Scenario, Shown, Signal};
 use bywash_units::Span;
 use http::header::{CONTENT_LENGTH, HOST, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Empty;
 
 use crate::error::LoadError;
@@ -26,9 +26,34 @@ pub(crate) type Question = Request<Empty<Bytes>>;
 #[derive(Debug)]
 pub(crate) struct Requests {
     classes: Vec<Template>,
+    signals: Vec<Showing>,
     tag: Option<String>,
     seed: u64,
 }
+
+/// A signal as it is sent.
+#[derive(Debug)]
+enum Showing {
+    Cookie(String, String),
+    Header(HeaderName, HeaderValue),
+}
+
+/// Headers that say what a request is, whose it is or where it ends: no signal may be one.
+const OURS: [&str; 13] = [
+    "host",
+    "user-agent",
+    "cookie",
+    DEMAND_HEADER,
+    ORDER_TAG_HEADER,
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "keep-alive",
+    "upgrade",
+    "te",
+    "trailer",
+    "expect",
+];
 
 #[derive(Debug)]
 struct Template {
@@ -51,35 +76,49 @@ impl Requests {
         });
         Ok(Self {
             classes: classes.collect::<Result<_, _>>()?,
+            signals: scenario.signals.iter().map(showing).collect::<Result<_, _>>()?,
             tag: options.tag.as_deref().map(checked_tag).transpose()?,
             seed: options.seed,
         })
     }
 
-    /// The mark of the `index`-th visitor.
-    pub(crate) fn tag(&self, index: u64) -> Option<HeaderValue> {
-        let tag = format!("{}-{}-{index}", self.tag.as_ref()?, self.seed);
-        // Letters, digits, `-` and `_` only: `checked_tag` saw to it.
-        HeaderValue::try_from(tag).ok()
+    /// What the `index`-th visitor adds to each of her requests: the run's tag, if it has one, and
+    /// the headers among her `signals`.
+    pub(crate) fn marks(&self, index: u64, signals: &[usize]) -> HeaderMap {
+        let mut marks = HeaderMap::new();
+        if let Some(tag) = &self.tag {
+            // Letters, digits, `-` and `_` only: `checked_tag` saw to it.
+            let tag = HeaderValue::try_from(format!("{tag}-{}-{index}", self.seed)).ok();
+            marks.extend(tag.map(|tag| (HeaderName::from_static(ORDER_TAG_HEADER), tag)));
+        }
+        for signal in signals {
+            if let Showing::Header(name, value) = &self.signals[*signal] {
+                marks.insert(name, value.clone());
+            }
+        }
+        marks
     }
 
-    /// A request of `class` that asks for `demand`, by the visitor with this jar and this tag.
-    pub(crate) fn ask(
-        &self,
-        class: usize,
-        demand: Span,
-        jar: &Jar,
-        tag: Option<&HeaderValue>,
-    ) -> Question {
+    /// The jar of a visitor with these `signals`: she brings the cookies among them.
+    pub(crate) fn jar(&self, signals: &[usize]) -> Jar {
+        let mut jar = Jar::default();
+        for signal in signals {
+            if let Showing::Cookie(name, value) = &self.signals[*signal] {
+                jar.bring(name, value);
+            }
+        }
+        jar
+    }
+
+    /// A request of `class` that asks for `demand`, by the visitor with this jar and these marks.
+    pub(crate) fn ask(&self, class: usize, demand: Span, jar: &Jar, marks: &HeaderMap) -> Question {
         let template = &self.classes[class];
         let mut question = Request::new(Empty::new());
         *question.method_mut() = template.method.clone();
         *question.uri_mut() = template.path.clone();
         let mut headers = template.headers.clone();
         headers.insert(DEMAND_HEADER, demand.as_micros().into());
-        if let Some(tag) = tag {
-            headers.insert(ORDER_TAG_HEADER, tag.clone());
-        }
+        headers.extend(marks.clone());
         jar.show(&mut headers);
         *question.headers_mut() = headers;
         question
@@ -98,6 +137,21 @@ fn template(method: &str, path: &str, target: &Target) -> Option<Template> {
     }
     // A CONNECT has no path, and its answer no end.
     (method != Method::CONNECT).then_some(Template { method, path, headers })
+}
+
+fn showing(signal: &Signal) -> Result<Showing, LoadError> {
+    match &signal.shown {
+        Shown::Cookie { name, value } => Ok(Showing::Cookie(name.clone(), value.clone())),
+        Shown::Header { name, value } => {
+            let pair = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
+            match pair.filter(|(name, _)| !OURS.contains(&name.as_str())) {
+                Some((name, value)) => Ok(Showing::Header(name, value)),
+                None => {
+                    Err(LoadError::Signal { signal: signal.name.clone(), header: name.clone() })
+                }
+            }
+        }
+    }
 }
 
 fn checked_tag(tag: &str) -> Result<String, LoadError> {

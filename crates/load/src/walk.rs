@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bywash_scenario::{Attempt, Closes, Ending, Next, Visitor};
 use bywash_units::Time;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
@@ -23,7 +23,8 @@ pub(crate) struct Walk {
     visitor: Visitor,
     index: u64,
     jar: Jar,
-    tag: Option<HeaderValue>,
+    /// Her tag, and what she shows of herself.
+    marks: HeaderMap,
     /// Kept between requests while the site keeps it.
     connection: Option<Connection>,
     _slot: Slot,
@@ -32,11 +33,12 @@ pub(crate) struct Walk {
 impl Walk {
     /// The `index`-th visitor of the run, before her first request.
     pub(crate) fn new(field: &Rc<Field>, index: u64, slot: Slot) -> Self {
+        let visitor = Visitor::new(&field.scenario, field.seed, index);
         Self {
-            visitor: Visitor::new(&field.scenario, field.seed, index),
             index,
-            tag: field.requests.tag(index),
-            jar: Jar::default(),
+            marks: field.requests.marks(index, visitor.signals()),
+            jar: field.requests.jar(visitor.signals()),
+            visitor,
             connection: None,
             field: Rc::clone(field),
             _slot: slot,
@@ -92,8 +94,7 @@ impl Walk {
     /// Asks, and waits for the whole answer until `deadline`.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let field = Rc::clone(&self.field);
-        let tag = self.tag.as_ref();
-        let question = field.requests.ask(attempt.class, attempt.demand, &self.jar, tag);
+        let question = field.requests.ask(attempt.class, attempt.demand, &self.jar, &self.marks);
         let kept = self.connection.take();
         let mut asking = Box::pin(ask(kept, field.target.address, question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {

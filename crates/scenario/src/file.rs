@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::signal::Signal;
 use crate::written;
 
 /// A load, ready to be played.
@@ -34,6 +35,8 @@ pub struct Scenario {
     pub rho: Vec<f64>,
     /// How clients behave.
     pub client: Client,
+    /// What some visitors show from their first request on, in the order of the file.
+    pub signals: Vec<Signal>,
     /// Whether the server side can see a client leave; one cell each.
     pub closes: Vec<Closes>,
     /// The policies to run, one cell each.
@@ -205,7 +208,7 @@ impl Scenario {
 pub(crate) mod tests {
     use super::*;
 
-    const SMALL: &str = r#"
+    pub(crate) const SMALL: &str = r#"
         name = "small"
         [servers]
         workers = 2

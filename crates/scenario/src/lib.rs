@@ -7,8 +7,9 @@
 //! simulation and a live run, face the very same visitors.
 //!
 //! Rooms: [`file`] is a scenario and `written` its TOML; [`law`] draws numbers; [`graph`] knows what a session does and
-//! costs on average; [`arrivals`] says when sessions start; [`visitor`] is one client's behaviour
-//! as a state machine; [`tally`] counts what happened into [`result`].
+//! costs on average; [`arrivals`] says when sessions start; [`signal`] is what visitors show of
+//! themselves; [`visitor`] is one client's behaviour as a state machine; [`tally`] counts what
+//! happened into [`result`].
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
@@ -16,6 +17,7 @@ pub mod file;
 pub mod graph;
 pub mod law;
 pub mod result;
+pub mod signal;
 pub mod tally;
 pub mod visitor;
 mod written;
@@ -25,5 +27,6 @@ pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
 pub use result::{Cell, ClassCell, RunResult, Second};
+pub use signal::{Shown, Signal};
 pub use tally::{Ending, Tally};
 pub use visitor::{Attempt, Next, Visitor};

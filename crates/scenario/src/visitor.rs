@@ -7,6 +7,7 @@ use bywash_units::Span;
 
 use crate::file::{Client, Scenario};
 use crate::law::Stream;
+use crate::signal;
 use crate::tally::Ending;
 
 /// One request that a visitor means to make.
@@ -25,6 +26,7 @@ pub struct Visitor {
     /// Attempts already made at the present visit.
     attempts: u32,
     mood: Stream,
+    signals: Vec<usize>,
 }
 
 /// One request on its way.
@@ -57,6 +59,7 @@ impl Visitor {
     pub fn new(scenario: &Scenario, seed: u64, index: u64) -> Self {
         let mut wants = Stream::new(seed, 1, index);
         let path = scenario.graph.walk(&mut wants);
+        let buyer = path.contains(&scenario.graph.order);
         let visits = path
             .into_iter()
             .map(|class| Visit {
@@ -65,7 +68,13 @@ impl Visitor {
                 think: scenario.client.think.draw(&mut wants),
             })
             .collect();
-        Self { visits, at: 0, attempts: 0, mood: Stream::new(seed, 2, index) }
+        let signals = signal::carried(&scenario.signals, buyer, &mut Stream::new(seed, 3, index));
+        Self { visits, at: 0, attempts: 0, mood: Stream::new(seed, 2, index), signals }
+    }
+
+    /// Indices of the scenario's signals that she carries, ascending: in every request or in none.
+    pub fn signals(&self) -> &[usize] {
+        &self.signals
     }
 
     /// The next request she makes.

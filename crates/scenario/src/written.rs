@@ -16,6 +16,7 @@ use crate::file::{
 };
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::signal;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +29,8 @@ pub(crate) struct File {
     session: Session,
     arrivals: arrivals::Written,
     client: WrittenClient,
+    #[serde(default)]
+    signal: Vec<signal::Written>,
     run: Run,
     #[serde(default)]
     policy: Vec<WrittenPolicy>,
@@ -126,6 +129,7 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
         max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
         profile: profile(file.arrivals, folder)?,
         client: client(&file.client)?,
+        signals: signal::resolve(file.signal)?,
         closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
         seeds: file.run.seeds.unwrap_or(1),
         length: length(&file.run)?,

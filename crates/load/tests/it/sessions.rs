@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use bywash_load::{LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Scenario, WaitsFor};
+use bywash_scenario::{Scenario, Shown, Signal, Visitor, WaitsFor};
 use bywash_units::Span;
 
 use crate::play::{alone, at, crowd, play};
@@ -88,6 +88,40 @@ fn cookies_come_back_and_belong_to_one_visitor() {
 }
 
 #[test]
+fn who_carries_a_signal_shows_it_in_every_request_and_nobody_else_does() {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let url = handling({
+        let requests = Arc::clone(&requests);
+        move |mut stream| {
+            while let Some(text) = request(&mut stream) {
+                requests.lock().unwrap().push(text.to_lowercase());
+                write_ok(&mut stream);
+            }
+        }
+    });
+    let mut scenario = crowd();
+    let signal = |shown| Signal { name: "s".into(), shown, buyers: 0.5, others: 0.5 };
+    scenario.signals = vec![
+        signal(Shown::Cookie { name: "returning".into(), value: "1".into() }),
+        signal(Shown::Header { name: "from-mail".into(), value: "yes".into() }),
+    ];
+    let options = Options { tag: Some("t".into()), ..at(&url) };
+    let (_, cell) = play(&scenario, &options);
+    let requests = requests.lock().unwrap();
+    let mut shown = 0;
+    for text in requests.iter() {
+        let tag = text.split_once("shop-order-tag: t-1-").expect("all are marked").1;
+        let index = tag.split_once('\r').expect("a line").0.parse().expect("a number");
+        let carried = Visitor::new(&scenario, 1, index).signals().to_vec();
+        let sent = [text.contains("cookie: returning=1\r\n"), text.contains("from-mail: yes\r\n")];
+        assert_eq!(sent, [0, 1].map(|signal| carried.contains(&signal)), "{text}");
+        shown += carried.len();
+    }
+    assert_eq!(requests.len() as u64, cell.completed);
+    assert!(shown > 10 && shown < 2 * requests.len(), "{shown} of {}", requests.len());
+}
+
+#[test]
 fn a_visitor_keeps_her_connection_while_the_site_keeps_it() {
     let askers = Arc::new(Mutex::new(HashSet::new()));
     let url = handling({
@@ -154,6 +188,10 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
     let mut scenario = alone();
     scenario.classes[1].path = "buy".into();
     assert!(refused(&at(&url), &scenario).contains("class `buy`"));
+    let mut scenario = alone();
+    let shown = Shown::Header { name: "content-length".into(), value: "5".into() };
+    scenario.signals = vec![Signal { name: "long".into(), shown, buyers: 1.0, others: 1.0 }];
+    assert!(refused(&at(&url), &scenario).contains("signal `long`"));
     let mut scenario = alone();
     scenario.client.waits_for = WaitsFor::Service;
     assert!(refused(&at(&url), &scenario).contains("simulated"));

@@ -1,0 +1,255 @@
+//! Entry signals: what some visitors show from their first request on, and buyers more often.
+//!
+//! A returning customer's cookie, a referrer, a login that is still good: none of it says that
+//! this visitor will buy, but it is seen in more of those who do. How much that is worth at a full
+//! shop is a question for the lab, so a scenario says how often either kind carries it.
+//!
+//! Source: none; the probabilities are assumptions, and the scenario states them.
+
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+use crate::law::Stream;
+
+/// Most signals of a scenario: as many kinds as a request of the engine can show.
+const MOST: usize = 6;
+
+/// Longest cookie or header line.
+const LONGEST: usize = 256;
+
+/// Something a visitor shows in every request of her session, or in none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    /// Its name.
+    pub name: String,
+    /// How a live visitor shows it.
+    pub shown: Shown,
+    /// Probability that a visitor who means to order carries it.
+    pub buyers: f64,
+    /// Probability that any other visitor does.
+    pub others: f64,
+}
+
+/// How a signal looks in a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// A cookie that she brought along.
+    Cookie {
+        /// A token of RFC 9110.
+        name: String,
+        /// Cookie octets of RFC 6265.
+        value: String,
+    },
+    /// A request header.
+    Header {
+        /// A token of RFC 9110, in lower case.
+        name: String,
+        /// Visible ASCII and spaces within.
+        value: String,
+    },
+}
+
+impl Shown {
+    /// What the request shows it by: no two signals may set the same.
+    fn key(&self) -> (&'static str, &str) {
+        match self {
+            Self::Cookie { name, .. } => ("cookie", name),
+            Self::Header { name, .. } => ("header", name),
+        }
+    }
+}
+
+/// The indices of the signals that one visitor carries. One number is drawn for each signal,
+/// carried or not, so that another probability of one changes nothing about the next.
+pub(crate) fn carried(signals: &[Signal], buyer: bool, stream: &mut Stream) -> Vec<usize> {
+    let chance = |signal: &Signal| if buyer { signal.buyers } else { signal.others };
+    let drawn = signals.iter().map(|signal| stream.unit() < chance(signal));
+    drawn.enumerate().filter_map(|(index, carries)| carries.then_some(index)).collect()
+}
+
+/// How a signal stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: String,
+    #[serde(default)]
+    cookie: Option<String>,
+    #[serde(default)]
+    header: Option<String>,
+    buyers: f64,
+    others: f64,
+}
+
+/// Checks all of them; every mistake is named.
+pub(crate) fn resolve(written: Vec<Written>) -> Result<Vec<Signal>, ScenarioError> {
+    let mut wrong = Vec::new();
+    if written.len() > MOST {
+        wrong.push(format!("a scenario has at most {MOST} signals, not {}", written.len()));
+    }
+    let signals: Vec<Signal> =
+        written.into_iter().filter_map(|signal| resolve_one(signal, &mut wrong)).collect();
+    for (i, signal) in signals.iter().enumerate() {
+        for earlier in &signals[..i] {
+            wrong.extend(clash(earlier, signal));
+        }
+    }
+    if wrong.is_empty() { Ok(signals) } else { Err(ScenarioError::Senseless(wrong.join("; "))) }
+}
+
+/// Two signals that nobody could tell apart.
+fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
+    if earlier.name == signal.name {
+        return Some(format!("signal `{}` stands twice", signal.name));
+    }
+    let (kind, key) = signal.shown.key();
+    (earlier.shown.key() == (kind, key))
+        .then(|| format!("signals `{}` and `{}` are the same {kind}", earlier.name, signal.name))
+}
+
+fn resolve_one(written: Written, wrong: &mut Vec<String>) -> Option<Signal> {
+    let Written { name, cookie, header, buyers, others } = written;
+    let before = wrong.len();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
+        wrong.push(format!("signal `{name}`: a name has 1 to 64 letters, digits, `-` or `_`"));
+    }
+    for (key, chance) in [("buyers", buyers), ("others", others)] {
+        if !(0.0..=1.0).contains(&chance) {
+            wrong.push(format!("{key} of signal `{name}` is a probability, from 0 to 1"));
+        }
+    }
+    let shown = match (cookie, header) {
+        (Some(text), None) => as_cookie(&text)
+            .ok_or_else(|| format!("cookie of signal `{name}`: write it like `returning=1`")),
+        (None, Some(text)) => as_header(&text)
+            .ok_or_else(|| format!("header of signal `{name}`: write it like `referer: mail`")),
+        _ => Err(format!("signal `{name}` needs either `cookie` or `header`")),
+    };
+    match shown {
+        Ok(shown) if wrong.len() == before => Some(Signal { name, shown, buyers, others }),
+        Ok(_) => None,
+        Err(why) => {
+            wrong.push(why);
+            None
+        }
+    }
+}
+
+fn as_cookie(text: &str) -> Option<Shown> {
+    let (name, value) = text.split_once('=')?;
+    // RFC 6265 §4.1.1: no controls, spaces, quotes, commas, semicolons or backslashes.
+    let octet = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | ',' | ';' | '\\');
+    let good = text.len() <= LONGEST && is_token(name) && value.chars().all(octet);
+    good.then(|| Shown::Cookie { name: name.into(), value: value.into() })
+}
+
+fn as_header(text: &str) -> Option<Shown> {
+    let (name, value) = text.split_once(':')?;
+    let value = value.trim_matches(' ');
+    let visible = |c: char| c.is_ascii_graphic() || c == ' ';
+    let good = text.len() <= LONGEST && is_token(name) && value.chars().all(visible);
+    (good && !value.is_empty())
+        .then(|| Shown::Header { name: name.to_ascii_lowercase(), value: value.into() })
+}
+
+/// RFC 9110 §5.6.2.
+fn is_token(text: &str) -> bool {
+    let mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || mark(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Visitor;
+    use crate::file::Scenario;
+    use crate::file::tests::{SMALL, small};
+
+    fn with(signals: &str) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(&format!("{SMALL}\n{signals}"), std::path::Path::new("."))
+    }
+
+    fn refused(signals: &str) -> String {
+        with(signals).expect_err("no such signals").to_string()
+    }
+
+    const RETURNING: &str = r#"
+        [[signal]]
+        name = "returning"
+        cookie = "returning=1"
+        buyers = 0.6
+        others = 0.1
+        [[signal]]
+        name = "mail"
+        header = "Referer: https://mail.example/letter 7"
+        buyers = 0.3
+        others = 0.3
+    "#;
+
+    #[test]
+    fn a_signal_is_a_cookie_or_a_header() {
+        let signals = with(RETURNING).unwrap().signals;
+        let cookie = Shown::Cookie { name: "returning".into(), value: "1".into() };
+        let value = "https://mail.example/letter 7".into();
+        let header = Shown::Header { name: "referer".into(), value };
+        assert_eq!(signals.iter().map(|s| &s.shown).collect::<Vec<_>>(), [&cookie, &header]);
+    }
+
+    #[test]
+    fn buyers_and_others_carry_it_as_often_as_the_file_says() {
+        let scenario = with(RETURNING).unwrap();
+        // By [buyer]: visitors, carriers of the first, carriers of the second.
+        let mut seen = [[0.0_f64; 3]; 2];
+        for index in 0..50_000 {
+            let visitor = Visitor::new(&scenario, 3, index);
+            let row = &mut seen[usize::from(visitor.planned_orders(&scenario) > 0)];
+            row[0] += 1.0;
+            visitor.signals().iter().for_each(|&signal| row[1 + signal] += 1.0);
+        }
+        for (row, expected) in seen.iter().zip([[0.1, 0.3], [0.6, 0.3]]) {
+            assert!(row[0] > 5000.0, "{seen:?}");
+            for (carriers, expected) in row[1..].iter().zip(expected) {
+                assert!((carriers / row[0] - expected).abs() < 0.02, "{seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn signals_change_nothing_else_about_a_visitor() {
+        let (plain, marked) = (small(), with(RETURNING).unwrap());
+        for index in 0..200 {
+            let mut one = Visitor::new(&plain, 1, index);
+            let mut other = Visitor::new(&marked, 1, index);
+            assert_eq!(one.attempt(&plain), other.attempt(&marked));
+            assert_eq!(one.planned_work(), other.planned_work());
+            assert_eq!(one.signals(), [0_usize; 0]);
+        }
+    }
+
+    #[test]
+    fn every_mistake_about_signals_is_named() {
+        let one = |line: &str, chances: &str| {
+            refused(&format!("[[signal]]\nname = \"a\"\n{line}\n{chances}\n"))
+        };
+        let fair = "buyers = 0.5\nothers = 0.5";
+        assert!(one("", fair).contains("either `cookie` or `header`"));
+        assert!(one("cookie = \"a=1\"\nheader = \"a: 1\"", fair).contains("either"));
+        for cookie in ["a", "=1", "a b=1", "a=1; b=2", "a=ä"] {
+            assert!(one(&format!("cookie = \"{cookie}\""), fair).contains("cookie of"), "{cookie}");
+        }
+        for header in ["a", ": 1", "a b: 1", "a: ", "a: 1\\r\\nb: 2"] {
+            assert!(one(&format!("header = \"{header}\""), fair).contains("header of"), "{header}");
+        }
+        let both = one("cookie = \"a\"", "buyers = 1.5\nothers = nan");
+        for part in ["buyers of", "others of", "cookie of"] {
+            assert!(both.contains(part), "{both}");
+        }
+        assert!(refused(&RETURNING.repeat(2)).contains("signal `returning` stands twice"));
+        let same = RETURNING.replace("name = \"returning\"", "name = \"again\"");
+        assert!(refused(&format!("{RETURNING}{same}")).contains("are the same cookie"));
+        let seven = (0..7).map(|i| {
+            format!("[[signal]]\nname = \"s{i}\"\ncookie = \"c{i}=1\"\nbuyers = 1\nothers = 0\n")
+        });
+        assert!(refused(&seven.collect::<String>()).contains("at most 6 signals, not 7"));
+    }
+}
