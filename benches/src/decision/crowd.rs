@@ -7,8 +7,8 @@ use std::array;
 
 use super::{BATCH, SESSIONS, Way};
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
-    RequestId, SessionKey, Tier, catalog,
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
+    Request, RequestId, SessionKey, Tier, catalog,
 };
 use bywash_units::{Share, Span, Time, Utility};
 

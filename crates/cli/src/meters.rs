@@ -31,7 +31,11 @@ pub(crate) fn read(gateway: &Gateway) -> Result<(), Failure> {
             }
         }
     };
-    std::thread::Builder::new().name("meters".into()).spawn(read).map(drop).map_err(Failure::running)
+    std::thread::Builder::new()
+        .name("meters".into())
+        .spawn(read)
+        .map(drop)
+        .map_err(Failure::running)
 }
 
 /// What there is to read of the machine.

@@ -107,6 +107,9 @@ impl Engine {
     ///
     /// Call [`Engine::next_timer`] afterwards: the answer may have changed.
     pub fn on_event(&mut self, now: Time, event: Event, actions: &mut Vec<Action>) {
+        if self.learning.is_due(now) {
+            self.learning.publish(now, &self.classes);
+        }
         match event {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
@@ -123,11 +126,6 @@ impl Engine {
 
     /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
     pub fn next_timer(&self) -> Option<Time> {
-        self.expires().into_iter().chain(self.learning.next_timer()).min()
-    }
-
-    /// When the oldest will have waited as long as a request may.
-    fn expires(&self) -> Option<Time> {
         let moment = self.moment(Time::ZERO);
         let oldest = moment.oldest()?;
         self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
@@ -135,15 +133,12 @@ impl Engine {
 
     /// The time that [`Engine::next_timer`] named has come.
     pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.expires().is_some_and(|due| due <= now) {
+        while self.next_timer().is_some_and(|due| due <= now) {
             let Some(oldest) = self.moment(now).oldest() else {
                 break;
             };
             self.leave_queue(now, oldest);
             actions.push(self.shed(now, oldest, Reason::WaitedTooLong));
-        }
-        if self.learning.next_timer().is_some_and(|due| due <= now) {
-            self.learning.publish(now, &self.classes);
         }
     }
 

@@ -7,8 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
-    RequestId, SessionKey, Tier, catalog,
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter, Options,
+    Reading, Request, RequestId, SessionKey, Tier, catalog,
 };
 use bywash_units::{Share, Span, Time, Utility};
 
@@ -69,6 +69,7 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browse } else { Tier::Transact },
         utility: Utility::new(f64::from(i) + 1.0),
         earns: Utility::default(),
+        pinned: None,
         queue: None,
         after: ClassSet::NONE,
     };
@@ -100,7 +101,9 @@ impl Driver {
         let order = settings.expect("the parameters are right").order(&classes());
         let max_wait = Some(Span::from_secs(3_600));
         // No slots at first: every number has waited once before a decision is counted.
-        let options = Options { limit: 0, max_wait, sessions, ..Options::default() };
+        // Learning is no decision: what it publishes every ten seconds it allocates.
+        let learn = Learn { every: Span::from_secs(36_000), ..Learn::default() };
+        let options = Options { limit: 0, max_wait, sessions, learn, ..Options::default() };
         let numbers = places + SLOTS + 1;
         Self {
             engine: Engine::new(classes(), order, options),

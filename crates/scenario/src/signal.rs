@@ -12,7 +12,7 @@ use crate::file::ScenarioError;
 use crate::law::Stream;
 
 /// Most signals of a scenario: as many kinds as a request of the engine can show.
-const MOST: usize = 6;
+const MOST: usize = 4;
 
 /// Longest cookie or header line.
 const LONGEST: usize = 256;
@@ -250,6 +250,6 @@ mod tests {
         let seven = (0..7).map(|i| {
             format!("[[signal]]\nname = \"s{i}\"\ncookie = \"c{i}=1\"\nbuyers = 1\nothers = 0\n")
         });
-        assert!(refused(&seven.collect::<String>()).contains("at most 6 signals, not 7"));
+        assert!(refused(&seven.collect::<String>()).contains("at most 4 signals, not 7"));
     }
 }

@@ -2,12 +2,12 @@
 
 use bywash_engine::catalog::Settings;
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request, RequestId,
-    SessionKey, Tier,
+    Action, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
+    RequestId, SessionKey, Signals, Tier,
 };
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
-use bywash_units::{Share, Span, Time};
+use bywash_units::{Share, Span, Time, Utility};
 
 use crate::events::{Events, Happening};
 
@@ -47,6 +47,7 @@ struct Live {
     visitor: u32,
     session: SessionKey,
     class: usize,
+    signals: Signals,
     demand: Span,
     made: Time,
     started: Option<Time>,
@@ -156,13 +157,19 @@ impl<'a> World<'a> {
     fn attempt(&mut self, number: u32) {
         let (session, visitor) = self.visitors.get_mut(number);
         let (session, attempt) = (SessionKey(*session), visitor.attempt(self.case.scenario));
-        let request =
-            Request { session: Some(session), ..Request::of(ClassId(attempt.class as u8)) };
+        let signals = visitor.signals().iter().fold(Signals::NONE, |all, kind| all.with(*kind));
+        let request = Request {
+            session: Some(session),
+            signals,
+            attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
+            ..Request::of(ClassId(attempt.class as u8))
+        };
         self.serial += 1;
         let id = self.requests.put(Live {
             visitor: number,
             session,
             class: attempt.class,
+            signals,
             demand: attempt.demand,
             made: self.now,
             started: None,
@@ -185,7 +192,14 @@ impl<'a> World<'a> {
         if !live.abandoned {
             self.ended(&live, Ending::Completed);
         }
-        self.tell(Event::Served { session: live.session, class: ClassId(live.class as u8) });
+        let brings = live.class == self.case.scenario.graph.order;
+        self.tell(Event::Served {
+            session: live.session,
+            class: ClassId(live.class as u8),
+            signals: live.signals,
+            earned: Utility::new(f64::from(u8::from(brings))),
+            in_time: !live.abandoned,
+        });
         self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
     }
 
@@ -326,6 +340,8 @@ fn engine_classes(scenario: &Scenario) -> Vec<Class> {
             bywash_scenario::Tier::Browse => Tier::Browse,
         },
         utility: class.utility,
+        earns: Utility::default(),
+        pinned: None,
         queue: class.queue,
         after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
     };

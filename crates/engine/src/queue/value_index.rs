@@ -30,7 +30,8 @@ pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
 }
 
 /// A cell for each standing, class, combination of signals, and for their retries. Cells that
-/// cannot be stay empty.
+/// cannot be stay empty. While nothing is known, the first class's cells stand for all classes;
+/// who waits there when something becomes known stays there.
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
@@ -89,10 +90,11 @@ impl Ranking for ByValue {
     }
 
     fn cell(&self, waiting: &Waiting) -> usize {
+        let is_known = self.version.is_some_and(|version| version > 0);
         self.number(Cell {
             standing: waiting.standing,
-            class: waiting.class,
-            signals: waiting.signals,
+            class: if is_known { waiting.class } else { ClassId(0) },
+            signals: if is_known { waiting.signals } else { Signals::NONE },
             retry: waiting.retry && self.retries_last,
         })
     }

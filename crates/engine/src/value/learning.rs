@@ -2,7 +2,7 @@
 //!
 //! States of the published values: *unknown* (version 0) until enough orders were seen that a
 //! ranking by them is better than one by standing alone; then *known*, for good. Every
-//! [`Learn::every`] counts fade and the index is computed anew; from one publication to the next no
+//! [`Learn::every`], at the next event, counts fade and the index is computed anew; from one publication to the next no
 //! index and no lift changes by more than [`Learn::drift`] per hour allows, so that whoever wants
 //! to bend it has to keep paying for hours, in the open.
 
@@ -25,7 +25,7 @@ pub struct Learn {
     pub half_life: Span,
     /// A published worth at most grows or shrinks by this factor in an hour. At least 1.
     pub drift: f64,
-    /// Orders that must have been seen before anything is published.
+    /// Orders that must have been seen before anything is published; at least one.
     pub orders: u32,
 }
 
@@ -146,9 +146,10 @@ impl Learning {
         self.works.ended(class, in_time);
     }
 
-    /// When [`Learning::publish`] is next due; `None` while there is nothing new.
-    pub fn next_timer(&self) -> Option<Time> {
-        self.news.then(|| self.last + self.learn.every)
+    /// Whether it is time to [publish](Learning::publish): there is something new, and the last
+    /// time is long enough ago.
+    pub fn is_due(&self, now: Time) -> bool {
+        self.news && now.since(self.last) >= self.learn.every
     }
 
     /// Computes the index anew.
@@ -158,7 +159,7 @@ impl Learning {
         self.lift.fade(libm::exp2(-seconds / self.learn.half_life.as_secs_f64()));
         self.remember_for_an_hour(now, classes);
         (self.last, self.news) = (now, false);
-        if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders) {
+        if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }
         let factor = libm::pow(self.learn.drift.max(1.0), seconds.max(1.0) / HOUR);

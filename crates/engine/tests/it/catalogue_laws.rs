@@ -5,8 +5,8 @@
 
 use bywash_engine::catalog::{POLICIES, Policy};
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, End, Engine, Event, Reading, Reason, Request, RequestId,
-    SessionKey, Standing, Status,
+    Action, AddressKey, Class, ClassId, End, Engine, Event, Meter, Reading, Reason, Request,
+    RequestId, SessionKey, Standing, Status,
 };
 use bywash_units::{Share, Span, Time};
 use proptest::prelude::*;
@@ -223,7 +223,10 @@ impl Model {
                 assert_eq!(self.tell(Event::served(session, ClassId(class))), []);
             }
             Step::Cpu(share) => {
-                assert_eq!(self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) })), []);
+                assert_eq!(
+                    self.tell(Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) })),
+                    []
+                );
             }
             Step::Limit(limit) => {
                 self.setup.options.limit = limit;
@@ -291,7 +294,7 @@ impl Model {
             let same = self.waiting.iter().filter(|other| other.principal == principal).count();
             let cap = self.setup.count("principal_cap").filter(|_| principal.is_some());
             let capped = cap.is_some_and(|cap| same >= cap);
-            if self.setup.policy() == "session-first" {
+            if self.setup.ranks() {
                 assert!(capped || taken == places, "there was a place for {id:?}");
                 let worse = self.waiting.iter().any(|other| other.standing > standing);
                 assert!(capped || !worse, "{id:?} was better than one that stayed");
@@ -380,7 +383,7 @@ impl Model {
         let waiter = self.waiter(id);
         match reason {
             Reason::SlotFree => assert_eq!((self.waiting.len(), Some(id)), (1, new)),
-            Reason::Best if self.setup.policy() == "session-first" => {
+            Reason::Best if self.setup.ranks() => {
                 let better = |other: &Waiter| other.standing < waiter.standing;
                 assert!(!self.waiting.iter().any(better), "{id:?} is not of the best rank");
                 let rank = |other: &&Waiter| other.standing == waiter.standing;
@@ -388,7 +391,7 @@ impl Model {
                 let newest = self.waiting.iter().rfind(rank).map(|other| other.id);
                 assert!([oldest, newest].contains(&Some(id)), "{id:?} is inside its rank");
             }
-            Reason::FloorShare => assert_eq!(self.setup.policy(), "session-first"),
+            Reason::FloorShare => assert!(self.setup.ranks()),
             Reason::Best => {}
             other => panic!("{other:?} is no reason to start"),
         }
@@ -402,7 +405,7 @@ impl Model {
         match reason {
             Reason::QueueFull => {
                 assert_eq!((id, taken), (new, places), "it was full for the arriving one");
-                if self.setup.policy() == "session-first" {
+                if self.setup.ranks() {
                     assert!(worst <= Some(arriving.standing), "a worse one was left waiting");
                 }
             }

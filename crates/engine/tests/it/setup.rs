@@ -1,7 +1,7 @@
 //! What an engine is set up with, drawn at random: for laws that hold whatever it is.
 
 use bywash_engine::catalog::{Domain, POLICIES, Policy, Settings, Value};
-use bywash_engine::{Class, Engine, Options, Tier};
+use bywash_engine::{Class, Engine, Learn, Options, Tier};
 use bywash_units::{Span, Utility};
 
 use crate::dice::Dice;
@@ -32,6 +32,11 @@ impl Setup {
 
     pub(crate) fn policy(&self) -> &'static str {
         self.settings.name()
+    }
+
+    /// Whether it ranks by standing, as ours do that know no more: here nobody ever earns.
+    pub(crate) fn ranks(&self) -> bool {
+        ["session-first", "value-index"].contains(&self.policy())
     }
 
     /// A parameter that is a count, if the policy has it.
@@ -78,6 +83,13 @@ fn options(dice: &mut Dice) -> Options {
         max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
         sessions: 1 + dice.below(7) as u32,
         session_ttl: Span::from_secs(1 + dice.below(19)),
+        retry_window: Span::from_secs(dice.below(30)),
+        learn: Learn {
+            every: Span::from_secs(1 + dice.below(20)),
+            half_life: Span::from_secs(10 + dice.below(1000)),
+            drift: 1.0 + dice.share(),
+            orders: dice.below(3) as u32,
+        },
     }
 }
 

@@ -2,8 +2,8 @@
 
 use bywash_engine::catalog::{self, Settings};
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Reason,
-    Request, RequestId, SessionKey, Status, Tier,
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
+    Reason, Request, RequestId, SessionKey, Status, Tier,
 };
 use bywash_units::{Share, Span, Time, Utility};
 
@@ -23,6 +23,8 @@ pub(crate) fn classes() -> Vec<Class> {
         name: name.to_string(),
         tier,
         utility: Utility::new(utility),
+        earns: Utility::default(),
+        pinned: None,
         queue: None,
         after,
     };
