@@ -47,6 +47,7 @@ fn classes() -> Vec<Class> {
         name: name.to_owned(),
         tier,
         utility: Utility::new(utility),
+        earns: Utility::default(),
         queue: None,
         after: ClassSet::NONE,
     };

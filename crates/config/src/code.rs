@@ -53,6 +53,7 @@ codes! {
     HEALTH_PATH = "E021", "What servers are asked for is no path of plain ASCII.";
     TLS_NAME = "E022", "The name that a server's certificate must have is none.";
     TRACES = "E023", "The collector of traces is not http://HOST:PORT.";
+    FIELD_NAME = "E024", "The text is no name of a field, or of one that is needed for something else.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -72,6 +73,7 @@ codes! {
     HEALTH_PACE = "W119", "A server is asked again before it must have answered.";
     EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
     UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
+    EARNS_NOTHING = "W122", "A field says what answers bring, up to a multiple of nothing.";
 }
 
 #[cfg(test)]

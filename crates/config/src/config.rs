@@ -167,6 +167,8 @@ pub struct ClassConfig {
     pub mode: Mode,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
+    /// Only answers with this field count as successes; it says how much they bring.
+    pub earns_header: Option<String>,
     /// Those of `[upstream]`, but for what the class sets itself.
     pub timeouts: Timeouts,
     /// Its line in the file; `None` for an `other` that is not there.

@@ -34,6 +34,9 @@ const fn millis(min: u64, max: Span) -> Kind {
 const HOUR: Span = Span::from_secs(3600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3600);
 
+/// A token (RFC 9110 §5.6.2).
+const FIELD_NAME: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+
 /// Classes that a file can define beside `other`.
 pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 /// The class of what no pattern matches.

@@ -51,6 +51,7 @@ utility = 27
 match = ["GET /", 5]
 tier = "transact"
 utility = 3
+earns_header = "Set-Cookie"
 after = ["homme", "pay"]
 "#;
 
@@ -76,8 +77,10 @@ fn one_run_finds_every_planted_mistake_with_its_place_and_correction() {
         ("E101", 29, 10, "keep one"),
         ("E003", 29, 19, "quotes"),
         ("W104", 31, 11, "more than 27"),
-        ("E109", 32, 10, "`home`"),
-        ("E109", 32, 19, "leave it out"),
+        ("E024", 32, 16, "a name of its own"),
+        ("W122", 32, 16, "set `earns`"),
+        ("E109", 33, 10, "`home`"),
+        ("E109", 33, 19, "leave it out"),
     ];
     let problems = problems(PLANTED);
     assert_eq!(problems.len(), expected.len(), "{problems}");

@@ -9,7 +9,7 @@ use bywash_units::{Span, Utility};
 const SHOP: &str = r#"
 version = 1
 mode = "observe"
-class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, after = ["home"], queue = 25 }
+class.pay = { match = ["POST /pay"], tier = "transact", utility = 50, earns = 40, earns_header = "Order-Total", after = ["home"], queue = 25 }
 
 [listen]
 http = "0.0.0.0:80"
@@ -89,6 +89,9 @@ fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     assert_eq!((class.tier, class.queue), (Tier::Transact, Some(25)));
     assert_eq!(class.after, ClassSet::NONE.with(ClassId(1)));
     assert_eq!((*mode, *patience), (Mode::Observe, None));
+    assert_eq!(class.earns, Utility::new(40.0));
+    assert_eq!(classes[0].earns_header.as_deref(), Some("order-total"));
+    assert_eq!((classes[1].class.earns, &classes[1].earns_header), (Utility::new(0.0), &None));
     assert_eq!((classes[1].mode, classes[1].patience), (Mode::Enforce, Some(Span::from_secs(4))));
 }
 

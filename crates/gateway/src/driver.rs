@@ -15,7 +15,7 @@ use bywash_engine::{
     Action, Class, ClassId, End, Engine, Event, Meter, Options, Pace, Reading, Reason, Remembered,
     Request, RequestId, SessionKey, Status,
 };
-use bywash_units::{Span, Time};
+use bywash_units::{Span, Time, Utility};
 
 use crate::sync::{Mutex, MutexGuard};
 
@@ -54,6 +54,16 @@ pub(crate) enum Decision {
     Waits,
     Granted { reason: Reason, at: Time },
     Refused(Refusal),
+}
+
+/// A session has got on by an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) session: SessionKey,
+    /// What the answer brought.
+    pub(crate) earned: Utility,
+    /// Whether it came within the patience of its class.
+    pub(crate) in_time: bool,
 }
 
 /// Who was woken for: called when the lock has been released.
@@ -253,19 +263,19 @@ impl Ticket {
         Poll::Pending
     }
 
-    /// The upstream has answered in full. `served`: the session that has got on by it, which is
-    /// the request's own or one that the answer has begun.
+    /// The upstream has answered in full. `progress`: of the session that has got on by it, which
+    /// is the request's own or one that the answer has begun.
     /// `measured`: what it took says how long requests take; not so if it was only observed and
     /// ran while the engine had it wait.
-    pub(crate) fn answered(mut self, served: Option<SessionKey>, measured: bool) {
+    pub(crate) fn answered(mut self, progress: Option<Progress>, measured: bool) {
         let (id, class, claimed) = (self.id, self.class, self.session);
         self.done = true;
         self.driver.with(|core, now, wakers| {
-            if let Some(session) = served {
+            if let Some(Progress { session, earned, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.tell(now, Event::Renamed { from, to: session }, wakers);
                 }
-                core.tell(now, Event::Served { session, class }, wakers);
+                core.tell(now, Event::Served { session, class, earned, in_time }, wakers);
             }
             let end = if measured { End::Answered } else { End::Failed };
             core.leave(now, id, Some(end), wakers);

@@ -5,12 +5,12 @@
 //! only.
 
 use std::fmt::Error;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_config::Mode;
 use bywash_engine::{Outcome, Reason};
 use bywash_message::Fault;
-use bywash_units::Span;
+use bywash_units::{Span, Utility};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -23,6 +23,9 @@ use crate::record::Verdict;
 use crate::upstream::servers::{ServerStatus, State};
 
 type Labels = Vec<(&'static str, String)>;
+
+/// A sum of what is no whole number.
+type Amount = Counter<f64, AtomicU64>;
 
 pub(crate) struct Metrics {
     registry: Registry,
@@ -84,6 +87,7 @@ pub(crate) struct ClassMetrics {
     wait: Histogram,
     service: Histogram,
     waiting: Gauge,
+    earned: Amount,
 }
 
 /// What is read off the gateway when somebody asks.
@@ -116,6 +120,7 @@ struct Families {
     wait: Family<Labels, Histogram>,
     service: Family<Labels, Histogram>,
     waiting: Family<Labels, Gauge>,
+    earned: Family<Labels, Amount>,
 }
 
 impl Families {
@@ -126,6 +131,7 @@ impl Families {
             wait: Family::new_with_constructor(histogram),
             service: Family::new_with_constructor(histogram),
             waiting: Family::default(),
+            earned: Family::default(),
         };
         let help = "Requests by what became of them";
         registry.register("bywash_requests", help, this.outcomes.clone());
@@ -137,6 +143,8 @@ impl Families {
         registry.register("bywash_service_seconds", help, this.service.clone());
         let help = "Requests that wait for a slot; in mode observe: would wait";
         registry.register("bywash_waiting", help, this.waiting.clone());
+        let help = "What successful answers brought, by `earns` of their class";
+        registry.register("bywash_earned", help, this.earned.clone());
         this
     }
 
@@ -158,6 +166,7 @@ impl Families {
             wait: self.wait.get_or_create(&vec![class()]).clone(),
             service: self.service.get_or_create(&vec![class()]).clone(),
             waiting: self.waiting.get_or_create(&vec![class()]).clone(),
+            earned: self.earned.get_or_create(&vec![class()]).clone(),
         }
     }
 }
@@ -303,6 +312,13 @@ impl ClassMetrics {
             Verdict::StillWaiting => {
                 self.still_waiting.inc();
             }
+        }
+    }
+
+    /// An answer has brought something, or nothing.
+    pub(crate) fn earned(&self, earned: Utility) {
+        if earned > Utility::default() {
+            self.earned.inc_by(earned.get());
         }
     }
 

@@ -7,10 +7,10 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bywash_config::Mode;
+use bywash_config::{ClassConfig, Mode};
 use bywash_engine::{ClassId, Outcome, Reason};
 use bywash_message::Request;
-use bywash_units::{Span, Time};
+use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
 
 use crate::driver::{Decision, Refusal, Ticket};
@@ -36,6 +36,7 @@ pub(crate) struct Record {
     /// Bytes of bodies, up and down.
     sent: u64,
     received: u64,
+    earned: Utility,
     /// If traces are on.
     trace: Option<Trace>,
 }
@@ -80,6 +81,7 @@ impl Record {
             server: None,
             sent: 0,
             received: 0,
+            earned: Utility::default(),
             worker: Rc::clone(worker),
             settings: Rc::clone(settings),
         })
@@ -98,6 +100,10 @@ impl Record {
     /// What was in force when it came.
     pub(crate) const fn settings(&self) -> &Rc<Settings> {
         &self.settings
+    }
+
+    pub(crate) fn class_config(&self) -> &ClassConfig {
+        self.settings.class(self.class())
     }
 
     pub(crate) fn class_name(&self) -> &str {
@@ -151,6 +157,11 @@ impl Record {
         self.received = self.received.saturating_add(bytes as u64);
     }
 
+    /// Its answer has brought this.
+    pub(crate) fn earned(&mut self, earned: Utility) {
+        self.earned = earned;
+    }
+
     /// Notes at its end what the engine would have done with it, if it was only observed.
     pub(crate) fn decided(&mut self, ticket: &Ticket) {
         if self.mode() == Mode::Enforce {
@@ -165,12 +176,13 @@ impl Record {
 
     /// `Served`, or `Late` if its class has a patience and it took longer.
     pub(crate) fn served_or_late(&self) -> Outcome {
-        let patience = self.settings.class(self.class()).patience;
-        let taken = || self.waited(self.worker.shared.driver.now());
-        match patience {
-            Some(patience) if taken() > patience => Outcome::Late,
-            _ => Outcome::Served,
-        }
+        if self.is_in_time() { Outcome::Served } else { Outcome::Late }
+    }
+
+    /// Whether it has not taken longer than the patience of its class.
+    pub(crate) fn is_in_time(&self) -> bool {
+        let patience = self.class_config().patience;
+        patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 
     /// It has ended so.
@@ -185,7 +197,7 @@ impl Record {
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        self.settings.class(self.class()).mode
+        self.class_config().mode
     }
 }
 
@@ -215,6 +227,7 @@ impl Drop for Record {
         let waited = self.waited(self.started.unwrap_or(now));
         let service = self.started.map(|started| now.since(started));
         let metrics = self.settings.class_metrics(self.class());
+        metrics.earned(self.earned);
         metrics.ended(outcome, waited, service);
         metrics.decided(self.verdict);
         let entry = Arc::new(Entry {

@@ -192,12 +192,11 @@ impl<'a> World<'a> {
         if !live.abandoned {
             self.ended(&live, Ending::Completed);
         }
-        let brings = live.class == self.case.scenario.graph.order;
         self.tell(Event::Served {
             session: live.session,
             class: ClassId(live.class as u8),
             signals: live.signals,
-            earned: Utility::new(f64::from(u8::from(brings))),
+            earned: worth(self.case.scenario, live.class),
             in_time: !live.abandoned,
         });
         self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
@@ -333,19 +332,24 @@ impl CpuMeter {
 }
 
 fn engine_classes(scenario: &Scenario) -> Vec<Class> {
-    let class = |class: &bywash_scenario::file::Class| Class {
+    let class = |(index, class): (usize, &bywash_scenario::file::Class)| Class {
         name: class.name.clone(),
         tier: match class.tier {
             bywash_scenario::Tier::Transact => Tier::Transact,
             bywash_scenario::Tier::Browse => Tier::Browse,
         },
         utility: class.utility,
-        earns: Utility::default(),
+        earns: worth(scenario, index),
         pinned: None,
         queue: class.queue,
         after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
     };
-    scenario.classes.iter().map(class).collect()
+    scenario.classes.iter().enumerate().map(class).collect()
+}
+
+/// What an answer of this class brings: an order counts as one, everything else as nothing.
+fn worth(scenario: &Scenario, class: usize) -> Utility {
+    Utility::new(if class == scenario.graph.order { 1.0 } else { 0.0 })
 }
 
 /// A slab: numbers that are dense and used again.

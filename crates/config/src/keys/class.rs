@@ -17,6 +17,8 @@ pub(crate) static CLASS: Section = Section {
         MATCH,
         TIER,
         UTILITY,
+        EARNS,
+        EARNS_HEADER,
         PLACES,
         AFTER,
         CLASS_MODE,
@@ -50,6 +52,19 @@ pub(crate) const UTILITY: Key = Key::new(
     Kind::Number { min: 0.0, max: f64::MAX },
     "1",
     "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
+);
+pub(crate) const EARNS: Key = Key::new(
+    "earns",
+    Kind::Number { min: 0.0, max: 1e12 },
+    "0",
+    "What an answer of it with a status below 400 brings, on average: an order's worth, say.",
+);
+pub(crate) const EARNS_HEADER: Key = Key::optional(
+    "earns_header",
+    Kind::Text { takes: "the name of a field", regex: super::FIELD_NAME },
+    "Order-Total",
+    "Only answers with this field bring anything, and as much as it says, at most 100 times \
+     `earns`: digits and a point. It is not passed on to the client.",
 );
 pub(crate) const PLACES: Key = Key::optional(
     "queue",

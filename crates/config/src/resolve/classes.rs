@@ -9,7 +9,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::Utility;
 use toml::Spanned;
 
-use super::timeouts;
+use super::{fields, timeouts};
 use crate::code;
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
@@ -115,11 +115,13 @@ fn resolve(
             name: draft.name.clone(),
             tier: values.of(&keys::TIER).word(),
             utility: Utility::new(values.of(&keys::UTILITY).number()),
+            earns: Utility::new(values.of(&keys::EARNS).number()),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
             after: after(draft, drafts, report),
         },
         mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
         patience: values.get(&keys::PATIENCE).map(Value::span),
+        earns_header: earns_header(draft, report),
         timeouts: timeouts::of_class(
             &format!("class.{}", shown(&draft.name)),
             values,
@@ -128,6 +130,20 @@ fn resolve(
         ),
         line: draft.at.as_ref().map(|at| report.line(at)),
     }
+}
+
+/// The field that says what an answer brings.
+fn earns_header(draft: &Draft, report: &mut Report) -> Option<String> {
+    let (value, at) = draft.values.given(&keys::EARNS_HEADER)?;
+    let path = format!("class.{}.earns_header", shown(&draft.name));
+    let name = fields::taken_away(&path, value.text(), at.clone(), report);
+    let earns = draft.values.of(&keys::EARNS).number();
+    if earns <= 0.0 && !draft.values.refused(&keys::EARNS) {
+        let message = format!("`{path}` can say no more than 100 times `earns`, which is 0");
+        let help = "set `earns` to what such an answer brings on average".to_string();
+        report.add(Finding::new(&code::EARNS_NOTHING, at, message).help(help));
+    }
+    name
 }
 
 /// The classes of which a session must have been served one before.

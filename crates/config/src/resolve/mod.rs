@@ -2,6 +2,7 @@
 
 mod answers;
 mod classes;
+mod fields;
 mod health;
 mod listen;
 mod order;
@@ -12,6 +13,7 @@ mod upstream;
 
 use bywash_engine::Options;
 
+use self::fields::is_token;
 use crate::code;
 use crate::config::{AccessLog, Config, Identify, Limits, Queue, State, Stop};
 use crate::document::Document;
@@ -101,12 +103,6 @@ fn meant_session(text: &str) -> Option<String> {
     let name: String = name.chars().filter(|c| is_token(&c.to_string())).collect();
     let meant = || format!("did you mean \"cookie:{}\"? a cookie's name is a token", shown(&name));
     guess::did_you_mean(text, ["none"]).or_else(|| (!name.is_empty()).then(meant))
-}
-
-/// A token of RFC 9110 §5.6.2, which RFC 6265 §4.1.1 asks of a cookie's name.
-fn is_token(name: &str) -> bool {
-    let is_mark = |c: char| "!#$%&'*+-.^_`|~".contains(c);
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || is_mark(c))
 }
 
 fn limits(values: &Values) -> Limits {

@@ -6,11 +6,11 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bywash_config::Config;
 use bywash_engine::{ClassId, Engine, Request, SessionKey};
-use bywash_units::Span;
+use bywash_units::{Span, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
 
-use super::{Decision, Driver, Seat, Ticket};
+use super::{Decision, Driver, Progress, Seat, Ticket};
 use crate::sync::explore;
 
 /// One slot, first in first out: who is next does not depend on how long anything takes.
@@ -39,7 +39,8 @@ fn request(driver: &Arc<Driver>, life: fn(Ticket)) -> JoinHandle<()> {
 /// It waits for its slot, and is answered.
 fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
-    ticket.answered(Some(SessionKey(1)), true);
+    let (session, earned) = (SessionKey(1), Utility::default());
+    ticket.answered(Some(Progress { session, earned, in_time: true }), true);
 }
 
 /// It waits for its slot, and its client leaves.

@@ -13,14 +13,16 @@ use std::task::{Context, Poll};
 
 use bywash_engine::{Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
+use bywash_units::Utility;
 use http::StatusCode;
 
 use super::deadline::Deadline;
 use super::examine;
 use super::forward::Forwarded;
 use super::refuse::{self, Voice};
+use super::success;
 use crate::body::Piece;
-use crate::driver::Ticket;
+use crate::driver::{Progress, Ticket};
 use crate::record::Record;
 use crate::reply::{Answer, Reply, Tunnel};
 use crate::shared::StreamSeat;
@@ -47,6 +49,8 @@ pub(crate) struct Stream {
     status: StatusCode,
     /// The session that gets on by this answer.
     served: Option<SessionKey>,
+    /// What it brings when it is complete.
+    earned: Utility,
     takes_trailers: bool,
     /// How much of the request's body had gone up at the last look.
     sent: u64,
@@ -78,14 +82,16 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         fields.remove(Name::Trailer);
     }
     let served = running.session_served(&fields);
+    let earned = success::earned(running.record.class_config(), status, &mut fields);
     if endless {
-        running.gives_slot_back(served.filter(|_| gets_on(status)));
+        running.gives_slot_back(served.filter(|_| gets_on(status)), earned);
     }
     let mut stream = Stream {
         exchange: Some(exchange),
         deadline,
         status,
         served,
+        earned,
         takes_trailers,
         sent: 0,
         endless,
@@ -113,7 +119,8 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
     let served = running.session_served(&fields);
-    running.gives_slot_back(served);
+    let earned = success::earned(running.record.class_config(), status, &mut fields);
+    running.gives_slot_back(served, earned);
     running.record.ends(Outcome::Served, status);
     let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
     Reply { status, reason, fields, framing: Framing::None, close: false, body }
@@ -157,12 +164,19 @@ impl Streaming {
     }
 
     /// It goes on without a slot.
-    fn gives_slot_back(&mut self, served: Option<SessionKey>) {
+    fn gives_slot_back(&mut self, served: Option<SessionKey>, earned: Utility) {
+        self.record.earned(earned);
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
             // How long it took to begin says nothing about how long requests take.
-            ticket.answered(served, false);
+            ticket.answered(self.progress(served, earned), false);
         }
+    }
+
+    /// The session's, if it is one's.
+    fn progress(&self, served: Option<SessionKey>, earned: Utility) -> Option<Progress> {
+        let in_time = self.record.is_in_time();
+        served.map(|session| Progress { session, earned, in_time })
     }
 
     fn has_no_place(self, voice: &Voice) -> Reply {
@@ -228,11 +242,15 @@ impl Stream {
     /// The answer is complete.
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
+        let served = self.served.filter(|_| gets_on(self.status));
+        let progress = running.progress(served, self.earned);
         let Streaming { worker, mut record, ticket, pool, load, .. } = running;
+        if !self.endless {
+            record.earned(self.earned);
+        }
         if let Some(ticket) = ticket {
             record.decided(&ticket);
-            let served = self.served.filter(|_| gets_on(self.status));
-            ticket.answered(served, record.is_enforced());
+            ticket.answered(progress, record.is_enforced());
         }
         let failed = self.status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };

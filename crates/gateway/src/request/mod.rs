@@ -10,6 +10,7 @@ mod forward;
 mod forwarded;
 mod peer;
 mod refuse;
+mod success;
 mod upload;
 mod wait;
 

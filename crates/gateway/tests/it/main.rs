@@ -20,6 +20,7 @@ mod bypass;
 mod departures;
 mod details;
 mod early;
+mod earns;
 mod events;
 mod failures;
 mod fields;

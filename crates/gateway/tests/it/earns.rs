@@ -1,0 +1,84 @@
+//! What successful answers bring: counted for the class, said by the application, kept from the
+//! client.
+
+use crate::setup::{Running, Setup, eventually, get};
+use crate::upstream::{Calls, Upstream, with_fields};
+
+const EARNED: &str = "bywash_earned_total{class=\"order\"}";
+
+/// `/order` brings 40 on average; `lines` are further keys of its class.
+fn shop(lines: &str) -> (Upstream, Calls, Running) {
+    let (upstream, calls) = Upstream::by_hand();
+    let class = format!("{{ match = ['GET /order'], earns = 40 {lines} }}");
+    let gateway = Setup::before(&upstream).set("class.order", &class).start();
+    (upstream, calls, gateway)
+}
+
+/// What the class has earned once the upstream has given this answer.
+fn earned_by(gateway: &Running, calls: &Calls, answer: &str) -> f64 {
+    let ended = || gateway.outcomes().values().sum::<u64>();
+    let before = ended();
+    let mut client = gateway.sends(get("/order"));
+    calls.next().send(answer);
+    assert_eq!(client.answer().unwrap().field("order-total"), None);
+    eventually("the request has ended", || ended() == before + 1);
+    gateway.metric(EARNED)
+}
+
+#[test]
+fn a_success_brings_what_its_class_brings_and_an_error_nothing() {
+    let (_upstream, calls, gateway) = shop("");
+    assert_eq!(gateway.metric(EARNED), 0.0);
+    assert_eq!(earned_by(&gateway, &calls, &with_status("200 OK", "")), 40.0);
+    assert_eq!(earned_by(&gateway, &calls, &with_status("303 See Other", "")), 80.0);
+    for status in ["404 Not Found", "422 Unprocessable Content", "503 Busy"] {
+        assert_eq!(earned_by(&gateway, &calls, &with_status(status, "")), 80.0, "{status}");
+    }
+}
+
+#[test]
+fn with_a_field_for_it_an_answer_brings_what_the_field_says_and_no_more_than_may_be() {
+    let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
+    let mut sum = 0.0;
+    for (status, fields, brings) in [
+        ("200 OK", "", 0.0),
+        ("200 OK", "ORDER-total: 12.50\r\n", 12.5),
+        ("402 Payment Required", "Order-Total: 99\r\n", 0.0),
+        ("200 OK", "Order-Total: 99 EUR\r\n", 0.0),
+        ("200 OK", "Order-Total: 1\r\nOrder-Total: 1\r\n", 0.0),
+        ("200 OK", "Order-Total: 99999999\r\n", 4000.0),
+    ] {
+        sum += brings;
+        let answer = with_status(status, fields);
+        assert_eq!(earned_by(&gateway, &calls, &answer), sum, "{answer}");
+    }
+}
+
+#[test]
+fn half_an_answer_brings_nothing() {
+    let (_upstream, calls, gateway) = shop("");
+    let mut client = gateway.sends(get("/order"));
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+    client.head().unwrap();
+    drop(client);
+    gateway.waits_for_outcome("orphaned", 1);
+    assert_eq!(gateway.metric(EARNED), 0.0);
+}
+
+#[test]
+fn an_event_stream_brings_what_it_brings_when_it_begins() {
+    let (_upstream, calls, gateway) = shop("");
+    let mut client = gateway.sends(get("/order"));
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n");
+    client.head().unwrap();
+    drop(client);
+    gateway.waits_for_outcome("orphaned", 1);
+    assert_eq!(gateway.metric(EARNED), 40.0);
+}
+
+fn with_status(status: &str, fields: &str) -> String {
+    let ok = String::from_utf8(with_fields(fields, "")).unwrap();
+    ok.replacen("200 OK", status, 1)
+}
