@@ -147,7 +147,7 @@ fn what_the_example_has_in_comments_is_right_too() {
     let (config, warnings) = Config::parse(&text, "example.toml").unwrap();
     // A class for browsing with `after`; four keys for TLS and no server that speaks it.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
-    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W111"], "{warnings}");
+    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W122", "W111"], "{warnings}");
     let class = &config.classes[0];
     assert_eq!((class.mode, class.class.queue), (Mode::Enforce, Some(50)));
     assert_eq!(class.timeouts.response, Span::from_secs(300));
