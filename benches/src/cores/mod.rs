@@ -241,6 +241,7 @@ fn engine(cell: Cell) -> Engine {
         max_wait: Some(Span::from_secs(30)),
         sessions: SESSIONS,
         session_ttl: Span::from_secs(1_800),
+        ..Options::default()
     };
     let order = settings.order(&classes());
     let mut engine = Engine::new(classes(), order, options);
@@ -258,6 +259,7 @@ fn classes() -> Vec<Class> {
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
+        pinned: None,
         queue: None,
         after: ClassSet::NONE,
     };

@@ -48,6 +48,7 @@ fn classes() -> Vec<Class> {
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
+        pinned: None,
         queue: None,
         after: ClassSet::NONE,
     };
@@ -79,7 +80,7 @@ impl Crowd {
     pub fn new(way: Way, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = Span::from_secs(100 * 365 * 86_400);
-        let options = Options { limit: 1, max_wait: None, sessions, session_ttl: ttl };
+        let options = Options { limit: 1, sessions, session_ttl: ttl, ..Options::default() };
         let numbers = waiting + 1 + BATCH as u32;
         let nothing = Request::of(BROWSE);
         let mut crowd = Self {

@@ -43,9 +43,9 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 14] = [
-    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &ORDER, &QUEUE, &IDENTIFY, &LIMITS, &ANSWERS, &LOG,
-    &STATE, &STOP, &CLASS,
+pub(crate) static SECTIONS: [&Section; 15] = [
+    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &ORDER, &QUEUE, &IDENTIFY, &LEARN, &LIMITS, &ANSWERS,
+    &LOG, &STATE, &STOP, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =
@@ -98,7 +98,7 @@ pub(crate) const BODY_BUFFER_TOTAL: Key = Key::new(
 pub(crate) static IDENTIFY: Section = Section {
     name: "identify",
     about: "Whose request it is.",
-    keys: &[SESSION, CHARGE, SESSIONS, SESSION_TTL],
+    keys: &[SESSION, CHARGE, SESSIONS, SESSION_TTL, RETRY_WINDOW],
 };
 pub(crate) const SESSION: Key = Key::new(
     "session",
@@ -126,6 +126,38 @@ pub(crate) const SESSION_TTL: Key = Key::new(
     millis(1000, WEEK),
     "30m",
     "For how long after its last answer a session is remembered.",
+);
+
+pub(crate) const RETRY_WINDOW: Key = Key::new(
+    "retry_window",
+    millis(0, HOUR),
+    "60s",
+    "For how long after a request was refused or given up the same counts as its repetition.",
+);
+
+pub(crate) static LEARN: Section = Section {
+    name: "learn",
+    about: "What requests are worth, learned from what sessions do and what answers bring (see \
+            `earns`). The policy value-index ranks by it; `bywash sessions` shows it.",
+    keys: &[HALF_LIFE, DRIFT, ORDERS],
+};
+pub(crate) const HALF_LIFE: Key = Key::new(
+    "half_life",
+    millis(60_000, Span::from_secs(90 * 24 * 3600)),
+    "24h",
+    "After so long what was seen counts half.",
+);
+pub(crate) const DRIFT: Key = Key::new(
+    "drift",
+    Kind::Number { min: 1.0, max: 1e6 },
+    "2",
+    "The factor by which a worth may change in an hour, however much is seen.",
+);
+pub(crate) const ORDERS: Key = Key::new(
+    "orders",
+    Kind::Whole { min: 1, max: 1_000_000 },
+    "20",
+    "So many successes that earn must be seen before anything is ranked by worth.",
 );
 
 pub(crate) static ANSWERS: Section = Section {

@@ -198,7 +198,13 @@ impl Engine {
         self.asks(now, &request);
         if self.running < self.options.limit {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
-            actions.push(self.start(now, id, Reason::SlotFree));
+            let refused = self
+                .order
+                .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
+            actions.push(match refused {
+                Some(reason) => self.shed(now, id, reason),
+                None => self.start(now, id, Reason::SlotFree),
+            });
             return;
         }
         if let Some((out, reason)) = self.enter_queue(now, id) {

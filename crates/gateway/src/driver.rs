@@ -13,7 +13,7 @@ use std::time::Instant;
 use bywash_engine::queue::Order;
 use bywash_engine::{
     Action, Class, ClassId, End, Engine, Event, Meter, Options, Pace, Reading, Reason, Remembered,
-    Request, RequestId, SessionKey, Status,
+    Request, RequestId, SessionKey, Signals, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -88,7 +88,8 @@ impl Driver {
             id
         });
         let driver = Arc::clone(self);
-        Ticket { driver, id, session: request.session, class: request.class, done: false }
+        let Request { class, session, signals, .. } = request;
+        Ticket { driver, id, class, session, signals, done: false }
     }
 
     /// A measurement of the machine.
@@ -238,6 +239,7 @@ pub(crate) struct Ticket {
     id: RequestId,
     class: ClassId,
     session: Option<SessionKey>,
+    signals: Signals,
     done: bool,
 }
 
@@ -268,14 +270,14 @@ impl Ticket {
     /// `measured`: what it took says how long requests take; not so if it was only observed and
     /// ran while the engine had it wait.
     pub(crate) fn answered(mut self, progress: Option<Progress>, measured: bool) {
-        let (id, class, claimed) = (self.id, self.class, self.session);
+        let (id, class, claimed, signals) = (self.id, self.class, self.session, self.signals);
         self.done = true;
         self.driver.with(|core, now, wakers| {
             if let Some(Progress { session, earned, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.tell(now, Event::Renamed { from, to: session }, wakers);
                 }
-                core.tell(now, Event::Served { session, class, earned, in_time }, wakers);
+                core.tell(now, Event::Served { session, class, signals, earned, in_time }, wakers);
             }
             let end = if measured { End::Answered } else { End::Failed };
             core.leave(now, id, Some(end), wakers);

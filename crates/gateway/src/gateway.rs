@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bywash_config::{AdminAddress, Config};
-use bywash_engine::{Class, Engine, Reading};
+use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_handover::{Listener, Name, Sockets};
 use bywash_units::{Span, Time};
 use tokio::sync::watch;

@@ -3,21 +3,24 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bywash_engine::catalog::{self, ParameterError, Settings};
+use bywash_engine::catalog::{self, ParameterError, Policy, Settings};
 use bywash_scenario::{Closes, PolicyChoice, RunResult, Scenario, Tally};
 
+use crate::peers;
 use crate::world::{Case, Outturn, play};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// The catalogue has no policy of that name.
-    #[error("there is no policy `{name}`; there are {known}")]
+    /// Neither the catalogue nor the peers have a policy of that name.
+    #[error("there is no policy `{name}`; there are {known}, and the peers {peers}")]
     UnknownPolicy {
         /// The name that was given.
         name: String,
-        /// The names that would do.
+        /// The names in the catalogue.
         known: String,
+        /// The names of the peers.
+        peers: String,
     },
     /// Parameters that the policy does not take.
     #[error("policy `{policy}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -77,14 +80,20 @@ pub fn policies(choices: &[PolicyChoice]) -> Result<Vec<Settings>, SimError> {
 }
 
 fn settings(choice: &PolicyChoice) -> Result<Settings, SimError> {
-    let policy = catalog::find(&choice.name).ok_or_else(|| SimError::UnknownPolicy {
+    let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
+    let policy = found.ok_or_else(|| SimError::UnknownPolicy {
         name: choice.name.clone(),
-        known: catalog::POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        known: names(&catalog::POLICIES),
+        peers: names(&peers::POLICIES),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     policy
         .settings(given)
         .map_err(|errors| SimError::Parameters { policy: choice.name.clone(), errors })
+}
+
+fn names(policies: &[Policy]) -> String {
+    policies.iter().map(|policy| policy.name).collect::<Vec<_>>().join(", ")
 }
 
 fn seeds(scenario: &Scenario) -> impl Iterator<Item = u64> + use<> {

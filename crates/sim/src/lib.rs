@@ -3,6 +3,7 @@
 //! [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
 //! one [`bywash_engine::Engine`]. A run is a pure function of scenario, policy, level of load,
 //! visibility of closes and seed. [`lab`] runs all cells of a scenario on all cores.
+//! [`peers`] are what other programs would decide in the engine's place.
 //!
 //! The model is honest about what it leaves out: refusing costs nothing, a departure is noticed
 //! at once or never, a server that is told of a departure stops at that instant and is free (live,
@@ -13,6 +14,7 @@
 
 mod events;
 pub mod lab;
+pub mod peers;
 mod world;
 
 pub use lab::{Job, SimError, run};

@@ -2,8 +2,8 @@
 
 use bywash_engine::catalog::Settings;
 use bywash_engine::{
-    Action, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request,
-    RequestId, SessionKey, Signals, Tier,
+    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading,
+    Request, RequestId, SessionKey, Signals, Tier,
 };
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
@@ -46,6 +46,8 @@ pub struct Outturn {
 struct Live {
     visitor: u32,
     session: SessionKey,
+    /// It names its session: its visitor has a cookie.
+    claims: bool,
     class: usize,
     signals: Signals,
     demand: Span,
@@ -57,6 +59,25 @@ struct Live {
     serial: u64,
 }
 
+impl Live {
+    /// The session that its answer belongs to. The answer to a request without a cookie begins a
+    /// session; if nobody reads it, one that nobody will ever name.
+    const fn served_session(&self) -> SessionKey {
+        let unread = self.abandoned && !self.claims;
+        if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
+    }
+}
+
+/// A visitor in the world.
+#[derive(Debug)]
+struct Guest {
+    /// Which visitor of the run: the name of her session, and of her address.
+    number: u64,
+    visitor: Visitor,
+    /// She has read an answer, and with it got her session's cookie.
+    cookie: bool,
+}
+
 struct World<'a> {
     case: Case<'a>,
     now: Time,
@@ -64,7 +85,7 @@ struct World<'a> {
     starts: Starts,
     sessions: u64,
     arrivals_over: bool,
-    visitors: Slots<(u64, Visitor)>,
+    visitors: Slots<Guest>,
     requests: Slots<Live>,
     serial: u64,
     engine: Engine,
@@ -148,18 +169,22 @@ impl<'a> World<'a> {
         let visitor = Visitor::new(scenario, seed, self.sessions);
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, rho_now);
-        let visitor = self.visitors.put((self.sessions, visitor));
+        let guest = Guest { number: self.sessions, visitor, cookie: false };
+        let visitor = self.visitors.put(guest);
         self.sessions += 1;
         self.attempt(visitor);
         self.schedule_next_session();
     }
 
     fn attempt(&mut self, number: u32) {
-        let (session, visitor) = self.visitors.get_mut(number);
-        let (session, attempt) = (SessionKey(*session), visitor.attempt(self.case.scenario));
-        let signals = visitor.signals().iter().fold(Signals::NONE, |all, kind| all.with(*kind));
+        let guest = self.visitors.get_mut(number);
+        let (session, claims) = (SessionKey(guest.number), guest.cookie);
+        let carried = guest.visitor.signals().iter();
+        let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
+        let attempt = guest.visitor.attempt(self.case.scenario);
         let request = Request {
-            session: Some(session),
+            session: claims.then_some(session),
+            address: Some(AddressKey(guest.number)),
             signals,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
@@ -168,6 +193,7 @@ impl<'a> World<'a> {
         let id = self.requests.put(Live {
             visitor: number,
             session,
+            claims,
             class: attempt.class,
             signals,
             demand: attempt.demand,
@@ -193,7 +219,7 @@ impl<'a> World<'a> {
             self.ended(&live, Ending::Completed);
         }
         self.tell(Event::Served {
-            session: live.session,
+            session: live.served_session(),
             class: ClassId(live.class as u8),
             signals: live.signals,
             earned: worth(self.case.scenario, live.class),
@@ -226,8 +252,9 @@ impl<'a> World<'a> {
     fn ended(&mut self, live: &Live, ending: Ending) {
         let response = self.now.since(live.made);
         self.out.tally.ended(live.class, self.now, response, ending);
-        let (_, visitor) = self.visitors.get_mut(live.visitor);
-        match visitor.ended(self.case.scenario, ending) {
+        let guest = self.visitors.get_mut(live.visitor);
+        guest.cookie |= ending == Ending::Completed;
+        match guest.visitor.ended(self.case.scenario, ending) {
             Next::After(pause) => {
                 let again = Happening::Attempt { visitor: live.visitor };
                 self.events.schedule(self.now + pause, again);

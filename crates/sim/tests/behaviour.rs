@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bywash_engine::catalog;
 use bywash_scenario::{Cell, Closes, PolicyChoice, RunResult, Scenario};
+use bywash_sim::peers;
 
 fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/seed-1.toml");
@@ -25,7 +26,7 @@ fn cell<'a>(result: &'a RunResult, policy: &str) -> &'a Cell {
 }
 
 #[test]
-fn every_request_ends_exactly_once_under_every_policy_of_the_catalogue() {
+fn every_request_ends_exactly_once_under_every_policy_and_peer() {
     for closes in [Closes::Visible, Closes::Hidden] {
         let mut scenario = seed_1(2.0, closes, 20);
         let choice = |policy: &catalog::Policy| PolicyChoice {
@@ -33,7 +34,8 @@ fn every_request_ends_exactly_once_under_every_policy_of_the_catalogue() {
             label: policy.name.into(),
             parameters: [].into(),
         };
-        scenario.policies = catalog::POLICIES.iter().map(choice).collect();
+        let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
+        scenario.policies = policies.map(choice).collect();
         scenario.max_wait = Some(bywash_units::Span::from_secs(30));
         for cell in run(&scenario).cells {
             let ended = cell.completed + cell.timed_out + cell.dropped + cell.failed;
@@ -42,6 +44,25 @@ fn every_request_ends_exactly_once_under_every_policy_of_the_catalogue() {
             assert!(worked < 1.02, "{}: {worked} of capacity was worked", cell.policy);
         }
     }
+}
+
+#[test]
+fn a_peer_never_has_the_name_of_a_policy_of_the_product() {
+    let peers: Vec<&str> = peers::POLICIES.iter().map(|policy| policy.name).collect();
+    for (number, name) in peers.iter().enumerate() {
+        assert!(catalog::find(name).is_none(), "{name} is in the catalogue");
+        assert!(!peers[..number].contains(name), "{name} stands twice");
+    }
+}
+
+#[test]
+fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
+    let mut scenario = seed_1(1.0, Closes::Visible, 1);
+    scenario.policies[0].name = "haproxy".into();
+    let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
+    let text = error.to_string();
+    assert!(text.contains("`haproxy`; there are session-first, lifo-pri"), "{text}");
+    assert!(text.contains("and the peers haproxy-expert, haproxy-ordinary"), "{text}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(crate) static CLASS: Section = Section {
         UTILITY,
         EARNS,
         EARNS_HEADER,
+        PIN,
         PLACES,
         AFTER,
         CLASS_MODE,
@@ -65,6 +66,12 @@ pub(crate) const EARNS_HEADER: Key = Key::optional(
     "Order-Total",
     "Only answers with this field bring anything, and as much as it says, at most 100 times \
      `earns`: digits and a point. It is not passed on to the client.",
+);
+pub(crate) const PIN: Key = Key::optional(
+    "pin",
+    Kind::Number { min: 0.0, max: f64::MAX },
+    "50",
+    "What a session that is here is worth, instead of what was learned; in the unit of `earns`.",
 );
 pub(crate) const PLACES: Key = Key::optional(
     "queue",

@@ -116,6 +116,7 @@ fn resolve(
             tier: values.of(&keys::TIER).word(),
             utility: Utility::new(values.of(&keys::UTILITY).number()),
             earns: Utility::new(values.of(&keys::EARNS).number()),
+            pinned: values.get(&keys::PIN).map(|pin| Utility::new(pin.number())),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
             after: after(draft, drafts, report),
         },

@@ -11,7 +11,7 @@ mod timeouts;
 mod tls;
 mod upstream;
 
-use bywash_engine::Options;
+use bywash_engine::{Learn, Options};
 
 use self::fields::is_token;
 use crate::code;
@@ -40,7 +40,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         tls: tls::tls(document, &listeners, report),
         listen,
         order: order::settings(document, report),
-        engine: options(upstream.limit, &queue, &identify),
+        engine: options(upstream.limit, &queue, &identify, &document.section(&keys::LEARN, report)),
         upstream,
         queue: buffers(&queue, report),
         identify: identification(&identify, report),
@@ -55,12 +55,19 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     }
 }
 
-fn options(limit: u32, queue: &Values, identify: &Values) -> Options {
+fn options(limit: u32, queue: &Values, identify: &Values, learn: &Values) -> Options {
     Options {
         limit,
         max_wait: Some(queue.of(&keys::MAX_WAIT).span()),
         sessions: identify.of(&keys::SESSIONS).whole() as u32,
         session_ttl: identify.of(&keys::SESSION_TTL).span(),
+        retry_window: identify.of(&keys::RETRY_WINDOW).span(),
+        learn: Learn {
+            half_life: learn.of(&keys::HALF_LIFE).span(),
+            drift: learn.of(&keys::DRIFT).number(),
+            orders: learn.of(&keys::ORDERS).whole() as u32,
+            ..Learn::default()
+        },
     }
 }
 

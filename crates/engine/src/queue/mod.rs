@@ -121,6 +121,13 @@ pub enum Push {
 /// keeps only what it needs beyond that. A request that is pushed is not in the moment yet, one
 /// that is removed still is.
 pub trait Order: Send {
+    /// A request has come while a slot is free: why it is not to have it, if so. It is shed. An
+    /// order that only decides who is next refuses nobody here; an admission control may.
+    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+        let _ = (moment, id);
+        None
+    }
+
     /// A request wants to wait.
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push;
 

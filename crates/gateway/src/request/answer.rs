@@ -242,8 +242,8 @@ impl Stream {
     /// The answer is complete.
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
-        let served = self.served.filter(|_| gets_on(self.status));
-        let progress = running.progress(served, self.earned);
+        let session = self.served.filter(|_| gets_on(self.status));
+        let progress = running.progress(session, self.earned);
         let Streaming { worker, mut record, ticket, pool, load, .. } = running;
         if !self.endless {
             record.earned(self.earned);

@@ -1,0 +1,130 @@
+//! `CoDel` for servers with adaptive LIFO: one queue that drops who has waited too long, late.
+//!
+//! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
+//! (`policies-and-limits.md` §1). At the end of each interval it is overload if the least time that
+//! anybody taken from the queue in it had waited exceeds `target`. While it is overload, a request
+//! that is taken and has waited longer than 2 · `target` is dropped. The newest goes first while the
+//! queue is fuller than `lifo_above` of its capacity.
+//!
+//! Both sources have services of milliseconds, and 5 or 100 ms as target; with services of a quarter
+//! of a second a target must be longer, so the scenario sets it. A request that meets a free slot
+//! never enters the queue here; that the queue was empty counts as a wait of zero instead. The trap
+//! of the sources is kept: under newest-first the waits that are measured are those of the newest.
+
+use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Reason, RequestId};
+use bywash_units::{Share, Span, Time};
+
+use super::CAPACITY;
+
+const LEAST: Span = Span::from_millis(1);
+const MOST: Span = Span::from_secs(600);
+
+/// `CoDel` with adaptive LIFO.
+pub(super) const POLICY: Policy = Policy {
+    name: "codel-lifo",
+    source: "Folly, HBase",
+    about: "One queue; drops who waited long while even the least wait is long; newest first when \
+            nearly full.",
+    parameters: &[
+        CAPACITY,
+        Parameter {
+            name: "target",
+            domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
+            why: "The least wait of an interval that is still no overload; twice it is dropped.",
+        },
+        Parameter {
+            name: "interval",
+            domain: Domain::Span { min: LEAST, max: MOST, default: Span::from_millis(100) },
+            why: "How long the least wait is looked for.",
+        },
+        Parameter {
+            name: "lifo_above",
+            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.8 },
+            why: "The share of the queue above which the newest goes first.",
+        },
+    ],
+    build: |settings, _| Box::new(CodelLifo::new(settings)),
+};
+
+#[derive(Debug)]
+struct CodelLifo {
+    capacity: usize,
+    lifo_above: Share,
+    codel: Codel,
+    newest_first: bool,
+}
+
+/// What `CoDel` remembers of waits.
+#[derive(Debug)]
+struct Codel {
+    target: Span,
+    interval: Span,
+    ends: Time,
+    least: Span,
+    overloaded: bool,
+}
+
+impl Codel {
+    /// Somebody who has waited so long is taken. Says whether to drop her.
+    fn taken(&mut self, now: Time, wait: Span) -> bool {
+        if now > self.ends {
+            self.ends = now + self.interval;
+            self.overloaded = self.least > self.target;
+            self.least = wait;
+        }
+        self.least = self.least.min(wait);
+        self.overloaded && wait > self.target * 2
+    }
+}
+
+impl CodelLifo {
+    fn new(settings: &Settings) -> Self {
+        let codel = Codel {
+            target: settings.span("target"),
+            interval: settings.span("interval"),
+            ends: Time::ZERO,
+            least: Span::ZERO,
+            overloaded: false,
+        };
+        Self {
+            capacity: settings.count("capacity") as usize,
+            lifo_above: settings.share("lifo_above"),
+            codel,
+            newest_first: false,
+        }
+    }
+
+    fn next(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
+        self.newest_first = moment.length() as f64 > self.lifo_above.get() * self.capacity as f64;
+        if self.newest_first { moment.newest() } else { moment.oldest() }
+    }
+}
+
+impl Order for CodelLifo {
+    fn push(&mut self, moment: &Moment<'_>, _: RequestId) -> Push {
+        if moment.length() >= self.capacity {
+            return Push::Refused(Reason::QueueFull);
+        }
+        if moment.length() == 0 {
+            self.codel.least = Span::ZERO;
+        }
+        Push::Queued
+    }
+
+    /// Every request is measured here, once, whether it is dropped or served.
+    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let next = self.next(moment)?;
+        let drop = self.codel.taken(moment.now, moment.age(next));
+        drop.then_some((next, Reason::WaitedTooLong))
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        self.next(moment).map(|id| (id, Reason::Best))
+    }
+
+    fn newest_first(&self) -> bool {
+        self.newest_first
+    }
+}

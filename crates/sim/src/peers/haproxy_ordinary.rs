@@ -1,0 +1,94 @@
+//! HAProxy in ordinary hands: transactions first by path, everything oldest first.
+//!
+//! Source: HAProxy 2.6, `peer-proxies.md` §6: `set-priority-class` 1 for transaction paths and 10
+//! for others; browsing is refused from a depth of `queue()` on, everything from a greater one (the
+//! arriving request, never one that waits); `timeout queue 20s`; `abortonclose`, which is what the
+//! scenario's visible closes are. It believes the path: a transaction is whoever asks for one.
+
+use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Class, Reason, RequestId, Tier};
+use bywash_units::Span;
+
+use super::tree::{Tree, overdue};
+use super::{TOTAL, tiers};
+
+/// HAProxy as most set it up.
+pub(super) const POLICY: Policy = Policy {
+    name: "haproxy-ordinary",
+    source: "HAProxy 2.6",
+    about: "Transaction paths first, oldest first, a bound on the queue, a queue timeout.",
+    parameters: &[
+        Parameter {
+            name: "browse",
+            domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
+            why: "Waiting requests from which on browsing is refused.",
+        },
+        TOTAL,
+        Parameter {
+            name: "timeout",
+            domain: Domain::Span {
+                min: Span::from_millis(1),
+                max: Span::from_secs(3600),
+                default: Span::from_secs(20),
+            },
+            why: "How long a request may wait (`timeout queue`).",
+        },
+    ],
+    build: |settings, classes| Box::new(HaproxyOrdinary::new(settings, classes)),
+};
+
+#[derive(Debug)]
+struct HaproxyOrdinary {
+    tiers: Vec<Tier>,
+    tree: Tree,
+    browse: usize,
+    total: usize,
+    timeout: Span,
+}
+
+impl HaproxyOrdinary {
+    fn new(settings: &Settings, classes: &[Class]) -> Self {
+        Self {
+            tiers: tiers(classes),
+            tree: Tree::default(),
+            browse: settings.count("browse") as usize,
+            total: settings.count("total") as usize,
+            timeout: settings.span("timeout"),
+        }
+    }
+}
+
+impl Order for HaproxyOrdinary {
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        let (class, bound) = match self.tiers[moment.waiting(id).class.index()] {
+            Tier::Transact => (1, self.total),
+            Tier::Browse => (10, self.browse.min(self.total)),
+        };
+        if moment.length() >= bound {
+            return Push::Refused(Reason::QueueFull);
+        }
+        self.tree.insert(moment.now, id, class, 0);
+        Push::Queued
+    }
+
+    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let late = overdue(moment, self.timeout)?;
+        self.tree.remove(late);
+        Some((late, Reason::WaitedTooLong))
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let first = self.tree.first(moment.now)?;
+        self.tree.remove(first);
+        Some((first, Reason::Best))
+    }
+
+    fn remove(&mut self, _: &Moment<'_>, id: RequestId) {
+        self.tree.remove(id);
+    }
+
+    fn newest_first(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,49 @@
+//! What others do about overload, as orders of the very engine that runs ours.
+//!
+//! One file is one peer: its rule in our words, where it is from, and what is simplified. They are
+//! here and not in the engine because the product does not ship them; the lab finds them by name as
+//! it finds the product's own. An order sees of a request what the real program could see, its path's
+//! class and whether it *claims* a session (sends a cookie), and makes no use of what only our engine
+//! knows (what a session was served, who is charged).
+//!
+//! Common to all: refusing costs nothing, and a departure is seen at once or never. What they
+//! cannot have here is the concurrency limit that some of them adapt: slots are the scenario's.
+
+mod codel_lifo;
+mod haproxy_expert;
+mod haproxy_ordinary;
+mod partitions;
+mod session_admission;
+mod tree;
+
+use bywash_engine::catalog::{Domain, Parameter, Policy};
+use bywash_engine::{Class, Tier};
+
+/// Every peer there is, the one to beat first.
+pub static POLICIES: [Policy; 5] = [
+    haproxy_expert::POLICY,
+    haproxy_ordinary::POLICY,
+    codel_lifo::POLICY,
+    partitions::POLICY,
+    session_admission::POLICY,
+];
+
+/// The peer of this name.
+pub fn find(name: &str) -> Option<&'static Policy> {
+    POLICIES.iter().find(|policy| policy.name == name)
+}
+
+const CAPACITY: Parameter = Parameter {
+    name: "capacity",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
+    why: "Places in the queue.",
+};
+const TOTAL: Parameter = Parameter {
+    name: "total",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 150 },
+    why: "Waiting requests from which on everything is refused.",
+};
+/// What a path says of a request: the tier of its class.
+fn tiers(classes: &[Class]) -> Vec<Tier> {
+    classes.iter().map(|class| class.tier).collect()
+}

@@ -1,0 +1,99 @@
+//! Session-based admission control: no new sessions while the server is busy.
+//!
+//! Source: Cherkasova and Phaal, «Session-Based Admission Control» (`policies-and-limits.md` §1).
+//! At the end of each interval the predicted utilisation becomes (1 − k) · prediction + k · what was
+//! measured. While it exceeds the threshold, requests that would begin a session are refused, a free
+//! server notwithstanding; requests of sessions in progress are always let in, oldest first.
+//!
+//! A session in progress is here one that names itself: the cookie, which the paper's server issues.
+
+use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Meter, Reading, Reason, RequestId};
+use bywash_units::{Share, Span};
+
+use super::CAPACITY;
+
+/// Session-based admission control.
+pub(super) const POLICY: Policy = Policy {
+    name: "session-admission",
+    source: "Cherkasova and Phaal",
+    about: "New sessions are refused while utilisation is high; the rest is first come, first served.",
+    parameters: &[
+        CAPACITY,
+        Parameter {
+            name: "threshold",
+            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.95 },
+            why: "Predicted utilisation above which new sessions are refused.",
+        },
+        Parameter {
+            name: "weight",
+            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.5 },
+            why: "What the last interval counts in the prediction: 1 responds, less is stable.",
+        },
+        Parameter {
+            name: "interval",
+            domain: Domain::Span {
+                min: Span::from_millis(100),
+                max: Span::from_secs(600),
+                default: Span::from_secs(1),
+            },
+            why: "How long utilisation is measured before it is judged.",
+        },
+    ],
+    build: |settings, _| Box::new(SessionAdmission::new(settings)),
+};
+
+#[derive(Debug)]
+struct SessionAdmission {
+    capacity: usize,
+    threshold: Share,
+    weight: f64,
+    interval: Span,
+    predicted: f64,
+}
+
+impl SessionAdmission {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            capacity: settings.count("capacity") as usize,
+            threshold: settings.share("threshold"),
+            weight: settings.share("weight").get(),
+            interval: settings.span("interval"),
+            predicted: 0.0,
+        }
+    }
+
+    fn refuses(&self, moment: &Moment<'_>, id: RequestId) -> bool {
+        !moment.waiting(id).claims_session && self.predicted > self.threshold.get()
+    }
+}
+
+impl Order for SessionAdmission {
+    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+        self.refuses(moment, id).then_some(Reason::QueueFull)
+    }
+
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        if moment.length() >= self.capacity || self.refuses(moment, id) {
+            return Push::Refused(Reason::QueueFull);
+        }
+        Push::Queued
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        moment.oldest().map(|id| (id, Reason::Best))
+    }
+
+    fn read(&mut self, reading: Reading) {
+        self.predicted += self.weight * (reading.share.get() - self.predicted);
+    }
+
+    fn meter(&self) -> Option<(Meter, Span)> {
+        Some((Meter::Cpu, self.interval))
+    }
+
+    fn newest_first(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,76 @@
+//! HAProxy's queue: one tree, ordered by class and then by time, from which the first is taken.
+//!
+//! Source: HAProxy 2.6, `src/queue.c` (`peer-proxies.md` §1), and probes of the running program. A
+//! key is made once, when the request is queued, and never looked at again: `class`, then 20 bits
+//! of `now + offset` in milliseconds. The time is a clock face of 1,048,576 ms; what lies less than
+//! half of it back counts as earlier. So an order by offsets holds only within some minutes, and a
+//! trick with them breaks whenever they jump.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bywash_engine::RequestId;
+use bywash_engine::queue::Moment;
+use bywash_units::{Span, Time};
+
+/// Milliseconds on the clock face of a key, and how far back a time on it can lie.
+const FACE: i64 = 1 << 20;
+const LOOK_BACK: i64 = 1 << 19;
+
+/// Waiting requests by class and time.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    waiting: BTreeMap<Key, RequestId>,
+    keys: HashMap<RequestId, Key>,
+    queued: u64,
+}
+
+/// Lower comes first; equal times in the order in which they were queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    class: u16,
+    time: i64,
+    queued: u64,
+}
+
+impl Tree {
+    /// Queues `id` as HAProxy does with `set-priority-class` and `set-priority-offset`.
+    pub(super) fn insert(&mut self, now: Time, id: RequestId, class: u16, offset: i64) {
+        self.queued += 1;
+        let time = (milliseconds(now) + offset).rem_euclid(FACE);
+        let key = Key { class, time, queued: self.queued };
+        self.waiting.insert(key, id);
+        self.keys.insert(id, key);
+    }
+
+    /// The first of the best class: from half a face ago onwards, or else from the face's zero.
+    pub(super) fn first(&self, now: Time) -> Option<RequestId> {
+        let (best, first) = self.waiting.first_key_value()?;
+        let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);
+        let from = Key { time, queued: 0, ..*best };
+        let later = self.waiting.range(from..).next().filter(|(key, _)| key.class == best.class);
+        Some(later.map_or(*first, |(_, id)| *id))
+    }
+
+    /// `id` waits no longer.
+    pub(super) fn remove(&mut self, id: RequestId) {
+        if let Some(key) = self.keys.remove(&id) {
+            self.waiting.remove(&key);
+        }
+    }
+}
+
+fn milliseconds(now: Time) -> i64 {
+    (now.as_nanos() / 1_000_000).cast_signed()
+}
+
+/// The offset that makes the newest first: `date(0,ms),mod(262144),mul(-2)`. It jumps back to 0
+/// every 262 s; what was queued before the jump then goes before what comes after it.
+pub(super) fn newest_first(now: Time) -> i64 {
+    milliseconds(now) % 262_144 * -2
+}
+
+/// Who has been waiting for longer than `timeout queue`. HAProxy has a timer for each; here they
+/// are cleared up when the next slot is given, which is no later than one service after.
+pub(super) fn overdue(moment: &Moment<'_>, timeout: Span) -> Option<RequestId> {
+    moment.oldest().filter(|id| moment.age(*id) > timeout)
+}

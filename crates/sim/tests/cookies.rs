@@ -1,0 +1,78 @@
+//! What a visitor's requests claim: nothing, until she has read an answer.
+
+use std::path::Path;
+
+use bywash_engine::catalog::Policy;
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Reason, RequestId};
+use bywash_scenario::{Cell, Closes, Scenario, Tally};
+use bywash_sim::{Case, play};
+
+/// Refuses whoever claims a session; the others have as many slots and places as they need.
+struct NobodyWithACookie;
+
+static NOBODY_WITH_A_COOKIE: Policy = Policy {
+    name: "nobody-with-a-cookie",
+    source: "this test",
+    about: "",
+    parameters: &[],
+    build: |_, _| Box::new(NobodyWithACookie),
+};
+
+impl Order for NobodyWithACookie {
+    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+        moment.waiting(id).claims_session.then_some(Reason::QueueFull)
+    }
+
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        self.turn_away(moment, id).map_or(Push::Queued, Push::Refused)
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        moment.oldest().map(|id| (id, Reason::Best))
+    }
+
+    fn newest_first(&self) -> bool {
+        false
+    }
+}
+
+/// Two pages of one second each, the second always after the first.
+fn played(patience: &str, closes: Closes) -> Cell {
+    let page = |name, next| {
+        format!(
+            "[[class]]\nname = \"{name}\"\nrequest = \"GET /\"\ntier = \"browse\"\nutility = 1\n\
+             service = {{ mean = \"1s\", shape = \"constant\" }}\nnext = {{ {next} }}\n"
+        )
+    };
+    let text = format!(
+        "name = \"two pages\"\n[servers]\nworkers = 50\n{}{}\
+         [session]\nstart = \"first\"\norder = \"second\"\n[arrivals]\nshape = \"poisson\"\n\
+         [client]\nthink = {{ mean = \"1s\", shape = \"constant\" }}\n\
+         patience = {{ mean = \"{patience}\", shape = \"constant\" }}\nretries = 2\n\
+         [run]\nrho = [0.5]\nduration = \"100s\"\n",
+        page("first", "second = 1.0"),
+        page("second", "")
+    );
+    let scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
+    let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
+    let case = Case { scenario: &scenario, settings: &settings, rho: 0.5, closes, seed: 1 };
+    Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
+}
+
+#[test]
+fn a_visitor_has_a_cookie_from_her_first_answer_on() {
+    let cell = played("100s", Closes::Visible);
+    let [first, second] = &cell.classes[..] else { panic!("the scenario has two classes") };
+    assert!(first.completed > 100 && first.dropped == 0, "{first:?}");
+    assert_eq!((second.completed, second.dropped), (0, second.generated), "{second:?}");
+    assert!(second.generated > 100, "{second:?}");
+}
+
+#[test]
+fn an_answer_that_nobody_read_gives_no_cookie() {
+    // Everybody leaves after half of her second, unseen, comes again twice, and is served in vain.
+    let cell = played("500ms", Closes::Hidden);
+    assert!(cell.timed_out > 300 && cell.completed == 0, "{cell:?}");
+    assert_eq!(cell.dropped, 0);
+}

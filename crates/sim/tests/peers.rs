@@ -1,0 +1,242 @@
+//! Each peer's order on a sequence made by hand, through the engine that runs ours.
+//!
+//! The first three are what HAProxy 2.6 was seen to do with two slots: six who browse, then two who
+//! buy (`peer-proxies.md` §6, probe results).
+
+use bywash_engine::{
+    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request, RequestId,
+    SessionKey, Tier,
+};
+use bywash_sim::peers;
+use bywash_units::{Share, Span, Time, Utility};
+
+const BROWSE: ClassId = ClassId(0);
+const BUY: ClassId = ClassId(1);
+
+/// A server behind a peer; requests are letters.
+struct Server {
+    engine: Engine,
+    started: String,
+    refused: String,
+}
+
+impl Server {
+    fn new(limit: u32, policy: &str, parameters: &[(&str, &str)]) -> Self {
+        let policy = peers::find(policy).expect("the peer is listed");
+        let settings = policy.settings(parameters.iter().copied()).expect("it takes these");
+        let class = |name: &str, tier| Class {
+            name: name.into(),
+            tier,
+            utility: Utility::new(1.0),
+            queue: None,
+            after: ClassSet::NONE,
+        };
+        let classes = vec![class("browse", Tier::Browse), class("buy", Tier::Transact)];
+        let order = settings.order(&classes);
+        let options = Options { limit, ..Options::default() };
+        let engine = Engine::new(classes, order, options);
+        Self { engine, started: String::new(), refused: String::new() }
+    }
+
+    fn tell(&mut self, ms: u64, event: Event) {
+        let mut actions = Vec::new();
+        self.engine.on_event(Time::ZERO + Span::from_millis(ms), event, &mut actions);
+        for action in actions {
+            match action {
+                Action::Dispatch { id, .. } => self.started.push(letter(id)),
+                Action::Shed { id, .. } => self.refused.push(letter(id)),
+                Action::Cancel { .. } => {}
+            }
+        }
+    }
+
+    /// A request without a cookie comes.
+    fn comes(&mut self, ms: u64, name: char, class: ClassId) {
+        self.tell(ms, Event::Arrived { id: id(name), request: Request::of(class) });
+    }
+
+    /// A request comes that sends a cookie.
+    fn returns(&mut self, ms: u64, name: char, class: ClassId) {
+        let session = Some(SessionKey(name.into()));
+        let request = Request { session, ..Request::of(class) };
+        self.tell(ms, Event::Arrived { id: id(name), request });
+    }
+
+    fn ends(&mut self, ms: u64, name: char) {
+        self.tell(ms, Event::Finished { id: id(name), end: End::Answered });
+    }
+
+    /// Whoever runs ends, one after the other from `ms` on, until nobody waits.
+    fn drain(&mut self, ms: u64) -> &str {
+        let mut ended = 0;
+        while let Some(next) = self.started.chars().nth(ended) {
+            self.ends(ms, next);
+            ended += 1;
+        }
+        &self.started
+    }
+}
+
+const fn id(name: char) -> RequestId {
+    RequestId(name as u32)
+}
+
+fn letter(RequestId(number): RequestId) -> char {
+    char::from_u32(number).expect("every number was made of a letter")
+}
+
+/// Six browse, then two buy; in which order do they start behind two slots?
+fn probe(mut server: Server) -> String {
+    for (ms, name) in (0..).step_by(10).zip("abcdef".chars()) {
+        server.comes(ms, name, BROWSE);
+    }
+    server.returns(60, 'g', BUY);
+    server.returns(70, 'h', BUY);
+    server.drain(1000).into()
+}
+
+#[test]
+fn haproxy_in_ordinary_hands_starts_transactions_first_and_the_rest_in_order() {
+    assert_eq!(probe(Server::new(2, "haproxy-ordinary", &[])), "abghcdef");
+}
+
+#[test]
+fn haproxy_with_offsets_for_all_browsing_starts_the_newest_first() {
+    let server = Server::new(2, "haproxy-expert", &[("lifo_from", "0")]);
+    assert_eq!(probe(server), "abghfedc");
+}
+
+#[test]
+fn haproxy_with_offsets_from_a_depth_on_leaves_the_first_ones_in_order_behind_the_rest() {
+    let server = Server::new(2, "haproxy-expert", &[("lifo_from", "3")]);
+    assert_eq!(probe(server), "abghfcde");
+}
+
+#[test]
+fn the_offset_that_puts_the_newest_first_jumps_every_262_seconds() {
+    let newest_two = |first: u64, second: u64| {
+        let mut server = Server::new(1, "haproxy-expert", &[("lifo_from", "0")]);
+        server.comes(first, 'a', BROWSE);
+        server.comes(first, 'x', BROWSE);
+        server.comes(second, 'y', BROWSE);
+        server.drain(second).to_owned()
+    };
+    assert_eq!(newest_two(262_100, 262_140), "ayx");
+    assert_eq!(newest_two(262_100, 262_150), "axy", "x keeps a key from before the jump");
+    assert_eq!(newest_two(262_150, 262_190), "ayx");
+}
+
+#[test]
+fn the_expert_puts_cookies_before_none_and_refuses_new_visitors_first() {
+    let bounds = [("new", "2"), ("browse", "3"), ("total", "4")];
+    let mut server = Server::new(1, "haproxy-expert", &bounds);
+    server.comes(0, 'a', BROWSE);
+    server.comes(1, 'b', BROWSE);
+    server.comes(2, 'c', BUY);
+    server.comes(3, 'd', BUY);
+    server.returns(4, 'e', BROWSE);
+    server.returns(5, 'f', BROWSE);
+    server.returns(6, 'g', BUY);
+    server.returns(7, 'h', BUY);
+    assert_eq!(server.refused, "dfh", "at two, three and four waiting");
+    assert_eq!(server.drain(10), "agebc", "a purchase without a cookie is nobody's");
+}
+
+#[test]
+fn haproxy_refuses_who_arrives_when_full_and_who_has_waited_too_long() {
+    let bounds = [("browse", "2"), ("total", "3"), ("timeout", "5s")];
+    let mut server = Server::new(1, "haproxy-ordinary", &bounds);
+    for (ms, name) in [(0, 'a'), (1, 'b'), (3000, 'c'), (3001, 'd')] {
+        server.comes(ms, name, BROWSE);
+    }
+    server.comes(3002, 'e', BUY);
+    server.comes(3003, 'f', BUY);
+    assert_eq!(server.refused, "df");
+    assert_eq!(server.drain(5002), "aec");
+    assert_eq!(server.refused, "dfb", "b waited for 5.001 s");
+}
+
+#[test]
+fn haproxy_forgets_who_left() {
+    let mut server = Server::new(1, "haproxy-ordinary", &[]);
+    for name in "abc".chars() {
+        server.comes(0, name, BROWSE);
+    }
+    server.tell(1, Event::ClientGone { id: id('b') });
+    assert_eq!(server.drain(2), "ac");
+}
+
+const CODEL: [(&str, &str); 3] = [("capacity", "10"), ("target", "100ms"), ("interval", "1s")];
+
+#[test]
+fn codel_drops_nobody_while_some_wait_is_short() {
+    let mut server = Server::new(1, "codel-lifo", &CODEL);
+    server.comes(0, 'a', BROWSE);
+    server.comes(0, 'b', BROWSE);
+    server.ends(50, 'a');
+    server.comes(60, 'c', BROWSE);
+    server.ends(1200, 'b');
+    server.comes(1300, 'd', BROWSE);
+    server.ends(2300, 'c');
+    assert_eq!((server.started.as_str(), server.refused.as_str()), ("abcd", ""));
+}
+
+#[test]
+fn codel_drops_who_waited_twice_the_target_once_an_interval_knew_no_short_wait() {
+    let mut server = Server::new(1, "codel-lifo", &CODEL);
+    for name in "abcdef".chars() {
+        server.comes(0, name, BROWSE);
+    }
+    // b is the first to be taken; the interval ends at 1.3 s and had only long waits in it.
+    server.ends(300, 'a');
+    server.ends(800, 'b');
+    assert_eq!(server.refused, "", "an empty queue was the last that was seen");
+    server.comes(1300, 'g', BROWSE);
+    server.ends(1400, 'c');
+    assert_eq!((server.started.as_str(), server.refused.as_str()), ("abcg", "def"));
+}
+
+#[test]
+fn codel_takes_the_newest_while_the_queue_is_nearly_full() {
+    let mut server = Server::new(1, "codel-lifo", &[("capacity", "5")]);
+    for name in "abcdefg".chars() {
+        server.comes(0, name, BROWSE);
+    }
+    assert_eq!(server.refused, "g");
+    // Five of five places: the newest. Four are not more than 0.8 of five: the oldest.
+    assert_eq!(server.drain(10), "afbcde");
+}
+
+#[test]
+fn partitions_may_use_what_others_leave_and_keep_their_share_above_the_limit() {
+    let mut server = Server::new(1, "partitions", &[("places", "4")]);
+    for name in "abcdef".chars() {
+        server.comes(0, name, BROWSE);
+    }
+    assert_eq!(server.refused, "f", "browsing has filled the limit");
+    for name in "ghi".chars() {
+        server.comes(1, name, BUY);
+    }
+    assert_eq!(server.refused, "fi", "half of four are let in above it");
+    assert_eq!(server.drain(2), "abcdegh", "oldest first, whatever it is");
+}
+
+#[test]
+fn session_admission_refuses_new_sessions_only_and_a_free_server_notwithstanding() {
+    let mut server = Server::new(1, "session-admission", &[("weight", "0.5")]);
+    let busy = |share| Event::Read(Reading::Cpu(Share::new(share)));
+    for ms in [1000, 2000, 3000, 4000] {
+        server.tell(ms, busy(1.0));
+    }
+    server.comes(4001, 'a', BROWSE);
+    assert_eq!(server.refused, "", "1 − 1/16 is not above 0.95");
+    server.tell(5000, busy(1.0));
+    server.comes(5001, 'b', BROWSE);
+    server.ends(5002, 'a');
+    server.comes(5003, 'c', BROWSE);
+    server.returns(5004, 'd', BROWSE);
+    server.tell(6000, busy(0.5));
+    server.comes(6001, 'e', BROWSE);
+    assert_eq!(server.drain(7000), "ade");
+    assert_eq!(server.refused, "bc");
+}
