@@ -4,8 +4,8 @@
 //! buy (`peer-proxies.md` §6, probe results).
 
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading, Request, RequestId,
-    SessionKey, Tier,
+    Action, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading, Request,
+    RequestId, SessionKey, Tier,
 };
 use bywash_sim::peers;
 use bywash_units::{Share, Span, Time, Utility};
@@ -28,6 +28,8 @@ impl Server {
             name: name.into(),
             tier,
             utility: Utility::new(1.0),
+            earns: Utility::default(),
+            pinned: None,
             queue: None,
             after: ClassSet::NONE,
         };
@@ -224,7 +226,7 @@ fn partitions_may_use_what_others_leave_and_keep_their_share_above_the_limit() {
 #[test]
 fn session_admission_refuses_new_sessions_only_and_a_free_server_notwithstanding() {
     let mut server = Server::new(1, "session-admission", &[("weight", "0.5")]);
-    let busy = |share| Event::Read(Reading::Cpu(Share::new(share)));
+    let busy = |share| Event::Read(Reading { meter: Meter::Cpu, share: Share::new(share) });
     for ms in [1000, 2000, 3000, 4000] {
         server.tell(ms, busy(1.0));
     }

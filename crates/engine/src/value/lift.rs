@@ -77,7 +77,7 @@ mod tests {
         for i in 0..10_000 {
             let signals = if i % 10 == 0 { CART } else { Signals::NONE };
             lift.began(signals);
-            if i % 100 == if i % 10 == 0 { 0 } else { 1 } {
+            if i % 100 == i32::from(i % 10 != 0) {
                 lift.ordered(signals);
             }
         }
