@@ -21,7 +21,6 @@
 pub mod confine;
 pub mod cores;
 pub mod cost;
-pub mod custody;
 pub mod decision;
 pub mod dial;
 pub mod differential;
@@ -39,7 +38,6 @@ pub mod procfs;
 pub mod proxy;
 pub mod pulse;
 pub mod report;
-pub mod scratch;
 pub mod sockdiag;
 pub mod stats;
 pub mod sys;

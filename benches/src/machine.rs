@@ -46,13 +46,13 @@ fn cpu_model(cpuinfo: &str) -> Option<&str> {
 pub fn installed(kinds: &[Kind], programs: &Programs) -> Vec<(Kind, String)> {
     let mut present = Vec::new();
     for &kind in kinds {
-        match kind.version(programs) {
+        match kind.version(&programs.of(kind)) {
             Ok(version) => {
                 println!("{kind}: {version}");
                 present.push((kind, version));
             }
             Err(e) => {
-                let program = kind.program(programs);
+                let program = programs.of(kind);
                 println!("{kind}: left out, {} does not run: {e}", program.display());
             }
         }

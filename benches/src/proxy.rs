@@ -2,23 +2,19 @@
 //! when the value is dropped.
 
 use crate::confine::Confinement;
-use crate::custody;
-use crate::peer::{Front, Kind, Ports, Programs, Setup, Task};
+use crate::peer::{self, Front, Kind, Ports, Programs, Setup, Task};
 use crate::procfs;
-use crate::scratch::Scratch;
 use crate::sys::{self, Signal};
 use crate::tls;
+use bywash_peer::{Running, Scratch, custody, free_port};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const START_BOUND: Duration = Duration::from_secs(10);
 const STATUS_BOUND: Duration = Duration::from_secs(1);
 /// In its folder: what the program writes.
 const LOG: &str = "log";
@@ -53,7 +49,7 @@ pub struct Proxy {
     core: Option<usize>,
     confinement: Confinement,
     ports: Ports,
-    child: Child,
+    running: Running,
     /// The process that serves: the child's, until that has handed over.
     pid: u32,
     /// Killed, and waited for: the numbers may be another's by now.
@@ -76,27 +72,26 @@ impl<'a> Plan<'a> {
         if self.setup.front == Front::Tls {
             tls::write_files(scratch.path())?;
         }
-        let text = self.kind.config(self.task, &self.setup, ports, scratch.path());
+        let text = peer::config(self.kind, self.task, &self.setup, ports, scratch.path());
         fs::write(scratch.join(self.kind.config_name()), text)?;
         let (kind, front, core) = (self.kind, self.setup.front, self.core);
-        let program = kind.program(self.programs);
+        let program = self.programs.of(kind);
         let confinement = self.confinement.clone();
-        let child = launch(kind, &program, core, &confinement, &scratch)?;
-        let pid = child.id();
-        let mut proxy = Proxy {
+        let mut running = launch(kind, &program, core, &confinement, &scratch)?;
+        running.wait_port(ports.of(front))?;
+        let pid = running.pid();
+        Ok(Proxy {
             kind,
             front,
             program,
             core,
             confinement,
             ports,
-            child,
+            running,
             pid,
             ended: false,
             scratch,
-        };
-        proxy.wait_ready()?;
-        Ok(proxy)
+        })
     }
 }
 
@@ -106,13 +101,10 @@ fn launch(
     core: Option<usize>,
     confinement: &Confinement,
     scratch: &Scratch,
-) -> io::Result<Child> {
+) -> io::Result<Running> {
     let mut command = confinement.command(program);
-    let log = File::options().create(true).append(true).open(scratch.join(LOG))?;
-    command.args(kind.arguments(&scratch.join(kind.config_name()))).stdin(Stdio::null());
-    command.stdout(log.try_clone()?).stderr(log);
-    sys::tether(&mut command, core);
-    command.spawn()
+    command.args(kind.arguments(&scratch.join(kind.config_name())));
+    Running::start(&kind.to_string(), command, &scratch.join(LOG), core)
 }
 
 impl Proxy {
@@ -178,7 +170,7 @@ impl Proxy {
     /// A child of the serving process, or, if that has already ended, the orphan it left to us.
     fn successor(&self, program: &Path) -> io::Result<Option<u32>> {
         let of = if self.is_alive() { self.pid } else { std::process::id() };
-        let known = [self.pid, self.child.id()];
+        let known = [self.pid, self.running.pid()];
         let fits = |pid: &u32| {
             !known.contains(pid) && procfs::program(*pid).is_some_and(|file| file == program)
         };
@@ -190,15 +182,14 @@ impl Proxy {
         if self.ended {
             return;
         }
-        custody::end_below(self.child.id());
-        custody::end_below(self.pid);
-        if self.pid != self.child.id() {
-            // It may have ended by itself; then there is nothing left to do. So below.
+        let has_handed_over = self.pid != self.running.pid();
+        if has_handed_over {
+            custody::end_below(self.pid);
+            // It may have ended by itself; then there is nothing left to do.
             let _ = sys::signal(self.pid, Signal::Kill);
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        while self.pid != self.child.id() && procfs::is_alive(self.pid) {
+        self.running.end();
+        while has_handed_over && procfs::is_alive(self.pid) {
             thread::sleep(LOOK);
         }
         sys::reap(self.pid);
@@ -208,8 +199,8 @@ impl Proxy {
     /// Starts it again with the same configuration after [`Proxy::kill`], without waiting for it.
     pub fn launch(&mut self) -> io::Result<()> {
         let (core, confinement) = (self.core, &self.confinement);
-        self.child = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
-        (self.pid, self.ended) = (self.child.id(), false);
+        self.running = launch(self.kind, &self.program, core, confinement, &self.scratch)?;
+        (self.pid, self.ended) = (self.running.pid(), false);
         Ok(())
     }
 
@@ -218,31 +209,13 @@ impl Proxy {
     pub fn rewrite(&self, task: Task, setup: &Setup) -> io::Result<()> {
         let file = self.scratch.join(self.kind.config_name());
         let new = file.with_extension("new");
-        fs::write(&new, self.kind.config(task, setup, self.ports, self.scratch.path()))?;
+        fs::write(&new, peer::config(self.kind, task, setup, self.ports, self.scratch.path()))?;
         fs::rename(new, file)
     }
 
     /// What it has written so far.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.scratch.join(LOG)).unwrap_or_default()
-    }
-
-    fn wait_ready(&mut self) -> io::Result<()> {
-        let start = Instant::now();
-        while start.elapsed() < START_BOUND {
-            if let Some(status) = self.child.try_wait()? {
-                return Err(self.complaint(&format!("ended at once ({status})")));
-            }
-            if self.connect().is_ok() {
-                return Ok(());
-            }
-            thread::sleep(LOOK);
-        }
-        Err(self.complaint("does not accept connections"))
-    }
-
-    fn complaint(&self, what: &str) -> io::Error {
-        io::Error::other(format!("{} {what}; it wrote:\n{}", self.kind, self.log().trim_end()))
+        self.running.log()
     }
 }
 
@@ -258,20 +231,6 @@ fn status_field(answer: &str, field: &str) -> Option<u64> {
     serde_json::from_str::<Value>(object).ok()?.get(field)?.as_u64()
 }
 
-/// A port nobody listens on, below the range the kernel takes for outgoing connections, so that
-/// none of those can take it before its user does.
-fn free_port() -> io::Result<u16> {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = 20_000 + (std::process::id() % 100) as u16 * 100;
-    for _ in 0..1000 {
-        let port = start + NEXT.fetch_add(1, Ordering::Relaxed) % 2000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    Err(io::Error::other("no free port"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,10 +244,5 @@ mod tests {
         assert_eq!(status_field(&chunked, "running"), Some(1));
         assert_eq!(status_field(&plain, "missing"), None);
         assert_eq!(status_field("HTTP/1.1 404 Not Found\r\n\r\n", "waiting"), None);
-    }
-
-    #[test]
-    fn free_ports_differ() {
-        assert_ne!(free_port().unwrap(), free_port().unwrap());
     }
 }

@@ -2,7 +2,8 @@
 //! measured if nothing else is said), time, memory.
 
 use bywash_bench::cost::cpu;
-use bywash_bench::{custody, latency, memory};
+use bywash_bench::{latency, memory};
+use bywash_peer::custody;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 

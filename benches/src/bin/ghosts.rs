@@ -3,7 +3,6 @@
 //! Runs every way to leave against bywash and HAProxy (`abortonclose`, `maxconn 1`), one slot
 //! each, and prints counts and reaction times. Exit code 99 if bywash let a ghost through.
 
-use bywash_bench::custody;
 use bywash_bench::ghost::blocked::{self, HungPort};
 use bywash_bench::ghost::departure::{CONTROL, QUEUED, RUNNING, STREAMING, Way};
 use bywash_bench::ghost::origin::Origin;
@@ -15,6 +14,7 @@ use bywash_bench::peer::{Kind, Programs, Task};
 use bywash_bench::proxy::Plan;
 use bywash_bench::sockdiag::SockDiag;
 use bywash_bench::table::Table;
+use bywash_peer::custody;
 use clap::Parser;
 use serde_json::{Value, json};
 use std::fs;
@@ -102,7 +102,7 @@ fn candidates(options: &Options) -> io::Result<Vec<Kind>> {
         Some(kind @ (Kind::Nginx | Kind::Envoy)) => {
             Err(io::Error::other(format!("{kind} has no queue to leave")))
         }
-        Some(kind) => match kind.version(&options.programs) {
+        Some(kind) => match kind.version(&options.programs.of(kind)) {
             Ok(_) => Ok(vec![kind]),
             Err(e) => Err(io::Error::other(format!("{kind} does not run: {e}"))),
         },

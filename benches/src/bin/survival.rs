@@ -1,7 +1,8 @@
 //! Survival: what is done to the gateway, and whether it is still there, serves and forgets
 //! nothing. Exit code 99 if a promise was not kept.
 
-use bywash_bench::{custody, faults, floods, pulse, updown};
+use bywash_bench::{faults, floods, pulse, updown};
+use bywash_peer::custody;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 

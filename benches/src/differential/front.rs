@@ -39,7 +39,7 @@ impl Front {
                 written(folder, &nginx(port, upstream, folder), "nginx", &["-c"])
             }),
             Self::Gateway(path) => Program::start("bywash", |port, folder| {
-                let admin = super::program::free_port()?;
+                let admin = bywash_peer::free_port()?;
                 written(folder, &gateway(port, admin, upstream), path, &["run", "-c"])
             }),
         };

@@ -1,24 +1,10 @@
-//! The programs under test: how each is found and started, and what is asked of all of them alike.
+//! The programs under test: where each is, and what is asked of all of them alike.
 
 mod texts;
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// A program under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
-    /// The product.
-    Bywash,
-    /// The peer with a queue: `maxconn` per server, `abortonclose`.
-    Haproxy,
-    /// The peer without a queue.
-    Nginx,
-    /// The peer whose queue is that of its connection pool.
-    Envoy,
-}
+pub use bywash_peer::Kind;
 
 /// The files of the programs that are not always found by their name.
 #[derive(Debug, Clone, clap::Args)]
@@ -108,76 +94,24 @@ impl Ports {
     }
 }
 
-impl Kind {
-    /// All, the product first.
-    pub const ALL: [Self; 4] = [Self::Bywash, Self::Haproxy, Self::Nginx, Self::Envoy];
-
+impl Programs {
     /// The program to run.
-    pub fn program(self, programs: &Programs) -> PathBuf {
-        match self {
-            Self::Bywash => programs.bywash.clone(),
-            Self::Haproxy => "haproxy".into(),
-            Self::Nginx => "nginx".into(),
-            Self::Envoy => programs.envoy.clone(),
-        }
-    }
-
-    /// The first line with text that the program prints about its version.
-    pub fn version(self, programs: &Programs) -> io::Result<String> {
-        let flag = match self {
-            Self::Bywash | Self::Envoy => "--version",
-            Self::Haproxy | Self::Nginx => "-v",
-        };
-        let output = Command::new(self.program(programs)).arg(flag).output()?;
-        let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-        let text = String::from_utf8_lossy(&text);
-        let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("?");
-        // Some tell where they are before they tell what they are.
-        Ok(line.rsplit("version: ").next().unwrap_or(line).to_owned())
-    }
-
-    /// What its configuration's file is called.
-    pub fn config_name(self) -> &'static str {
-        match self {
-            Self::Bywash => "bywash.toml",
-            Self::Haproxy => "haproxy.cfg",
-            Self::Nginx => "nginx.conf",
-            Self::Envoy => "envoy.json",
-        }
-    }
-
-    /// Arguments that make the program serve the configuration in `file`, in the foreground.
-    pub fn arguments(self, file: &Path) -> Vec<String> {
-        let file = file.display().to_string();
-        match self {
-            Self::Bywash => vec!["run".into(), "-c".into(), file],
-            Self::Haproxy => vec!["-db".into(), "-f".into(), file],
-            Self::Nginx => vec!["-c".into(), file],
-            Self::Envoy => {
-                let words = "--concurrency 1 --disable-hot-restart --log-level error -c";
-                words.split(' ').map(str::to_owned).chain([file]).collect()
-            }
-        }
-    }
-
-    /// The configuration's text. `folder` is where certificates are and where nginx may write.
-    pub fn config(self, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
-        match self {
-            Self::Bywash => texts::bywash(task, setup, ports, folder),
-            Self::Haproxy => texts::haproxy(task, setup, ports, folder),
-            Self::Nginx => texts::nginx(task, setup, ports, folder),
-            Self::Envoy => texts::envoy(task, setup, ports, folder),
+    pub fn of(&self, kind: Kind) -> PathBuf {
+        match kind {
+            Kind::Bywash => self.bywash.clone(),
+            Kind::Haproxy => "haproxy".into(),
+            Kind::Nginx => "nginx".into(),
+            Kind::Envoy => self.envoy.clone(),
         }
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Bywash => "bywash",
-            Self::Haproxy => "haproxy",
-            Self::Nginx => "nginx",
-            Self::Envoy => "envoy",
-        })
+/// The configuration's text. `folder` is where certificates are and where nginx may write.
+pub fn config(kind: Kind, task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
+    match kind {
+        Kind::Bywash => texts::bywash(task, setup, ports, folder),
+        Kind::Haproxy => texts::haproxy(task, setup, ports, folder),
+        Kind::Nginx => texts::nginx(task, setup, ports, folder),
+        Kind::Envoy => texts::envoy(task, setup, ports, folder),
     }
 }

@@ -228,7 +228,7 @@ mod tests {
     const PORTS: Ports = Ports { http: 1, https: 4, admin: 2, upstream: 3 };
 
     fn config(kind: Kind, task: Task) -> String {
-        kind.config(task, &Setup::default(), PORTS, Path::new("/scratch"))
+        super::super::config(kind, task, &Setup::default(), PORTS, Path::new("/scratch"))
     }
 
     #[test]
@@ -263,7 +263,8 @@ mod tests {
         let setup = Setup { front: Front::Tls, ..Setup::default() };
         for kind in Kind::ALL {
             let forward = Task::Forward { limit: 1024 };
-            let text = kind.config(forward, &setup, PORTS, Path::new("/scratch"));
+            let folder = Path::new("/scratch");
+            let text = super::super::config(kind, forward, &setup, PORTS, folder);
             assert!(text.contains("127.0.0.1:4") || text.contains("\"port_value\":4"), "{text}");
             let file = if kind == Kind::Haproxy { "/scratch/both.pem" } else { "/scratch/key.pem" };
             assert!(text.contains(file), "{text}");

@@ -39,7 +39,7 @@ impl Scratch {
 
     /// What the names of this process's folders begin with.
     fn prefix() -> String {
-        format!("bywash-bench-{}-", std::process::id())
+        format!("bywash-peer-{}-", std::process::id())
     }
 }
 

@@ -1,20 +1,20 @@
 //! Nothing outlives a measurement: not when it fails, panics, or is interrupted.
 //!
-//! Every [`crate::proxy::Proxy`] ends its processes when it is dropped, which an error and a panic
+//! Every [`crate::Running`] ends its processes when it is dropped, which an error and a panic
 //! do. An interrupt does not: for it a thread waits and ends, by their numbers, all descendants of
 //! this process. A program that hands over to its child and ends leaves that child to us
 //! (`PR_SET_CHILD_SUBREAPER`, `prctl(2)`), so that a descendant stays one.
 
-use crate::procfs;
+use crate::processes;
 use crate::scratch::Scratch;
 use crate::sys::{self, Interrupts, Signal};
-use std::io;
+use std::io::{self, Write};
 use std::process;
 use std::thread;
 use std::time::Duration;
 
-/// What a shell reports of a program that was interrupted.
-const INTERRUPTED: i32 = 130;
+/// What shells expect of a program that a signal ended: this and the signal's number.
+const SIGNALLED: i32 = 128;
 /// Between two looks: what is being started while we look is found by the next.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -29,15 +29,16 @@ pub fn take() -> io::Result<()> {
             thread::sleep(AGAIN);
         }
         Scratch::remove_all();
-        eprintln!("interrupted ({waited:?})");
-        process::exit(INTERRUPTED)
+        // Nobody may be listening any more, which `eprintln!` would panic of.
+        let _ = writeln!(io::stderr(), "interrupted; nothing is left behind");
+        process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });
     Ok(())
 }
 
 /// Kills the descendants of `pid`.
 pub fn end_below(pid: u32) {
-    for child in procfs::descendants(pid).unwrap_or_default() {
+    for child in processes::descendants(pid).unwrap_or_default() {
         // It may have ended by itself meanwhile.
         let _ = sys::signal(child, Signal::Kill);
     }

@@ -1,0 +1,159 @@
+//! A program that runs, and that ends when the value is dropped.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::{custody, sys};
+
+const START_BOUND: Duration = Duration::from_secs(20);
+/// How often it is looked whether something has happened.
+const LOOK: Duration = Duration::from_millis(2);
+/// Lines that are quoted of a program that fails: its last words.
+const MOST_QUOTED: usize = 20;
+
+/// A process that we started, and those that it starts. It is killed with the thread that started
+/// it, by [`custody`] when we are interrupted, and by being dropped.
+#[derive(Debug)]
+pub struct Running {
+    name: String,
+    child: Child,
+    log: PathBuf,
+    /// Killed, and waited for: the number may be another's by now.
+    ended: bool,
+}
+
+impl Running {
+    /// Starts `command` with nothing to read; what it writes is appended to the file `log`. It is
+    /// confined to `core`, if one is given.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` if there is no such program.
+    pub fn start(
+        name: &str,
+        mut command: Command,
+        log: &Path,
+        core: Option<usize>,
+    ) -> io::Result<Self> {
+        let file = File::options().create(true).append(true).open(log)?;
+        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        sys::tether(&mut command, core);
+        let words = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
+        let child = command.spawn().map_err(words)?;
+        Ok(Self { name: name.to_owned(), child, log: log.to_owned(), ended: false })
+    }
+
+    /// The process to look up in `/proc`.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the process itself still runs.
+    pub fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What it has written so far.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until it accepts connections on `port` of 127.0.0.1, for a bounded time.
+    pub fn wait_port(&mut self, port: u16) -> io::Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < START_BOUND {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(self.complaint(&format!("ended at once ({status})")));
+            }
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(LOOK);
+        }
+        Err(self.complaint("does not accept connections"))
+    }
+
+    /// Waits until it ends by itself; whether it says that all went well.
+    pub fn wait_end(&mut self, bound: Duration) -> io::Result<bool> {
+        let start = Instant::now();
+        while start.elapsed() < bound {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(ExitStatus::success(&status));
+            }
+            thread::sleep(LOOK);
+        }
+        Err(self.complaint(&format!("still runs after {bound:?}")))
+    }
+
+    /// Ends it and all that it started, without a chance to react, and waits until it has ended.
+    pub fn end(&mut self) {
+        if self.ended {
+            return;
+        }
+        custody::end_below(self.child.id());
+        // It may have ended by itself; then there is nothing left to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.ended = true;
+    }
+
+    /// What went wrong, with the last of what it wrote.
+    pub fn complaint(&self, what: &str) -> io::Error {
+        let log = self.log();
+        let lines: Vec<&str> = log.trim().lines().collect();
+        let last = lines[lines.len().saturating_sub(MOST_QUOTED)..].join("\n");
+        io::Error::other(format!("{} {what}; it wrote:\n{last}", self.name))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scratch, free_port, processes};
+
+    fn shell(scratch: &Scratch, script: &str) -> Running {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Running::start("sh", command, &scratch.join("log"), None).unwrap()
+    }
+
+    #[test]
+    fn a_program_that_ends_at_once_is_reported_with_its_words() {
+        let scratch = Scratch::new("running-words").unwrap();
+        let mut program = shell(&scratch, "echo too bad; exit 3");
+        let words = program.wait_port(free_port().unwrap()).unwrap_err().to_string();
+        assert!(words.contains("ended at once") && words.contains("too bad"), "{words}");
+    }
+
+    #[test]
+    fn what_a_program_has_started_ends_with_it() {
+        let scratch = Scratch::new("running-ends").unwrap();
+        let mut program = shell(&scratch, "sleep 60 & echo $!; wait");
+        let child = loop {
+            if let Some(child) = program.log().lines().next().and_then(|line| line.parse().ok()) {
+                break child;
+            }
+            assert!(program.runs());
+            thread::sleep(LOOK);
+        };
+        assert!(processes::is_alive(child));
+        program.end();
+        assert!(!processes::is_alive(program.pid()));
+        let start = Instant::now();
+        while processes::is_alive(child) {
+            assert!(start.elapsed() < START_BOUND, "{child} is still there");
+            thread::sleep(LOOK);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Operating-system calls that `std` does not offer: the only unsafe code of this crate.
+//!
+//! Linux only. Every function is one call (or one object's calls) with its arguments made safe.
+#![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
+
+use std::io;
+use std::mem;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// A signal that the programs under test are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Read the configuration anew.
+    Hangup,
+    /// Hand over to a new process.
+    Upgrade,
+    /// Stop at once, without a chance to react.
+    Kill,
+    /// Stand still, without a chance to react.
+    Stop,
+    /// Go on.
+    Continue,
+}
+
+/// Sends `signal` to the process `pid`.
+pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
+    let number = match signal {
+        Signal::Hangup => libc::SIGHUP,
+        Signal::Upgrade => libc::SIGUSR2,
+        Signal::Kill => libc::SIGKILL,
+        Signal::Stop => libc::SIGSTOP,
+        Signal::Continue => libc::SIGCONT,
+    };
+    // Zero and what does not fit would mean whole groups of processes.
+    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
+    let pid = pid.ok_or_else(|| io::Error::other("no process has this number"))?;
+    // SAFETY: plain integers.
+    check(unsafe { libc::kill(pid, number) }).map(drop)
+}
+
+/// Makes this process the parent of what its children leave behind when they end.
+pub fn become_subreaper() -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
+}
+
+/// Takes note of the end of the child `pid`, so that nothing remains of it; false if it still runs
+/// or is no child.
+pub fn reap(pid: u32) -> bool {
+    // SAFETY: plain integers; a null status is allowed.
+    unsafe { libc::waitpid(pid.cast_signed(), std::ptr::null_mut(), libc::WNOHANG) > 0 }
+}
+
+/// The signals by which a user or a supervisor ends a program.
+#[derive(Debug)]
+pub struct Interrupts(libc::sigset_t);
+
+impl Interrupts {
+    /// Keeps them from this thread and from those it starts from now on.
+    pub fn block() -> io::Result<Self> {
+        // SAFETY: `sigset_t` is plain bits, made valid by `sigemptyset`; it lives across the calls.
+        unsafe {
+            let mut set: libc::sigset_t = mem::zeroed();
+            check(libc::sigemptyset(&raw mut set))?;
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                check(libc::sigaddset(&raw mut set, signal))?;
+            }
+            let null = std::ptr::null_mut();
+            match libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, null) {
+                0 => Ok(Self(set)),
+                errno => Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+    }
+
+    /// Waits for one of them.
+    pub fn wait(&self) -> io::Result<i32> {
+        let mut signal = 0;
+        // SAFETY: the set is valid and borrowed; the kernel writes one integer.
+        match unsafe { libc::sigwait(&raw const self.0, &raw mut signal) } {
+            0 => Ok(signal),
+            errno => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+/// Has the child killed when the thread that starts it ends, open to every signal (what we block
+/// would be blocked there too), and pinned to `core` if given.
+pub fn tether(command: &mut Command, core: Option<usize>) {
+    let prepare = move || {
+        // SAFETY: plain integers, and a set on this stack made valid by `sigemptyset`; all three
+        // are async-signal-safe.
+        unsafe {
+            check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            let mut none: libc::sigset_t = mem::zeroed();
+            check(libc::sigemptyset(&raw mut none))?;
+            check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))?;
+        }
+        core.map_or(Ok(()), pin_to)
+    };
+    // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing
+    // and takes no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// Confines the calling thread, and what it starts from now on, to one core.
+pub fn pin_to(core: usize) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is plain bits for which all-zero is the empty set; `CPU_SET` checks the
+    // index against the set's length; the set lives across the call.
+    let result = unsafe {
+        let mut cores: libc::cpu_set_t = mem::zeroed();
+        libc::CPU_SET(core, &mut cores);
+        libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &raw const cores)
+    };
+    check(result).map(drop)
+}
+
+fn check(result: i32) -> io::Result<i32> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
