@@ -29,8 +29,6 @@ use std::process::ExitCode;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
-#[cfg(feature = "lab")]
-use args::Lab;
 use args::{Args, Command};
 use failure::Failure;
 use streams::{print, print_json};
@@ -66,9 +64,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         #[cfg(feature = "lab")]
         Command::Demo(demo) => demo::demo(&demo),
         #[cfg(feature = "lab")]
-        Command::Lab(Lab::Sim(sim)) => lab::sim(&sim),
-        #[cfg(feature = "lab")]
-        Command::Lab(Lab::Run(run)) => lab::live(&run),
+        Command::Lab(command) => lab::lab(&command),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory: None } => manual::man(),
         Command::Man { directory: Some(folder) } => manual::pages(&folder),

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::operator::fetch;
 use crate::streams::{draw, is_terminal, say};
 
-pub(crate) fn live(args: &LiveRun) -> Result<(), Failure> {
+pub(super) fn live(args: &LiveRun) -> Result<(), Failure> {
     let scenario = read(&args.scenario)?;
     let options = options(args, &scenario)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;

@@ -9,11 +9,17 @@ use bywash_report::{result_report, table};
 use bywash_scenario::{RunResult, Scenario, ScenarioError};
 use serde_json::Value;
 
+use crate::args::Lab;
 use crate::failure::Failure;
 use crate::streams::{print, print_json, say};
 
-pub(crate) use live::live;
-pub(crate) use sim::sim;
+/// Does what a command of the lab says.
+pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
+    match command {
+        Lab::Sim(args) => sim::sim(args),
+        Lab::Run(args) => live::live(args),
+    }
+}
 
 fn read(path: &Path) -> Result<Scenario, Failure> {
     let scenario = Scenario::read(path).map_err(|error| match error {

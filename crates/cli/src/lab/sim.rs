@@ -10,7 +10,7 @@ use crate::args::Sim;
 use crate::failure::Failure;
 use crate::streams::{print, say};
 
-pub(crate) fn sim(args: &Sim) -> Result<(), Failure> {
+pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
     let scenario = narrowed(read(&args.scenario)?, args)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let bar = progress_bar();
