@@ -38,6 +38,7 @@ fn more(result: &RunResult) -> Section {
     let strip = timeline(&Timeline {
         title: "A crowd in three phases",
         seconds: &result.cells[0].timeline[..250],
+        runs: 1,
         phases: &[
             phase("calm", 0.0, 120.0),
             phase("the announcement", 120.0, 140.0),

@@ -1,12 +1,12 @@
 //! A made-up result for the tests and for `examples/sample.rs`: shaped like overload, true of
 //! nothing.
 
-use bywash_scenario::{Cell, ClassCell, RunResult, Second};
+use bywash_scenario::{Cell, ClassCell, Closes, Distribution, RunResult, Second, TierResponses};
 
 /// Three policies, four levels, closes seen or not; a timeline at ρ = 1.4 and 2.
 pub(crate) fn result() -> RunResult {
     let mut cells = Vec::new();
-    for closes in ["visible", "hidden"] {
+    for closes in [Closes::Visible, Closes::Hidden] {
         for rho in [0.75, 1.0, 1.4, 2.0] {
             for policy in ["fifo", "lifo-pri", "session push-out <b>"] {
                 cells.push(cell(policy, rho, closes));
@@ -17,7 +17,7 @@ pub(crate) fn result() -> RunResult {
 }
 
 /// One cell of [`result`].
-pub(crate) fn cell(policy: &str, rho: f64, closes: &'static str) -> Cell {
+pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
     let loss = loss(policy, rho, closes);
     let generated = (30_000.0 * rho) as u64;
     let [timed_out, dropped] = [0.6, 0.4].map(|part| (generated as f64 * loss * part) as u64);
@@ -33,24 +33,32 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: &'static str) -> Cell {
         failed: 0,
         not_generated: (generated as f64 * loss * 0.3) as u64,
         useful_work: 1.0 - loss,
+        useful_error: Some(0.002 + loss * 0.01),
         wasted_work: Some(loss * 0.8),
         revenue_share: (1.0 - loss).powi(2),
         revenue_error: Some(0.004 + loss * 0.02),
         orders,
         orders_planned: 560,
         orders_possible: 400.0,
+        recovery: None,
+        response: TierResponses {
+            all: distribution(1.0 + 8.0 * loss),
+            browse: distribution(1.0 + 10.0 * loss),
+            transact: distribution(1.0),
+        },
         classes: ["home", "search", "confirm"].map(|name| class(name, loss)).into(),
+        per_seed: Vec::new(),
         timeline: if rho > 1.2 { timeline(rho, loss) } else { Vec::new() },
     }
 }
 
-fn loss(policy: &str, rho: f64, closes: &str) -> f64 {
+fn loss(policy: &str, rho: f64, closes: Closes) -> f64 {
     let worst = match policy {
         "fifo" => 0.9,
         "lifo-pri" => 0.4,
         _ => 0.25,
     };
-    let seen = if closes == "visible" { 0.6 } else { 1.0 };
+    let seen = if closes == Closes::Visible { 0.6 } else { 1.0 };
     worst * seen * (1.0 - 1.0 / rho.max(1.0)) * 1.4 + 0.01
 }
 
@@ -66,7 +74,17 @@ fn class(name: &str, loss: f64) -> ClassCell {
         failed: 0,
         p50_ms: 8.25,
         p99_ms: 1_830.0,
+        response: distribution(1.0 + 8.0 * loss),
     }
+}
+
+/// Exponential of this many seconds, at eighty places from 10 ms to 100 s.
+fn distribution(mean_s: f64) -> Distribution {
+    let point = |i: i32| {
+        let ms = 10_f64.powf(1.0 + f64::from(i) / 20.0);
+        (ms, 1.0 - (-ms / 1e3 / mean_s).exp())
+    };
+    Distribution((0..=80).map(point).collect())
 }
 
 /// Ten minutes with a crowd from the third to the seventh.
@@ -82,6 +100,7 @@ fn timeline(rho: f64, loss: f64) -> Vec<Second> {
             timed_out: (unanswered * 0.6) as u64,
             dropped: (unanswered * 0.4) as u64,
             failed: u64::from(s > 400 && s < 420) * 3,
+            useful_us: 0,
             orders: u64::from((s * 7919) % 97 < (60.0 * (1.0 - loss)) as u64),
         }
     };

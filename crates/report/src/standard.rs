@@ -1,11 +1,11 @@
 //! The usual report of a run: every cell in a table, the shape of the answer in figures, and the
 //! details for those who ask.
 
-use bywash_scenario::{Cell, RunResult};
+mod load;
+mod time;
 
-use crate::figure::{
-    Axis, Bars, Ceiling, Curves, Point, Reference, Series, Timeline, bars, curves, timeline,
-};
+use bywash_scenario::{Cell, Closes, RunResult};
+
 use crate::number::{count, short};
 use crate::page::{Block, Report, Section};
 use crate::table;
@@ -30,8 +30,12 @@ pub fn result_report(
     let sections = [
         invalid(result),
         Some(all_cells(result)),
-        Some(if levels(result).len() > 1 { against_load(result) } else { orders(result) }),
-        second_by_second(result),
+        Some(match levels(result).len() {
+            0 | 1 => load::orders(result),
+            _ => load::against_load(result),
+        }),
+        time::response_times(result),
+        time::second_by_second(result),
         per_class(result),
     ];
     Report {
@@ -85,129 +89,28 @@ fn levels(result: &RunResult) -> Vec<f64> {
     levels
 }
 
-/// What `part` says of the cells, each once, in their order.
-fn distinct<'a>(result: &'a RunResult, part: impl Fn(&'a Cell) -> &'a str) -> Vec<&'a str> {
+/// The policies, each once, in their order.
+fn policies(result: &RunResult) -> Vec<&str> {
+    distinct(result.cells.iter().map(|cell| cell.policy.as_str()))
+}
+
+/// The visibilities of closes, each once, in their order.
+fn closes(result: &RunResult) -> Vec<Closes> {
+    distinct(result.cells.iter().map(|cell| cell.closes))
+}
+
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
-    for name in result.cells.iter().map(part) {
-        if !seen.contains(&name) {
-            seen.push(name);
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
         }
     }
     seen
 }
 
-fn against_load(result: &RunResult) -> Section {
-    let revenue = |closes| {
-        let error = |cell: &Cell| cell.revenue_error;
-        let y = ("Revenue", "confirmed orders, % of the bound");
-        load_curves(result, closes, y, |cell| cell.revenue_share, error)
-    };
-    let useful = |closes| {
-        let y = ("Useful work", "service time answered in time, % of the possible");
-        load_curves(result, closes, y, |cell| cell.useful_work, |_| None)
-    };
-    let closes = distinct(result, |cell| cell.closes);
-    let figures = closes.iter().map(|closes| revenue(*closes));
-    let figures = figures.chain(closes.iter().map(|closes| useful(*closes)));
-    Section {
-        heading: "Against offered load".into(),
-        prose: "The further right a curve stays high, the more overload its policy bears.".into(),
-        body: figures.map(Block::Figure).collect(),
-    }
-}
-
-fn load_curves(
-    result: &RunResult,
-    closes: &str,
-    (title, measure): (&str, &str),
-    value: fn(&Cell) -> f64,
-    error: fn(&Cell) -> Option<f64>,
-) -> crate::figure::Svg {
-    let series = |policy: &str| {
-        let mine = |cell: &&Cell| cell.policy == policy && cell.closes == closes;
-        let mut points: Vec<Point> = result
-            .cells
-            .iter()
-            .filter(mine)
-            .map(|cell| Point {
-                x: cell.rho,
-                y: value(cell) * 100.0,
-                error: error(cell).map(|error| error * 100.0),
-            })
-            .collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { label: policy.to_owned(), points }
-    };
-    curves(&Curves {
-        title: format!("{title}, closes {closes}"),
-        x: Axis { title: "offered load ρ (1 = capacity)".into(), ..Axis::default() },
-        y: Axis { title: measure.into(), cover: vec![0.0, 100.0], ..Axis::default() },
-        series: distinct(result, |cell| &cell.policy).into_iter().map(series).collect(),
-        reference: Some(Reference { value: 1.0, label: "capacity".into() }),
-    })
-}
-
-fn orders(result: &RunResult) -> Section {
-    let closes = distinct(result, |cell| cell.closes);
-    let group = |policy: &str| {
-        let of = |closes: &&str| {
-            let mine = |cell: &&Cell| cell.policy == policy && cell.closes == *closes;
-            result.cells.iter().find(mine).map_or(f64::NAN, |cell| cell.orders as f64)
-        };
-        (policy.to_owned(), closes.iter().map(of).collect())
-    };
-    let figure = bars(&Bars {
-        title: "Orders confirmed".into(),
-        axis: Axis { title: "orders confirmed, all seeds".into(), ..Axis::default() },
-        series: closes.iter().map(|closes| format!("closes {closes}")).collect(),
-        groups: distinct(result, |cell| &cell.policy).into_iter().map(group).collect(),
-        reference: bound(result),
-    });
-    Section { heading: "Orders".into(), prose: String::new(), body: vec![Block::Figure(figure)] }
-}
-
-/// What was possible, if every cell faced the same visitors.
-fn bound(result: &RunResult) -> Option<Reference> {
-    let first = result.cells.first()?.orders_possible;
-    let same = |cell: &Cell| (cell.orders_possible - first).abs() <= 0.005 * first;
-    result
-        .cells
-        .iter()
-        .all(same)
-        .then(|| Reference { value: first, label: format!("possible: {}", short(first, 0)) })
-}
-
 fn name(cell: &Cell) -> String {
     format!("{}, ρ = {}, closes {}", cell.policy, short(cell.rho, 2), cell.closes)
-}
-
-fn second_by_second(result: &RunResult) -> Option<Section> {
-    let with = || result.cells.iter().filter(|cell| !cell.timeline.is_empty());
-    if with().count() == 0 {
-        return None;
-    }
-    let few = with().count() <= MOST_OPEN;
-    let block = |cell: &Cell| {
-        let title = name(cell);
-        // Cells of one load stand side by side, so they share their axes.
-        let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
-        let ceilings = peers.map(|peer| Ceiling::of(&peer.timeline));
-        let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
-        let figure = Block::Figure(timeline(&Timeline {
-            title: &title,
-            seconds: &cell.timeline,
-            phases: &[],
-            ceiling,
-        }));
-        if few { figure } else { Block::Details { summary: title, body: vec![figure] } }
-    };
-    Some(Section {
-        heading: "Second by second".into(),
-        prose: "The first seed of each cell: how many requests ended in each second, and how. \
-                Figures of one load have the same axes."
-            .into(),
-        body: with().map(block).collect(),
-    })
 }
 
 fn per_class(result: &RunResult) -> Option<Section> {
@@ -228,6 +131,8 @@ fn per_class(result: &RunResult) -> Option<Section> {
 
 #[cfg(test)]
 mod tests {
+    use bywash_scenario::TierResponses;
+
     use super::*;
     use crate::sample;
 
@@ -263,9 +168,41 @@ mod tests {
         let with = result.cells.iter().filter(|cell| !cell.timeline.is_empty()).count();
         let folded = html(&result);
         assert_eq!(folded.matches("orders/min").count(), with);
-        assert_eq!(folded.matches("<details>").count(), with + result.cells.len());
+        let responses = 2 * 4 * 3;
+        assert_eq!(folded.matches("<details>").count(), with + result.cells.len() + responses);
         result.cells.truncate(8);
-        assert_eq!(html(&result).matches("<details>").count(), 8);
+        // Of three levels, the response times of each tier.
+        assert_eq!(html(&result).matches("<details>").count(), 8 + 3 * 2);
+    }
+
+    #[test]
+    fn response_times_are_a_curve_for_each_policy_that_completed_anything() {
+        let mut result = sample::result();
+        result.cells.retain(|cell| cell.rho.total_cmp(&1.4).is_eq());
+        let title = "Response times at ρ = 1.4, closes hidden: transactions";
+        let lines = |html: &str| {
+            let figure = html.split("<figcaption>").find(|part| part.starts_with(title));
+            figure.map(|figure| figure.matches("class=\"line ").count())
+        };
+        // Each line stands in the key too.
+        assert_eq!(lines(&html(&result)), Some(2 * 3));
+        result.cells[4].response = TierResponses::default();
+        assert_eq!(lines(&html(&result)), Some(2 * 2));
+        for cell in &mut result.cells {
+            cell.response = TierResponses::default();
+        }
+        assert!(!html(&result).contains("Response times"));
+    }
+
+    #[test]
+    fn useful_work_against_load_has_error_bars() {
+        let mut result = sample::result();
+        let whiskers = |result: &RunResult| html(result).matches("<line class=\"thin").count();
+        let with = whiskers(&result);
+        for cell in &mut result.cells {
+            cell.useful_error = None;
+        }
+        assert_eq!(with - whiskers(&result), result.cells.len());
     }
 
     #[test]

@@ -3,10 +3,11 @@
 //! How it is written is the private business of `written`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bywash_units::{Rate, Span, Utility};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Profile;
 use crate::graph::Graph;
@@ -80,7 +81,7 @@ pub enum Tier {
 }
 
 /// Whether a client that closes its connection is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Closes {
     /// It is: its request can be taken out of the queue or stopped.
@@ -96,6 +97,12 @@ impl Closes {
             Self::Visible => "visible",
             Self::Hidden => "hidden",
         }
+    }
+}
+
+impl fmt::Display for Closes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

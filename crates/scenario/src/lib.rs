@@ -16,6 +16,7 @@ pub mod arrivals;
 pub mod file;
 pub mod graph;
 pub mod law;
+mod response;
 pub mod result;
 pub mod signal;
 pub mod tally;
@@ -26,7 +27,9 @@ pub use arrivals::Profile;
 pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
-pub use result::{Cell, ClassCell, RunResult, Second};
 pub use signal::{Shown, Signal};
+pub use result::{
+    Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
+};
 pub use tally::{Ending, Tally};
 pub use visitor::{Attempt, Next, Visitor};

@@ -1,10 +1,12 @@
-//! Counting what happened in one run, and summing runs into a cell.
+//! Counting what happened in one run; `sum` makes a cell of several runs.
+
+mod sum;
 
 use bywash_units::{Span, Time};
-use hdrhistogram::Histogram;
 
-use crate::file::{Closes, Scenario};
-use crate::result::{Cell, ClassCell, Second};
+use crate::file::Scenario;
+use crate::response::Responses;
+use crate::result::Second;
 use crate::visitor::Visitor;
 
 /// How one attempt ended, as its client saw it.
@@ -52,29 +54,13 @@ struct ClassTally {
     timed_out: u64,
     dropped: u64,
     failed: u64,
-    /// Microseconds.
-    response: Histogram<u64>,
+    response: Responses,
 }
 
 impl ClassTally {
     fn new() -> Self {
-        // One µs to a day at two significant digits: figures are quoted with fewer.
-        let response = Histogram::new_with_bounds(1, 86_400_000_000, 2)
-            .expect("constant bounds, low < high, 2 digits");
+        let response = Responses::new();
         Self { generated: 0, completed: 0, timed_out: 0, dropped: 0, failed: 0, response }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.generated += other.generated;
-        self.completed += other.completed;
-        self.timed_out += other.timed_out;
-        self.dropped += other.dropped;
-        self.failed += other.failed;
-        self.response.add(&other.response).expect("both histograms have the same bounds");
-    }
-
-    fn quantile_ms(&self, quantile: f64) -> f64 {
-        self.response.value_at_quantile(quantile) as f64 / 1e3
     }
 }
 
@@ -141,7 +127,7 @@ impl Tally {
                 tally.completed += 1;
                 second.completed += 1;
                 second.orders += order;
-                tally.response.saturating_record(response.as_micros().max(1));
+                tally.response.record(response);
             }
             Ending::TimedOut => {
                 tally.timed_out += 1;
@@ -169,6 +155,9 @@ impl Tally {
         if now <= self.cut {
             self.useful += work;
         }
+        if let Some(second) = self.second(now) {
+            second.useful_us += work.as_micros();
+        }
     }
 
     /// Service time went, until `now`, to anything else.
@@ -193,99 +182,16 @@ impl Tally {
     pub fn orders(&self) -> u64 {
         self.orders
     }
-
-    /// Confirmed orders as a share of the possible ones.
-    fn revenue_share(&self) -> f64 {
-        share(self.orders() as f64, self.orders_possible)
-    }
-
-    /// Sums the runs of one cell.
-    ///
-    /// # Panics
-    /// If `tallies` is empty: a cell has at least one seed.
-    pub fn cell(
-        tallies: &[Self],
-        scenario: &Scenario,
-        label: &str,
-        rho: f64,
-        closes: Closes,
-    ) -> Cell {
-        let mut sum = tallies.first().expect("a cell has at least one seed").clone();
-        for tally in &tallies[1..] {
-            sum.add(tally);
-        }
-        let possible = (sum.saturated + sum.planned_below_capacity).as_secs_f64();
-        let total = |count: fn(&ClassTally) -> u64| sum.classes.iter().map(count).sum::<u64>();
-        Cell {
-            policy: label.into(),
-            rho,
-            closes: closes.name(),
-            generated: total(|class| class.generated),
-            completed: total(|class| class.completed),
-            timed_out: total(|class| class.timed_out),
-            dropped: total(|class| class.dropped),
-            failed: total(|class| class.failed),
-            not_generated: sum.not_generated,
-            useful_work: share(sum.useful.as_secs_f64(), possible),
-            wasted_work: sum.wasted.map(|wasted| share(wasted.as_secs_f64(), possible)),
-            revenue_share: sum.revenue_share(),
-            revenue_error: standard_error(tallies),
-            orders: sum.orders(),
-            orders_planned: sum.orders_planned,
-            orders_possible: sum.orders_possible,
-            classes: scenario.classes.iter().zip(&sum.classes).map(class_cell).collect(),
-            timeline: tallies[0].timeline.clone(),
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (class, more) in self.classes.iter_mut().zip(&other.classes) {
-            class.add(more);
-        }
-        self.not_generated += other.not_generated;
-        self.orders += other.orders;
-        self.served += other.served;
-        self.useful += other.useful;
-        self.wasted = self.wasted.zip(other.wasted).map(|(a, b)| a + b);
-        self.saturated += other.saturated;
-        self.planned_below_capacity += other.planned_below_capacity;
-        self.orders_planned += other.orders_planned;
-        self.orders_possible += other.orders_possible;
-    }
-}
-
-fn class_cell((class, tally): (&crate::file::Class, &ClassTally)) -> ClassCell {
-    ClassCell {
-        class: class.name.clone(),
-        generated: tally.generated,
-        completed: tally.completed,
-        timed_out: tally.timed_out,
-        dropped: tally.dropped,
-        failed: tally.failed,
-        p50_ms: tally.quantile_ms(0.5),
-        p99_ms: tally.quantile_ms(0.99),
-    }
 }
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Standard error of the mean revenue share over the seeds.
-fn standard_error(tallies: &[Tally]) -> Option<f64> {
-    let n = tallies.len() as f64;
-    if tallies.len() < 2 {
-        return None;
-    }
-    let shares: Vec<f64> = tallies.iter().map(Tally::revenue_share).collect();
-    let mean = shares.iter().sum::<f64>() / n;
-    let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some((variance / n).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Closes;
     use crate::file::tests::small;
 
     #[test]
@@ -309,6 +215,14 @@ mod tests {
         for key in ["not_generated", "useful_work", "wasted_work", "revenue_share", "classes"] {
             assert!(json.get(key).is_some(), "{key} is missing");
         }
+        // The timeline is the sum too: 2 × 10 s of useful work in the first second.
+        assert_eq!((cell.timeline[0].completed, cell.timeline[0].useful_us), (4, 20_000_000));
+        assert_eq!(cell.useful_error, Some(0.0), "both seeds did the same");
+        // 120 ms is on the series and 50 ms between two of its points.
+        assert_eq!(cell.response.browse.within(120.0), Some(1.0));
+        assert_eq!(cell.response.browse.within(100.0), Some(0.0));
+        assert_eq!(cell.response.transact.within(51.0), Some(1.0));
+        assert_eq!(cell.response.all.within(75.0), Some(0.5));
     }
 
     #[test]

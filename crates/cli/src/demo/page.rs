@@ -95,12 +95,13 @@ fn seconds(scenario: &Scenario, result: &RunResult) -> Section {
     let (from, to) = crowd(scenario);
     let phases =
         [Phase { label: "flash crowd".into(), from_s: from.as_secs_f64(), to_s: to.as_secs_f64() }];
-    let ceilings = result.cells.iter().map(|cell| Ceiling::of(&cell.timeline));
+    let ceilings = result.cells.iter().map(|cell| Ceiling::of(&cell.timeline, 1));
     let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
     let strip = |cell: &bywash_scenario::Cell| {
         Block::Figure(timeline(&Timeline {
             title: &cell.policy,
             seconds: &cell.timeline,
+            runs: 1,
             phases: &phases,
             ceiling,
         }))

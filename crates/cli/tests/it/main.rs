@@ -5,6 +5,7 @@ mod binary;
 mod check;
 mod demo;
 mod doctor;
+mod expected;
 mod folder;
 mod gateway;
 mod life;

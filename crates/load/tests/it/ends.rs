@@ -77,7 +77,7 @@ fn behind_a_hop_that_hides_closes_her_connection_stays_open() {
     let options = Options { closes: Closes::Hidden, drain: Span::from_millis(500), ..at(&url) };
     let (_, cell) = play(&scenario, &options);
     assert_eq!((cell.timed_out, cell.completed), (2, 0));
-    assert_eq!(cell.closes, "hidden");
+    assert_eq!(cell.closes, Closes::Hidden);
 }
 
 #[test]

@@ -28,8 +28,10 @@ pub struct Phase {
 pub struct Timeline<'a> {
     /// What the figure shows.
     pub title: &'a str,
-    /// The run.
+    /// The run, or the sum of several runs.
     pub seconds: &'a [Second],
+    /// How many runs that is: heights are means over them.
+    pub runs: usize,
     /// Shaded by turns behind the strips.
     pub phases: &'a [Phase],
     /// How far the axes reach at least: the same for figures that stand side by side.
@@ -44,10 +46,10 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Of one run.
-    pub fn of(seconds: &[Second]) -> Self {
-        let ends = bins(seconds, MOST_STEPS);
-        let orders = bins(seconds, MOST_ORDER_STEPS);
+    /// Of the sum of so many runs.
+    pub fn of(seconds: &[Second], runs: usize) -> Self {
+        let ends = bins(seconds, runs, MOST_STEPS);
+        let orders = bins(seconds, runs, MOST_ORDER_STEPS);
         Self {
             requests_per_s: ends.iter().map(|bin| bin.layers.iter().sum()).fold(0.0, f64::max),
             orders_per_min: orders.iter().map(|bin| bin.orders).fold(0.0, f64::max),
@@ -84,8 +86,9 @@ const LONGEST_IN_SECONDS: usize = 300;
 
 /// Draws a run.
 pub fn timeline(spec: &Timeline<'_>) -> Svg {
-    let (ends, orders) = (bins(spec.seconds, MOST_STEPS), bins(spec.seconds, MOST_ORDER_STEPS));
-    let ceiling = Ceiling::of(spec.seconds).max(spec.ceiling);
+    let ends = bins(spec.seconds, spec.runs, MOST_STEPS);
+    let orders = bins(spec.seconds, spec.runs, MOST_ORDER_STEPS);
+    let ceiling = Ceiling::of(spec.seconds, spec.runs).max(spec.ceiling);
     let mut canvas = Canvas::new();
     canvas.raw(&hatches());
     let entries = LAYERS.map(|(name, class, hatch)| (Sample::Layer(class, hatch), name));
@@ -133,14 +136,15 @@ struct Bin {
     orders: f64,
 }
 
-/// As many seconds to a bin as keep the number of bins within `most`.
-fn bins(seconds: &[Second], most: usize) -> Vec<Bin> {
+/// As many seconds to a bin as keep the number of bins within `most`; the mean of `runs`.
+fn bins(seconds: &[Second], runs: usize, most: usize) -> Vec<Bin> {
     let rounds = [1, 2, 5, 10, 15, 30, 60].into_iter();
     let size = rounds.into_iter().find(|size| seconds.len() <= size * most);
     let size = size.unwrap_or_else(|| seconds.len().div_ceil(most));
     let bin = |(i, some): (usize, &[Second])| {
         let mean = |part: fn(&Second) -> u64| {
-            some.iter().map(part).map(|part| part as f64).sum::<f64>() / some.len() as f64
+            let sum = some.iter().map(part).map(|part| part as f64).sum::<f64>();
+            sum / (some.len() * runs.max(1)) as f64
         };
         Bin {
             from_s: i * size,
@@ -246,12 +250,19 @@ mod tests {
 
     fn drawn(seconds: &[Second], phases: &[Phase]) -> String {
         let ceiling = Ceiling::default();
-        timeline(&Timeline { title: "t", seconds, phases, ceiling }).to_string()
+        timeline(&Timeline { title: "t", seconds, runs: 1, phases, ceiling }).to_string()
     }
 
     fn busy(n: usize) -> Vec<Second> {
         vec![
-            Second { generated: 9, completed: 5, timed_out: 2, dropped: 2, failed: 0, orders: 1 };
+            Second {
+                generated: 9,
+                completed: 5,
+                timed_out: 2,
+                dropped: 2,
+                orders: 1,
+                ..Second::default()
+            };
             n
         ]
     }
@@ -265,12 +276,18 @@ mod tests {
 
     #[test]
     fn a_long_run_is_drawn_in_a_bounded_number_of_steps() {
-        let bins = bins(&busy(3_601), MOST_STEPS);
+        let bins = bins(&busy(3_601), 1, MOST_STEPS);
         assert!(bins.len() <= MOST_STEPS);
         assert_eq!(bins.last().unwrap().to_s, 3_601);
         assert!(bins.iter().all(|bin| (bin.orders - 60.0).abs() < 1e-9));
         assert!(drawn(&busy(3_601), &[]).len() < 40_000);
         assert!(drawn(&busy(601), &[]).contains("(mean of 5 s)"));
+    }
+
+    #[test]
+    fn the_sum_of_several_runs_is_drawn_as_their_mean() {
+        let [one, four] = [1, 4].map(|runs| bins(&busy(10), runs, MOST_STEPS)[3].layers[0]);
+        assert_eq!((one, four), (5.0, 1.25));
     }
 
     #[test]
@@ -304,6 +321,7 @@ mod tests {
         let svg = timeline(&Timeline {
             title: "t",
             seconds: &busy(3),
+            runs: 1,
             phases: &[],
             ceiling: Ceiling::default(),
         });

@@ -1,6 +1,6 @@
 //! The two tables that every run is read by.
 
-use bywash_scenario::{Cell, ClassCell, RunResult};
+use bywash_scenario::{Cell, ClassCell, Recovery, RunResult};
 
 use super::{Align, Table};
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
@@ -10,15 +10,23 @@ use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 /// generated plus what was not.
 pub fn cells(result: &RunResult) -> Table {
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
+    let pulse = result.cells.iter().any(|cell| cell.recovery.is_some());
     let level = rho_decimals(result);
-    let mut table = Table::new(&cell_columns(failures));
+    let mut table = Table::new(&cell_columns(failures, pulse));
     for cell in &result.cells {
-        table.push(cell_row(cell, failures, level));
+        let mut row = cell_row(cell, failures, level);
+        row.extend(pulse.then(|| recovery(cell)));
+        table.push(row);
     }
     table
 }
 
-fn cell_columns(failures: bool) -> Vec<(&'static str, Align)> {
+fn recovery(cell: &Cell) -> String {
+    let seconds = |recovery: Recovery| recovery.seconds.map_or("never".into(), count);
+    cell.recovery.map_or(NONE.into(), seconds)
+}
+
+fn cell_columns(failures: bool, pulse: bool) -> Vec<(&'static str, Align)> {
     let mut columns = vec![
         ("policy", Align::Left),
         ("ρ", Align::Right),
@@ -38,6 +46,9 @@ fn cell_columns(failures: bool) -> Vec<(&'static str, Align)> {
         ("revenue %", Align::Right),
         ("orders", Align::Right),
     ]);
+    if pulse {
+        columns.push(("as before after, s", Align::Right));
+    }
     columns
 }
 
@@ -46,7 +57,7 @@ fn cell_row(cell: &Cell, failures: bool, level: usize) -> Vec<String> {
     let mut row = vec![
         cell.policy.clone(),
         fixed(cell.rho, level),
-        cell.closes.into(),
+        cell.closes.name().into(),
         count(cell.generated),
         percent_of(cell.completed, base),
         percent_of(cell.timed_out, base),
@@ -124,6 +135,8 @@ fn class_row(class: &ClassCell, failures: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use bywash_scenario::Closes;
+
     use super::*;
     use crate::sample;
 
@@ -136,7 +149,7 @@ mod tests {
             dropped: 9_900,
             failed: 0,
             not_generated: 9_052,
-            ..sample::cell("8Q-LIFO-Pri", 1.4, "visible")
+            ..sample::cell("8Q-LIFO-Pri", 1.4, Closes::Visible)
         }
     }
 
@@ -160,6 +173,18 @@ mod tests {
         let table = cells(&result);
         assert!(table.header.iter().any(|name| name == "failed %"));
         assert!(table.rows.iter().all(|row| row.len() == table.header.len()));
+    }
+
+    #[test]
+    fn recovery_has_a_column_only_after_a_pulse_and_never_is_said() {
+        let mut result = sample::result();
+        let columns = cells(&result).header.len();
+        result.cells[0].recovery = Some(Recovery { seconds: Some(3) });
+        result.cells[1].recovery = Some(Recovery { seconds: None });
+        let table = cells(&result);
+        assert_eq!(table.header.len(), columns + 1);
+        let last = |row: usize| table.rows[row].last().unwrap().as_str();
+        assert_eq!([last(0), last(1), last(2)], ["3", "never", NONE]);
     }
 
     #[test]

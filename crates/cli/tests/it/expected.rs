@@ -1,0 +1,85 @@
+//! Short runs of the scenarios in `lab/scenarios`, each of which can be asserted or drawn.
+//!
+//! A run must come to what `lab/expected` says, figures rounded: a change of any decision, of a
+//! visitor or of the counting shows as a difference to look at. `BYWASH_EXPECTED=write` writes the
+//! files anew, `BYWASH_DRAW=folder` also draws every run as a report. The idea is s2n-quic's, whose
+//! recovery simulations are plotted or compared with a stored trace by the same test.
+
+use std::env::var_os;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::binary::bywash;
+
+#[test]
+fn the_paper_s_table_comes_out_as_before() {
+    expected("seed-1-table", &["--seeds", "1", "--policy", "SQ,8Q-AF,8Q-LIFO-Pri"]);
+}
+
+#[test]
+fn the_cross_table_of_orphans_comes_out_as_before() {
+    expected("orphans-constant", &["--seeds", "1", "--rho", "1.4"]);
+}
+
+#[test]
+fn the_flash_crowd_comes_out_as_before() {
+    expected("flash-crowd", &["--seeds", "2"]);
+}
+
+/// Plays `lab/scenarios/NAME.toml`, narrowed by `options`, and compares it with
+/// `lab/expected/NAME.json`, or does what the environment says.
+fn expected(name: &str, options: &[&str]) {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab");
+    let scenario = lab.join(format!("scenarios/{name}.toml"));
+    let mut args = vec!["lab", "sim", scenario.to_str().unwrap(), "--json"];
+    args.extend(options);
+    let drawing = var_os("BYWASH_DRAW").map(|folder| PathBuf::from(folder).join(name));
+    let drawing = drawing.map(|path| path.with_extension("html").to_str().unwrap().to_owned());
+    args.extend(drawing.iter().flat_map(|path| ["--report", path.as_str()]));
+    let outcome = bywash(&args);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let (result, file) = (rounded(&outcome.json()), lab.join(format!("expected/{name}.json")));
+    if var_os("BYWASH_EXPECTED").is_some_and(|word| word == "write") {
+        fs::write(file, format!("{result:#}\n")).unwrap();
+        return;
+    }
+    let stored = fs::read_to_string(&file).unwrap();
+    let stored: Value = serde_json::from_str(&stored).unwrap();
+    for (cell, was) in cells(&result).iter().zip(cells(&stored)) {
+        assert_eq!(cell, was, "{name}: if that is meant, BYWASH_EXPECTED=write stores it");
+    }
+    assert_eq!(cells(&result).len(), cells(&stored).len(), "{name}");
+}
+
+fn cells(result: &Value) -> &[Value] {
+    result["cells"].as_array().unwrap()
+}
+
+/// What a reader of the tables would notice, and no more.
+fn rounded(result: &Value) -> Value {
+    let cells: Vec<Value> = cells(result).iter().map(cell).collect();
+    json!({ "scenario": result["scenario"], "seeds": result["seeds"], "cells": cells })
+}
+
+fn cell(cell: &Value) -> Value {
+    let counts = ["policy", "rho", "closes", "generated", "completed", "timed_out", "dropped"];
+    let mut kept: Map<String, Value> =
+        counts.into_iter().map(|key| (key.to_owned(), cell[key].clone())).collect();
+    for key in ["useful_work", "wasted_work", "revenue_share"] {
+        let share = cell[key].as_f64().unwrap();
+        kept.insert(key.into(), json!((share * 1000.0).round() / 1000.0));
+    }
+    if let Some(recovery) = cell.get("recovery") {
+        kept.insert("recovery".into(), recovery.clone());
+    }
+    let class = |class: &Value| {
+        let (p50, p99) = (&class["p50_ms"], &class["p99_ms"]);
+        let whole = |ms: &Value| ms.as_f64().unwrap().round();
+        (class["class"].as_str().unwrap().to_owned(), json!([whole(p50), whole(p99)]))
+    };
+    let classes = cell["classes"].as_array().unwrap().iter().map(class);
+    kept.insert("p50_and_p99_ms".into(), Value::Object(classes.collect()));
+    Value::Object(kept)
+}

@@ -1,0 +1,106 @@
+//! How a run went second by second, and how long answers took.
+
+use bywash_scenario::{Cell, Closes, Distribution, RunResult, TierResponses};
+
+use super::{MOST_OPEN, closes, levels, name};
+use crate::figure::{Axis, Ceiling, Curves, Point, Series, Svg, Timeline, curves, timeline};
+use crate::number::short;
+use crate::page::{Block, Section};
+
+pub(super) fn second_by_second(result: &RunResult) -> Option<Section> {
+    let with = || result.cells.iter().filter(|cell| !cell.timeline.is_empty());
+    if with().count() == 0 {
+        return None;
+    }
+    let runs = result.seeds.len();
+    let few = with().count() <= MOST_OPEN;
+    let block = |cell: &Cell| {
+        let title = name(cell);
+        // Cells of one load stand side by side, so they share their axes.
+        let peers = with().filter(|peer| peer.rho.total_cmp(&cell.rho).is_eq());
+        let ceilings = peers.map(|peer| Ceiling::of(&peer.timeline, runs));
+        let ceiling = ceilings.fold(Ceiling::default(), Ceiling::max);
+        let figure = Block::Figure(timeline(&Timeline {
+            title: &title,
+            seconds: &cell.timeline,
+            runs,
+            phases: &[],
+            ceiling,
+        }));
+        if few { figure } else { Block::Details { summary: title, body: vec![figure] } }
+    };
+    Some(Section {
+        heading: "Second by second".into(),
+        prose: "How many requests ended in each second, and how; the mean over the seeds. \
+                Figures of one load have the same axes."
+            .into(),
+        body: with().map(block).collect(),
+    })
+}
+
+/// One tier of [`TierResponses`].
+type Tier = (&'static str, fn(&TierResponses) -> &Distribution);
+
+const TIERS: [Tier; 3] = [
+    ("all requests", |response| &response.all),
+    ("transactions", |response| &response.transact),
+    ("browsing", |response| &response.browse),
+];
+
+/// A figure for each level of load and visibility of closes, with a line for each policy.
+pub(super) fn response_times(result: &RunResult) -> Option<Section> {
+    let mut figures = Vec::new();
+    for closes in closes(result) {
+        for rho in levels(result) {
+            figures.extend(TIERS.iter().filter_map(|tier| within(result, (rho, closes), *tier)));
+        }
+    }
+    // The first of a group is of all requests; the two tiers fold away, and so do many groups.
+    let few = figures.len() <= MOST_OPEN * TIERS.len();
+    let block = |figure: Svg| {
+        if few && figure.title().ends_with(TIERS[0].0) {
+            return Block::Figure(figure);
+        }
+        Block::Details { summary: figure.title().to_owned(), body: vec![Block::Figure(figure)] }
+    };
+    if figures.is_empty() {
+        return None;
+    }
+    Some(Section {
+        heading: "Response times".into(),
+        prose: "Of the requests that were completed, the share that was answered within a time. A \
+                policy that completes less may look quicker: who was not answered is not in it."
+            .into(),
+        body: figures.into_iter().map(block).collect(),
+    })
+}
+
+fn within(result: &RunResult, (rho, closes): (f64, Closes), (tier, of): Tier) -> Option<Svg> {
+    let mine = |cell: &&Cell| cell.rho.total_cmp(&rho).is_eq() && cell.closes == closes;
+    let drawn = |cell: &&Cell| !of(&cell.response).is_empty();
+    let point = |&(ms, share): &(f64, f64)| Point { x: ms, y: share * 100.0, error: None };
+    let series: Vec<Series> = result
+        .cells
+        .iter()
+        .filter(mine)
+        .filter(drawn)
+        .map(|cell| Series {
+            label: cell.policy.clone(),
+            points: of(&cell.response).0.iter().map(point).collect(),
+        })
+        .collect();
+    if series.is_empty() {
+        return None;
+    }
+    Some(curves(&Curves {
+        title: format!("Response times at ρ = {}, closes {closes}: {tier}", short(rho, 2)),
+        x: Axis { title: "response time, ms".into(), log: true, ..Axis::default() },
+        y: Axis {
+            title: "answered within, % of the completed".into(),
+            cover: vec![0.0, 100.0],
+            ..Axis::default()
+        },
+        series,
+        reference: None,
+    }))
+}

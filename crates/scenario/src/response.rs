@@ -1,0 +1,122 @@
+//! How long answers took: recorded in full, told in a bounded number of points.
+//!
+//! A distribution is told where its share changes, on the E24 series of preferred numbers (IEC 60063:
+//! 24 to a decade, each about 10 % above the last). The series has the round values that papers and
+//! objectives quote (0.1, 1.5, 2, 10), and it is the same for every run, so that two distributions can
+//! be compared point by point.
+
+use bywash_units::Span;
+use hdrhistogram::Histogram;
+
+use crate::result::Distribution;
+
+/// One decade of E24, times ten.
+const E24: [u64; 24] = [
+    10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91,
+];
+/// No distribution has more points: beyond five decades every second or third is left out.
+const MOST_POINTS: usize = 120;
+
+/// Response times of completed requests, in microseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Responses(Histogram<u64>);
+
+impl Responses {
+    pub(crate) fn new() -> Self {
+        // One µs to a day at two significant digits: figures are quoted with fewer.
+        let histogram = Histogram::new_with_bounds(1, 86_400_000_000, 2)
+            .expect("constant bounds, low < high, 2 digits");
+        Self(histogram)
+    }
+
+    pub(crate) fn record(&mut self, response: Span) {
+        self.0.saturating_record(response.as_micros().max(1));
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.0.add(&other.0).expect("both histograms have the same bounds");
+    }
+
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
+        self.0.value_at_quantile(quantile) as f64 / 1e3
+    }
+
+    /// From the last point that nobody was answered within to the first that everybody was.
+    pub(crate) fn distribution(&self) -> Distribution {
+        let total = self.0.len();
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut recorded = self.0.iter_recorded().peekable();
+        let mut within = 0;
+        for limit in grid() {
+            // What shares a bucket with the limit counts as within it: the histogram tells values to
+            // one part in a hundred, and a service that takes 120 ms is over after 120 ms.
+            let begun = |value: u64| self.0.lowest_equivalent(value) <= limit;
+            while let Some(step) = recorded.next_if(|step| begun(step.value_iterated_to())) {
+                within += step.count_since_last_iteration();
+            }
+            if within == 0 {
+                points.clear();
+            }
+            points.push((limit as f64 / 1e3, rounded(within as f64 / total as f64)));
+            if within == total {
+                break;
+            }
+        }
+        if total == 0 { Distribution::default() } else { Distribution(thinned(points)) }
+    }
+}
+
+/// The points of the series from 10 µs to some 25 hours, in µs.
+fn grid() -> impl Iterator<Item = u64> {
+    (0..10).flat_map(|decade| E24.map(|step| step * 10_u64.pow(decade)))
+}
+
+/// A share to the sixth decimal: what follows is noise, and makes results long.
+fn rounded(share: f64) -> f64 {
+    (share * 1e6).round() / 1e6
+}
+
+/// As many of the points as are allowed, evenly, the last one always.
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let every = points.len().div_ceil(MOST_POINTS);
+    let last = points.len().saturating_sub(1);
+    let kept = |(i, point): (usize, _)| (last - i).is_multiple_of(every.max(1)).then_some(point);
+    points.into_iter().enumerate().filter_map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(spans: impl IntoIterator<Item = Span>) -> Distribution {
+        let mut responses = Responses::new();
+        spans.into_iter().for_each(|span| responses.record(span));
+        responses.distribution()
+    }
+
+    #[test]
+    fn a_distribution_says_what_share_was_answered_within_each_point() {
+        // 1 ms to 1,000 ms, one each.
+        let told = of((1..=1000).map(Span::from_millis));
+        for (ms, share) in [(10.0, 0.01), (100.0, 0.1), (150.0, 0.15), (750.0, 0.75)] {
+            let found = told.0.iter().find(|(at, _)| (at - ms).abs() < 1e-9).unwrap().1;
+            // Two digits of the histogram: what shares a bucket with the limit is within it.
+            assert!((share..=share * 1.011).contains(&found), "{ms} ms: {found}");
+        }
+        assert!(told.0.first().unwrap().1 < 1e-9, "{told:?}");
+        assert!(told.0.last().unwrap().1 > 1.0 - 1e-9, "{told:?}");
+        assert!(told.0.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1));
+    }
+
+    #[test]
+    fn a_distribution_is_bounded_whatever_it_spans() {
+        let wide = of([1, 50, 1_000_000, 86_000_000_000].map(Span::from_micros));
+        assert!((60..=MOST_POINTS).contains(&wide.0.len()), "{}", wide.0.len());
+        assert!(wide.0.last().unwrap().1 > 1.0 - 1e-9, "{wide:?}");
+    }
+
+    #[test]
+    fn nobody_answered_is_no_distribution() {
+        assert_eq!(of([]), Distribution::default());
+    }
+}
