@@ -1,6 +1,6 @@
 //! A scenario: what a file says, resolved (class names are indices, spans are spans) and consistent.
 //!
-//! How it is written is the private business of `written`.
+//! How it is written is the private business of `written` and `base`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
 use crate::signal::Signal;
-use crate::written;
+use crate::{base, written};
 
 /// A load, ready to be played.
 #[derive(Clone, Debug)]
@@ -177,6 +177,14 @@ pub enum ScenarioError {
     /// Well-formed, and makes no sense.
     #[error("{0}")]
     Senseless(String),
+    /// It is based on a scenario that is wrong.
+    #[error("in its base {}: {source}", path.display())]
+    Base {
+        /// The base.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<Self>,
+    },
 }
 
 impl Scenario {
@@ -186,9 +194,9 @@ impl Scenario {
         Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Reads a scenario from text; a file of arrival times is looked for in `folder`.
+    /// Reads a scenario from text; a base and a file of arrival times are looked for in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        written::resolve(toml::from_str(text)?, folder)
+        written::resolve(base::read(text, folder)?, folder)
     }
 
     /// Sessions per second that make ρ = 1.

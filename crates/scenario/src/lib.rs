@@ -6,13 +6,14 @@
 //! in real time; both draw every visitor from the same seed, so that two policies, or a
 //! simulation and a live run, face the very same visitors.
 //!
-//! Rooms: [`file`] is a scenario and `written` its TOML; [`law`] draws numbers; [`graph`] knows what a session does and
-//! costs on average; [`arrivals`] says when sessions start; [`signal`] is what visitors show of
-//! themselves; [`visitor`] is one client's behaviour as a state machine; [`tally`] counts what
-//! happened into [`result`].
+//! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
+//! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
+//! says when sessions start; [`signal`] is what visitors show of themselves; [`visitor`] is one
+//! client's behaviour as a state machine; [`tally`] counts what happened into [`result`].
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
+mod base;
 pub mod file;
 pub mod graph;
 pub mod law;

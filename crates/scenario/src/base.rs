@@ -1,0 +1,232 @@
+//! A scenario file that says only what is different from another.
+//!
+//! `base = "seed-1.toml"` stands at the top of such a file; the path is relative to it. The file is
+//! laid over its base:
+//! - a table is merged key by key (`[run]` with only `seeds` keeps the other keys of the base), but
+//!   one that says its own `shape` replaces the base's whole, as the shape decides what the other
+//!   keys mean;
+//! - anything else replaces what the base has, arrays of tables (`[[class]]`, `[[policy]]`) as a
+//!   whole;
+//! - `duration` and `orders` exclude each other: whoever says one unsays the other.
+//!
+//! One level deep: a base is a scenario that can be run by itself and has no base. So there are no
+//! cycles, and whatever is wrong with the base is said of the base, with its line; once the base is
+//! right, what is wrong with the sum is the fault of the file on top, and only its key can be named.
+
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::file::ScenarioError;
+use crate::written::{self, File};
+
+/// What a scenario file says, with its base under it if it names one.
+pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
+    let mut over: Table = toml::from_str(text)?;
+    let Some(base) = over.remove("base") else {
+        // From the text again, as its mistakes then have a line.
+        return Ok(toml::from_str(text)?);
+    };
+    let Value::String(base) = base else {
+        return Err(senseless("base takes the path of a scenario file, as a text"));
+    };
+    let path = folder.join(&base);
+    let under = underneath(&path, Path::new(&base));
+    let mut whole =
+        under.map_err(|source| ScenarioError::Base { path, source: Box::new(source) })?;
+    lay(over, &mut whole);
+    Ok(whole.try_into()?)
+}
+
+/// The table of a base at `path`, which the file on top calls `name`: checked as a scenario, and
+/// with its own paths as that file would write them.
+fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
+    let text = written::read_bounded(path)?;
+    let mut table: Table = toml::from_str(&text)?;
+    if table.contains_key("base") {
+        return Err(senseless("it has a base itself; write out what it is to say"));
+    }
+    written::resolve(toml::from_str(&text)?, path.parent().unwrap_or(Path::new(".")))?;
+    let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
+    if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
+        // Both came from texts, so nothing is lost.
+        *times = folder.join(&*times).to_string_lossy().into_owned();
+    }
+    Ok(table)
+}
+
+/// Keys of which a table has one.
+const EITHER: [&str; 2] = ["duration", "orders"];
+
+fn lay(over: Table, under: &mut Table) {
+    if EITHER.iter().any(|key| over.contains_key(*key)) {
+        for key in EITHER {
+            under.remove(key);
+        }
+    }
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(under)), Value::Table(over)) if !over.contains_key("shape") => {
+                lay(over, under);
+            }
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+fn senseless(why: &str) -> ScenarioError {
+    ScenarioError::Senseless(why.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use bywash_units::Span;
+
+    use crate::file::{Length, Scenario};
+    use crate::law::Law;
+
+    /// A folder that is gone at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn with(name: &str, files: &[(&str, &str)]) -> Self {
+            let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            for (file, text) in files {
+                let path = folder.join(file);
+                let parent = path.parent().expect("a file in a folder has a parent");
+                std::fs::create_dir_all(parent).unwrap();
+                std::fs::write(path, text).unwrap();
+            }
+            Self(folder)
+        }
+
+        fn read(&self, file: &str) -> Result<Scenario, String> {
+            Scenario::read(&self.0.join(file)).map_err(|error| error.to_string())
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const BASE: &str = r#"
+        name = "base"
+        [servers]
+        workers = 2
+        max_wait = "9s"
+        [[class]]
+        name = "main"
+        request = "GET /"
+        tier = "browse"
+        utility = 1
+        service = { mean = "100ms", shape = "lognormal", cv = 2.0 }
+        [session]
+        start = "main"
+        order = "main"
+        [arrivals]
+        shape = "pulse"
+        base = 0.5
+        at = "1s"
+        lasts = "1s"
+        [client]
+        think = { mean = "1s", shape = "exponential" }
+        patience = { mean = "20s", shape = "exponential" }
+        [run]
+        rho = [1.5]
+        seeds = 3
+        orders = 100
+        [[policy]]
+        name = "single-queue"
+        [[policy]]
+        name = "session-first"
+    "#;
+
+    #[test]
+    fn what_a_file_does_not_say_is_as_in_its_base() {
+        let over = r#"
+            base = "../base.toml"
+            name = "over"
+            [servers]
+            workers = 4
+            [arrivals]
+            shape = "poisson"
+            [client]
+            patience = { mean = "2s", shape = "constant" }
+            [run]
+            duration = "5s"
+            [[policy]]
+            name = "lifo-pri"
+        "#;
+        let folder =
+            Folder::with("bywash-base-merged", &[("base.toml", BASE), ("in/o.toml", over)]);
+        let scenario = folder.read("in/o.toml").unwrap();
+        assert_eq!((scenario.name.as_str(), scenario.workers, scenario.seeds), ("over", 4, 3));
+        assert_eq!(scenario.max_wait, Some(Span::from_secs(9)), "a table keeps its other keys");
+        assert_eq!(scenario.profile, crate::Profile::Poisson, "a shape replaces its table");
+        assert_eq!(scenario.client.patience, Law::Constant(Span::from_secs(2)));
+        assert_eq!(scenario.length, Length::Duration(Span::from_secs(5)), "and not orders");
+        assert_eq!(scenario.classes.len(), 1);
+        let policies: Vec<&str> = scenario.policies.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(policies, ["lifo-pri"], "an array of tables is replaced");
+    }
+
+    #[test]
+    fn a_base_finds_its_arrivals_beside_itself() {
+        let base = BASE.replace("shape = \"pulse\"", "shape = \"file\"\n path = \"times\"");
+        let base = base.replace("base = 0.5\n        at = \"1s\"\n        lasts = \"1s\"", "");
+        let files = [
+            ("far/base.toml", base.as_str()),
+            ("far/times", "0.5\n1.5\n"),
+            ("o.toml", "base = \"far/base.toml\"\nname = \"over\""),
+        ];
+        let scenario = Folder::with("bywash-base-times", &files).read("o.toml").unwrap();
+        let crate::Profile::Times(times) = scenario.profile else { panic!("{scenario:?}") };
+        assert_eq!(times.len(), 2);
+    }
+
+    #[test]
+    fn a_mistake_is_said_of_the_file_that_it_is_in() {
+        let broken = BASE.replace("workers = 2", "wrokers = 2");
+        let senseless = BASE.replace("start = \"main\"", "start = \"home\"");
+        let chained = format!("base = \"base.toml\"\n{BASE}");
+        let files = [
+            ("base.toml", BASE),
+            ("broken.toml", broken.as_str()),
+            ("senseless.toml", senseless.as_str()),
+            ("chained.toml", chained.as_str()),
+            ("on-broken.toml", "base = \"broken.toml\""),
+            ("on-senseless.toml", "base = \"senseless.toml\""),
+            ("on-chained.toml", "base = \"chained.toml\""),
+            ("on-itself.toml", "base = \"on-itself.toml\""),
+            ("on-nothing.toml", "base = \"nothing.toml\""),
+            ("on-a-number.toml", "base = 7"),
+            ("unknown.toml", "base = \"base.toml\"\n[servers]\nwrokers = 4"),
+            ("kind.toml", "base = \"base.toml\"\n[run]\nseeds = \"many\""),
+            ("text.toml", "base = \"base.toml\"\n[run"),
+        ];
+        let folder = Folder::with("bywash-base-mistakes", &files);
+        let says = |file: &str, parts: &[&str]| {
+            let error = folder.read(file).expect_err("this file is wrong");
+            for part in parts {
+                assert!(error.contains(part), "{file}: {part:?} is not in {error:?}");
+            }
+            error
+        };
+        says("on-broken.toml", &["in its base", "broken.toml", "line 4", "wrokers"]);
+        says("on-senseless.toml", &["in its base", "senseless.toml", "`home`"]);
+        says("on-chained.toml", &["chained.toml", "has a base itself"]);
+        says("on-itself.toml", &["on-itself.toml", "has a base itself"]);
+        says("on-nothing.toml", &["in its base", "nothing.toml", "cannot read"]);
+        says("on-a-number.toml", &["base takes the path"]);
+        for file in ["unknown.toml", "kind.toml", "text.toml"] {
+            assert!(!says(file, &[]).contains("in its base"), "{file} is wrong itself");
+        }
+        says("unknown.toml", &["wrokers", "servers"]);
+        says("kind.toml", &["seeds"]);
+        says("text.toml", &["line 2"]);
+    }
+}
