@@ -1,0 +1,127 @@
+//! Signing and verifying.
+//!
+//! The whole tag of 32 bytes is kept, and compared by `ring` in a time that does not depend on
+//! where it differs. Nothing of a token is looked at before that but its length, its format and the
+//! name of its key; what is too long for a token costs no more than a look at its length.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bywash_units::Span;
+use ring::hmac;
+
+use crate::claims::{Claims, Day, FORMAT, HEAD, MOST, Marks, Moment};
+use crate::keys::{Holder, Key, Keys};
+use crate::refusal::Refusal;
+
+/// Bytes of the signature.
+const TAG: usize = 32;
+/// Most bytes of claims and signature.
+const MOST_BYTES: usize = MOST + TAG;
+
+/// Most characters of a token: with 64 classes.
+pub const LONGEST: usize = (MOST_BYTES * 4).div_ceil(3);
+
+/// A token as it stands in a cookie: letters, digits, `-` and `_`.
+#[derive(Clone, Copy)]
+pub struct Text {
+    bytes: [u8; LONGEST],
+    length: usize,
+}
+
+impl Text {
+    /// The characters.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl fmt::Debug for Text {
+    /// Not the token itself: whoever has it may use it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Text({} characters)", self.length)
+    }
+}
+
+/// Signs these claims.
+pub fn seal(keys: &Keys, claims: &Claims) -> Text {
+    let key = keys.first();
+    let (claims, length) = claims.write(key.name);
+    let mut bytes = [0; MOST_BYTES];
+    bytes[..length].copy_from_slice(&claims[..length]);
+    let tag = hmac::sign(&key.signs, &claims[..length]);
+    bytes[length..length + TAG].copy_from_slice(tag.as_ref());
+    let mut text = [0; LONGEST];
+    let length = URL_SAFE_NO_PAD
+        .encode_slice(&bytes[..length + TAG], &mut text)
+        .expect("there is room for the longest token");
+    Text { bytes: text, length }
+}
+
+/// A token whose signature is good: what it says was said by somebody with our keys.
+#[derive(Clone, Debug)]
+pub struct Opened<'k> {
+    claims: Claims,
+    key: &'k Key,
+    by_first: bool,
+}
+
+/// Verifies a token. It may be too old yet, or another session's: ask [`Opened::proves`].
+///
+/// # Errors
+/// [`Refusal::Malformed`], [`Refusal::UnknownKey`] or [`Refusal::Forged`].
+pub fn open<'k>(keys: &'k Keys, text: &[u8]) -> Result<Opened<'k>, Refusal> {
+    if text.len() > LONGEST {
+        return Err(Refusal::Malformed);
+    }
+    let mut bytes = [0; MOST_BYTES + 3];
+    let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).map_err(|_| Refusal::Malformed)?;
+    let (claims, tag) = bytes[..length].split_last_chunk::<TAG>().ok_or(Refusal::Malformed)?;
+    let [FORMAT, name, ..] = *claims else { return Err(Refusal::Malformed) };
+    if claims.len() < HEAD {
+        return Err(Refusal::Malformed);
+    }
+    let mut refusal = Refusal::UnknownKey;
+    for (key, by_first) in keys.named(name) {
+        if hmac::verify(&key.signs, claims, tag).is_ok() {
+            let claims = Claims::read(claims).ok_or(Refusal::Malformed)?;
+            return Ok(Opened { claims, key, by_first });
+        }
+        refusal = Refusal::Forged;
+    }
+    Err(refusal)
+}
+
+impl Opened<'_> {
+    /// What it proves for the session of this holder, if a token lives for `ttl`.
+    ///
+    /// # Errors
+    /// [`Refusal::Foreign`] or [`Refusal::Stale`].
+    pub fn proves(&self, now: Moment, ttl: Span, holder: &Holder<'_>) -> Result<&Marks, Refusal> {
+        if self.key.session(holder) != self.claims.session {
+            return Err(Refusal::Foreign);
+        }
+        match now.since(self.claims.issued) {
+            Some(age) if age <= ttl => Ok(&self.claims.served),
+            Some(_) | None => Err(Refusal::Stale),
+        }
+    }
+
+    /// Whether it should be replaced while it is still good: more than half of its time is over, or
+    /// the key that signed it is on its way out.
+    pub fn wants_renewal(&self, now: Moment, ttl: Span) -> bool {
+        !self.by_first || now.since(self.claims.issued).is_none_or(|age| age * 2 > ttl)
+    }
+
+    /// The day of its visitor's last order, if that is no longer ago than `within`. It holds beside
+    /// any session, and after the session's end.
+    pub fn ordered(&self, now: Moment, within: Span) -> Option<Day> {
+        self.claims.ordered.filter(|day| day.is_within(within, now))
+    }
+
+    /// The session that it names. Where the token is the session, this is who it is.
+    pub const fn session(&self) -> crate::SessionName {
+        self.claims.session
+    }
+}
