@@ -63,7 +63,7 @@ fn started(learned: &learned::Learned) -> (shared::Shared, usize) {
     let config = &SETTINGS.config;
     let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
     let order = config.order.order(&classes);
-    let options = Options { limit: 1, sessions: SESSIONS, ..config.engine.clone() };
+    let options = Options { limit: 1.into(), sessions: SESSIONS, ..config.engine.clone() };
     let driver = Arc::new(driver::Driver::new(Engine::new(classes, order, options)));
     let shared = shared::Shared { driver, secret: learned.secret() };
     let remembered = learned.restore(&shared, &SETTINGS);

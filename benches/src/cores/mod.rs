@@ -237,7 +237,7 @@ fn engine(cell: Cell) -> Engine {
     let given = [("capacity", "1000"), ("principal_cap", "1000")];
     let settings = policy.settings(given).expect("the parameters are in their ranges");
     let options = Options {
-        limit: cell.load.slots() as u32,
+        limit: (cell.load.slots() as u32).into(),
         max_wait: Some(Span::from_secs(30)),
         sessions: SESSIONS,
         session_ttl: Span::from_secs(1_800),

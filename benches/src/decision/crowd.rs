@@ -80,7 +80,7 @@ impl Crowd {
     pub fn new(way: Way, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = Span::from_secs(100 * 365 * 86_400);
-        let options = Options { limit: 1, sessions, session_ttl: ttl, ..Options::default() };
+        let options = Options { limit: 1.into(), sessions, session_ttl: ttl, ..Options::default() };
         let numbers = waiting + 1 + BATCH as u32;
         let nothing = Request::of(BROWSE);
         let mut crowd = Self {

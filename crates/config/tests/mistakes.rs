@@ -177,8 +177,8 @@ fn a_parameter_of_another_policy_is_named_as_such() {
     let problems = with("[order]\npolicy = \"always-fifo\"\ncapacity = 5\n");
     let problem = only(&problems);
     assert_eq!(problem.code, "E011");
-    let owners =
-        "`capacity` is a parameter of `session-first` and `single-queue`, not of `always-fifo`";
+    let owners = "`capacity` is a parameter of `session-first`, `value-index`, `single-queue`, not of \
+         `always-fifo`";
     assert_eq!(problem.message, owners);
 }
 

@@ -61,7 +61,7 @@ fn values_arrive_where_they_are_used() {
     assert_eq!(config.listen.http, "0.0.0.0:80".parse().unwrap());
     assert_eq!(config.listen.half_close, HalfClose::Allow);
     assert_eq!(shown(&config.upstream.servers), ["http://[::1]:80"]);
-    assert_eq!((config.upstream.limit, config.engine.limit), (8, 8));
+    assert_eq!((config.upstream.limit, config.engine.limit), (8, 8.into()));
     assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
     assert_eq!(config.queue.body_buffer, 4096);
     assert_eq!(config.identify.session_cookie, None);

@@ -1,7 +1,9 @@
 //! The one list of policies and their parameters.
 //!
 //! Command line, configuration schema, reference and console read it; adding a policy is its file
-//! in `queue/`, one entry here and one scenario in `lab/`.
+//! in `queue/` or `limit/`, one entry here or in [`LIMITS`] and one scenario in `lab/`.
+
+mod limits;
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -10,11 +12,27 @@ use core::fmt;
 
 use bywash_units::{Share, Span};
 
+pub use limits::{LIMITS, LimitPolicy, LimitSettings, Limits, find_limit};
+
 use crate::queue::{ByClass, Order, Single, session_first, value_index};
 use crate::request::Class;
 
-/// A policy that orders waiting requests.
-pub struct Policy {
+/// What a policy decides, and so what is made from its settings.
+pub trait Decides: Clone + 'static {
+    /// A function that makes it.
+    type Build: Copy + Send + Sync;
+}
+
+/// Which waiting request gets the next slot.
+#[derive(Clone, Copy, Debug)]
+pub enum Orders {}
+
+impl Decides for Orders {
+    type Build = fn(&Settings, &[Class]) -> Box<dyn Order>;
+}
+
+/// A policy of the catalogue: an order, or with [`Limits`] a limit.
+pub struct Policy<D: Decides = Orders> {
     /// Its name in files and on the command line.
     pub name: &'static str,
     /// Where it comes from.
@@ -23,8 +41,21 @@ pub struct Policy {
     pub about: &'static str,
     /// What can be set.
     pub parameters: &'static [Parameter],
-    /// Makes it for these classes.
-    pub build: fn(&Settings, &[Class]) -> Box<dyn Order>,
+    /// Makes it.
+    pub build: D::Build,
+}
+
+/// A policy without what it makes: what there is to say of it, whatever it decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name in files and on the command line.
+    pub name: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
 }
 
 /// One knob.
@@ -175,7 +206,7 @@ const RANKED: &[Parameter] = &[
     INTERVAL,
 ];
 
-/// Every policy there is, the default first.
+/// Every order there is, the default first.
 pub static POLICIES: [Policy; 5] = [
     Policy {
         name: "session-first",
@@ -224,7 +255,7 @@ pub static POLICIES: [Policy; 5] = [
     },
 ];
 
-/// The policy of this name.
+/// The order of this name.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
 }
@@ -261,12 +292,18 @@ impl fmt::Display for ParameterError {
 
 impl core::error::Error for ParameterError {}
 
-impl Policy {
+impl<D: Decides> Policy<D> {
+    /// What there is to say of it.
+    pub const fn entry(&self) -> Entry {
+        let Self { name, source, about, parameters, .. } = *self;
+        Entry { name, source, about, parameters }
+    }
+
     /// Reads parameters from text; those not given have their defaults. All mistakes at once.
     pub fn settings<'a>(
         &'static self,
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Settings, Vec<ParameterError>> {
+    ) -> Result<Settings<D>, Vec<ParameterError>> {
         let defaults = self.parameters.iter().map(|parameter| parameter.domain.default());
         let mut settings = Settings { policy: self, values: defaults.collect() };
         let mut errors = Vec::new();
@@ -340,31 +377,14 @@ impl Domain {
     }
 }
 
-/// A policy with a value for each of its parameters: what an order is made from.
+/// A policy with a value for each of its parameters: what an order or a limit is made from.
 #[derive(Clone)]
-pub struct Settings {
-    policy: &'static Policy,
+pub struct Settings<D: Decides = Orders> {
+    policy: &'static Policy<D>,
     values: Vec<Value>,
 }
 
 impl Settings {
-    fn set(&mut self, name: &str, text: &str) -> Result<(), ParameterError> {
-        let index = self.policy.parameters.iter().position(|parameter| parameter.name == name);
-        let index = index.ok_or_else(|| ParameterError::Unknown { name: name.to_string() })?;
-        let domain = &self.policy.parameters[index].domain;
-        self.values[index] = domain.read(text).ok_or_else(|| ParameterError::Value {
-            name: name.to_string(),
-            given: text.to_string(),
-            takes: domain.takes(),
-        })?;
-        Ok(())
-    }
-
-    /// The policy's name.
-    pub const fn name(&self) -> &'static str {
-        self.policy.name
-    }
-
     /// An order for these classes.
     pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
         (self.policy.build)(self, classes)
@@ -381,6 +401,25 @@ impl Settings {
         let same_classes = classes.len() == had.len()
             && classes.iter().zip(had).all(|(class, other)| class.ranks_like(other));
         (!same_classes || self != was).then(|| self.order(classes))
+    }
+}
+
+impl<D: Decides> Settings<D> {
+    fn set(&mut self, name: &str, text: &str) -> Result<(), ParameterError> {
+        let index = self.policy.parameters.iter().position(|parameter| parameter.name == name);
+        let index = index.ok_or_else(|| ParameterError::Unknown { name: name.to_string() })?;
+        let domain = &self.policy.parameters[index].domain;
+        self.values[index] = domain.read(text).ok_or_else(|| ParameterError::Value {
+            name: name.to_string(),
+            given: text.to_string(),
+            takes: domain.takes(),
+        })?;
+        Ok(())
+    }
+
+    /// The policy's name.
+    pub const fn name(&self) -> &'static str {
+        self.policy.name
     }
 
     /// Every parameter with its value, for people.
@@ -438,14 +477,14 @@ impl Settings {
     }
 }
 
-impl PartialEq for Settings {
+impl<D: Decides> PartialEq for Settings<D> {
     fn eq(&self, other: &Self) -> bool {
         // Names are unique in the catalogue, and it is the only place where policies are.
         self.name() == other.name() && self.values == other.values
     }
 }
 
-impl fmt::Debug for Settings {
+impl<D: Decides> fmt::Debug for Settings<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple(self.policy.name).field(&self.values).finish()
     }
@@ -465,7 +504,8 @@ mod tests {
 
     #[test]
     fn every_default_reads_back_and_lies_in_its_range() {
-        for parameter in POLICIES.iter().flat_map(|policy| policy.parameters) {
+        let limits = LIMITS.iter().flat_map(|policy| policy.parameters);
+        for parameter in POLICIES.iter().flat_map(|policy| policy.parameters).chain(limits) {
             let text = parameter.domain.default_text();
             assert_eq!(parameter.domain.read(&text), Some(parameter.domain.default()), "{text}");
         }

@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time, Utility};
 
 use crate::action::Action;
+use crate::catalog::LimitSettings;
 use crate::event::{End, Event, Meter};
+use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
 use crate::queue::{Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
@@ -26,8 +28,8 @@ mod restore;
 /// How an engine is set up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Slots: how many requests may run at once.
-    pub limit: u32,
+    /// How many requests may run at once: what decides on it, with its parameters.
+    pub limit: LimitSettings,
     /// How long a request may wait; `None` for as long as its client does.
     pub max_wait: Option<Span>,
     /// How many sessions are remembered.
@@ -43,7 +45,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            limit: 16,
+            limit: LimitSettings::from(16),
             max_wait: None,
             sessions: 65_536,
             session_ttl: Span::from_secs(30 * 60),
@@ -76,6 +78,7 @@ pub struct Status {
 pub struct Engine {
     classes: Vec<Class>,
     order: Box<dyn Order>,
+    limit: Box<dyn Limit>,
     requests: Requests,
     running: u32,
     sessions: Sessions,
@@ -94,6 +97,7 @@ impl Engine {
             learning: Learning::new(classes.len(), options.learn),
             classes,
             order,
+            limit: options.limit.limit(),
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
             attempts: Attempts::new(options.retry_window),
@@ -119,13 +123,17 @@ impl Engine {
             }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.order.read(reading),
-            Event::LimitChanged { limit } => self.options.limit = limit,
         }
         self.fill(now, actions);
     }
 
     /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
     pub fn next_timer(&self) -> Option<Time> {
+        [self.limit.next_timer(), self.next_expiry()].into_iter().flatten().min()
+    }
+
+    /// When the oldest will have waited for as long as it may.
+    fn next_expiry(&self) -> Option<Time> {
         let moment = self.moment(Time::ZERO);
         let oldest = moment.oldest()?;
         self.options.max_wait.map(|wait| moment.waiting(oldest).since + wait)
@@ -133,7 +141,9 @@ impl Engine {
 
     /// The time that [`Engine::next_timer`] named has come.
     pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.next_timer().is_some_and(|due| due <= now) {
+        self.limit.on_timer(now);
+        self.fill(now, actions);
+        while self.next_expiry().is_some_and(|due| due <= now) {
             let Some(oldest) = self.moment(now).oldest() else {
                 break;
             };
@@ -151,7 +161,7 @@ impl Engine {
     pub fn status(&self, now: Time) -> Status {
         let moment = self.moment(now);
         Status {
-            limit: self.options.limit,
+            limit: self.limit.slots(),
             running: self.running,
             waiting: moment.length() as u32,
             oldest: moment.oldest().map_or(Span::ZERO, |id| moment.age(id)),
@@ -196,7 +206,7 @@ impl Engine {
         };
         self.requests.arrive(id, waiting);
         self.asks(now, &request);
-        if self.running < self.options.limit {
+        if self.running < self.limit.slots() {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
             let refused = self
                 .order
@@ -239,7 +249,7 @@ impl Engine {
             State::Running(since) => {
                 self.lost(now, id);
                 self.ran_for_nobody(now, id, since);
-                self.take_back(id);
+                self.take_back(now, id, since, Way::Void);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
             }
             State::Free => {}
@@ -250,15 +260,20 @@ impl Engine {
         let State::Running(since) = self.requests.state(id) else {
             return;
         };
+        let way = match end {
+            End::Answered => Way::Answered,
+            End::TimedOut => Way::TimedOut,
+            End::Failed => Way::Void,
+        };
         if end == End::Answered {
             self.ran(now, id, since);
         }
-        self.take_back(id);
+        self.take_back(now, id, since, way);
     }
 
     /// Gives every free slot to the best that waits.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
-        while self.running < self.options.limit && self.moment(now).length() > 0 {
+        while self.running < self.limit.slots() && self.moment(now).length() > 0 {
             let moment = moment(now, self.pace, self.learning.values(), &self.requests);
             if let Some((id, reason)) = self.order.discard(&moment) {
                 self.requests.leave_queue(id);
@@ -283,12 +298,19 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.set(id, State::Running(now));
+        self.limit.dispatched(now, self.load());
         Action::Dispatch { id, reason }
     }
 
-    fn take_back(&mut self, id: RequestId) {
+    fn take_back(&mut self, now: Time, id: RequestId, since: Time, way: Way) {
+        let class = self.moment(now).waiting(id).class;
+        self.limit.ended(now, self.load(), Ended { class, took: now.since(since), way });
         self.running -= 1;
         self.requests.set(id, State::Free);
+    }
+
+    fn load(&self) -> Load {
+        Load { running: self.running, is_full: self.moment(Time::ZERO).length() > 0 }
     }
 
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
@@ -296,7 +318,7 @@ impl Engine {
         self.requests.set(id, State::Free);
         // When the requests that wait now will have been served, at the present pace.
         let services = self.moment(now).length() as u64 + 1;
-        let drain = self.pace.mean() * services / u64::from(self.options.limit.max(1));
+        let drain = self.pace.mean() * services / u64::from(self.limit.slots());
         Action::Shed { id, reason, retry_after: self.retry_after.refused(now, drain) }
     }
 

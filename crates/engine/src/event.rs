@@ -50,11 +50,6 @@ pub enum Event {
     },
     /// A measurement of the machine.
     Read(Reading),
-    /// The number of slots has changed.
-    LimitChanged {
-        /// Slots from now on.
-        limit: u32,
-    },
 }
 
 impl Event {
@@ -70,6 +65,8 @@ impl Event {
 pub enum End {
     /// The upstream answered: its time in service is a measurement.
     Answered,
+    /// It took longer than it may: what a slot too many comes to.
+    TimedOut,
     /// It did not: nothing can be learned from how long it took.
     Failed,
 }

@@ -8,6 +8,7 @@
 //! Where to look:
 //! - [`Engine`] is the machine; [`Event`] goes in, [`Action`] comes out, each with a [`Reason`].
 //! - [`queue`] decides which waiting request gets the next slot, one file per policy.
+//! - [`limit`] decides how many requests run at once, one file per policy.
 //! - [`overload`] decides whether it is overload, one file per detector.
 //! - [`session`] remembers which sessions have been served what.
 //! - [`value`] learns what requests are worth; [`retry`] knows repetitions and when to come again.
@@ -23,6 +24,7 @@ pub mod catalog;
 pub mod classify;
 mod engine;
 mod event;
+pub mod limit;
 pub mod overload;
 mod pace;
 pub mod queue;

@@ -90,6 +90,13 @@ struct Driver {
     sessions: u64,
 }
 
+/// Learning is no decision, and what it publishes it allocates: so it publishes nothing here.
+fn options(slots: u32, sessions: u32) -> Options {
+    let learn = Learn { every: Span::from_secs(36_000), ..Learn::default() };
+    let max_wait = Some(Span::from_secs(3_600));
+    Options { limit: slots.into(), max_wait, sessions, learn, ..Options::default() }
+}
+
 impl Driver {
     fn new(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32) -> Self {
         let policy = catalog::find(policy).expect("the policy is in the catalogue");
@@ -100,10 +107,8 @@ impl Driver {
         let settings = policy.settings(given.iter().copied().chain(bounds));
         let order = settings.expect("the parameters are right").order(&classes());
         let max_wait = Some(Span::from_secs(3_600));
-        // No slots at first: every number has waited once before a decision is counted.
-        // Learning is no decision: what it publishes every ten seconds it allocates.
-        let learn = Learn { every: Span::from_secs(36_000), ..Learn::default() };
-        let options = Options { limit: 0, max_wait, sessions, learn, ..Options::default() };
+        // One slot at first: every number has waited once before a decision is counted.
+        let options = options(1, sessions);
         let numbers = places + SLOTS + 1;
         Self {
             engine: Engine::new(classes(), order, options),
@@ -116,6 +121,12 @@ impl Driver {
             free: (0..numbers).map(RequestId).collect(),
             sessions: u64::from(sessions),
         }
+    }
+
+    fn slots(&mut self, slots: u32, sessions: u32) {
+        let options = options(slots, sessions);
+        self.engine.reconfigure(self.now, classes(), None, options, &mut self.actions);
+        self.obey();
     }
 
     fn tell(&mut self, event: Event) {
@@ -164,16 +175,18 @@ impl Driver {
         });
     }
 
+    fn finish(&mut self) {
+        let id = self.running.swap_remove(0);
+        self.free.push(id);
+        self.tell(Event::Finished { id, end: End::Answered });
+    }
+
     fn decide(&mut self) {
         self.now = self.now + Span::from_millis(1);
         self.engine.on_timer(self.now, &mut self.actions);
         match self.dice.below(16) {
             0..7 => self.arrive(),
-            7..10 => {
-                let id = self.running.swap_remove(0);
-                self.free.push(id);
-                self.tell(Event::Finished { id, end: End::Answered });
-            }
+            7..10 => self.finish(),
             10..12 => {
                 let place = self.dice.below(self.waiting.len() as u64) as usize;
                 let id = self.waiting[place];
@@ -207,7 +220,12 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
     for _ in 0..places * 4 {
         driver.arrive();
     }
-    driver.tell(Event::LimitChanged { limit: SLOTS });
+    driver.finish();
+    let first = driver.free.last().copied();
+    while driver.free.last().copied() == first {
+        driver.arrive();
+    }
+    driver.slots(SLOTS, sessions);
     for session in 0..driver.sessions {
         driver.tell(Event::served(SessionKey(session), ClassId(0)));
     }

@@ -28,9 +28,9 @@ pub use arrivals::Profile;
 pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
-pub use signal::{Shown, Signal};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
+pub use signal::{Shown, Signal};
 pub use tally::{Ending, Tally};
 pub use visitor::{Attempt, Next, Visitor};

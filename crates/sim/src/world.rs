@@ -113,8 +113,11 @@ impl<'a> World<'a> {
         let duration = scenario.duration(rho);
         let classes = engine_classes(scenario);
         let order = case.settings.order(&classes);
-        let options =
-            Options { limit: scenario.workers, max_wait: scenario.max_wait, ..Options::default() };
+        let options = Options {
+            limit: scenario.workers.into(),
+            max_wait: scenario.max_wait,
+            ..Options::default()
+        };
         Self {
             starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),
             engine: Engine::new(classes, order, options),

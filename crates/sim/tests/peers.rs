@@ -35,7 +35,7 @@ impl Server {
         };
         let classes = vec![class("browse", Tier::Browse), class("buy", Tier::Transact)];
         let order = settings.order(&classes);
-        let options = Options { limit, ..Options::default() };
+        let options = Options { limit: limit.into(), ..Options::default() };
         let engine = Engine::new(classes, order, options);
         Self { engine, started: String::new(), refused: String::new() }
     }

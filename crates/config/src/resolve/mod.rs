@@ -57,7 +57,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
 
 fn options(limit: u32, queue: &Values, identify: &Values, learn: &Values) -> Options {
     Options {
-        limit,
+        limit: limit.into(),
         max_wait: Some(queue.of(&keys::MAX_WAIT).span()),
         sessions: identify.of(&keys::SESSIONS).whole() as u32,
         session_ttl: identify.of(&keys::SESSION_TTL).span(),

@@ -58,7 +58,7 @@ fn message(name: &str, policy: &Policy) -> String {
     if owners.is_empty() {
         format!("unknown key `{}` in [order]: `{}` has no such parameter", shown(name), policy.name)
     } else {
-        format!("`{name}` is a parameter of `{}`, not of `{}`", owners.join("` and `"), policy.name)
+        format!("`{name}` is a parameter of `{}`, not of `{}`", owners.join("`, `"), policy.name)
     }
 }
 

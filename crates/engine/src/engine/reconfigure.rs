@@ -24,9 +24,8 @@ impl Engine {
     ///
     /// What becomes of
     /// - **slots**: running requests keep theirs; with a lower limit they end, and nobody starts
-    ///   until fewer run than may. `options.limit` replaces what
-    ///   [`Event::LimitChanged`](crate::Event::LimitChanged) has said before. Slots that a higher
-    ///   limit adds are given away first, by the old order, so that nobody is refused while one
+    ///   until fewer run than may. A limit with the same settings goes on with what it has
+    ///   learned; another starts where its settings say. Slots that a higher limit adds are given away first, by the old order, so that nobody is refused while one
     ///   is free;
     /// - **the queue**: it moves to the new order oldest first; a request keeps its arrival, its
     ///   standing and its principal. Those that the new order refuses or pushes out, with a
@@ -61,6 +60,9 @@ impl Engine {
         self.sessions.resize(options.sessions, options.session_ttl);
         self.attempts.reconfigure(options.retry_window);
         self.learning.reconfigure(classes.len(), options.learn);
+        if self.options.limit != options.limit {
+            self.limit = options.limit.limit();
+        }
         self.options = options;
         self.fill(now, actions);
         self.classes = classes;

@@ -48,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Late),
         3 => (0..8_u8, 0..8_u8).prop_map(|(session, class)| Step::Serve(session, class)),
         1 => (0.0..=1.0).prop_map(Step::Cpu),
-        1 => (0..5_u32).prop_map(Step::Limit),
+        1 => (1..5_u32).prop_map(Step::Limit),
         4 => (0..800_u64, prop::bool::weighted(0.8)).prop_map(|(ms, timer)| Step::Pass(ms, timer)),
     ]
 }
@@ -159,7 +159,7 @@ impl Model {
     }
 
     fn limit(&self) -> u32 {
-        self.setup.options.limit
+        self.setup.options.limit.count("slots")
     }
 
     /// Places where this class waits, and how many are taken; `new` does not count.
@@ -229,9 +229,9 @@ impl Model {
                 );
             }
             Step::Limit(limit) => {
-                self.setup.options.limit = limit;
-                let actions = self.tell(Event::LimitChanged { limit });
-                self.follow(&actions, None);
+                let mut new = self.setup.clone();
+                new.options.limit = limit.into();
+                self.reconfigure(new);
             }
             Step::Pass(ms, timer) => {
                 self.now = self.now + Span::from_millis(ms);
@@ -269,7 +269,7 @@ impl Model {
         let (classes, options) = (new.classes.clone(), new.options.clone());
         self.engine.reconfigure(self.now, classes, order, options, &mut actions);
         self.log.extend(&actions);
-        self.setup.options.limit = new.options.limit;
+        self.setup.options.limit = new.options.limit.clone();
         let starts = |action: &&Action| matches!(action, Action::Dispatch { .. });
         let started = actions.iter().take_while(starts).count();
         self.follow(&actions[..started], None);

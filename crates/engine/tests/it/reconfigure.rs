@@ -17,7 +17,7 @@ fn settings(policy: &str, given: &[(&str, &str)]) -> Settings {
 }
 
 fn one_slot() -> Options {
-    Options { limit: 1, ..Options::default() }
+    Options { limit: 1.into(), ..Options::default() }
 }
 
 /// A new order, with everything else as it may have been.
@@ -114,7 +114,8 @@ fn nobody_is_shed_while_a_higher_limit_has_slots() {
     let mut site = Site::busy("single-queue", &[]);
     let waiting = [0; 5].map(|_| site.arrive(MAIN));
     let smaller = settings("single-queue", &[("capacity", "1")]);
-    let actions = site.reconfigure(classes(), Some(&smaller), Options { limit: 4, ..one_slot() });
+    let actions =
+        site.reconfigure(classes(), Some(&smaller), Options { limit: 4.into(), ..one_slot() });
     let started = waiting[..3].iter().map(|id| Action::Dispatch { id: *id, reason: Reason::Best });
     assert_eq!(actions[..3], started.collect::<Vec<_>>());
     assert_eq!(lost(&actions[3..]), waiting[4..]);
@@ -123,7 +124,7 @@ fn nobody_is_shed_while_a_higher_limit_has_slots() {
 
 #[test]
 fn a_lower_limit_lets_those_who_run_end_and_starts_nobody_before() {
-    let options = |limit| Options { limit, ..Options::default() };
+    let options = |slots: u32| Options { limit: slots.into(), ..Options::default() };
     let mut site = Site::with("session-first", &[], classes(), options(3));
     let ids = [0; 4].map(|_| site.arrive(MAIN));
     assert_eq!(site.reconfigure(classes(), None, options(1)), []);

@@ -12,7 +12,7 @@ const SECOND: Span = Span::from_secs(1);
 const TTL: Span = Span::from_secs(60);
 
 fn site(sessions: u32) -> Site {
-    let options = Options { limit: 1, sessions, session_ttl: TTL, ..Options::default() };
+    let options = Options { limit: 1.into(), sessions, session_ttl: TTL, ..Options::default() };
     Site::with("session-first", &[], classes(), options)
 }
 
@@ -145,7 +145,7 @@ fn a_session_of_classes_that_are_gone_was_served_all_the_same() {
 #[test]
 fn the_time_before_the_clock_began_does_not_wrap() {
     let mut site = site(2);
-    let options = Options { limit: 1, session_ttl: Span::MAX, ..Options::default() };
+    let options = Options { limit: 1.into(), session_ttl: Span::MAX, ..Options::default() };
     site.reconfigure(classes(), None, options);
     assert!(site.engine.restore_session(site.now, remembered(7, Span::MAX)));
     let [session] = export(&site)[..] else { panic!("one session was restored") };

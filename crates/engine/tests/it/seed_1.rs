@@ -26,7 +26,7 @@ fn a_single_transaction_goes_before_any_number_of_browsing_requests() {
 fn transactions_go_first_even_when_they_are_worth_nothing() {
     let mut worthless = classes();
     worthless[LOGIN.index()].utility = Utility::new(0.0);
-    let options = Options { limit: 1, ..Options::default() };
+    let options = Options { limit: 1.into(), ..Options::default() };
     let mut site = Site::with("lifo-pri", &[], worthless, options);
     site.arrive(MAIN);
     site.arrive(DETAILS);
@@ -50,7 +50,7 @@ fn of_queues_that_are_worth_the_same_the_first_in_the_list_is_next() {
     for class in &mut alike {
         class.utility = Utility::new(1.0);
     }
-    let options = Options { limit: 1, ..Options::default() };
+    let options = Options { limit: 1.into(), ..Options::default() };
     let mut site = Site::with("always-fifo", &[], alike, options);
     site.arrive(MAIN);
     let ids = [SEARCH, BROWSE, PAYMENT, SHIPPING].map(|class| site.arrive(class));
@@ -112,7 +112,7 @@ fn fifty_browsing_and_twenty_five_transactions_of_each_class_may_wait() {
 fn a_class_may_set_its_own_places() {
     let mut narrow = classes();
     narrow[BROWSE.index()].queue = Some(2);
-    let options = Options { limit: 1, ..Options::default() };
+    let options = Options { limit: 1.into(), ..Options::default() };
     let mut site = Site::with("lifo-pri", &[], narrow, options);
     let ids = [0; 4].map(|_| site.arrive(BROWSE));
     assert_eq!(ids.map(|id| site.refusal(id).is_some()), [false, false, false, true]);

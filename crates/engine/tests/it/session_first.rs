@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use bywash_engine::{Action, AddressKey, ClassId, Event, Reason, Request, RequestId, SessionKey};
+use bywash_engine::{Action, AddressKey, ClassId, Reason, Request, RequestId, SessionKey};
 use bywash_units::Span;
 
 use crate::site::{
@@ -318,7 +318,7 @@ fn after(wait: impl Fn(Span) -> Span) -> (usize, bool) {
     let ids = [0; 3].map(|_| site.arrive(MAIN));
     site.pass(wait(site.status().mean_service));
     // A new slot and not one that was given back: that would change the mean.
-    let actions = site.tell(Event::LimitChanged { limit: 2 });
+    let actions = site.limit(2);
     let started =
         ids.iter().position(|id| actions == [Action::Dispatch { id: *id, reason: Reason::Best }]);
     (started.expect("one of them"), site.status().newest_first)
@@ -372,7 +372,7 @@ fn sixty_four_classes_are_no_trouble() {
         name: format!("class {i}"),
         ..classes()[usize::from(i % 8)].clone()
     };
-    let options = bywash_engine::Options { limit: 1, ..bywash_engine::Options::default() };
+    let options = bywash_engine::Options { limit: 1.into(), ..bywash_engine::Options::default() };
     let mut site = Site::with("session-first", &[], (0..64).map(many).collect(), options);
     let ids: Vec<RequestId> = (0..64).map(|class| site.arrive(ClassId(class))).collect();
     assert_eq!(site.drain(), ids[1..]);

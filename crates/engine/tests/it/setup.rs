@@ -79,7 +79,7 @@ impl Setup {
 
 fn options(dice: &mut Dice) -> Options {
     Options {
-        limit: dice.below(5) as u32,
+        limit: (1 + dice.below(4) as u32).into(),
         max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
         sessions: 1 + dice.below(7) as u32,
         session_ttl: Span::from_secs(1 + dice.below(19)),

@@ -66,7 +66,7 @@ pub(crate) struct Site {
 impl Site {
     /// A site with one slot and the defaults of everything that is not given.
     pub(crate) fn new(policy: &str, given: &[(&str, &str)]) -> Self {
-        Self::with(policy, given, classes(), Options { limit: 1, ..Options::default() })
+        Self::with(policy, given, classes(), Options { limit: 1.into(), ..Options::default() })
     }
 
     pub(crate) fn with(
@@ -111,6 +111,12 @@ impl Site {
         self.engine.reconfigure(self.now, classes, order, options, &mut actions);
         self.obey(&actions);
         actions
+    }
+
+    /// So many slots from now on, and options as they are without a word.
+    pub(crate) fn limit(&mut self, slots: u32) -> Vec<Action> {
+        let options = Options { limit: slots.into(), ..Options::default() };
+        self.reconfigure(self.engine.classes().to_vec(), None, options)
     }
 
     fn obey(&mut self, actions: &[Action]) {

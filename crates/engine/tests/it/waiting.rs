@@ -8,7 +8,7 @@ use crate::site::{BROWSE, CONFIRM, LOGIN, MAIN, SEARCH, Site, classes};
 const SECOND: Span = Span::from_secs(1);
 
 fn impatient(policy: &str) -> Site {
-    let options = Options { limit: 1, max_wait: Some(SECOND * 10), ..Options::default() };
+    let options = Options { limit: 1.into(), max_wait: Some(SECOND * 10), ..Options::default() };
     let mut site = Site::with(policy, &[], classes(), options);
     site.arrive(MAIN);
     site
@@ -74,7 +74,7 @@ fn without_a_longest_wait_there_is_no_timer() {
 fn a_higher_limit_fills_at_once() {
     let mut site = Site::busy("single-queue", &[]);
     let waiting = [0; 5].map(|_| site.arrive(MAIN));
-    let actions = site.tell(Event::LimitChanged { limit: 4 });
+    let actions = site.limit(4);
     let expected = waiting[..3].iter().map(|id| Action::Dispatch { id: *id, reason: Reason::Best });
     assert_eq!(actions, expected.collect::<Vec<_>>());
     assert_eq!((site.status().running, site.status().waiting), (4, 2));
@@ -82,23 +82,13 @@ fn a_higher_limit_fills_at_once() {
 
 #[test]
 fn a_lower_limit_cancels_nobody_and_starts_nobody_until_enough_have_finished() {
-    let options = Options { limit: 4, ..Options::default() };
+    let options = Options { limit: 4.into(), ..Options::default() };
     let mut site = Site::with("single-queue", &[], classes(), options);
     let ids = [0; 5].map(|_| site.arrive(MAIN));
-    assert_eq!(site.tell(Event::LimitChanged { limit: 2 }), []);
+    assert_eq!(site.limit(2), []);
     assert_eq!(site.finish(), None, "three run and two may");
     assert_eq!(site.finish(), None, "two run and two may");
     assert_eq!(site.finish(), Some((ids[4], Reason::Best)));
-}
-
-#[test]
-fn at_a_limit_of_zero_everybody_waits() {
-    let mut site = Site::with("session-first", &[], classes(), Options::default());
-    site.tell(Event::LimitChanged { limit: 0 });
-    let id = site.arrive(MAIN);
-    assert_eq!((site.status().running, site.status().waiting), (0, 1));
-    let actions = site.tell(Event::LimitChanged { limit: 1 });
-    assert_eq!(actions, [Action::Dispatch { id, reason: Reason::Best }]);
 }
 
 #[test]

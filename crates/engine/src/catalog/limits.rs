@@ -1,0 +1,174 @@
+//! The limits of the catalogue: how many requests run at once.
+//!
+//! They are policies like the orders, with the same parameters, settings and mistakes; a file of
+//! its own only because there are several.
+
+use alloc::boxed::Box;
+
+use bywash_units::Span;
+
+use super::{Decides, Domain, Parameter, Policy, Settings};
+use crate::limit::{Aimd, Fixed, Gradient2, Limit, Slope, Vegas};
+
+/// How many requests run at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Limits {}
+
+impl Decides for Limits {
+    type Build = fn(&LimitSettings) -> Box<dyn Limit>;
+}
+
+/// A limit of the catalogue.
+pub type LimitPolicy = Policy<Limits>;
+
+/// A limit with a value for each of its parameters.
+pub type LimitSettings = Settings<Limits>;
+
+/// The most that any limit can be.
+const MOST: u32 = 100_000;
+
+const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter {
+    Parameter { name, domain: Domain::Count { min: 1, max: MOST, default }, why }
+}
+
+const MIN: Parameter = slots("min", 1, "It never falls below this.");
+const MAX: Parameter = slots("max", 1000, "It never rises above this.");
+const INITIAL: Parameter = slots("initial", 16, "Where it starts.");
+const WINDOW: Parameter = Parameter {
+    name: "window",
+    domain: Domain::Span {
+        min: Span::from_millis(10),
+        max: Span::from_secs(60),
+        default: Span::from_secs(1),
+    },
+    why: "Time over which latency is averaged; ten answers at least.",
+};
+
+/// Every limit there is, the default first.
+pub static LIMITS: [LimitPolicy; 5] = [
+    Policy {
+        name: "fixed",
+        source: "seed 1, the worker pool",
+        about: "Always the same number.",
+        parameters: &[slots("slots", 16, "Requests that all servers together work on at once.")],
+        build: |settings| Box::new(Fixed::new(settings)),
+    },
+    Policy {
+        name: "slope",
+        source: "bywash",
+        about: "The fewest slots that keep the application busy: Little's law on latency and \
+                throughput, checked by running with fewer for a moment.",
+        parameters: &[
+            MIN,
+            MAX,
+            INITIAL,
+            Parameter {
+                name: "probe",
+                domain: Domain::Span {
+                    min: Span::from_secs(1),
+                    max: Span::from_secs(3600),
+                    default: Span::from_secs(10),
+                },
+                why: "Time between two looks at how long requests take with fewer beside them; up \
+                      to three times as long while nothing changes.",
+            },
+        ],
+        build: |settings| Box::new(Slope::new(settings)),
+    },
+    Policy {
+        name: "aimd",
+        source: "Netflix concurrency-limits, AIMDLimit",
+        about: "One more with every answer, a tenth less with every one that came too late.",
+        parameters: &[
+            MIN,
+            MAX,
+            INITIAL,
+            Parameter {
+                name: "too_slow",
+                domain: Domain::Span {
+                    min: Span::from_millis(1),
+                    max: Span::from_secs(3600),
+                    default: Span::from_secs(5),
+                },
+                why: "An answer that took longer came too late.",
+            },
+            Parameter {
+                name: "backoff",
+                domain: Domain::Share { min: 0.5, max: 0.99, default: 0.9 },
+                why: "What is left of the limit after one that came too late.",
+            },
+        ],
+        build: |settings| Box::new(Aimd::new(settings)),
+    },
+    Policy {
+        name: "vegas",
+        source: "Netflix concurrency-limits, VegasLimit",
+        about: "Counts the requests that wait inside the application by how far latency lies above \
+                the least that was seen.",
+        parameters: &[MIN, MAX, INITIAL, WINDOW],
+        build: |settings| Box::new(Vegas::new(settings)),
+    },
+    Policy {
+        name: "gradient2",
+        source: "Netflix concurrency-limits, Gradient2Limit",
+        about: "Follows the ratio of latency over a long and over a short time.",
+        parameters: &[MIN, MAX, INITIAL, WINDOW],
+        build: |settings| Box::new(Gradient2::new(settings)),
+    },
+];
+
+/// The limit of this name.
+pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
+    LIMITS.iter().find(|policy| policy.name == name)
+}
+
+impl LimitSettings {
+    /// The parameter that says how many slots there are at first: under `fixed`, for ever.
+    pub fn first(&self) -> &'static str {
+        if self.has("slots") { "slots" } else { "initial" }
+    }
+
+    /// A limit as set.
+    pub fn limit(&self) -> Box<dyn Limit> {
+        (self.policy.build)(self)
+    }
+
+    /// The most slots that there can ever be: what connections and files must suffice for.
+    pub fn most(&self) -> u32 {
+        let least = if self.has("min") { self.count("min") } else { 1 };
+        self.count(if self.has("max") { "max" } else { "slots" }).max(least)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.policy.parameters.iter().any(|parameter| parameter.name == name)
+    }
+}
+
+/// A fixed limit of so many slots: 1 at least.
+impl From<u32> for LimitSettings {
+    fn from(slots: u32) -> Self {
+        let values = [super::Value::Count(slots.clamp(1, MOST))];
+        Self { policy: &LIMITS[0], values: values.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_starts_where_its_defaults_say_and_names_its_most() {
+        for policy in &LIMITS {
+            let settings = policy.settings([]).unwrap();
+            assert_eq!(settings.limit().slots(), settings.count(settings.first()));
+            assert!(settings.most() >= settings.limit().slots(), "{}", policy.name);
+        }
+    }
+
+    #[test]
+    fn a_number_is_the_fixed_limit_of_that_number() {
+        let given = find_limit("fixed").unwrap().settings([("slots", "7")]).unwrap();
+        assert_eq!(LimitSettings::from(7), given);
+        assert_eq!(LimitSettings::from(0).limit().slots(), 1);
+    }
+}

@@ -1,0 +1,52 @@
+//! One more with every answer, a tenth less with every one that was too slow.
+//!
+//! Source: Netflix concurrency-limits, `AIMDLimit`. It grows only while at least half of the slots
+//! are in use, and takes an answer slower than `too_slow` for a drop. So it knows nothing until
+//! somebody has already waited that long inside the application: it is here to be compared with.
+
+use bywash_units::{Span, Time};
+
+use super::{Ended, Limit, Load, Range, Way};
+use crate::catalog::LimitSettings;
+
+/// Additive increase, multiplicative decrease.
+#[derive(Debug)]
+pub struct Aimd {
+    range: Range,
+    slots: u32,
+    too_slow: Span,
+    backoff: f64,
+}
+
+impl Aimd {
+    /// As the catalogue's parameters say.
+    pub fn new(settings: &LimitSettings) -> Self {
+        let range = Range::new(settings);
+        Self {
+            range,
+            slots: range.initial(settings) as u32,
+            too_slow: settings.span("too_slow"),
+            backoff: settings.share("backoff").get(),
+        }
+    }
+}
+
+impl Limit for Aimd {
+    fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    fn ended(&mut self, _: Time, load: Load, ended: Ended) {
+        let dropped = match ended.way {
+            Way::Answered => ended.took > self.too_slow,
+            Way::TimedOut => true,
+            Way::Void => return,
+        };
+        let slots = f64::from(self.slots);
+        if dropped {
+            self.slots = self.range.clamp(slots * self.backoff) as u32;
+        } else if load.running * 2 >= self.slots {
+            self.slots = self.range.clamp(slots + 1.0) as u32;
+        }
+    }
+}

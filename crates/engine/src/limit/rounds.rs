@@ -1,0 +1,109 @@
+//! Latency averaged over rounds, for the limits that look at it from round to round.
+//!
+//! Source: Netflix concurrency-limits, `WindowedLimit` and `ImmutableAverageSampleWindow`: a round
+//! ends with the first answer after its time is over, if it has ten at least. Our difference: no
+//! answer is left out for being quick, as our clock is not that of a virtual machine.
+
+use bywash_units::{Span, Time};
+
+use super::{Ended, Load, Way};
+
+/// Answers that a round has at least.
+const LEAST: u32 = 10;
+
+/// What happens until a round is over.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    length: Span,
+    began: Option<Time>,
+    answers: u32,
+    took: Span,
+    most_running: u32,
+    dropped: bool,
+}
+
+/// What a round has shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Round {
+    /// Mean latency in seconds; above zero.
+    pub(super) latency: f64,
+    /// The most requests that ran at once.
+    pub(super) running: u32,
+    /// Whether one was dropped.
+    pub(super) dropped: bool,
+}
+
+impl Rounds {
+    /// Rounds of this length.
+    pub(super) const fn new(length: Span) -> Self {
+        Self { length, began: None, answers: 0, took: Span::ZERO, most_running: 0, dropped: false }
+    }
+
+    /// One more request has ended; the round, if it is over with it.
+    pub(super) fn ended(&mut self, now: Time, load: Load, ended: Ended) -> Option<Round> {
+        let began = *self.began.get_or_insert(now);
+        self.most_running = self.most_running.max(load.running);
+        match ended.way {
+            Way::Answered => {
+                self.answers += 1;
+                self.took += ended.took;
+            }
+            Way::TimedOut => {
+                self.answers += 1;
+                self.took += ended.took;
+                self.dropped = true;
+            }
+            Way::Void => return None,
+        }
+        if self.answers < LEAST || now.since(began) < self.length {
+            return None;
+        }
+        let round = Round {
+            latency: (self.took.as_secs_f64() / f64::from(self.answers)).max(1e-9),
+            running: self.most_running,
+            dropped: self.dropped,
+        };
+        *self = Self { began: Some(now), ..Self::new(self.length) };
+        Some(round)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::ClassId;
+
+    const LOAD: Load = Load { running: 3, is_full: true };
+
+    fn answer(took: u64) -> Ended {
+        Ended { class: ClassId(0), took: Span::from_millis(took), way: Way::Answered }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    #[test]
+    fn a_round_is_over_when_it_has_its_time_and_ten_answers() {
+        let mut rounds = Rounds::new(Span::from_secs(1));
+        for i in 0..9 {
+            assert_eq!(rounds.ended(at(i * 200), LOAD, answer(100)), None, "{i}");
+        }
+        let round = rounds.ended(at(1_800), LOAD, answer(200)).expect("ten answers in 1.8 s");
+        assert!((round.latency - 0.11).abs() < 1e-9, "{round:?}");
+        assert_eq!((round.running, round.dropped), (3, false));
+        assert_eq!(rounds.ended(at(2_800), LOAD, answer(1)), None, "a new one has begun");
+    }
+
+    #[test]
+    fn who_left_is_no_answer_and_who_was_too_late_is_a_drop() {
+        let mut rounds = Rounds::new(Span::from_millis(1));
+        let void = Ended { way: Way::Void, ..answer(9_000) };
+        for _ in 0..20 {
+            assert_eq!(rounds.ended(at(500), LOAD, void), None);
+        }
+        let late = Ended { way: Way::TimedOut, ..answer(100) };
+        let last = (0..10).filter_map(|_| rounds.ended(at(900), LOAD, late)).next();
+        assert_eq!(last.map(|round| round.dropped), Some(true));
+    }
+}

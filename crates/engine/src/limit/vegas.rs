@@ -1,0 +1,96 @@
+//! The length of the queue inside the application, told by latency.
+//!
+//! Source: Netflix concurrency-limits, `VegasLimit` (after Brakmo and Peterson's TCP Vegas). With
+//! the least latency seen as the latency without a queue, q = ⌈L(1 − least/latency)⌉ requests wait
+//! inside. α = 3·log₁₀ L and β = 6·log₁₀ L: with q ≤ log₁₀ L the limit rises by β, below α by
+//! log₁₀ L; above β, or after a drop, it falls by log₁₀ L. It stays while fewer than half of the
+//! slots are in use. After 30·L rounds the next latency is taken for the least, however long the
+//! queue is by then: that is the known weakness, as is one lucky answer.
+//!
+//! Our difference: the source draws the number of rounds between 15·L and 30·L at random, we
+//! decide without dice and take what is half way.
+
+use bywash_units::Time;
+
+use super::rounds::{Round, Rounds};
+use super::{Ended, Limit, Load, Range};
+use crate::catalog::LimitSettings;
+
+/// Rounds for each slot after which the least latency is forgotten.
+const ROUNDS_PER_SLOT: f64 = 22.5;
+
+/// Vegas, for requests.
+#[derive(Debug)]
+pub struct Vegas {
+    range: Range,
+    limit: f64,
+    rounds: Rounds,
+    /// Seconds.
+    least: Option<f64>,
+    until_forgotten: f64,
+}
+
+impl Vegas {
+    /// As the catalogue's parameters say.
+    pub fn new(settings: &LimitSettings) -> Self {
+        let range = Range::new(settings);
+        let limit = range.initial(settings);
+        Self {
+            range,
+            limit,
+            rounds: Rounds::new(settings.span("window")),
+            least: None,
+            until_forgotten: limit * ROUNDS_PER_SLOT,
+        }
+    }
+
+    fn learn(&mut self, round: Round) {
+        self.until_forgotten -= 1.0;
+        if self.until_forgotten <= 0.0 {
+            self.until_forgotten = self.limit * ROUNDS_PER_SLOT;
+            self.least = None;
+        }
+        match self.least {
+            Some(least) if round.latency >= least => self.follow(least, round),
+            _ => self.least = Some(round.latency),
+        }
+    }
+
+    fn follow(&mut self, least: f64, round: Round) {
+        if f64::from(round.running) * 2.0 < self.limit {
+            return;
+        }
+        let step = step(self.limit);
+        // One request is never a part of a request.
+        let queue = self.limit * (1.0 - least / round.latency);
+        let queue = if queue > 0.0 { f64::from(queue as u32) + 1.0 } else { 0.0 };
+        let (alpha, beta) = (3.0 * step, 6.0 * step);
+        let change = if round.dropped || queue > beta {
+            -step
+        } else if queue <= step {
+            beta
+        } else if queue < alpha {
+            step
+        } else {
+            0.0
+        };
+        self.limit = self.range.clamp(self.limit + change);
+    }
+}
+
+/// The decimal logarithm in whole numbers, 1 at least: the source's table.
+pub(super) fn step(limit: f64) -> f64 {
+    f64::from((limit as u32).max(1).ilog10().max(1))
+}
+
+impl Limit for Vegas {
+    fn slots(&self) -> u32 {
+        self.limit as u32
+    }
+
+    fn ended(&mut self, now: Time, load: Load, ended: Ended) {
+        if let Some(round) = self.rounds.ended(now, load, ended) {
+            self.learn(round);
+        }
+    }
+}
