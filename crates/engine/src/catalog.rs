@@ -163,8 +163,9 @@ const PRINCIPAL_CAP: Parameter = Parameter {
 };
 const RETRIES: Parameter = Parameter {
     name: "retries",
-    domain: Domain::Choice(&["last", "alike"]),
-    why: "Whether a repetition ranks below the first attempts of its kind, or like them.",
+    domain: Domain::Choice(&["new", "all", "none"]),
+    why: "Which repetitions rank below the first attempts of their kind: those of new sessions, \
+          all, or none.",
 };
 const SIGNAL: Parameter = Parameter {
     name: "signal",

@@ -61,7 +61,7 @@ fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
     scenario.policies[0].name = "haproxy".into();
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
-    assert!(text.contains("`haproxy`; there are session-first, lifo-pri"), "{text}");
+    assert!(text.contains("`haproxy`; there are session-first, value-index, lifo-pri"), "{text}");
     assert!(text.contains("and the peers haproxy-expert, haproxy-ordinary"), "{text}");
 }
 

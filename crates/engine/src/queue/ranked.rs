@@ -36,6 +36,35 @@ pub(super) trait Ranking: Send {
     fn order(&mut self, values: &Values) -> Option<Vec<u32>>;
 }
 
+/// Which repetitions rank below the first attempts of their kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Retries {
+    New,
+    All,
+    None,
+}
+
+impl Retries {
+    /// The parameter `retries`.
+    pub(super) fn new(settings: &Settings) -> Self {
+        match settings.choice("retries") {
+            "all" => Self::All,
+            "none" => Self::None,
+            _ => Self::New,
+        }
+    }
+
+    /// Whether this request ranks below.
+    pub(super) fn demote(self, waiting: &Waiting) -> bool {
+        waiting.retry
+            && match self {
+                Self::New => waiting.standing == Standing::New,
+                Self::All => true,
+                Self::None => false,
+            }
+    }
+}
+
 /// An order by ranked cells.
 #[derive(Debug)]
 pub(super) struct Ranked<R> {

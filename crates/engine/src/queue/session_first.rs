@@ -12,7 +12,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking};
+use super::ranked::{Ranked, Ranking, Retries};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, Standing};
@@ -20,14 +20,14 @@ use crate::value::Values;
 
 /// Makes the order, as the catalogue's parameters say.
 pub fn session_first(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
-    let retries_last = settings.choice("retries") == "last";
-    Box::new(Ranked::new(ByStanding { retries_last }, settings, classes))
+    let retries = Retries::new(settings);
+    Box::new(Ranked::new(ByStanding { retries }, settings, classes))
 }
 
 /// A cell for each standing, and for its retries.
 #[derive(Debug)]
 struct ByStanding {
-    retries_last: bool,
+    retries: Retries,
 }
 
 impl Ranking for ByStanding {
@@ -36,7 +36,7 @@ impl Ranking for ByStanding {
     }
 
     fn cell(&self, waiting: &Waiting) -> usize {
-        2 * waiting.standing.index() + usize::from(waiting.retry && self.retries_last)
+        2 * waiting.standing.index() + usize::from(self.retries.demote(waiting))
     }
 
     /// As they are numbered, for ever.

@@ -13,7 +13,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking};
+use super::ranked::{Ranked, Ranking, Retries};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
@@ -23,7 +23,7 @@ use crate::value::{Place, Values};
 pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
     let ranking = ByValue {
         tiers: classes.iter().map(|class| class.tier).collect(),
-        retries_last: settings.choice("retries") == "last",
+        retries: Retries::new(settings),
         version: None,
     };
     Box::new(Ranked::new(ranking, settings, classes))
@@ -35,7 +35,7 @@ pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
-    retries_last: bool,
+    retries: Retries,
     /// What the present order was made from; `None`: nothing was ranked yet.
     version: Option<u32>,
 }
@@ -95,7 +95,7 @@ impl Ranking for ByValue {
             standing: waiting.standing,
             class: if is_known { waiting.class } else { ClassId(0) },
             signals: if is_known { waiting.signals } else { Signals::NONE },
-            retry: waiting.retry && self.retries_last,
+            retry: self.retries.demote(waiting),
         })
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn every_cell_has_a_number_of_its_own() {
         let ranking = ByValue {
             tiers: alloc::vec![Tier::Browse, Tier::Transact, Tier::Browse],
-            retries_last: true,
+            retries: Retries::All,
             version: None,
         };
         for number in 0..ranking.cells() {
