@@ -120,6 +120,8 @@ pub(crate) enum Command {
     Reference,
     /// Say what a running gateway is doing
     Status(Status),
+    /// Show what sessions do and what they are worth, as a running gateway has learned it
+    Sessions(Sessions),
     /// Switch a running gateway's decisions off, or on again
     Bypass(Bypass),
     /// Watch requests as they end
@@ -249,6 +251,15 @@ pub(crate) struct Status {
     #[command(flatten)]
     pub(crate) which: Which,
     /// Print the status as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Sessions {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

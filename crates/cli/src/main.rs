@@ -19,6 +19,7 @@ mod meters;
 mod operator;
 mod requests;
 mod run;
+mod sessions;
 mod signals;
 mod state;
 mod status;
@@ -57,6 +58,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),
         Command::Status(status) => status::status(&status),
+        Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Bypass(bypass) => status::bypass(&bypass),
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),

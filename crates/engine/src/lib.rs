@@ -44,4 +44,4 @@ pub use request::{
     Standing, Tier,
 };
 pub use session::Remembered;
-pub use value::Learn;
+pub use value::{Counts, Learn, Learned, Learning};

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use bywash_engine::queue::Order;
 use bywash_engine::{
-    Action, Class, ClassId, End, Engine, Event, Meter, Options, Pace, Reading, Reason, Remembered,
-    Request, RequestId, SessionKey, Signals, Status,
+    Action, Class, ClassId, Counts, End, Engine, Event, Learning, Meter, Options, Pace, Reading,
+    Reason, Remembered, Request, RequestId, SessionKey, Signals, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -46,6 +46,14 @@ pub(crate) struct Refusal {
     pub(crate) reason: Reason,
     pub(crate) retry_after: Span,
     pub(crate) at: Time,
+}
+
+/// What an engine has learned.
+pub(crate) struct Knowledge {
+    pub(crate) sessions: Vec<Remembered>,
+    pub(crate) pace: Pace,
+    /// By class.
+    pub(crate) counts: Vec<Counts>,
 }
 
 /// What the engine has decided about a request so far.
@@ -128,17 +136,32 @@ impl Driver {
         });
     }
 
-    /// What it has learned of sessions and of how long requests take.
-    pub(crate) fn learned(&self) -> (Vec<Remembered>, Pace) {
+    /// What it has learned of sessions, of how long requests take and of what follows what.
+    pub(crate) fn learned(&self) -> Knowledge {
         let core = self.lock();
-        (core.engine.sessions(self.now()).collect(), core.engine.pace())
+        let engine = &core.engine;
+        let sessions = engine.sessions(self.now()).collect();
+        Knowledge { sessions, pace: engine.pace(), counts: engine.counts() }
     }
 
-    /// What a process before this one had learned. Says how many sessions are remembered now.
-    pub(crate) fn restore(&self, sessions: impl Iterator<Item = Remembered>, pace: Pace) -> usize {
+    /// What it has learned of what requests are worth, and the classes that it is about: a copy, to
+    /// be computed with outside the lock.
+    pub(crate) fn learning(&self) -> (Learning, Vec<Class>) {
+        let core = self.lock();
+        (core.engine.learning().clone(), core.engine.classes().to_vec())
+    }
+
+    /// What a process before this one had learned; `counts` are by class. Says how many sessions
+    /// are remembered now.
+    pub(crate) fn restore(&self, known: Knowledge) -> usize {
+        let Knowledge { sessions, pace, counts } = known;
         let mut core = self.lock();
         let now = self.now();
         core.engine.restore_pace(pace);
+        for (class, counts) in counts.iter().enumerate() {
+            core.engine.restore_counts(ClassId(class as u8), counts);
+        }
+        let sessions = sessions.into_iter();
         sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
 

@@ -6,12 +6,13 @@
 
 use std::fmt::Write;
 
-use bywash_engine::{ClassId, ClassSet, Pace, Remembered, SessionKey};
+use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
 use bywash_units::Span;
 use serde_json::{Value, json};
 
 use crate::access_log::wall_clock_ms;
+use crate::driver::Knowledge;
 use crate::settings::Settings;
 use crate::shared::{Secret, Shared};
 
@@ -25,13 +26,15 @@ pub(crate) struct Learned {
     /// When it was written down, in milliseconds since 1970.
     at: u64,
     classes: Vec<String>,
+    /// By those classes.
+    counts: Vec<Counts>,
     sessions: Vec<Remembered>,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
 /// over nor read at a start.
 pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
-    let (sessions, pace) = shared.driver.learned();
+    let Knowledge { sessions, pace, counts } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret();
     let rest = json!({
@@ -40,6 +43,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "pace": [pace.mean().as_nanos(), pace.seen()],
         "at": wall_clock_ms(),
         "classes": names,
+        "counts": counts.iter().map(count_values).collect::<Vec<_>>(),
     });
     with_sessions(rest.to_string(), &sessions, MOST_STATE as usize).into_bytes()
 }
@@ -69,6 +73,22 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     text
 }
 
+fn count_values(counts: &Counts) -> Value {
+    let Counts { later, first, orders, earned } = counts;
+    json!([later.0, later.1, first.0, first.1, orders, earned])
+}
+
+fn read_counts(value: &Value) -> Option<Counts> {
+    let number = |value: &Value| value.as_f64();
+    let row = |value: &Value| value.as_array()?.iter().map(number).collect::<Option<Vec<_>>>();
+    Some(Counts {
+        later: (number(&value[0])?, row(&value[1])?),
+        first: (number(&value[2])?, row(&value[3])?),
+        orders: number(&value[4])?,
+        earned: number(&value[5])?,
+    })
+}
+
 fn write_session(text: &mut String, session: &Remembered) {
     let Remembered { key, age, served } = session;
     // A String takes everything.
@@ -85,6 +105,10 @@ impl Learned {
         let number = |value: &Value| value.as_u64();
         let secret = &value["secret"];
         let pace = &value["pace"];
+        // A bywash that did not count yet has written none.
+        let counts = value.get("counts").map_or(Some(Vec::new()), |counts| {
+            counts.as_array()?.iter().map(read_counts).collect::<Option<_>>()
+        });
         let mean = Span::from_nanos(number(&pace[0])?);
         let name = |name: &Value| name.as_str().map(str::to_owned);
         let session = |session: &Value| {
@@ -99,6 +123,7 @@ impl Learned {
             pace: Pace::new(mean, u32::try_from(number(&pace[1])?).ok()?),
             at: number(&value["at"])?,
             classes: value["classes"].as_array()?.iter().map(name).collect::<Option<_>>()?,
+            counts: counts?,
             sessions: value["sessions"].as_array()?.iter().map(session).collect::<Option<_>>()?,
         })
     }
@@ -125,7 +150,38 @@ impl Learned {
             age: session.age + since,
             served: session.served.iter().filter_map(number).collect(),
         });
-        shared.driver.restore(remembered, self.pace)
+        let sessions = remembered.collect();
+        let counts = self.counts_by(settings.config.classes.len(), number);
+        shared.driver.restore(Knowledge { sessions, pace: self.pace, counts })
+    }
+}
+
+impl Learned {
+    /// The counts by the numbers that classes have now; those of classes that are gone are left
+    /// out, as is what was asked for of them.
+    fn counts_by(
+        &self,
+        classes: usize,
+        number: impl Fn(ClassId) -> Option<ClassId>,
+    ) -> Vec<Counts> {
+        let mut counts = vec![Counts::default(); classes];
+        let moved = |(visits, next): &(f64, Vec<f64>)| {
+            let mut row = vec![0.0; classes];
+            for (before, count) in next.iter().enumerate().take(ClassSet::MOST) {
+                if let Some(class) = number(ClassId(before as u8)) {
+                    row[class.index()] = *count;
+                }
+            }
+            (*visits, row)
+        };
+        for (before, known) in self.counts.iter().enumerate().take(ClassSet::MOST) {
+            if let Some(class) = number(ClassId(before as u8)) {
+                let (later, first) = (moved(&known.later), moved(&known.first));
+                let Counts { orders, earned, .. } = *known;
+                counts[class.index()] = Counts { later, first, orders, earned };
+            }
+        }
+        counts
     }
 }
 

@@ -6,7 +6,7 @@ use bywash_units::Time;
 use super::{Engine, Served};
 use crate::queue::Waiting;
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
-use crate::value::Learned;
+use crate::value::Learning;
 
 impl Engine {
     /// The signals that count for a request: those that its session began with.
@@ -70,20 +70,8 @@ impl Engine {
         }
     }
 
-    /// What was learned of every class.
-    pub fn learned(&self) -> alloc::vec::Vec<Learned> {
-        self.learning.learned(&self.classes)
-    }
-
-    /// What was counted of sessions that began with these signals: how many, how many of them
-    /// ordered (both fade with time), and how many times likelier than all to order that makes
-    /// them.
-    pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
-        self.learning.signals(signals)
-    }
-
-    /// Orders that were seen, fading with time; and whether that was enough to rank by worth.
-    pub fn orders_seen(&self) -> (f64, bool) {
-        (self.learning.orders(), self.learning.values().version() > 0)
+    /// What was learned of what requests are worth.
+    pub const fn learning(&self) -> &Learning {
+        &self.learning
     }
 }

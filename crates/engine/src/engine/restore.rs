@@ -3,14 +3,18 @@
 //! It is what took visitors' time to prove (sessions) and what is needed before the first answer
 //! has come (the pace: without it the overload detector takes a queue of 20 ms for a backlog even
 //! if one service takes seconds, and refused clients are told to come again after one second).
-//! Who waits and who runs is not kept: their connections are gone. Nor is whether it was overload:
+//! The counts of the graph of sessions and of signals took days. Who waits and who runs is not kept: their connections are gone. Nor is whether it was overload:
 //! the new queue tells. Reading and writing files is the driver's.
+
+use alloc::vec::Vec;
 
 use bywash_units::Time;
 
 use super::Engine;
 use crate::pace::Pace;
+use crate::request::{ClassId, Signals};
 use crate::session::Remembered;
+use crate::value::Counts;
 
 impl Engine {
     /// The sessions that are remembered, the one served longest ago first.
@@ -27,6 +31,23 @@ impl Engine {
     /// A session none of whose classes exist any more is still one that was served before.
     pub fn restore_session(&mut self, now: Time, session: Remembered) -> bool {
         self.sessions.restore(now, session)
+    }
+
+    /// What was counted of every class in the graph of sessions, by class.
+    pub fn counts(&self) -> Vec<Counts> {
+        let graph = self.learning.graph();
+        (0..self.classes.len()).map(|class| graph.counts(ClassId(class as u8))).collect()
+    }
+
+    /// Counts a class as a process before this one has, with [`Counts::later`] and
+    /// [`Counts::first`] in the numbers that the classes have now. Before the first request.
+    pub fn restore_counts(&mut self, class: ClassId, counts: &Counts) {
+        self.learning.restore(class, counts);
+    }
+
+    /// Counts sessions that began with these signals as a process before this one has.
+    pub fn restore_signals(&mut self, signals: Signals, sessions: f64, ordered: f64) {
+        self.learning.restore_signals(signals, sessions, ordered);
     }
 
     /// How long requests take.

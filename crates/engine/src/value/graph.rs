@@ -23,6 +23,19 @@ pub struct Place {
     pub first: bool,
 }
 
+/// What was counted of one class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Later visits, and what was asked for after them.
+    pub later: (f64, Vec<f64>),
+    /// The same of first visits.
+    pub first: (f64, Vec<f64>),
+    /// Successes that earned.
+    pub orders: f64,
+    /// What they earned.
+    pub earned: f64,
+}
+
 /// Fading counts of visits, of what followed them and of what they earned.
 #[derive(Clone, Debug)]
 pub struct Graph {
@@ -40,6 +53,8 @@ pub struct Graph {
 const BORROWED: f64 = 20.0;
 /// With fewer visits than this nothing is said about a state.
 const FEW: f64 = 20.0;
+/// No count that was kept is believed to be more.
+const MOST_COUNT: f64 = 1e12;
 /// No state is left less often than this: a graph without an exit has no finite worth.
 const MOST_STAY: f64 = 0.999;
 
@@ -91,6 +106,33 @@ impl Graph {
     pub fn earned(&mut self, class: ClassId, amount: f64) {
         self.orders[class.index()] += 1.0;
         self.earned[class.index()] += amount;
+    }
+
+    /// What was counted of a class, to be kept over a restart; `next` is by class.
+    pub fn counts(&self, class: ClassId) -> Counts {
+        let of = |first| {
+            let state = self.state(Place { class, first });
+            let next = self.next[state * self.classes..][..self.classes].to_vec();
+            (self.visits[state], next)
+        };
+        let (orders, earned) = (self.orders[class.index()], self.earned[class.index()]);
+        Counts { later: of(false), first: of(true), orders, earned }
+    }
+
+    /// Counts a class as [`Graph::counts`] gave it, with `next` in the numbers that classes have
+    /// now. What is no count counts nothing.
+    pub fn restore(&mut self, class: ClassId, counts: &Counts) {
+        let count = |value: f64| if value.is_finite() { value.clamp(0.0, MOST_COUNT) } else { 0.0 };
+        for (first, (visits, next)) in [(false, &counts.later), (true, &counts.first)] {
+            let state = self.state(Place { class, first });
+            self.visits[state] = count(*visits);
+            let row = &mut self.next[state * self.classes..][..self.classes];
+            for (here, there) in row.iter_mut().zip(next) {
+                *here = count(*there);
+            }
+        }
+        self.orders[class.index()] = count(counts.orders);
+        self.earned[class.index()] = count(counts.earned);
     }
 
     /// Everything counts only so much any more.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time, Utility};
 
 use super::Values;
-use super::graph::{Graph, Place, Visit};
+use super::graph::{Counts, Graph, Place, Visit};
 use super::lift::Lift;
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
@@ -237,6 +237,27 @@ impl Learning {
     pub fn signals(&self, signals: Signals) -> (f64, f64, f64) {
         let (sessions, ordered) = self.lift.counts(signals);
         (sessions, ordered, self.lift.of(signals))
+    }
+
+    /// What was counted, by class, to be kept over a restart.
+    pub const fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Counts a class as it was counted before a restart.
+    pub fn restore(&mut self, class: ClassId, counts: &Counts) {
+        self.graph.restore(class, counts);
+        self.news = true;
+    }
+
+    /// Counts sessions that began with these signals as they were counted before a restart.
+    pub fn restore_signals(&mut self, signals: Signals, sessions: f64, ordered: f64) {
+        self.lift.restore(signals, sessions, ordered);
+    }
+
+    /// Whether enough is known to rank by it.
+    pub const fn is_known(&self) -> bool {
+        self.values.version() > 0
     }
 
     /// Orders that were seen, faded.

@@ -36,6 +36,14 @@ impl Lift {
         self.ordered[signals.index()] += 1.0;
     }
 
+    /// Counts as [`Lift::counts`] gave them once. What is no count counts nothing.
+    pub fn restore(&mut self, signals: Signals, sessions: f64, ordered: f64) {
+        if sessions.is_finite() && (0.0..=sessions).contains(&ordered) {
+            self.sessions[signals.index()] = sessions;
+            self.ordered[signals.index()] = ordered;
+        }
+    }
+
     /// Everything counts only so much any more.
     pub fn fade(&mut self, factor: f64) {
         for count in self.sessions.iter_mut().chain(&mut self.ordered) {

@@ -22,7 +22,7 @@ pub mod work;
 
 use alloc::vec::Vec;
 
-pub use graph::Place;
+pub use graph::{Counts, Place};
 pub use learning::{Learn, Learned, Learning};
 
 use crate::request::{ClassId, Signals};

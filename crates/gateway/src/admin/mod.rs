@@ -9,6 +9,7 @@
 //! being asked first.
 
 mod requests;
+mod sessions;
 mod status;
 
 use std::collections::BTreeMap;
@@ -200,6 +201,7 @@ impl Operator {
             "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed"),
             "/metrics" => metrics(shared),
             "/v1/status" => json(StatusCode::OK, &status::status(shared)),
+            "/v1/sessions" => json(StatusCode::OK, &sessions::sessions(shared)),
             // Nothing follows its head, so nobody watches.
             "/v1/tap" if request.method == Method::HEAD => requests::tap_head(),
             "/v1/tap" => {
@@ -208,8 +210,8 @@ impl Operator {
             }
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there are /livez, /readyz, /metrics, /v1/status, /v1/tap, /v1/requests/NAME and, \
-                 to POST to, /v1/bypass",
+                "there are /livez, /readyz, /metrics, /v1/status, /v1/sessions, /v1/tap, \
+                 /v1/requests/NAME and, to POST to, /v1/bypass",
             ),
         }
     }

@@ -1,0 +1,101 @@
+//! `bywash sessions`: what sessions do, and what they are worth, as a running gateway has learned.
+
+use bywash_report::{Align, Table};
+use serde_json::Value;
+
+use crate::args::Sessions;
+use crate::failure::Failure;
+use crate::operator;
+use crate::streams::{print, print_json};
+
+pub(crate) fn sessions(args: &Sessions) -> Result<(), Failure> {
+    let learned = operator::get(&args.which.admin, "/v1/sessions")?;
+    if args.json {
+        return print_json(&learned);
+    }
+    print(&format!("{}\n{}", headline(&learned), classes(&learned)))
+}
+
+fn headline(learned: &Value) -> String {
+    let state = if learned["ranked_by_worth"] == true {
+        "enough to rank by worth"
+    } else {
+        "not enough to rank by worth yet"
+    };
+    format!(
+        "{:.0} orders seen, older ones counting less: {state}\n\
+         visits: that began a session + others · worth: revenue expected of a session from there \
+         on ·\nchange: in the last hour or less · index: worth per second of a slot, of sessions \
+         that come\nthere (that begin there) · next: what is asked for next\n",
+        number(&learned["orders"])
+    )
+}
+
+fn classes(learned: &Value) -> Table {
+    let mut table = Table::new(&[
+        ("class", Align::Left),
+        ("visits", Align::Right),
+        ("worth", Align::Right),
+        ("change", Align::Right),
+        ("index /s", Align::Right),
+        ("service ms", Align::Right),
+        ("ends in time", Align::Right),
+        ("next", Align::Left),
+    ]);
+    for class in learned["classes"].as_array().into_iter().flatten() {
+        let pin = if class["pinned"] == true { " pinned" } else { "" };
+        table.push(vec![
+            class["name"].as_str().unwrap_or("?").to_owned(),
+            visits(class),
+            format!("{}{pin}", short(number(&class["worth"]))),
+            change(class),
+            index(class),
+            format!("{:.1}", number(&class["service_ms"])),
+            format!("{:.0} %", 100.0 * number(&class["completes"])),
+            next(class),
+        ]);
+    }
+    table
+}
+
+fn visits(class: &Value) -> String {
+    format!("{:.0} + {:.0}", number(&class["first_visits"]), number(&class["later_visits"]))
+}
+
+fn change(class: &Value) -> String {
+    let (now, before) = (number(&class["worth"]), number(&class["worth_before"]));
+    if before > 0.0 { format!("{:+.0} %", 100.0 * (now / before - 1.0)) } else { "new".to_owned() }
+}
+
+fn index(class: &Value) -> String {
+    let of = |key: &str| class[key].as_f64().map_or("—".to_owned(), short);
+    format!("{} ({})", of("index_per_s"), of("first_index_per_s"))
+}
+
+/// The three likeliest.
+fn next(class: &Value) -> String {
+    let mut next: Vec<(&String, f64)> = class["next"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, probability)| (name, number(probability)))
+        .collect();
+    next.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let words = next.iter().take(3).map(|(name, p)| format!("{name} {:.1} %", 100.0 * p));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
+}
+
+/// Three digits, as worths are of any size.
+fn short(number: f64) -> String {
+    match number.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 1.0 => format!("{number:.2}"),
+        size if size >= 0.001 => format!("{number:.4}"),
+        _ => format!("{number:.1e}"),
+    }
+}
