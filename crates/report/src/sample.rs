@@ -38,6 +38,7 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
         revenue_share: (1.0 - loss).powi(2),
         revenue_error: Some(0.004 + loss * 0.02),
         orders,
+        requests_planned: generated,
         orders_planned: 560,
         orders_possible: 400.0,
         recovery: None,

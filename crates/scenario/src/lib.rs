@@ -9,7 +9,8 @@
 //! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
 //! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
 //! says when sessions start; [`signal`] is what visitors show of themselves; [`visitor`] is one
-//! client's behaviour as a state machine; [`tally`] counts what happened into [`result`].
+//! client's behaviour as a state machine; [`tally`] counts what happened into [`result`]; `vary`
+//! changes keys of a file.
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
@@ -21,6 +22,7 @@ mod response;
 pub mod result;
 pub mod signal;
 pub mod tally;
+mod vary;
 pub mod visitor;
 mod written;
 
@@ -33,4 +35,5 @@ pub use result::{
 };
 pub use signal::{Shown, Signal};
 pub use tally::{Ending, Tally};
+pub use vary::Setting;
 pub use visitor::{Attempt, Next, Visitor};

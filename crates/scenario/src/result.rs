@@ -43,6 +43,9 @@ pub struct Cell {
     pub failed: u64,
     /// Meant to be made by a session that was abandoned before.
     pub not_generated: u64,
+    /// Requests that visitors meant to make: without retries, which `generated` has.
+    #[serde(default)]
+    pub requests_planned: u64,
     /// Service time on requests answered in time, as a share of what steadily was possible: of
     /// capacity while ρ ≥ 1, of the offered work while ρ < 1. After a crowd it can exceed 1, as
     /// what the crowd's visitors still want is served in the calm that follows.

@@ -42,6 +42,7 @@ pub struct Tally {
     orders: u64,
     saturated: Span,
     planned_below_capacity: Span,
+    requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
     timeline: Vec<Second>,
@@ -81,6 +82,7 @@ impl Tally {
             orders: 0,
             saturated: scenario.profile.saturated(rho, duration) * u64::from(scenario.workers),
             planned_below_capacity: Span::ZERO,
+            requests_planned: 0,
             orders_planned: 0,
             orders_possible: 0.0,
             timeline: vec![
@@ -93,6 +95,7 @@ impl Tally {
     /// A session starts while offered load is `rho_now`.
     pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, rho_now: f64) {
         let planned = visitor.planned_orders(scenario);
+        self.requests_planned += visitor.planned_requests();
         self.orders_planned += planned;
         self.orders_possible += planned as f64 * (1.0 / rho_now).min(1.0);
         if rho_now < 1.0 {

@@ -130,6 +130,11 @@ impl Visitor {
         self.visits.iter().fold(Span::ZERO, |sum, visit| sum + visit.demand)
     }
 
+    /// Requests she means to make.
+    pub fn planned_requests(&self) -> u64 {
+        self.visits.len() as u64
+    }
+
     /// Orders she means to make.
     pub fn planned_orders(&self, scenario: &Scenario) -> u64 {
         self.visits.iter().filter(|visit| visit.class == scenario.graph.order).count() as u64

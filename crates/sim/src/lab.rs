@@ -1,4 +1,4 @@
-//! All cells of a scenario, on all cores.
+//! All cells of a scenario, or of many, on all cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,6 +38,7 @@ pub enum SimError {
 /// One run of one cell, as it is handed out to the cores.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
+    scenario: usize,
     policy: usize,
     rho: f64,
     closes: Closes,
@@ -46,13 +47,79 @@ pub struct Job {
 
 /// Runs every cell of `scenario` with the seeds 1, 2, …; `progress(done, all)` is called after
 /// each run, from whichever thread did it. Gives the number of events besides.
+///
+/// # Errors
+/// If the scenario names no policy, or one that is not as in the catalogue.
 pub fn run(
     scenario: &Scenario,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(RunResult, u64), SimError> {
     let settings = policies(&scenario.policies)?;
-    let jobs = jobs(scenario);
-    let outturns = play_all(scenario, &settings, &jobs, progress);
+    let (results, events) = play_batch(&[scenario], &[settings.as_slice()], progress);
+    Ok((only(results), events))
+}
+
+fn only(results: Vec<RunResult>) -> RunResult {
+    results.into_iter().next().expect("a batch of one scenario has one result")
+}
+
+/// Runs that are played before their tallies become cells: a tally has a histogram for each class, a
+/// cell only what is printed of it.
+const TOGETHER: usize = 256;
+
+/// As [`run`], for many scenarios at once: no core waits for the last run of one before it begins
+/// with the next. The results are in the order of the scenarios.
+///
+/// # Errors
+/// As [`run`], for the first scenario that has a mistake.
+pub fn run_all(
+    scenarios: &[Scenario],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(Vec<RunResult>, u64), SimError> {
+    let settings = scenarios.iter().map(|scenario| policies(&scenario.policies));
+    let settings = settings.collect::<Result<Vec<_>, _>>()?;
+    let all = scenarios.iter().map(runs).sum();
+    let (mut results, mut events, mut before) = (Vec::new(), 0, 0);
+    while results.len() < scenarios.len() {
+        let from = results.len();
+        let mut batch = Vec::new();
+        for scenario in &scenarios[from..] {
+            if !batch.is_empty() && batch.iter().copied().map(runs).sum::<usize>() >= TOGETHER {
+                break;
+            }
+            batch.push(scenario);
+        }
+        let settings: Vec<&[Settings]> =
+            settings[from..from + batch.len()].iter().map(Vec::as_slice).collect();
+        let told = |done, _| progress(before + done, all);
+        let (more, counted) = play_batch(&batch, &settings, &told);
+        results.extend(more);
+        events += counted;
+        before += batch.iter().copied().map(runs).sum::<usize>();
+    }
+    Ok((results, events))
+}
+
+fn play_batch(
+    scenarios: &[&Scenario],
+    settings: &[&[Settings]],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> (Vec<RunResult>, u64) {
+    let jobs: Vec<Job> = scenarios.iter().copied().enumerate().flat_map(jobs).collect();
+    let outturns = play_all(scenarios, settings, &jobs, progress);
+    let events = outturns.iter().map(|outturn| outturn.events).sum();
+    let mut rest = (&jobs[..], &outturns[..]);
+    let result = |scenario: &&Scenario| {
+        let (own, others) = rest.0.split_at(runs(scenario));
+        let (played, unread) = rest.1.split_at(own.len());
+        rest = (others, unread);
+        result(scenario, own, played)
+    };
+    (scenarios.iter().map(result).collect(), events)
+}
+
+/// The result of one scenario from its jobs and what they came to.
+fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult {
     let cell = |(jobs, outturns): (&[Job], &[Outturn])| {
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
         let tallies: Vec<Tally> = outturns.iter().map(|outturn| outturn.tally.clone()).collect();
@@ -60,15 +127,12 @@ pub fn run(
     };
     // The seeds of a cell stand together.
     let each = scenario.seeds as usize;
-    let cells = jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect();
-    let events = outturns.iter().map(|outturn| outturn.events).sum();
-    let result = RunResult {
+    RunResult {
         scenario: scenario.name.clone(),
         seeds: seeds(scenario).collect(),
         invalid: None,
-        cells,
-    };
-    Ok((result, events))
+        cells: jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect(),
+    }
 }
 
 /// The settings of each policy that a scenario lists.
@@ -100,12 +164,19 @@ fn seeds(scenario: &Scenario) -> impl Iterator<Item = u64> + use<> {
     1..=u64::from(scenario.seeds)
 }
 
-fn jobs(scenario: &Scenario) -> Vec<Job> {
-    let mut jobs = Vec::new();
+/// How many runs a scenario asks for: those of [`jobs`].
+pub fn runs(scenario: &Scenario) -> usize {
+    let cells = scenario.closes.len() * scenario.rho.len() * scenario.policies.len();
+    cells * scenario.seeds as usize
+}
+
+fn jobs((index, scenario): (usize, &Scenario)) -> Vec<Job> {
+    let mut jobs = Vec::with_capacity(runs(scenario));
     for &closes in &scenario.closes {
         for &rho in &scenario.rho {
             for policy in 0..scenario.policies.len() {
-                jobs.extend(seeds(scenario).map(|seed| Job { policy, rho, closes, seed }));
+                let job = |seed| Job { scenario: index, policy, rho, closes, seed };
+                jobs.extend(seeds(scenario).map(job));
             }
         }
     }
@@ -115,8 +186,8 @@ fn jobs(scenario: &Scenario) -> Vec<Job> {
 /// Plays the jobs on as many threads as there are cores; the results are in the order of the
 /// jobs, so they do not depend on the machine.
 fn play_all(
-    scenario: &Scenario,
-    settings: &[Settings],
+    scenarios: &[&Scenario],
+    settings: &[&[Settings]],
     jobs: &[Job],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Outturn> {
@@ -124,8 +195,10 @@ fn play_all(
     let results: Vec<Mutex<Option<Outturn>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
-            let Job { rho, closes, seed, policy, .. } = *job;
-            let outturn = play(Case { scenario, settings: &settings[policy], rho, closes, seed });
+            let Job { scenario, policy, rho, closes, seed } = *job;
+            let settings = &settings[scenario][policy];
+            let scenario = scenarios[scenario];
+            let outturn = play(Case { scenario, settings, rho, closes, seed });
             *results[index].lock().expect("no thread panics with this lock") = Some(outturn);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }

@@ -17,5 +17,5 @@ pub mod lab;
 pub mod peers;
 mod world;
 
-pub use lab::{Job, SimError, run};
+pub use lab::{Job, SimError, run, run_all, runs};
 pub use world::{Case, Outturn, play};

@@ -47,6 +47,7 @@ impl Tally {
             revenue_share: sum.revenue_share(),
             revenue_error: error(|seed| seed.revenue_share),
             orders: sum.orders(),
+            requests_planned: sum.requests_planned,
             orders_planned: sum.orders_planned,
             orders_possible: sum.orders_possible,
             recovery: recovery(&scenario.profile, &sum.timeline),
@@ -71,6 +72,7 @@ impl Tally {
         self.wasted = self.wasted.zip(other.wasted).map(|(a, b)| a + b);
         self.saturated += other.saturated;
         self.planned_below_capacity += other.planned_below_capacity;
+        self.requests_planned += other.requests_planned;
         self.orders_planned += other.orders_planned;
         self.orders_possible += other.orders_possible;
     }
