@@ -163,9 +163,9 @@ const PRINCIPAL_CAP: Parameter = Parameter {
 };
 const RETRIES: Parameter = Parameter {
     name: "retries",
-    domain: Domain::Choice(&["new", "all", "none"]),
-    why: "Which repetitions rank below the first attempts of their kind: those of new sessions, \
-          all, or none.",
+    domain: Domain::Choice(&["overload", "all", "none"]),
+    why: "Which repetitions rank below the first attempts of their kind: those that come while it \
+          is overload, all, or none.",
 };
 const SIGNAL: Parameter = Parameter {
     name: "signal",

@@ -106,7 +106,6 @@ impl Driver {
         let bounds = bounds.iter().filter(|(name, _)| has(name)).map(|(n, v)| (*n, v.as_str()));
         let settings = policy.settings(given.iter().copied().chain(bounds));
         let order = settings.expect("the parameters are right").order(&classes());
-        let max_wait = Some(Span::from_secs(3_600));
         // One slot at first: every number has waited once before a decision is counted.
         let options = options(1, sessions);
         let numbers = places + SLOTS + 1;

@@ -30,6 +30,9 @@ pub enum LoadError {
     /// A live client cannot see when she is being served.
     #[error("clients that wait for service can only be simulated: a live one waits for the answer")]
     WaitsForService,
+    /// Servers and sessions that change are the simulator's.
+    #[error("servers.change and session.change can only be simulated")]
+    Changes,
     /// The tag cannot stand in a header that the target would take.
     #[error(
         "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",

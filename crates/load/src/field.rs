@@ -46,6 +46,9 @@ impl Field {
         if scenario.client.waits_for == WaitsFor::Service {
             return Err(LoadError::WaitsForService);
         }
+        if scenario.changes() {
+            return Err(LoadError::Changes);
+        }
         let target = Target::find(&options.target)?;
         let requests = Requests::new(scenario, options, &target)?;
         let duration = scenario.duration(options.rho);

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use bywash_units::{Rate, Span, Utility};
+use bywash_units::{Rate, Span, Time, Utility};
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::servers::Servers;
 use crate::signal::Signal;
 use crate::{base, written};
 
@@ -24,12 +25,16 @@ pub struct Scenario {
     pub about: String,
     /// Requests that the servers run at once.
     pub workers: u32,
+    /// What else is known of the servers.
+    pub servers: Servers,
     /// How long a request may wait for a worker; `None` for as long as its client does.
     pub max_wait: Option<Span>,
     /// Kinds of request, in the order of the file.
     pub classes: Vec<Class>,
     /// What sessions do.
     pub graph: Graph,
+    /// From when sessions start at another class than the graph says, in the order of time.
+    pub starts: Vec<(Span, usize)>,
     /// How load goes over time.
     pub profile: Profile,
     /// The levels of ρ to run, one cell each.
@@ -148,6 +153,17 @@ pub struct PolicyChoice {
     pub label: String,
     /// Parameters as text, by name.
     pub parameters: BTreeMap<String, String>,
+    /// What decides how many run at once; `servers.limit` if the file says nothing.
+    pub limit: Option<LimitChoice>,
+}
+
+/// A limit to run, with the parameters that differ from their defaults.
+#[derive(Clone, Debug)]
+pub struct LimitChoice {
+    /// Name in the catalogue.
+    pub name: String,
+    /// Parameters as text, by name.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// How long a run is.
@@ -203,6 +219,17 @@ impl Scenario {
     pub fn unit_rate(&self) -> Rate {
         let work = self.graph.work_per_session(&self.classes).unwrap_or(Span::MAX);
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
+    }
+
+    /// The class at which a session that starts at `now` starts.
+    pub fn start_at(&self, now: Time) -> usize {
+        let begun = self.starts.iter().rev().find(|(at, _)| Time::ZERO + *at <= now);
+        begun.map_or(self.graph.start, |(_, class)| *class)
+    }
+
+    /// Whether servers or sessions change on the way, which only the simulator can play.
+    pub fn changes(&self) -> bool {
+        !self.servers.changes.is_empty() || !self.starts.is_empty()
     }
 
     /// How long arrivals go on in one seed of a run at level `rho`.
@@ -287,6 +314,40 @@ pub(crate) mod tests {
         let step = "shape = \"step\"\n base = nan\n at = \"1s\"";
         assert!(refused("shape = \"poisson\"", step).contains("arrivals.base"));
         assert!(refused("\"exponential\"", "\"exponentail\"").contains("exponentail"));
+    }
+
+    #[test]
+    fn mistakes_in_what_changes_are_named() {
+        let change = |text: &str| refused("[run]", &format!("[[servers.change]]\n{text}\n[run]"));
+        assert!(change("at = \"1s\"").contains("servers.change takes one of"));
+        assert!(change("at = \"1s\"\nworkers = 1\nspeed = 2").contains("takes one of"));
+        assert!(change("at = \"1s\"\nspeed = 0").contains("takes one of"));
+        assert!(change("at = \"1s\"\nclass = \"home\"\nservice = 2").contains("`home`"));
+        assert!(change("at = \"1\"\nworkers = 1").contains("number and a unit"));
+        let two = "at = \"2s\"\nworkers = 1\n[[servers.change]]\nat = \"1s\"\nspeed = 2";
+        assert!(change(two).contains("in the order of time"));
+        assert!(refused("workers = 2", "workers = 2\nlimit = 0").contains("servers.limit"));
+        assert!(refused("workers = 2", "workers = 2\ncontention = -1").contains("contention"));
+        let start = "[[session.change]]\nat = \"1s\"\nstart = \"home\"\n[run]";
+        assert!(refused("[run]", start).contains("`home`"));
+    }
+
+    #[test]
+    fn sessions_start_where_the_last_change_says() {
+        let change = "[[session.change]]\nat = \"5s\"\nstart = \"buy\"\n[run]";
+        let scenario = Scenario::parse(&SMALL.replace("[run]", change), Path::new(".")).unwrap();
+        let at = |seconds| scenario.start_at(Time::ZERO + Span::from_secs(seconds));
+        assert_eq!([at(0), at(4), at(5), at(60)], [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_policy_may_have_a_limit_of_its_own() {
+        let policy = "[[policy]]\nname = \"x\"\nlimit = { name = \"aimd\", max = 50 }\n";
+        let text = format!("{SMALL}\n{policy}");
+        let scenario = Scenario::parse(&text, Path::new(".")).unwrap();
+        let limit = scenario.policies[0].limit.clone().expect("it was given");
+        assert_eq!((limit.name.as_str(), limit.parameters["max"].as_str()), ("aimd", "50"));
+        assert!(scenario.policies[0].parameters.is_empty());
     }
 
     #[test]

@@ -22,9 +22,9 @@ pub struct Graph {
 const LONGEST_SESSION: usize = 10_000;
 
 impl Graph {
-    /// Draws the classes that one session will visit.
-    pub fn walk(&self, stream: &mut Stream) -> Vec<usize> {
-        let mut path = vec![self.start];
+    /// Draws the classes that one session will visit, from its first.
+    pub fn walk(&self, start: usize, stream: &mut Stream) -> Vec<usize> {
+        let mut path = vec![start];
         while path.len() < LONGEST_SESSION {
             let Some(next) = self.step(path[path.len() - 1], stream) else {
                 break;

@@ -9,8 +9,8 @@
 //! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
 //! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
 //! says when sessions start; [`signal`] is what visitors show of themselves; [`visitor`] is one
-//! client's behaviour as a state machine; [`tally`] counts what happened into [`result`]; `vary`
-//! changes keys of a file.
+//! client's behaviour as a state machine; [`servers`] is what serves it; [`tally`] counts what
+//! happened into [`result`]; `vary` changes keys of a file.
 #![forbid(unsafe_code)]
 
 pub mod arrivals;
@@ -20,6 +20,7 @@ pub mod graph;
 pub mod law;
 mod response;
 pub mod result;
+pub mod servers;
 pub mod signal;
 pub mod tally;
 mod vary;
@@ -27,12 +28,13 @@ pub mod visitor;
 mod written;
 
 pub use arrivals::Profile;
-pub use file::{Closes, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
+pub use file::{Closes, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
+pub use servers::{Change, Discipline, Servers, To};
 pub use signal::{Shown, Signal};
 pub use tally::{Ending, Tally};
 pub use vary::Setting;

@@ -80,7 +80,7 @@ impl Tally {
             served: Span::ZERO,
             wasted: Some(Span::ZERO),
             orders: 0,
-            saturated: scenario.profile.saturated(rho, duration) * u64::from(scenario.workers),
+            saturated: saturated(scenario, rho, duration),
             planned_below_capacity: Span::ZERO,
             requests_planned: 0,
             orders_planned: 0,
@@ -185,6 +185,15 @@ impl Tally {
     pub fn orders(&self) -> u64 {
         self.orders
     }
+}
+
+/// Work that the servers could do while offered load is 1 or more.
+fn saturated(scenario: &Scenario, rho: f64, duration: Span) -> Span {
+    if scenario.servers.changes.is_empty() {
+        return scenario.profile.saturated(rho, duration) * u64::from(scenario.workers);
+    }
+    let is_saturated = |now| scenario.profile.rho_at(rho, now) >= 1.0;
+    scenario.servers.work(scenario.workers, duration, is_saturated)
 }
 
 fn share(part: f64, whole: f64) -> f64 {

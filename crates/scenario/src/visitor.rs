@@ -57,8 +57,13 @@ pub enum Next {
 impl Visitor {
     /// Draws the `index`-th visitor of a run.
     pub fn new(scenario: &Scenario, seed: u64, index: u64) -> Self {
+        Self::starting(scenario, seed, index, scenario.graph.start)
+    }
+
+    /// Draws the `index`-th visitor of a run, whose session starts at this class.
+    pub fn starting(scenario: &Scenario, seed: u64, index: u64, start: usize) -> Self {
         let mut wants = Stream::new(seed, 1, index);
-        let path = scenario.graph.walk(&mut wants);
+        let path = scenario.graph.walk(start, &mut wants);
         let buyer = path.contains(&scenario.graph.order);
         let visits = path
             .into_iter()

@@ -12,10 +12,12 @@ use serde::Deserialize;
 
 use crate::arrivals::{self, Profile};
 use crate::file::{
-    Class, Client, Closes, Length, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor,
+    Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier,
+    WaitsFor,
 };
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::servers::{self, Discipline};
 use crate::signal;
 
 #[derive(Deserialize)]
@@ -42,6 +44,14 @@ struct Servers {
     workers: u32,
     #[serde(default)]
     max_wait: Option<String>,
+    #[serde(default)]
+    discipline: Discipline,
+    #[serde(default)]
+    contention: f64,
+    #[serde(default)]
+    limit: Option<u32>,
+    #[serde(default)]
+    change: Vec<servers::Written>,
 }
 
 #[derive(Deserialize)]
@@ -65,6 +75,15 @@ struct WrittenClass {
 struct Session {
     start: String,
     order: String,
+    #[serde(default)]
+    change: Vec<SessionChange>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionChange {
+    at: String,
+    start: String,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +124,15 @@ struct WrittenPolicy {
     name: String,
     #[serde(default)]
     label: Option<String>,
+    #[serde(default)]
+    limit: Option<WrittenLimit>,
+    #[serde(flatten)]
+    parameters: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Deserialize)]
+struct WrittenLimit {
+    name: String,
     #[serde(flatten)]
     parameters: BTreeMap<String, toml::Value>,
 }
@@ -126,6 +154,8 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
     }
     let scenario = Scenario {
         workers: file.servers.workers,
+        servers: servers_of(&file.servers, &index)?,
+        starts: starts(&file.session, &index)?,
         max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
         profile: profile(file.arrivals, folder)?,
         client: client(&file.client)?,
@@ -147,6 +177,18 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
 fn check(scenario: Scenario) -> Result<Scenario, ScenarioError> {
     if !(1..=100_000).contains(&scenario.workers) {
         return senseless("servers.workers takes 1 to 100000");
+    }
+    if !(0.0..=10.0).contains(&scenario.servers.contention) {
+        return senseless("servers.contention takes 0 to 10");
+    }
+    if scenario.servers.limit.is_some_and(|limit| !(1..=100_000).contains(&limit)) {
+        return senseless("servers.limit takes 1 to 100000");
+    }
+    let in_order = |times: &mut dyn Iterator<Item = Span>| times.is_sorted();
+    if !in_order(&mut scenario.servers.changes.iter().map(|change| change.at))
+        || !in_order(&mut scenario.starts.iter().map(|(at, _)| *at))
+    {
+        return senseless("changes must stand in the order of time");
     }
     let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
     if scenario.rho.is_empty() || !scenario.rho.iter().all(level) {
@@ -193,6 +235,30 @@ fn graph(file: &File, index: &HashMap<String, usize>) -> Result<Graph, ScenarioE
     let start = find(index, &file.session.start, "session.start")?;
     let order = find(index, &file.session.order, "session.order")?;
     Ok(Graph { start, next, order })
+}
+
+fn servers_of(
+    written: &Servers,
+    index: &HashMap<String, usize>,
+) -> Result<servers::Servers, ScenarioError> {
+    let change =
+        |change: &servers::Written| change.resolve(|name| find(index, name, "servers.change"));
+    Ok(servers::Servers {
+        discipline: written.discipline,
+        contention: written.contention,
+        limit: written.limit,
+        changes: written.change.iter().map(change).collect::<Result<_, _>>()?,
+    })
+}
+
+fn starts(
+    session: &Session,
+    index: &HashMap<String, usize>,
+) -> Result<Vec<(Span, usize)>, ScenarioError> {
+    let change = |change: &SessionChange| {
+        Ok((span(&change.at)?, find(index, &change.start, "session.change")?))
+    };
+    session.change.iter().map(change).collect()
 }
 
 fn row(
@@ -321,13 +387,20 @@ fn length(run: &Run) -> Result<Length, ScenarioError> {
 }
 
 fn choice(written: WrittenPolicy) -> PolicyChoice {
+    let limit =
+        |limit: WrittenLimit| LimitChoice { name: limit.name, parameters: texts(limit.parameters) };
+    PolicyChoice {
+        label: written.label.unwrap_or_else(|| written.name.clone()),
+        parameters: texts(written.parameters),
+        limit: written.limit.map(limit),
+        name: written.name,
+    }
+}
+
+fn texts(parameters: BTreeMap<String, toml::Value>) -> BTreeMap<String, String> {
     let text = |value: toml::Value| match value {
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    PolicyChoice {
-        label: written.label.unwrap_or_else(|| written.name.clone()),
-        parameters: written.parameters.into_iter().map(|(k, v)| (k, text(v))).collect(),
-        name: written.name,
-    }
+    parameters.into_iter().map(|(name, value)| (name, text(value))).collect()
 }

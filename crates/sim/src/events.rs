@@ -12,14 +12,18 @@ pub(crate) enum Happening {
     SessionStarts,
     /// A visitor makes her next request.
     Attempt { visitor: u32 },
-    /// A server is done with a request. Void if `serial` is no longer the one of that slot.
-    ServiceEnds { request: u32, serial: u64 },
-    /// A client's patience ends. Void as above.
+    /// The servers are done with a request. Void if they said otherwise since.
+    ServiceEnds { serial: u64 },
+    /// A client's patience ends. Void if `serial` is no longer the one of that slot.
     PatienceEnds { request: u32, serial: u64 },
     /// The engine asked to be called.
     EngineTimer,
     /// It is time to read the CPU.
     CpuReading,
+    /// Something about the servers changes.
+    ServersChange,
+    /// It is time to write down how things stand.
+    Trace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bywash_engine::catalog::{self, ParameterError, Policy, Settings};
-use bywash_scenario::{Closes, PolicyChoice, RunResult, Scenario, Tally};
+use bywash_engine::catalog::{self, LimitSettings, ParameterError, Policy, Settings};
+use bywash_scenario::{Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally};
+use bywash_units::Span;
 
 use crate::peers;
 use crate::world::{Case, Outturn, play};
@@ -21,6 +22,14 @@ pub enum SimError {
         known: String,
         /// The names of the peers.
         peers: String,
+    },
+    /// The catalogue has no limit of that name.
+    #[error("there is no limit `{name}`; there are {known}")]
+    UnknownLimit {
+        /// The name that was given.
+        name: String,
+        /// The names that would do.
+        known: String,
     },
     /// Parameters that the policy does not take.
     #[error("policy `{policy}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -54,8 +63,8 @@ pub fn run(
     scenario: &Scenario,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(RunResult, u64), SimError> {
-    let settings = policies(&scenario.policies)?;
-    let (results, events) = play_batch(&[scenario], &[settings.as_slice()], progress);
+    let chosen = chosen(scenario)?;
+    let (results, events) = play_batch(&[scenario], &[chosen.as_slice()], progress);
     Ok((only(results), events))
 }
 
@@ -76,8 +85,7 @@ pub fn run_all(
     scenarios: &[Scenario],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<(Vec<RunResult>, u64), SimError> {
-    let settings = scenarios.iter().map(|scenario| policies(&scenario.policies));
-    let settings = settings.collect::<Result<Vec<_>, _>>()?;
+    let chosen = scenarios.iter().map(chosen).collect::<Result<Vec<_>, _>>()?;
     let all = scenarios.iter().map(runs).sum();
     let (mut results, mut events, mut before) = (Vec::new(), 0, 0);
     while results.len() < scenarios.len() {
@@ -89,10 +97,10 @@ pub fn run_all(
             }
             batch.push(scenario);
         }
-        let settings: Vec<&[Settings]> =
-            settings[from..from + batch.len()].iter().map(Vec::as_slice).collect();
+        let chosen: Vec<&[Chosen]> =
+            chosen[from..from + batch.len()].iter().map(Vec::as_slice).collect();
         let told = |done, _| progress(before + done, all);
-        let (more, counted) = play_batch(&batch, &settings, &told);
+        let (more, counted) = play_batch(&batch, &chosen, &told);
         results.extend(more);
         events += counted;
         before += batch.iter().copied().map(runs).sum::<usize>();
@@ -102,11 +110,11 @@ pub fn run_all(
 
 fn play_batch(
     scenarios: &[&Scenario],
-    settings: &[&[Settings]],
+    chosen: &[&[Chosen]],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> (Vec<RunResult>, u64) {
     let jobs: Vec<Job> = scenarios.iter().copied().enumerate().flat_map(jobs).collect();
-    let outturns = play_all(scenarios, settings, &jobs, progress);
+    let outturns = play_all(scenarios, chosen, &jobs, None, progress);
     let events = outturns.iter().map(|outturn| outturn.events).sum();
     let mut rest = (&jobs[..], &outturns[..]);
     let result = |scenario: &&Scenario| {
@@ -133,6 +141,73 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
         invalid: None,
         cells: jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect(),
     }
+}
+
+/// One run with how things stood on the way.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The label of its policy.
+    pub label: String,
+    /// The level of load.
+    pub rho: f64,
+    /// Its visitors.
+    pub seed: u64,
+    /// What it yielded; the trace has one entry for each step.
+    pub outturn: Outturn,
+}
+
+/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand after every
+/// `step`. The seeds of a cell stand together.
+pub fn trace(
+    scenario: &Scenario,
+    step: Span,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<Traced>, SimError> {
+    let chosen = chosen(scenario)?;
+    let jobs = jobs((0, scenario));
+    let outturns = play_all(&[scenario], &[chosen.as_slice()], &jobs, Some(step), progress);
+    let traced = |(job, outturn): (&Job, Outturn)| Traced {
+        label: scenario.policies[job.policy].label.clone(),
+        rho: job.rho,
+        seed: job.seed,
+        outturn,
+    };
+    Ok(jobs.iter().zip(outturns).map(traced).collect())
+}
+
+/// What a policy of a scenario is played with.
+#[derive(Clone, Debug)]
+struct Chosen {
+    settings: Settings,
+    limit: LimitSettings,
+}
+
+fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
+    let settings = policies(&scenario.policies)?.into_iter();
+    let both = settings.zip(limits(scenario)?);
+    Ok(both.map(|(settings, limit)| Chosen { settings, limit }).collect())
+}
+
+/// The settings of the limit of each policy that a scenario lists; `servers.limit` or as many slots
+/// as workers for those that have none of their own.
+pub fn limits(scenario: &Scenario) -> Result<Vec<LimitSettings>, SimError> {
+    let slots = scenario.servers.limit.unwrap_or(scenario.workers);
+    let limit = |choice: &PolicyChoice| match &choice.limit {
+        None => Ok(LimitSettings::from(slots)),
+        Some(limit) => limit_of(limit),
+    };
+    scenario.policies.iter().map(limit).collect()
+}
+
+fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
+    let policy = catalog::find_limit(&choice.name).ok_or_else(|| SimError::UnknownLimit {
+        name: choice.name.clone(),
+        known: catalog::LIMITS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+    })?;
+    let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    policy
+        .settings(given)
+        .map_err(|errors| SimError::Parameters { policy: choice.name.clone(), errors })
 }
 
 /// The settings of each policy that a scenario lists.
@@ -187,8 +262,9 @@ fn jobs((index, scenario): (usize, &Scenario)) -> Vec<Job> {
 /// jobs, so they do not depend on the machine.
 fn play_all(
     scenarios: &[&Scenario],
-    settings: &[&[Settings]],
+    chosen: &[&[Chosen]],
     jobs: &[Job],
+    trace: Option<Span>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Outturn> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -196,9 +272,9 @@ fn play_all(
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
             let Job { scenario, policy, rho, closes, seed } = *job;
-            let settings = &settings[scenario][policy];
+            let Chosen { settings, limit } = &chosen[scenario][policy];
             let scenario = scenarios[scenario];
-            let outturn = play(Case { scenario, settings, rho, closes, seed });
+            let outturn = play(Case { scenario, settings, limit, rho, closes, seed, trace });
             *results[index].lock().expect("no thread panics with this lock") = Some(outturn);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }

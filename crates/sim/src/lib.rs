@@ -7,15 +7,17 @@
 //!
 //! The model is honest about what it leaves out: refusing costs nothing, a departure is noticed
 //! at once or never, a server that is told of a departure stops at that instant and is free (live,
-//! most applications notice only when they write), and a server's speed does not depend on how
-//! many run beside it. It is
-//! checked against closed forms that it did not produce (`tests/closed_forms.rs`).
+//! most applications notice only when they write), and nothing lies between the gateway and its
+//! servers. What happens inside the application is in `servers`. It is checked against closed forms that it did not produce (`tests/closed_forms.rs`).
 #![forbid(unsafe_code)]
 
 mod events;
 pub mod lab;
 pub mod peers;
+mod phases;
+mod servers;
 mod world;
 
-pub use lab::{Job, SimError, run, run_all, runs};
-pub use world::{Case, Outturn, play};
+pub use lab::{Job, SimError, Traced, run, run_all, runs, trace};
+pub use phases::{Phase, phases};
+pub use world::{Case, Outturn, Sample, play};

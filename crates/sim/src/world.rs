@@ -1,15 +1,16 @@
 //! One run: visitors, servers and the engine between them.
 
-use bywash_engine::catalog::Settings;
+use bywash_engine::catalog::{LimitSettings, Settings};
 use bywash_engine::{
-    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Options, Reading,
-    Request, RequestId, SessionKey, Signals, Tier,
+    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options,
+    Reading, Request, RequestId, SessionKey, Signals, Tier,
 };
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
 use bywash_units::{Share, Span, Time, Utility};
 
 use crate::events::{Events, Happening};
+use crate::servers::{Meters, Servers};
 
 /// What is to be played.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +19,35 @@ pub struct Case<'a> {
     pub scenario: &'a Scenario,
     /// The policy.
     pub settings: &'a Settings,
+    /// What decides how many run at once.
+    pub limit: &'a LimitSettings,
     /// The level of load.
     pub rho: f64,
     /// Whether departures are seen.
     pub closes: Closes,
     /// Which visitors.
     pub seed: u64,
+    /// How often to write down how things stand, if at all.
+    pub trace: Option<Span>,
+}
+
+/// How things stood over a step of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// The end of the step.
+    pub at: Time,
+    /// Slots then.
+    pub slots: u32,
+    /// Requests that waited for a slot then.
+    pub waiting: u32,
+    /// Work done in the step.
+    pub work: Span,
+    /// Work that all workers could have done.
+    pub capacity: Span,
+    /// Mean number of requests inside the application beyond one for each worker.
+    pub inside: f64,
+    /// Workers then.
+    pub workers: u32,
 }
 
 /// What a run yields.
@@ -39,6 +63,8 @@ pub struct Outturn {
     pub waited: Span,
     /// Events of the run.
     pub events: u64,
+    /// How things stood, step by step until arrivals ended, if that was asked for.
+    pub trace: Vec<Sample>,
 }
 
 /// A request in the world. The engine knows it by its index.
@@ -52,7 +78,6 @@ struct Live {
     signals: Signals,
     demand: Span,
     made: Time,
-    started: Option<Time>,
     /// Its client has given up and nobody could see it.
     abandoned: bool,
     /// Changes with every use of the slot; events that name another are void.
@@ -91,7 +116,13 @@ struct World<'a> {
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
-    cpu: CpuMeter,
+    servers: Servers,
+    /// When the servers are next done with a request, and the event that says so.
+    service: (Option<Time>, u64),
+    /// As of the last reading of the CPU.
+    read: Meters,
+    /// As of the last step of the trace.
+    traced: Meters,
     out: Outturn,
 }
 
@@ -114,7 +145,7 @@ impl<'a> World<'a> {
         let classes = engine_classes(scenario);
         let order = case.settings.order(&classes);
         let options = Options {
-            limit: scenario.workers.into(),
+            limit: case.limit.clone(),
             max_wait: scenario.max_wait,
             ..Options::default()
         };
@@ -127,6 +158,7 @@ impl<'a> World<'a> {
                 delayed: 0,
                 waited: Span::ZERO,
                 events: 0,
+                trace: Vec::new(),
             },
             case,
             now: Time::ZERO,
@@ -138,7 +170,10 @@ impl<'a> World<'a> {
             serial: 0,
             actions: Vec::new(),
             timer: None,
-            cpu: CpuMeter::default(),
+            servers: Servers::new(scenario),
+            service: (None, 0),
+            read: Meters::default(),
+            traced: Meters::default(),
         }
     }
 
@@ -147,16 +182,42 @@ impl<'a> World<'a> {
         if let Some((_, interval)) = self.engine.meter() {
             self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
         }
+        if let Some(step) = self.case.trace {
+            self.events.schedule(Time::ZERO + step, Happening::Trace);
+        }
+        self.servers_change();
+        self.watch_servers();
     }
 
     fn happen(&mut self, what: Happening) {
         match what {
             Happening::SessionStarts => self.session_starts(),
             Happening::Attempt { visitor } => self.attempt(visitor),
-            Happening::ServiceEnds { request, serial } => self.service_ends(request, serial),
+            Happening::ServiceEnds { serial } => self.service_ends(serial),
             Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
             Happening::EngineTimer => self.engine_timer(),
             Happening::CpuReading => self.cpu_reading(),
+            Happening::ServersChange => self.servers_change(),
+            Happening::Trace => self.trace(),
+        }
+        self.watch_servers();
+    }
+
+    /// Schedules the next end of a service, if it is another than was said before.
+    fn watch_servers(&mut self) {
+        let next = self.servers.next_end();
+        if next != self.service.0 {
+            self.service = (next, self.service.1 + 1);
+            if let Some(at) = next {
+                let ends = Happening::ServiceEnds { serial: self.service.1 };
+                self.events.schedule(at, ends);
+            }
+        }
+    }
+
+    fn servers_change(&mut self) {
+        if let Some(at) = self.servers.look(self.now) {
+            self.events.schedule(at, Happening::ServersChange);
         }
     }
 
@@ -169,7 +230,8 @@ impl<'a> World<'a> {
 
     fn session_starts(&mut self) {
         let Case { scenario, rho, seed, .. } = self.case;
-        let visitor = Visitor::new(scenario, seed, self.sessions);
+        let start = scenario.start_at(self.now);
+        let visitor = Visitor::starting(scenario, seed, self.sessions, start);
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, rho_now);
         let guest = Guest { number: self.sessions, visitor, cookie: false };
@@ -199,9 +261,8 @@ impl<'a> World<'a> {
             claims,
             class: attempt.class,
             signals,
-            demand: attempt.demand,
+            demand: self.servers.demand(self.now, attempt.class, attempt.demand),
             made: self.now,
-            started: None,
             abandoned: false,
             serial: self.serial,
         });
@@ -213,9 +274,13 @@ impl<'a> World<'a> {
         self.tell(Event::Arrived { id: RequestId(id), request });
     }
 
-    fn service_ends(&mut self, id: u32, serial: u64) {
-        let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
-        let live = *live;
+    fn service_ends(&mut self, serial: u64) {
+        if serial != self.service.1 {
+            return;
+        }
+        self.service.0 = None;
+        let Some(id) = self.servers.finish(self.now) else { return };
+        let live = *self.requests.get_mut(id);
         self.work_done(&live, live.demand);
         self.requests.free(id);
         if !live.abandoned {
@@ -235,15 +300,14 @@ impl<'a> World<'a> {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         let live = *live;
         let stays = self.case.scenario.client.waits_for == WaitsFor::Service;
-        if stays && live.started.is_some() {
+        if stays && self.servers.serves(id) {
             return;
         }
         match self.case.closes {
             Closes::Hidden => self.requests.get_mut(id).abandoned = true,
             Closes::Visible => {
-                if let Some(started) = live.started {
-                    self.out.tally.wasted(self.now, self.now.since(started));
-                }
+                let work = self.servers.remove(self.now, id);
+                self.out.tally.wasted(self.now, work);
                 self.requests.free(id);
                 self.tell(Event::ClientGone { id: RequestId(id) });
             }
@@ -279,7 +343,6 @@ impl<'a> World<'a> {
 
     /// Tells the engine and does what it says.
     fn tell(&mut self, event: Event) {
-        self.cpu.advance(self.now, self.engine.running());
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_event(self.now, event, &mut actions);
         self.carry_out(actions);
@@ -312,10 +375,8 @@ impl<'a> World<'a> {
     fn dispatch(&mut self, id: u32) {
         let now = self.now;
         let live = self.requests.get_mut(id);
-        live.started = Some(now);
         let waited = now.since(live.made);
-        let end = Happening::ServiceEnds { request: id, serial: live.serial };
-        self.events.schedule(now + live.demand, end);
+        self.servers.admit(now, id, live.demand);
         self.out.started += 1;
         self.out.delayed += u64::from(waited > Span::ZERO);
         self.out.waited += waited;
@@ -331,33 +392,37 @@ impl<'a> World<'a> {
 
     fn cpu_reading(&mut self) {
         let Some((meter, interval)) = self.engine.meter() else { return };
-        self.cpu.advance(self.now, self.engine.running());
-        let share = self.cpu.take(interval * u64::from(self.case.scenario.workers));
+        let meters = self.servers.meters(self.now);
+        let before = std::mem::replace(&mut self.read, meters);
+        let (used, before, whole) = match meter {
+            Meter::Cpu => (meters.busy, before.busy, interval * u64::from(self.servers.workers())),
+            Meter::Pressure => (meters.stalled, before.stalled, interval),
+        };
+        let used = Span::from_nanos(used.as_nanos() - before.as_nanos());
+        let share = Share::new(used.as_secs_f64() / whole.as_secs_f64());
         self.tell(Event::Read(Reading { meter, share }));
         if !self.arrivals_over || self.visitors.in_use() > 0 {
             self.events.schedule(self.now + interval, Happening::CpuReading);
         }
     }
-}
 
-/// Busy time of the servers since the last reading.
-#[derive(Debug, Default)]
-struct CpuMeter {
-    last: Time,
-    busy: Span,
-}
-
-impl CpuMeter {
-    /// Up to `now`, `running` servers have been busy since the last call.
-    fn advance(&mut self, now: Time, running: u32) {
-        self.busy += now.since(self.last) * u64::from(running);
-        self.last = now;
-    }
-
-    /// The share of `whole` that was busy; starts a new interval.
-    fn take(&mut self, whole: Span) -> Share {
-        let busy = std::mem::take(&mut self.busy);
-        Share::new(busy.as_secs_f64() / whole.as_secs_f64())
+    fn trace(&mut self) {
+        let Some(step) = self.case.trace else { return };
+        let (was, meters) = (self.traced, self.servers.meters(self.now));
+        self.traced = meters;
+        let status = self.engine.status(self.now);
+        self.out.trace.push(Sample {
+            at: self.now,
+            slots: status.limit,
+            waiting: status.waiting,
+            work: Span::from_nanos((meters.work - was.work) as u64),
+            capacity: step.scale(self.servers.capacity()),
+            inside: (meters.waited.as_secs_f64() - was.waited.as_secs_f64()) / step.as_secs_f64(),
+            workers: self.servers.workers(),
+        });
+        if !self.arrivals_over {
+            self.events.schedule(self.now + step, Happening::Trace);
+        }
     }
 }
 

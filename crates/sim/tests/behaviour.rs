@@ -33,6 +33,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             name: policy.name.into(),
             label: policy.name.into(),
             parameters: [].into(),
+            limit: None,
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();

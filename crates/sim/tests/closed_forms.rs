@@ -78,9 +78,11 @@ impl System {
             let case = Case {
                 scenario: &scenario,
                 settings: &settings,
+                limit: &self.servers.into(),
                 rho: self.rho,
                 closes: Closes::Visible,
                 seed,
+                trace: None,
             };
             measure(&play(case))
         };

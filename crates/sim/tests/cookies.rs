@@ -56,7 +56,9 @@ fn played(patience: &str, closes: Closes) -> Cell {
     );
     let scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
-    let case = Case { scenario: &scenario, settings: &settings, rho: 0.5, closes, seed: 1 };
+    let (settings, limit) = (&settings, &scenario.workers.into());
+    let case =
+        Case { scenario: &scenario, settings, limit, rho: 0.5, closes, seed: 1, trace: None };
     Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
 }
 

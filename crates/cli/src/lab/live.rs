@@ -83,9 +83,10 @@ fn not_begun(error: &LoadError) -> Failure {
         | LoadError::NoPort(_)
         | LoadError::Rho(_)
         | LoadError::Tag(_) => Failure::usage(error),
-        LoadError::WaitsForService | LoadError::Request { .. } | LoadError::Signal { .. } => {
-            Failure::configuration(format!("bywash: {error}"))
-        }
+        LoadError::WaitsForService
+        | LoadError::Changes
+        | LoadError::Request { .. }
+        | LoadError::Signal { .. } => Failure::configuration(format!("bywash: {error}")),
         LoadError::Unreachable { .. } | LoadError::Runtime(_) => Failure::running(error),
     }
 }

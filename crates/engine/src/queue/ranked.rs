@@ -29,8 +29,9 @@ pub(super) trait Ranking: Send {
     /// How many cells there are.
     fn cells(&self) -> usize;
 
-    /// The cell of a waiting request. All of one cell have the same standing.
-    fn cell(&self, waiting: &Waiting) -> usize;
+    /// The cell of a waiting request; `last` if it ranks below the first attempts of its kind. All
+    /// of one cell have the same standing.
+    fn cell(&self, waiting: &Waiting, last: bool) -> usize;
 
     /// The cells, best first, if that has changed since it was last asked.
     fn order(&mut self, values: &Values) -> Option<Vec<u32>>;
@@ -38,30 +39,20 @@ pub(super) trait Ranking: Send {
 
 /// Which repetitions rank below the first attempts of their kind.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Retries {
-    New,
+enum Retries {
+    WhileOverloaded,
     All,
     None,
 }
 
 impl Retries {
     /// The parameter `retries`.
-    pub(super) fn new(settings: &Settings) -> Self {
+    fn new(settings: &Settings) -> Self {
         match settings.choice("retries") {
             "all" => Self::All,
             "none" => Self::None,
-            _ => Self::New,
+            _ => Self::WhileOverloaded,
         }
-    }
-
-    /// Whether this request ranks below.
-    pub(super) fn demote(self, waiting: &Waiting) -> bool {
-        waiting.retry
-            && match self {
-                Self::New => waiting.standing == Standing::New,
-                Self::All => true,
-                Self::None => false,
-            }
     }
 }
 
@@ -83,6 +74,7 @@ pub(super) struct Ranked<R> {
     capacity: usize,
     principal_cap: u32,
     floor: Floor,
+    retries: Retries,
 }
 
 /// Earns `share` of a floor dispatch with every dispatch, and says when one is due.
@@ -150,7 +142,19 @@ impl<R: Ranking> Ranked<R> {
             capacity: capacity as usize,
             principal_cap: settings.count("principal_cap"),
             floor: Floor { share: settings.share("floor_share"), earned: 0.0 },
+            retries: Retries::new(settings),
         }
+    }
+
+    /// The cell that a request belongs to now.
+    fn cell_of(&mut self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
+        let last = waiting.retry
+            && match self.retries {
+                Retries::All => true,
+                Retries::None => false,
+                Retries::WhileOverloaded => self.newest_first_in(moment, waiting.standing.index()),
+            };
+        self.ranking.cell(waiting, last)
     }
 
     /// Ranks the cells anew if what they rank by has changed.
@@ -194,7 +198,7 @@ impl<R: Ranking> Ranked<R> {
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
-        let cell = self.ranking.cell(waiting);
+        let cell = self.cell_of(moment, waiting);
         self.cells.push_back(cell, id);
         self.standings.push_back(waiting.standing.index(), id);
         self.occupied.set(self.rank[cell], true);
@@ -204,7 +208,8 @@ impl<R: Ranking> Ranked<R> {
     /// Who has to go so that `id` can wait; `None` when it is `id` itself.
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<RequestId> {
         let waiting = moment.waiting(id);
-        let arriving = self.rank[self.ranking.cell(waiting)];
+        let cell = self.cell_of(moment, waiting);
+        let arriving = self.rank[cell];
         let worst = self.occupied.worst().filter(|worst| *worst >= arriving)?;
         let newest = self.newest_first_in(moment, waiting.standing.index());
         // Among equals the arriving one is the newest: the worst only if oldest go first.

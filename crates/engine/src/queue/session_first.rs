@@ -4,15 +4,15 @@
 //! transactions of a session that walked there, then sessions in progress, then first requests of
 //! new sessions. No learned number is involved. An order takes several requests of one session; a
 //! server that starts more sessions than it can finish sells nothing, so the way to the most
-//! orders is to let new sessions have what the begun ones leave over. Retries rank below first
-//! attempts of the same standing.
+//! orders is to let new sessions have what the begun ones leave over. While it is overload, retries
+//! rank below first attempts of the same standing.
 //!
 //! How requests are pushed out and what guards there are: `ranked`.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking, Retries};
+use super::ranked::{Ranked, Ranking};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, Standing};
@@ -20,23 +20,20 @@ use crate::value::Values;
 
 /// Makes the order, as the catalogue's parameters say.
 pub fn session_first(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
-    let retries = Retries::new(settings);
-    Box::new(Ranked::new(ByStanding { retries }, settings, classes))
+    Box::new(Ranked::new(ByStanding, settings, classes))
 }
 
 /// A cell for each standing, and for its retries.
 #[derive(Debug)]
-struct ByStanding {
-    retries: Retries,
-}
+struct ByStanding;
 
 impl Ranking for ByStanding {
     fn cells(&self) -> usize {
         2 * Standing::COUNT
     }
 
-    fn cell(&self, waiting: &Waiting) -> usize {
-        2 * waiting.standing.index() + usize::from(self.retries.demote(waiting))
+    fn cell(&self, waiting: &Waiting, last: bool) -> usize {
+        2 * waiting.standing.index() + usize::from(last)
     }
 
     /// As they are numbered, for ever.

@@ -13,7 +13,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking, Retries};
+use super::ranked::{Ranked, Ranking};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
@@ -21,11 +21,8 @@ use crate::value::{Place, Values};
 
 /// Makes the order, as the catalogue's parameters say.
 pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
-    let ranking = ByValue {
-        tiers: classes.iter().map(|class| class.tier).collect(),
-        retries: Retries::new(settings),
-        version: None,
-    };
+    let ranking =
+        ByValue { tiers: classes.iter().map(|class| class.tier).collect(), version: None };
     Box::new(Ranked::new(ranking, settings, classes))
 }
 
@@ -35,7 +32,6 @@ pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
-    retries: Retries,
     /// What the present order was made from; `None`: nothing was ranked yet.
     version: Option<u32>,
 }
@@ -89,13 +85,13 @@ impl Ranking for ByValue {
         2 * Signals::MOST * Standing::COUNT * self.tiers.len()
     }
 
-    fn cell(&self, waiting: &Waiting) -> usize {
+    fn cell(&self, waiting: &Waiting, last: bool) -> usize {
         let is_known = self.version.is_some_and(|version| version > 0);
         self.number(Cell {
             standing: waiting.standing,
             class: if is_known { waiting.class } else { ClassId(0) },
             signals: if is_known { waiting.signals } else { Signals::NONE },
-            retry: self.retries.demote(waiting),
+            retry: last,
         })
     }
 
@@ -128,7 +124,6 @@ mod tests {
     fn every_cell_has_a_number_of_its_own() {
         let ranking = ByValue {
             tiers: alloc::vec![Tier::Browse, Tier::Transact, Tier::Browse],
-            retries: Retries::All,
             version: None,
         };
         for number in 0..ranking.cells() {

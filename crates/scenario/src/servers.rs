@@ -1,0 +1,200 @@
+//! The servers of a scenario: how many work, how requests share them, and what changes on the way.
+//!
+//! Only the simulator plays what stands here beyond `workers`; a live run meets the servers that
+//! there are.
+
+use bywash_units::{Span, Time};
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+
+/// How requests inside the application share its workers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Discipline {
+    /// A worker serves one request to its end; the others wait inside, the oldest first.
+    #[default]
+    Fifo,
+    /// All are served at once, each more slowly if there are more of them than workers.
+    Shared,
+}
+
+/// What the servers are beyond the number of their workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Servers {
+    /// How requests share the workers.
+    pub discipline: Discipline,
+    /// What part of its speed the application loses for each request above the workers: with n
+    /// above, it runs at 1/(1 + n·contention).
+    pub contention: f64,
+    /// Slots of a policy that sets no limit; as many as there are workers if not given.
+    pub limit: Option<u32>,
+    /// What changes, in the order of time.
+    pub changes: Vec<Change>,
+}
+
+/// Something about the servers is different from some moment on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// From when.
+    pub at: Span,
+    /// Evenly over this time; at once if zero.
+    pub over: Span,
+    /// What.
+    pub to: To,
+}
+
+/// What changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum To {
+    /// So many workers.
+    Workers(u32),
+    /// Every worker does so much work in a second of time; 1 at first.
+    Speed(f64),
+    /// Requests of this class ask for so many times the work that the file says.
+    Service {
+        /// Its index.
+        class: usize,
+        /// How many times.
+        factor: f64,
+    },
+}
+
+impl Servers {
+    /// Work that a worker does in a second, at `now`.
+    pub fn speed_at(&self, now: Time) -> f64 {
+        let speed = |to| if let To::Speed(speed) = to { Some(speed) } else { None };
+        self.value_at(now, 1.0, speed)
+    }
+
+    /// How many workers of `first` there are at `now`.
+    pub fn workers_at(&self, first: u32, now: Time) -> u32 {
+        let workers =
+            |to| if let To::Workers(workers) = to { Some(f64::from(workers)) } else { None };
+        self.value_at(now, f64::from(first), workers).round() as u32
+    }
+
+    /// How many times the work that the file says a request of `class` asks for at `now`.
+    pub fn service_at(&self, class: usize, now: Time) -> f64 {
+        let service = |to| match to {
+            To::Service { class: of, factor } if of == class => Some(factor),
+            To::Service { .. } | To::Workers(_) | To::Speed(_) => None,
+        };
+        self.value_at(now, 1.0, service)
+    }
+
+    /// A value that starts as `first` and goes through the changes that name one.
+    fn value_at(&self, now: Time, first: f64, of: impl Fn(To) -> Option<f64>) -> f64 {
+        let begun = self.changes.iter().filter(|change| Time::ZERO + change.at <= now);
+        begun.filter_map(|change| Some((change, of(change.to)?))).fold(
+            first,
+            |from, (change, to)| {
+                let part = now.since(Time::ZERO + change.at).as_secs_f64();
+                let over = change.over.as_secs_f64();
+                if part >= over { to } else { from + (to - from) * part / over }
+            },
+        )
+    }
+
+    /// Work that `workers` do in `step`s of time for which `counts` says yes, from the start to
+    /// `end`.
+    pub fn work(&self, workers: u32, end: Span, counts: impl Fn(Time) -> bool) -> Span {
+        const STEP: Span = Span::from_millis(10);
+        let steps = end.as_nanos() / STEP.as_nanos();
+        let at = |i| Time::ZERO + STEP * i;
+        let work = |now| f64::from(self.workers_at(workers, now)) * self.speed_at(now);
+        let sum: f64 = (0..steps).map(at).filter(|now| counts(*now)).map(work).sum();
+        STEP.scale(sum)
+    }
+}
+
+/// A change as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    at: String,
+    #[serde(default)]
+    over: Option<String>,
+    #[serde(default)]
+    workers: Option<u32>,
+    #[serde(default)]
+    speed: Option<f64>,
+    #[serde(default)]
+    class: Option<String>,
+    #[serde(default)]
+    service: Option<f64>,
+}
+
+impl Written {
+    /// The change, with `class` to find the index of a class.
+    pub(crate) fn resolve(
+        &self,
+        class: impl FnOnce(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<Change, ScenarioError> {
+        let senseless = |why: &str| Err(ScenarioError::Senseless(why.into()));
+        let span = |text: &str| {
+            let parsed = text.parse();
+            parsed.map_err(|error: bywash_units::ParseSpanError| {
+                ScenarioError::Senseless(error.to_string())
+            })
+        };
+        let sensible = |factor: f64| (0.01..=100.0).contains(&factor);
+        let over = self.over.as_deref().map_or(Ok(Span::ZERO), span)?;
+        let to = match (self.workers, self.speed, &self.class, self.service) {
+            (Some(workers), None, None, None) if (1..=100_000).contains(&workers) => {
+                To::Workers(workers)
+            }
+            (None, Some(speed), None, None) if sensible(speed) => To::Speed(speed),
+            (None, None, Some(name), Some(factor)) if sensible(factor) => {
+                To::Service { class: class(name)?, factor }
+            }
+            _ => {
+                return senseless(
+                    "servers.change takes one of `workers` (1 to 100000), `speed` (0.01 to 100) \
+                     and `class` with `service` (0.01 to 100)",
+                );
+            }
+        };
+        Ok(Change { at: span(&self.at)?, over, to })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn change(at: u64, over: u64, to: To) -> Change {
+        Change { at: Span::from_secs(at), over: Span::from_secs(over), to }
+    }
+
+    #[test]
+    fn values_step_and_drift_from_what_was_before() {
+        let changes = vec![
+            change(10, 0, To::Workers(4)),
+            change(10, 20, To::Speed(0.5)),
+            change(20, 0, To::Service { class: 1, factor: 3.0 }),
+            change(40, 0, To::Speed(2.0)),
+        ];
+        let servers = Servers { changes, ..Servers::default() };
+        assert_eq!([9, 10].map(|t| servers.workers_at(8, at(t))), [8, 4]);
+        assert_eq!(
+            [9, 10, 20, 30, 40].map(|t| servers.speed_at(at(t))),
+            [1.0, 1.0, 0.75, 0.5, 2.0]
+        );
+        assert_eq!([0, 1].map(|class| servers.service_at(class, at(20))), [1.0, 3.0]);
+    }
+
+    #[test]
+    fn work_is_what_all_workers_do_at_their_speed() {
+        let changes = vec![change(10, 0, To::Workers(4)), change(20, 0, To::Speed(0.5))];
+        let servers = Servers { changes, ..Servers::default() };
+        let all = servers.work(8, Span::from_secs(30), |_| true);
+        assert!((all.as_secs_f64() - (80.0 + 40.0 + 20.0)).abs() < 1e-6, "{all}");
+        let late = servers.work(8, Span::from_secs(30), |now| now >= at(20));
+        assert!((late.as_secs_f64() - 20.0).abs() < 1e-6, "{late}");
+    }
+}

@@ -1,0 +1,129 @@
+//! How a limit did between one change and the next.
+//!
+//! Three numbers, each against what the servers could have done: how long it took until the limit
+//! was near the number of workers and stayed there, what part of the capacity was lost, and how
+//! many requests waited inside the application, where their order was nobody's choice. The work of
+//! a full queue is what they are measured by: a scenario for this keeps the queue full.
+
+use bywash_scenario::Scenario;
+use bywash_units::{Span, Time};
+
+use crate::world::Sample;
+
+/// Between two changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Phase {
+    /// Its beginning.
+    pub from: Span,
+    /// Its end.
+    pub to: Span,
+    /// How long after the beginning the limit was in the band around the workers for good.
+    pub settled: Option<Span>,
+    /// The part of what the workers could have done that was not done.
+    pub lost: f64,
+    /// Mean number of requests inside for each worker, beyond the one that it serves.
+    pub inside: f64,
+    /// Mean slots.
+    pub slots: f64,
+    /// Mean workers.
+    pub workers: f64,
+}
+
+/// From nine tenths of the workers to half as many more and two: a limit that loses no more than a
+/// tenth and lets no more than every second worker have somebody waiting.
+const BAND: (f64, f64, f64) = (0.9, 1.5, 2.0);
+/// The part of the rest of a phase that a settled limit is in the band. Probes leave it.
+const FOR_GOOD: f64 = 0.9;
+
+/// The phases of a run of `scenario`, by its trace.
+pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {
+    let Some(last) = trace.last() else { return Vec::new() };
+    let end = last.at.since(Time::ZERO);
+    let servers = scenario.servers.changes.iter().map(|change| change.at);
+    let sessions = scenario.starts.iter().map(|(at, _)| *at);
+    let changes = [Span::ZERO, end].into_iter().chain(servers).chain(sessions);
+    let mut bounds: Vec<Span> = changes.filter(|at| *at <= end).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    bounds.windows(2).filter_map(|pair| phase(pair[0], pair[1], trace)).collect()
+}
+
+fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
+    let within = |sample: &&Sample| {
+        let at = sample.at.since(Time::ZERO);
+        at > from && at <= to
+    };
+    let samples: Vec<&Sample> = trace.iter().filter(within).collect();
+    let sum = |of: fn(&Sample) -> f64| samples.iter().map(|sample| of(sample)).sum::<f64>();
+    let capacity = sum(|sample| sample.capacity.as_secs_f64());
+    let (workers, count) = (sum(|sample| f64::from(sample.workers)), samples.len() as f64);
+    (capacity > 0.0).then(|| Phase {
+        from,
+        to,
+        settled: settled(&samples).map(|at| Span::from_nanos(at.as_nanos() - from.as_nanos())),
+        lost: 1.0 - sum(|sample| sample.work.as_secs_f64()) / capacity,
+        inside: sum(|sample| sample.inside) / workers,
+        slots: sum(|sample| f64::from(sample.slots)) / count,
+        workers: workers / count,
+    })
+}
+
+/// From when on the limit was in the band nearly always.
+fn settled(samples: &[&Sample]) -> Option<Span> {
+    let (mut earliest, mut inside) = (None, 0);
+    for (after, sample) in samples.iter().rev().enumerate() {
+        let (slots, workers) = (f64::from(sample.slots), f64::from(sample.workers));
+        if slots >= BAND.0 * workers && slots <= BAND.1 * workers + BAND.2 {
+            inside += 1;
+            if f64::from(inside) >= FOR_GOOD * (after + 1) as f64 {
+                earliest = Some(sample.at.since(Time::ZERO));
+            }
+        }
+    }
+    // In the last moments of a phase anybody may be near by chance.
+    let last = samples.last()?.at.since(Time::ZERO);
+    earliest
+        .filter(|at| samples.len() < 20 || last.as_nanos() - at.as_nanos() > last_tenth(samples))
+}
+
+fn last_tenth(samples: &[&Sample]) -> u64 {
+    let ends = (samples[0].at, samples[samples.len() - 1].at);
+    ends.1.since(ends.0).as_nanos() / 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(second: u64, slots: u32, work: u64) -> Sample {
+        Sample {
+            at: Time::ZERO + Span::from_secs(second),
+            slots,
+            waiting: 100,
+            work: Span::from_secs(work),
+            capacity: Span::from_secs(10),
+            inside: 5.0,
+            workers: 10,
+        }
+    }
+
+    #[test]
+    fn a_phase_is_judged_by_what_its_workers_could_have_done() {
+        let trace: Vec<Sample> =
+            (1..=100).map(|t| sample(t, if t < 20 { 40 } else { 12 }, 8)).collect();
+        let phase = phase(Span::ZERO, Span::from_secs(100), &trace).unwrap();
+        // 72 of the last 80 would be nine tenths: eight of the forty may come before.
+        assert_eq!(phase.settled, Some(Span::from_secs(20)));
+        assert!((phase.lost - 0.2).abs() < 1e-9 && (phase.inside - 0.5).abs() < 1e-9, "{phase:?}");
+    }
+
+    #[test]
+    fn a_limit_that_is_near_only_by_chance_has_not_settled() {
+        let swings: Vec<Sample> =
+            (1..=100).map(|t| sample(t, if t % 4 == 0 { 30 } else { 12 }, 8)).collect();
+        assert_eq!(phase(Span::ZERO, Span::from_secs(100), &swings).unwrap().settled, None);
+        let late: Vec<Sample> =
+            (1..=100).map(|t| sample(t, if t < 98 { 40 } else { 12 }, 8)).collect();
+        assert_eq!(phase(Span::ZERO, Span::from_secs(100), &late).unwrap().settled, None);
+    }
+}

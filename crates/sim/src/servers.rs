@@ -1,0 +1,345 @@
+//! The application in virtual time: workers, and the requests that wait for them inside it.
+//!
+//! The gateway gives slots; whether a slot is also a worker is decided here. With more slots than
+//! workers requests wait inside, where nobody can order them (`fifo`), or all are slowed down
+//! (`shared`). Whoever leaves is gone at once, served or waiting.
+//!
+//! One clock of progress serves both disciplines: all requests that are served get on at the same
+//! rate, so each ends when progress has grown by its demand, and a change of the rate (another
+//! worker, another speed, one more to share with) changes only how fast progress grows. While
+//! the rate is 1, progress is time, to the nanosecond.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use bywash_scenario::{Discipline, Scenario, Servers as Description};
+use bywash_units::{Span, Time};
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Not inside the application.
+    Outside,
+    /// Inside, without a worker.
+    Waits { demand: u64, serial: u64 },
+    /// Being served: done at this progress. Has begun at that.
+    Served { begun: u64, done: u64, serial: u64 },
+}
+
+/// The servers of one run.
+#[derive(Debug)]
+pub(crate) struct Servers {
+    description: Description,
+    /// Workers at first, and now.
+    first: u32,
+    workers: u32,
+    speed: f64,
+    now: Time,
+    /// Work done so far on each request that was served all the time, in nanoseconds.
+    progress: u64,
+    rate: f64,
+    places: Vec<Place>,
+    /// Who is served, by the progress at which it is done; some have left.
+    ends: BinaryHeap<Reverse<(u64, u64, u32)>>,
+    /// Who waits inside, the oldest first; some have left.
+    line: VecDeque<(u32, u64)>,
+    served: u32,
+    waiting: u32,
+    serial: u64,
+    meters: Meters,
+}
+
+/// What adds up over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meters {
+    /// Time that workers were busy.
+    pub(crate) busy: Span,
+    /// Time that requests have waited inside, all together.
+    pub(crate) waited: Span,
+    /// Time in which somebody waited inside: pressure.
+    pub(crate) stalled: Span,
+    /// Work done, in nanoseconds.
+    pub(crate) work: f64,
+}
+
+impl Servers {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let description = scenario.servers.clone();
+        let mut servers = Self {
+            description,
+            first: scenario.workers,
+            workers: scenario.workers,
+            speed: 1.0,
+            now: Time::ZERO,
+            progress: 0,
+            rate: 1.0,
+            places: Vec::new(),
+            ends: BinaryHeap::new(),
+            line: VecDeque::new(),
+            served: 0,
+            waiting: 0,
+            serial: 0,
+            meters: Meters::default(),
+        };
+        servers.look(Time::ZERO);
+        servers
+    }
+
+    /// A request comes in.
+    pub(crate) fn admit(&mut self, now: Time, id: u32, demand: Span) {
+        self.advance(now);
+        self.serial += 1;
+        let index = id as usize;
+        if index >= self.places.len() {
+            self.places.resize(index + 1, Place::Outside);
+        }
+        self.places[index] = Place::Waits { demand: demand.as_nanos(), serial: self.serial };
+        self.waiting += 1;
+        self.line.push_back((id, self.serial));
+        self.assign();
+    }
+
+    /// A request leaves before it is done. The work that was done on it.
+    pub(crate) fn remove(&mut self, now: Time, id: u32) -> Span {
+        self.advance(now);
+        let done = match self.take(id) {
+            Place::Served { begun, .. } => Span::from_nanos(self.progress - begun),
+            Place::Waits { .. } | Place::Outside => Span::ZERO,
+        };
+        self.assign();
+        done
+    }
+
+    /// When the next request is done.
+    pub(crate) fn next_end(&mut self) -> Option<Time> {
+        let done = self.next_done()?.0;
+        let left = done.saturating_sub(self.progress);
+        let time = if self.rate == 1.0 { left } else { (left as f64 / self.rate).ceil() as u64 };
+        Some(self.now + Span::from_nanos(time))
+    }
+
+    /// The request that is done at `now`, which is when [`Servers::next_end`] said.
+    pub(crate) fn finish(&mut self, now: Time) -> Option<u32> {
+        self.advance(now);
+        let (done, id) = self.next_done()?;
+        // Progress is rounded to nanoseconds, and may lack one.
+        self.progress = self.progress.max(done);
+        self.take(id);
+        self.ends.pop();
+        self.assign();
+        Some(id)
+    }
+
+    /// Whether a worker serves it.
+    pub(crate) fn serves(&self, id: u32) -> bool {
+        matches!(self.places.get(id as usize), Some(Place::Served { .. }))
+    }
+
+    /// Looks at what has changed by `now`; when to look again.
+    pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
+        /// A drift is played in steps.
+        const STEP: Span = Span::from_millis(250);
+        self.advance(now);
+        self.workers = self.description.workers_at(self.first, now);
+        self.speed = self.description.speed_at(now);
+        self.assign();
+        let next = |change: &bywash_scenario::Change| {
+            let (from, to) = (Time::ZERO + change.at, Time::ZERO + change.at + change.over);
+            if now < from { Some(from) } else { (now < to).then(|| to.min(now + STEP)) }
+        };
+        self.description.changes.iter().filter_map(next).min()
+    }
+
+    /// What a request of `class` asks for at `now`, that would ask for `demand` at first.
+    pub(crate) fn demand(&self, now: Time, class: usize, demand: Span) -> Span {
+        if self.description.changes.is_empty() {
+            return demand;
+        }
+        demand.scale(self.description.service_at(class, now))
+    }
+
+    /// What has added up until `now`.
+    pub(crate) fn meters(&mut self, now: Time) -> Meters {
+        self.advance(now);
+        self.meters
+    }
+
+    pub(crate) const fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    /// Work that all workers do in a second.
+    pub(crate) fn capacity(&self) -> f64 {
+        f64::from(self.workers) * self.speed
+    }
+
+    /// Workers whose request has left or ended take the next from the line; then the rate is what
+    /// it is for those inside.
+    fn assign(&mut self) {
+        let all = self.description.discipline == Discipline::Shared;
+        while (all || self.served < self.workers) && self.waiting > 0 {
+            let Some((id, serial)) = self.line.pop_front() else { break };
+            let place = &mut self.places[id as usize];
+            let Place::Waits { demand, serial: now } = *place else { continue };
+            if now != serial {
+                continue;
+            }
+            let done = self.progress + demand;
+            *place = Place::Served { begun: self.progress, done, serial };
+            self.ends.push(Reverse((done, serial, id)));
+            (self.waiting, self.served) = (self.waiting - 1, self.served + 1);
+        }
+        self.rate = self.rate_now();
+    }
+
+    /// How fast each request that is served gets on. Workers that are taken away while they serve
+    /// leave their request to the others.
+    fn rate_now(&self) -> f64 {
+        let workers = f64::from(self.workers);
+        let over = f64::from((self.served + self.waiting).saturating_sub(self.workers));
+        let share = if self.served > self.workers { workers / f64::from(self.served) } else { 1.0 };
+        self.speed * share / (1.0 + self.description.contention * over)
+    }
+
+    fn advance(&mut self, now: Time) {
+        let time = now.since(self.now);
+        let nanos = time.as_nanos();
+        let progress =
+            if self.rate == 1.0 { nanos } else { (nanos as f64 * self.rate).round() as u64 };
+        self.progress += progress;
+        self.meters.busy += time * u64::from(self.served.min(self.workers));
+        self.meters.waited += time * u64::from(self.inside_without_worker());
+        if self.inside_without_worker() > 0 {
+            self.meters.stalled += time;
+        }
+        self.meters.work += nanos as f64 * self.rate * f64::from(self.served);
+        self.now = now;
+    }
+
+    /// Requests inside beyond one for each worker.
+    const fn inside_without_worker(&self) -> u32 {
+        (self.served + self.waiting).saturating_sub(self.workers)
+    }
+
+    /// The next that is done, and at what progress. Drops those that have left.
+    fn next_done(&mut self) -> Option<(u64, u32)> {
+        loop {
+            let Reverse((done, serial, id)) = *self.ends.peek()?;
+            match self.places[id as usize] {
+                Place::Served { serial: now, .. } if now == serial => return Some((done, id)),
+                Place::Served { .. } | Place::Waits { .. } | Place::Outside => self.ends.pop(),
+            };
+        }
+    }
+
+    fn take(&mut self, id: u32) -> Place {
+        let Some(place) = self.places.get_mut(id as usize) else { return Place::Outside };
+        let was = std::mem::replace(place, Place::Outside);
+        match was {
+            Place::Served { .. } => self.served -= 1,
+            Place::Waits { .. } => self.waiting -= 1,
+            Place::Outside => {}
+        }
+        was
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Span::from_secs_f64(seconds)
+    }
+
+    /// Two workers, and what `servers` says besides.
+    fn servers(servers: &str) -> Servers {
+        let text = format!(
+            r#"
+            name = "two"
+            servers = {{ workers = 2, {servers} }}
+            session = {{ start = "all", order = "all" }}
+            arrivals = {{ shape = "poisson" }}
+            run = {{ rho = [1], duration = "1s" }}
+            [[class]]
+            name = "all"
+            request = "GET /"
+            tier = "browse"
+            utility = 1
+            service = {{ mean = "1s", shape = "constant" }}
+            [client]
+            think = {{ mean = "1s", shape = "constant" }}
+            patience = {{ shape = "none" }}
+            "#
+        );
+        Servers::new(&Scenario::parse(&text, Path::new(".")).unwrap())
+    }
+
+    /// Who is done when, in seconds.
+    fn play(servers: &mut Servers) -> Vec<(u32, f64)> {
+        let mut ends = Vec::new();
+        while let Some(next) = servers.next_end() {
+            ends.push((servers.finish(next).unwrap(), next.as_secs_f64()));
+        }
+        ends
+    }
+
+    fn agrees(ends: &[(u32, f64)], expected: &[(u32, f64)]) {
+        let near = |(a, b): (&(u32, f64), &(u32, f64))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6;
+        assert!(ends.len() == expected.len() && ends.iter().zip(expected).all(near), "{ends:?}");
+    }
+
+    #[test]
+    fn who_has_no_worker_waits_inside_for_its_turn() {
+        let mut servers = servers("discipline = 'fifo'");
+        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND * (u64::from(id) + 1)));
+        assert!(servers.serves(1) && !servers.serves(2));
+        agrees(&play(&mut servers), &[(0, 1.0), (1, 2.0), (2, 4.0), (3, 6.0)]);
+        let meters = servers.meters(at(6.0));
+        assert_eq!((meters.busy, meters.waited), (SECOND * 10, SECOND * 3));
+        assert!((meters.work - 1e10).abs() < 10.0, "{meters:?}");
+    }
+
+    #[test]
+    fn who_shares_is_slowed_down_by_the_others() {
+        let mut servers = servers("discipline = 'shared'");
+        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        assert!((0..4).all(|id| servers.serves(id)));
+        agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 2.0), (3, 2.0)]);
+    }
+
+    #[test]
+    fn whoever_leaves_makes_room_and_its_work_is_known() {
+        let mut servers = servers("discipline = 'fifo'");
+        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        assert_eq!(servers.remove(at(0.25), 2), Span::ZERO, "it only waited");
+        assert_eq!(servers.remove(at(0.5), 0), SECOND / 2);
+        agrees(&play(&mut servers), &[(1, 1.0), (3, 1.5)]);
+        servers.admit(at(2.0), 0, SECOND);
+        agrees(&play(&mut servers), &[(0, 3.0)]);
+    }
+
+    #[test]
+    fn each_request_above_the_workers_costs_capacity() {
+        let mut servers = servers("contention = 0.5");
+        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        // Half the speed with two above, two thirds of it with one.
+        agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
+    }
+
+    #[test]
+    fn a_change_of_workers_or_speed_takes_effect_on_those_inside() {
+        let changes = "change = [{ at = '1s', workers = 1 }, { at = '2s', speed = 2.0 }]";
+        let mut servers = servers(changes);
+        (0..2).for_each(|id| servers.admit(at(0.0), id, SECOND * 3));
+        assert_eq!(servers.look(at(0.0)), Some(at(1.0)));
+        assert_eq!(servers.look(at(1.0)), Some(at(2.0)));
+        assert_eq!(servers.look(at(2.0)), None);
+        // A second each at full speed, half a second's work each at half of it, then twice that.
+        agrees(&play(&mut servers), &[(0, 3.5), (1, 3.5)]);
+    }
+}
