@@ -26,29 +26,44 @@
 //! requests than slots run, which is a probe for nothing.
 
 mod bases;
+mod schedule;
 mod window;
 
 use bywash_units::{Span, Time};
 
 use self::bases::Bases;
+use self::schedule::{Direction, Probe, Schedule};
 use self::window::{LEAST, Seen, Window};
 use super::{Ended, Limit, Load, Range};
 use crate::catalog::LimitSettings;
 
 /// Parts of the requests that time out below which they are chance.
 const CHANCE: f64 = 0.01;
-/// A trial that keeps less of the throughput has failed.
-const KEEPS: f64 = 0.8;
+/// A limit that fell below this part of what it was is on trial.
+const MUCH: f64 = 0.85;
+/// A trial that keeps less of the throughput has failed, one that keeps more has not; in between
+/// more windows are looked at, so many at most.
+const KEEPS: (f64, f64) = (0.7, 0.85);
+const MIDDLE: f64 = 0.78;
+const ENOUGH: u32 = 4;
 /// A base that is wrong by more is probed again at once.
 const WRONG: f64 = 0.15;
 /// Square of the error that bases have anyway: what is seen with a smaller one is believed.
-const KNOWN: f64 = 0.02;
+const KNOWN: f64 = 0.01;
+/// Squares of the relative error with which a window is long enough: of a look, of a probe that
+/// costs throughput, of one that does not.
+const PRECISE: (f64, f64, f64) = (0.01, 0.005, 0.0025);
 /// How deep a probe goes below the knee; below the limit if the base is not known to be right.
-const DEPTH: (f64, f64) = (0.75, 0.5);
+const DEPTH: (f64, f64) = (0.85, 0.5);
+/// Latencies that a probe holds at most.
+const LATENCIES: u64 = 40;
 /// The shortest time that a probe holds, once the limit has taken hold, and the longest.
 const HOLDS: (Span, Span) = (Span::from_millis(200), Span::from_secs(5));
-/// A probe may take so much of the time, at most.
-const SHARE: u64 = 20;
+/// How high a probe goes above the limit.
+const HEIGHT: f64 = 0.25;
+/// The slope of throughput in the limit above which the limit lies below the knee: in between of
+/// one below it and none above.
+const RISES: f64 = 0.5;
 
 /// Our own.
 #[derive(Debug)]
@@ -81,30 +96,14 @@ struct Knee {
 struct Trial {
     limit: f64,
     knee: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Probe {
-    slots: u32,
-    since: Time,
-    ends: Time,
-}
-
-/// When the next probe is due.
-#[derive(Debug)]
-struct Schedule {
-    least: Span,
-    pause: Span,
-    due: Time,
-    /// Whether the last one has found the base where it was thought to be.
-    is_sure: bool,
+    /// Windows seen since.
+    windows: u32,
 }
 
 impl Slope {
     /// As the catalogue's parameters say.
     pub fn new(settings: &LimitSettings) -> Self {
         let range = Range::new(settings);
-        let least = settings.span("probe");
         Self {
             range,
             limit: range.initial(settings),
@@ -115,7 +114,7 @@ impl Slope {
             stride: 1.0,
             latency: Span::ZERO,
             probe: None,
-            schedule: Schedule { least, pause: least, due: Time::ZERO, is_sure: false },
+            schedule: Schedule::new(settings.span("probe")),
         }
     }
 
@@ -132,37 +131,46 @@ impl Slope {
             None if seen.full => self.look(now, seen),
             None => self.rest(seen),
         }
-        let takes_hold = if self.slots() == slots { 0 } else { self.takes_hold() };
-        self.window.begin(now + self.latency * takes_hold);
-    }
-
-    /// Latencies until nothing is seen of the limit before: a probe has to drain as well.
-    const fn takes_hold(&self) -> u64 {
-        if self.probe.is_some() { 2 } else { 1 }
+        self.window.begin(now + self.latency * latencies_to_take_hold(slots, self.slots()));
     }
 
     /// Somebody waited for a slot all the time: what follows is of this limit.
     fn look(&mut self, now: Time, seen: Seen) {
-        let knee = seen.load / seen.inflation;
-        if let Some(trial) = self.trial.take().filter(|trial| knee < KEEPS * trial.knee) {
-            self.take_back(now, trial, seen);
+        if let Some(trial) = self.trial.filter(|trial| self.limit < MUCH * trial.limit) {
+            self.judge(now, trial, seen);
             return;
         }
-        if seen.inflation < 1.0 && is_beyond_error(seen) {
+        let mut knee = self.smooth(seen);
+        if knee > (1.0 + WRONG) * seen.load {
             // Quicker than without a queue: the base is wrong, whatever the limit.
-            self.rebase(now, seen);
+            self.bases.scale(f64::midpoint(1.0, seen.load / knee));
+            self.schedule.look_soon(now);
+            (self.knee, knee) = (None, seen.load);
         }
-        let knee = self.smooth(seen);
         let (queue, margin) = (seen.load - knee, margin(knee));
-        if queue > 2.0 * margin {
+        if queue > 1.5 * margin {
             self.fall((knee + margin).max(self.limit / 2.0), knee);
         } else if queue < margin / 2.0 {
             self.rise();
         } else {
             self.stride = 1.0;
         }
-        if now >= self.schedule.due {
-            self.begin_probe(now, knee);
+        if let Some(direction) = self.schedule.due(now) {
+            self.begin_probe(now, direction, knee);
+        }
+    }
+
+    /// The limit fell by much: is throughput what it was?
+    fn judge(&mut self, now: Time, trial: Trial, seen: Seen) {
+        let knee = self.smooth(seen);
+        let windows = trial.windows + 1;
+        let (fails, keeps) = if windows < ENOUGH { KEEPS } else { (MIDDLE, MIDDLE) };
+        if knee < fails * trial.knee {
+            self.take_back(now, trial, seen.load / knee);
+        } else if knee >= keeps * trial.knee {
+            self.trial = None;
+        } else {
+            self.trial = Some(Trial { windows, ..trial });
         }
     }
 
@@ -171,7 +179,7 @@ impl Slope {
         let here = seen.load / seen.inflation;
         let near = |knee: &Knee| {
             let (off, moved) = (here / knee.at - 1.0, self.limit / knee.limit - 1.0);
-            moved.abs() < 0.1 && off * off < 9.0 * seen.error.max(KNOWN / 4.0)
+            moved.abs() < 0.1 && off * off < 9.0 * seen.error.max(KNOWN / 2.0)
         };
         let knee = match self.knee.filter(near) {
             Some(knee) => Knee { at: knee.at + 0.3 * (here - knee.at), limit: knee.limit },
@@ -182,25 +190,25 @@ impl Slope {
     }
 
     fn fall(&mut self, to: f64, knee: f64) {
-        if to < 0.85 * self.limit {
-            self.trial = Some(Trial { limit: self.limit, knee });
-        }
+        // Many small steps are a large one: what they are measured by is where they began.
+        self.trial.get_or_insert(Trial { limit: self.limit, knee, windows: 0 });
         self.limit = self.range.clamp(to);
         self.stride = 1.0;
     }
 
     fn rise(&mut self) {
         let step = f64::from((self.limit as u32).max(1).ilog10().max(1)) * self.stride;
-        self.limit = self.range.clamp(self.limit + step.min(self.limit));
+        self.limit = self.range.clamp(self.limit + step.min(self.limit / 2.0).max(1.0));
         self.stride *= 2.0;
+        self.trial = None;
     }
 
     /// Throughput fell with the limit, so nothing had waited inside: requests are slower.
-    fn take_back(&mut self, now: Time, trial: Trial, seen: Seen) {
-        self.bases.scale(seen.inflation);
+    fn take_back(&mut self, now: Time, trial: Trial, inflation: f64) {
+        self.bases.scale(inflation);
         self.limit = trial.limit;
-        self.knee = None;
-        self.schedule.doubt(now);
+        (self.knee, self.trial) = (None, None);
+        self.schedule.look_soon(now);
     }
 
     /// Slots whose requests timed out have done nothing.
@@ -213,56 +221,72 @@ impl Slope {
     fn rest(&mut self, seen: Seen) {
         self.trial = None;
         self.stride = 1.0;
-        let few = self.knee.is_none_or(|knee| seen.load <= DEPTH.0 * knee.at);
+        // Without a knee nobody knows what is few: at first only a quicker answer tells of the base.
+        let few = self.knee.is_some_and(|knee| seen.load <= DEPTH.0 * knee.at);
         if few || seen.inflation < 1.0 {
             self.correct(seen);
         }
     }
 
-    fn begin_probe(&mut self, now: Time, knee: f64) {
-        let to = if self.schedule.is_sure { DEPTH.0 * knee } else { DEPTH.1 * self.limit };
-        let slots = self.range.clamp(to).max(1.0) as u32;
-        if slots >= self.slots() {
-            self.schedule.confirm(now, Span::ZERO);
+    fn begin_probe(&mut self, now: Time, direction: Direction, knee: f64) {
+        let to = match direction {
+            Direction::Up => self.limit + (self.limit * HEIGHT).max(1.0),
+            Direction::Down if self.schedule.is_sure() => DEPTH.0 * knee,
+            Direction::Down => DEPTH.1 * self.limit,
+        };
+        let slots = (self.range.clamp(to) + 0.5) as u32;
+        if slots == self.slots() {
+            self.probed_nothing(now, direction, Span::ZERO);
             return;
         }
-        let holds = (self.latency * 20).clamp_to(HOLDS.0, HOLDS.1);
+        let holds = (self.latency * LATENCIES).clamp_to(HOLDS.0, HOLDS.1);
         let ends = now + self.latency * 2 + holds;
-        self.probe = Some(Probe { slots, since: now, ends });
+        self.probe = Some(Probe { direction, slots, since: now, ends });
     }
 
     fn probed(&mut self, now: Time, probe: Probe, seen: Seen) {
-        if seen.requests < LEAST || seen.timed_out > CHANCE {
-            self.schedule.confirm(now, now.since(probe.since));
-            return;
-        }
-        let factor = self.correct(seen);
-        if let Some(knee) = self.knee {
-            self.limit = self.range.clamp(knee.at + margin(knee.at));
-        }
-        if (factor - 1.0).abs() > WRONG {
-            self.schedule.doubt(now);
-        } else {
-            self.schedule.confirm(now, now.since(probe.since));
+        let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE;
+        match (probe.direction, self.knee) {
+            (Direction::Up, Some(knee)) if enough && seen.full => self.probed_up(now, knee, seen),
+            (Direction::Down, _) if enough && is_beyond_error(seen) => {
+                self.correct(seen);
+                self.schedule.doubt(now);
+            }
+            (Direction::Down, _) if enough => {
+                self.correct(seen);
+                self.schedule.went_down(now, now.since(probe.since));
+            }
+            (direction, _) => self.probed_nothing(now, direction, now.since(probe.since)),
         }
     }
 
-    /// Takes what was seen for the base, as far as it is more than chance. Says by what the base
-    /// has changed.
-    fn correct(&mut self, seen: Seen) -> f64 {
+    fn probed_nothing(&mut self, now: Time, direction: Direction, cost: Span) {
+        match direction {
+            Direction::Up => self.schedule.went_up(now),
+            Direction::Down => self.schedule.went_down(now, cost),
+        }
+    }
+
+    /// If throughput rose with the limit, nothing had waited inside: what was seen is the base.
+    fn probed_up(&mut self, now: Time, knee: Knee, seen: Seen) {
+        self.schedule.went_up(now);
+        let slope = (seen.load / seen.inflation - knee.at) / (seen.load - self.limit).max(1.0);
+        if slope > RISES && self.limit > knee.at {
+            self.bases.scale(self.limit / knee.at);
+            self.limit = self.range.clamp(seen.load);
+            self.knee = None;
+        }
+    }
+
+    /// Takes what was seen for the base, as far as it is more than chance.
+    fn correct(&mut self, seen: Seen) {
         let weight = if is_beyond_error(seen) { 1.0 } else { KNOWN / (KNOWN + seen.error) };
         let factor = 1.0 + weight * (seen.inflation - 1.0);
         self.bases.scale(factor);
         if let Some(knee) = &mut self.knee {
             knee.at *= factor;
+            self.limit = self.range.clamp(knee.at + margin(knee.at));
         }
-        factor
-    }
-
-    fn rebase(&mut self, now: Time, seen: Seen) {
-        self.bases.scale(seen.inflation);
-        self.knee = None;
-        self.schedule.doubt(now);
     }
 }
 
@@ -272,23 +296,20 @@ fn is_beyond_error(seen: Seen) -> bool {
     off.abs() > WRONG && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
 }
 
+/// Latencies until nothing is seen of the limit before. A lower one has to drain first.
+const fn latencies_to_take_hold(before: u32, after: u32) -> u64 {
+    if after < before {
+        2
+    } else if after > before {
+        1
+    } else {
+        0
+    }
+}
+
 /// Requests that may wait inside.
 fn margin(knee: f64) -> f64 {
     1.0 + knee / 8.0
-}
-
-impl Schedule {
-    /// The base has moved: look again after the next window.
-    fn doubt(&mut self, now: Time) {
-        (self.pause, self.due, self.is_sure) = (self.least, now, false);
-    }
-
-    /// It has not, and to find that out took `cost`.
-    fn confirm(&mut self, now: Time, cost: Span) {
-        self.due = now + self.pause.max(cost * SHARE);
-        self.pause = (self.pause * 2).clamp_to(self.least, self.least * 3);
-        self.is_sure = true;
-    }
 }
 
 impl Limit for Slope {
@@ -303,8 +324,12 @@ impl Limit for Slope {
     fn ended(&mut self, now: Time, load: Load, ended: Ended) {
         self.window.runs(now, load.running.saturating_sub(1));
         self.window.ended(now, load, ended, &self.bases);
-        let least = if self.probe.is_some() { HOLDS.0 } else { Span::ZERO };
-        if self.window.is_over(now, least) {
+        let (least, precise) = match self.probe.map(|probe| probe.direction) {
+            None => (Span::ZERO, PRECISE.0),
+            Some(Direction::Down) => (HOLDS.0, PRECISE.1),
+            Some(Direction::Up) => (HOLDS.0, PRECISE.2),
+        };
+        if self.window.is_over(now, least, precise) {
             self.conclude(now);
         }
     }

@@ -1,7 +1,9 @@
 //! What is seen of the application while one limit holds.
 //!
 //! A window is as long as it must be for its mean to be known to a tenth: with exponential services
-//! that is a hundred answers, with constant ones twenty. Answers that come in the first moments
+//! that is a hundred answers. How many it takes is told by the windows before it: one that stopped
+//! when it looked precise would stop early by chance, and those that lack heavy requests do. Answers
+//! that come in the first moments
 //! after the limit has changed are of the limit before, and do not count.
 
 use alloc::vec;
@@ -15,12 +17,12 @@ use crate::request::ClassSet;
 
 /// Answers below which nothing is said.
 pub(super) const LEAST: u32 = 10;
-/// Answers below which spread says nothing.
-const FEW: u32 = 20;
-/// Square of the relative error with which a window is long enough.
-const PRECISE: f64 = 0.01;
+/// The most that an answer may count for, as a multiple of one with exponential services.
+const WILD: f64 = 20.0;
+/// Weight of a window in the spread of answers.
+const SPREAD: f64 = 0.3;
 /// A window of imprecise answers ends after so many latencies and so long.
-const LONG: (f64, Span) = (20.0, Span::from_secs(2));
+const LONG: (f64, Span) = (40.0, Span::from_secs(3));
 /// One in ten answers may find nobody waiting in a window that is full.
 const FULL: f64 = 0.9;
 
@@ -38,6 +40,8 @@ pub(super) struct Window {
     running_since: Time,
     /// Seconds that requests ran, all together.
     ran: f64,
+    /// Square of the relative error of a window of one answer, over the windows of late.
+    spread: f64,
 }
 
 /// Of latencies x in seconds and bases b of the same requests.
@@ -82,29 +86,20 @@ impl Window {
             running: 0,
             running_since: Time::ZERO,
             ran: 0.0,
+            spread: 1.0,
         }
     }
 
     /// A new window, in which counts what ends `after` this moment or later.
     pub(super) fn begin(&mut self, after: Time) {
-        self.of_class.fill(OfClass::default());
-        let of_class = core::mem::take(&mut self.of_class);
-        let (running, running_since) = (self.running, self.running_since);
-        *self = Self { counts_from: after, of_class, running, running_since, ..Self::empty() };
-    }
-
-    const fn empty() -> Self {
-        Self {
-            counts_from: Time::ZERO,
-            answers: 0,
-            timed_out: 0,
-            found_full: 0,
-            sums: Sums { all: 0.0, x: 0.0, b: 0.0, xx: 0.0, xb: 0.0, bb: 0.0 },
-            of_class: Vec::new(),
-            running: 0,
-            running_since: Time::ZERO,
-            ran: 0.0,
+        if self.answers >= LEAST {
+            let spread = (self.error() * f64::from(self.answers)).min(WILD);
+            self.spread += SPREAD * (spread - self.spread);
         }
+        self.of_class.fill(OfClass::default());
+        self.counts_from = after;
+        (self.answers, self.timed_out, self.found_full) = (0, 0, 0);
+        (self.sums, self.ran) = (Sums::default(), 0.0);
     }
 
     /// From now on so many run.
@@ -140,14 +135,15 @@ impl Window {
         now.since(self.counts_from)
     }
 
-    /// Whether it has shown what it can. `least` is the shortest that it may be.
-    pub(super) fn is_over(&self, now: Time, least: Span) -> bool {
+    /// Whether it has shown what it can: its mean is as `precise` as wanted (square of the relative
+    /// error), or it has lasted long. `least` is the shortest that it may be.
+    pub(super) fn is_over(&self, now: Time, least: Span, precise: f64) -> bool {
         let requests = self.requests();
         if requests < LEAST || self.length(now) < least.max(self.latency_times(4.0)) {
             return false;
         }
-        let precise = requests >= FEW && self.error() <= PRECISE;
-        precise || self.length(now) >= self.latency_times(LONG.0).max(LONG.1)
+        let enough = f64::from(self.answers) * precise >= self.spread;
+        enough || self.length(now) >= self.latency_times(LONG.0).max(LONG.1)
     }
 
     pub(super) const fn requests(&self) -> u32 {
@@ -203,9 +199,11 @@ impl Sums {
         self.bb += b * b;
     }
 
-    /// Square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)².
+    /// Square of the relative error of the ratio R of the sums: Σ(x − R·b)²/(Σx)². Where most
+    /// of x is waiting the answers are alike, and chance is in how much work was done meanwhile:
+    /// Σb²/(Σb)².
     fn error(&self, ratio: f64) -> f64 {
         let squares = self.xx - 2.0 * ratio * self.xb + ratio * ratio * self.bb;
-        squares.max(0.0) / (self.x * self.x)
+        (squares / (self.x * self.x)).max(self.bb / (self.b * self.b))
     }
 }
