@@ -10,6 +10,7 @@ use crate::scratch::Scratch;
 use crate::sys::{self, Interrupts, Signal};
 use std::io::{self, Write};
 use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,12 +19,16 @@ const SIGNALLED: i32 = 128;
 /// Between two looks: what is being started while we look is found by the next.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// Set before anything is ended because of an interrupt.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
 /// To be called before any thread or process is started.
 pub fn take() -> io::Result<()> {
     sys::become_subreaper()?;
     let interrupts = Interrupts::block()?;
     thread::spawn(move || {
         let waited = interrupts.wait();
+        INTERRUPTED.store(true, Ordering::SeqCst);
         for _ in 0..3 {
             end_below(process::id());
             thread::sleep(AGAIN);
@@ -34,6 +39,14 @@ pub fn take() -> io::Result<()> {
         process::exit(waited.map_or(1, |signal| SIGNALLED + signal))
     });
     Ok(())
+}
+
+/// Lets an interrupt that is under way end the process. To be called by whoever has failed, before
+/// it says so: a program that an interrupt has ended did not fail.
+pub fn give_way() {
+    while INTERRUPTED.load(Ordering::SeqCst) {
+        thread::park();
+    }
 }
 
 /// Kills the descendants of `pid`.

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -42,6 +43,8 @@ impl Running {
         let file = File::options().create(true).append(true).open(log)?;
         command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         sys::tether(&mut command, core);
+        // An interrupt from a terminal is ours; `custody` hands it on.
+        command.process_group(0);
         let words = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
         let child = command.spawn().map_err(words)?;
         Ok(Self { name: name.to_owned(), child, log: log.to_owned(), ended: false })

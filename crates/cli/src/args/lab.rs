@@ -1,6 +1,7 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
 mod live;
+mod peers;
 mod sim;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 pub(crate) use live::LiveRun;
+pub(crate) use peers::PeersRun;
 pub(crate) use sim::Sim;
 
 #[derive(Debug, clap::Args)]
@@ -29,6 +31,8 @@ pub(crate) enum Lab {
     Sim(Sim),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
+    /// Play a scenario in real time against bywash and against what others run
+    Peers(PeersRun),
 }
 
 /// A level of load.

@@ -10,8 +10,9 @@ use bywash_scenario::{Profile, Scenario, Visitor};
 use bywash_units::{Span, Time};
 use serde_json::{Value, json};
 
-use super::side::{Outcome, rho, visitor};
+use super::side::{Outcome, rho};
 use crate::failure::Failure;
+use crate::lab::shop::visitor;
 
 pub(super) struct Books {
     pub(super) phases: [Phase; 3],

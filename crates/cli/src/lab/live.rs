@@ -76,7 +76,7 @@ fn addresses(option: &str, url: &str) -> Result<Vec<SocketAddr>, Failure> {
     }
 }
 
-fn not_begun(error: &LoadError) -> Failure {
+pub(super) fn not_begun(error: &LoadError) -> Failure {
     match error {
         LoadError::NotATarget(_)
         | LoadError::NotHttp(_)
@@ -99,7 +99,7 @@ fn busy(shop: SocketAddr) -> Option<Span> {
 }
 
 /// How a run stands: one line that changes on a terminal, one every five seconds elsewhere.
-struct Line {
+pub(super) struct Line {
     terminal: bool,
     /// When the next plain line is due, in seconds.
     due: u64,
@@ -108,11 +108,11 @@ struct Line {
 impl Line {
     const EVERY: u64 = 5;
 
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { terminal: is_terminal(), due: Self::EVERY }
     }
 
-    fn tell(&mut self, progress: &Progress) {
+    pub(super) fn tell(&mut self, progress: &Progress) {
         let second = progress.elapsed.as_secs_f64() as u64;
         if self.terminal {
             // Without wrapping, so that a narrow terminal does not scroll.
@@ -123,7 +123,7 @@ impl Line {
         }
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         if self.terminal {
             say("");
         }

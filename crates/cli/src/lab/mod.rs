@@ -1,6 +1,9 @@
 //! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
 
+pub(crate) mod classes;
 mod live;
+pub(crate) mod peers;
+pub(crate) mod shop;
 mod sim;
 
 use std::path::Path;
@@ -18,6 +21,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
     match command {
         Lab::Sim(args) => sim::sim(args),
         Lab::Run(args) => live::live(args),
+        Lab::Peers(args) => peers::peers(args),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::folder::Folder;
 use crate::sim::assert_shape;
 
 /// Everybody buys, in a second.
-fn scenario() -> String {
+pub(crate) fn scenario() -> String {
     let stages = [
         ("main", "GET /", "browse"),
         ("details", "GET /details?id=7", "browse"),

@@ -10,6 +10,7 @@ mod folder;
 mod gateway;
 mod life;
 mod live;
+mod peers;
 mod run;
 mod sim;
 mod status;

@@ -1,0 +1,51 @@
+//! The arguments of `lab peers`.
+
+use std::path::PathBuf;
+
+use clap::builder::RangedU64ValueParser;
+
+use super::level;
+use crate::lab::peers::limit::Limit;
+use crate::lab::peers::peer::Peer;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash lab peers lab/scenarios/peers.toml
+  bywash lab peers lab/scenarios/peers.toml --rho 5 --peers bywash,haproxy-expert --limit 2x
+  bywash lab peers lab/scenarios/peers.toml --envoy \"$(scripts/envoy)\" --report out/peers.html
+
+Everybody in the scenario is a real client, every peer a process with one worker, in front of a shop
+with a database of its own, all on loopback. They end with this command, however that ends. A peer
+that is not installed is named and left out; HAProxy and nginx are looked for by their names.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PeersRun {
+    /// The scenario file
+    pub(crate) scenario: PathBuf,
+    /// These levels of load instead of the scenario's; 1 is what the shop can just do
+    #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) rho: Vec<f64>,
+    /// So many seeds instead of the scenario's
+    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100))]
+    pub(crate) seeds: Option<u32>,
+    /// Only these
+    #[arg(long, value_delimiter = ',', value_name = "PEER,…", value_enum)]
+    pub(crate) peers: Vec<Peer>,
+    /// Requests at the shop at once, for all peers alike: a number, or `2x` for twice its workers
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) limit: Option<Limit>,
+    /// Clients that lose patience keep their connection open, as behind a hop that hides closes
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// The Envoy program; `scripts/envoy` fetches one
+    #[arg(long, value_name = "PROGRAM", default_value = "envoy")]
+    pub(crate) envoy: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write an HTML report here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}

@@ -1,0 +1,111 @@
+//! A scenario's classes as an operator would tell a gateway of them.
+//!
+//! bywash has a table for each; the others know paths. What all of them are told is the same: which
+//! paths are the checkout, and which step of it is worth most.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use bywash_scenario::file::Class;
+use bywash_scenario::{Scenario, Tier};
+
+/// The tables of bywash's configuration.
+pub(crate) fn toml(scenario: &Scenario) -> String {
+    let mut text = String::new();
+    for class in &scenario.classes {
+        let after: Vec<&str> =
+            class.after.iter().map(|i| scenario.classes[*i].name.as_str()).collect();
+        add(&mut text, class, &after);
+    }
+    text
+}
+
+fn add(text: &mut String, class: &Class, after: &[&str]) {
+    let tier = match class.tier {
+        Tier::Transact => "transact",
+        Tier::Browse => "browse",
+    };
+    // Writing to a text cannot fail. A list of names is the same in Rust and in TOML.
+    let _ = writeln!(
+        text,
+        "[class.{}]\nmatch = [\"{} {}\"]\ntier = \"{tier}\"\nutility = {}\nafter = {after:?}",
+        class.name,
+        class.method,
+        path(class),
+        class.utility.get(),
+    );
+}
+
+/// Where it is asked for, without the query.
+fn path(class: &Class) -> &str {
+    class.path.split('?').next().unwrap_or_default()
+}
+
+/// The paths of the checkout, the one of the highest utility first.
+///
+/// # Errors
+/// When there is none, or when one cannot stand in every peer's configuration as it is.
+pub(crate) fn checkout(scenario: &Scenario) -> Result<Vec<&str>, String> {
+    let of = |tier| scenario.classes.iter().filter(move |class| class.tier == tier);
+    let mut steps: Vec<&Class> = of(Tier::Transact).collect();
+    steps.sort_by(|a, b| b.utility.get().total_cmp(&a.utility.get()));
+    let looks: BTreeSet<&str> = of(Tier::Browse).map(path).collect();
+    let mut paths: Vec<&str> = Vec::new();
+    for step in steps.into_iter().map(path) {
+        if !step.starts_with('/') || !step.chars().all(is_plain) {
+            return Err(format!(
+                "path `{step}`: only letters, digits and /-_.~ are the same to all"
+            ));
+        }
+        if looks.contains(step) {
+            return Err(format!("path `{step}` both looks and buys: most peers know paths only"));
+        }
+        if !paths.contains(&step) {
+            paths.push(step);
+        }
+    }
+    if paths.is_empty() { Err("no class is of tier `transact`".into()) } else { Ok(paths) }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/-_.~".contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peers() -> Scenario {
+        let text = include_str!("../../../../lab/scenarios/peers.toml");
+        Scenario::parse(text, std::path::Path::new(".")).unwrap()
+    }
+
+    #[test]
+    fn the_checkout_is_told_from_its_end() {
+        let scenario = peers();
+        let paths = checkout(&scenario).unwrap();
+        assert_eq!(paths, ["/confirm", "/payment", "/shipping", "/login"]);
+    }
+
+    #[test]
+    fn what_would_be_another_line_in_a_peers_configuration_is_refused() {
+        for path in ["/a b", "/a\nbind *:80", "/a;", "/a\"", "/{a}", "confirm", ""] {
+            let mut scenario = peers();
+            scenario.classes[7].path = path.into();
+            assert!(checkout(&scenario).is_err(), "{path:?}");
+        }
+        let mut scenario = peers();
+        scenario.classes[7].path = "/browse?buy=1".into();
+        assert!(checkout(&scenario).unwrap_err().contains("both looks and buys"));
+        scenario.classes.iter_mut().for_each(|class| class.tier = Tier::Browse);
+        assert!(checkout(&scenario).unwrap_err().contains("transact"));
+    }
+
+    #[test]
+    fn a_class_is_a_table_with_its_method_and_path() {
+        let text = toml(&peers());
+        let search = "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browse\"\nutility = 36\n";
+        assert!(text.contains(search), "{text}");
+        assert!(text.contains("after = [\"payment\"]\n"), "{text}");
+    }
+}

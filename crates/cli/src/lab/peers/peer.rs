@@ -1,0 +1,247 @@
+//! The peers: which program each is, and its configuration.
+//!
+//! A configuration is a template in `lab/peers`, one file each, so that it can be read and judged by
+//! whoever knows the program; what is filled in is the same for all.
+
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use bywash_peer::Kind;
+use bywash_scenario::Scenario;
+
+use crate::lab::classes;
+
+/// Who stands in front of the shop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Peer {
+    /// The gateway, nothing tuned
+    Bywash,
+    /// The gateway with every decision switched off: a plain proxy
+    BywashPlain,
+    /// `HAProxy` in ordinary hands
+    Haproxy,
+    /// `HAProxy` in expert hands
+    HaproxyExpert,
+    /// nginx, which refuses and has no queue
+    Nginx,
+    /// Envoy, which looks for its limit itself
+    Envoy,
+}
+
+/// Where a peer listens and what it may take, the same for all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) port: u16,
+    pub(super) admin: u16,
+    /// The shop's.
+    pub(super) upstream: u16,
+    /// Requests at the shop at once.
+    pub(super) limit: u32,
+    /// Clients at once.
+    pub(super) connections: u64,
+    /// Where it may write.
+    pub(super) folder: &'a Path,
+}
+
+impl Peer {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Bywash,
+        Self::BywashPlain,
+        Self::Haproxy,
+        Self::HaproxyExpert,
+        Self::Nginx,
+        Self::Envoy,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Bywash => "bywash",
+            Self::BywashPlain => "bywash-plain",
+            Self::Haproxy => "haproxy",
+            Self::HaproxyExpert => "haproxy-expert",
+            Self::Nginx => "nginx",
+            Self::Envoy => "envoy",
+        }
+    }
+
+    /// The program it is.
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Bywash | Self::BywashPlain => Kind::Bywash,
+            Self::Haproxy | Self::HaproxyExpert => Kind::Haproxy,
+            Self::Nginx => Kind::Nginx,
+            Self::Envoy => Kind::Envoy,
+        }
+    }
+
+    const fn template(self) -> &'static str {
+        match self {
+            Self::Bywash | Self::BywashPlain => {
+                include_str!("../../../../../lab/peers/bywash.toml")
+            }
+            Self::Haproxy => include_str!("../../../../../lab/peers/haproxy.cfg"),
+            Self::HaproxyExpert => include_str!("../../../../../lab/peers/haproxy-expert.cfg"),
+            Self::Nginx => include_str!("../../../../../lab/peers/nginx.conf"),
+            Self::Envoy => include_str!("../../../../../lab/peers/envoy.yaml"),
+        }
+    }
+
+    /// What its configuration's file is called; Envoy goes by the ending.
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Bywash | Self::BywashPlain => "bywash.toml",
+            Self::Haproxy | Self::HaproxyExpert => "haproxy.cfg",
+            Self::Nginx => "nginx.conf",
+            Self::Envoy => "envoy.yaml",
+        }
+    }
+
+    /// Arguments that make its program serve `file`.
+    pub(super) fn arguments(self, file: &Path) -> Vec<String> {
+        let mut arguments = self.kind().arguments(file);
+        if self == Self::BywashPlain {
+            arguments.push("--bypass".into());
+        }
+        arguments
+    }
+
+    /// Writes its configuration into the folder of `place`; where it is.
+    pub(super) fn configure(
+        self,
+        scenario: &Scenario,
+        place: Place<'_>,
+    ) -> Result<PathBuf, String> {
+        let file = place.folder.join(self.file());
+        std::fs::write(&file, self.config(scenario, place)?)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        Ok(file)
+    }
+
+    fn config(self, scenario: &Scenario, place: Place<'_>) -> Result<String, String> {
+        let checkout = classes::checkout(scenario)?;
+        let values = [
+            ("PORT", place.port.to_string()),
+            ("ADMIN", place.admin.to_string()),
+            ("UPSTREAM", place.upstream.to_string()),
+            ("LIMIT", place.limit.to_string()),
+            ("LIMIT_BROWSE", browsing(place.limit).to_string()),
+            ("CONNECTIONS", place.connections.to_string()),
+            ("FILES", (place.connections * 2).to_string()),
+            ("FOLDER", place.folder.display().to_string()),
+            ("DEEP", (u64::from(place.limit) * 2).to_string()),
+            ("MOST_NEW", (u64::from(place.limit) * 4).to_string()),
+            ("MOST_BROWSE", (u64::from(place.limit) * 20).to_string()),
+            ("MOST_ALL", (u64::from(place.limit) * 50).to_string()),
+            ("BYWASH_CLASSES", classes::toml(scenario)),
+            ("TRANSACT_PATHS", checkout.join(" ")),
+            ("TRANSACT_RANKS", ranks(&checkout)),
+            ("NGINX_TRANSACT", unlimited(&checkout)),
+        ];
+        let fill = |text: String, (name, value): &(&str, String)| {
+            text.replace(&format!("@{name}@"), value)
+        };
+        Ok(values.iter().fold(self.template().to_owned(), fill))
+    }
+}
+
+/// Slots that browsing may take where a quarter is kept for the checkout.
+fn browsing(limit: u32) -> u32 {
+    limit.saturating_sub((limit / 4).max(1)).max(1)
+}
+
+/// A priority class of `HAProxy` for each step of the checkout.
+fn ranks(checkout: &[&str]) -> String {
+    let mut text = String::new();
+    for (rank, path) in (1..).zip(checkout) {
+        // Writing to a text cannot fail. So below.
+        let _ = writeln!(
+            text,
+            "    http-request set-priority-class int({rank}) if session {{ path {path} }}"
+        );
+    }
+    text
+}
+
+/// The checkout's entries of nginx's map.
+fn unlimited(checkout: &[&str]) -> String {
+    let mut text = String::new();
+    for path in checkout {
+        let _ = writeln!(text, "        \"{path}\" \"\";");
+    }
+    text
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_peer::Scratch;
+
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let text = include_str!("../../../../../lab/scenarios/peers.toml");
+        Scenario::parse(text, Path::new(".")).unwrap()
+    }
+
+    fn place(folder: &Path, limit: u32) -> Place<'_> {
+        let [port, admin, upstream] = [(); 3].map(|()| bywash_peer::free_port().unwrap());
+        Place { port, admin, upstream, limit, connections: 400, folder }
+    }
+
+    #[test]
+    fn every_place_in_every_template_is_filled() {
+        for peer in Peer::ALL {
+            let text = peer.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
+            let left = text.split('@').skip(1).find(|rest| {
+                let name = rest.chars().take_while(char::is_ascii_uppercase).count();
+                name > 0 && rest[name..].starts_with(['@', '_'])
+            });
+            assert_eq!(left, None, "{peer}");
+            assert!(text.contains("127.0.0.1") && !text.contains("0.0.0.0"), "{peer}");
+        }
+    }
+
+    #[test]
+    fn the_expert_puts_the_last_step_of_the_checkout_first() {
+        let text =
+            Peer::HaproxyExpert.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(text.contains("int(1) if session { path /confirm }\n"), "{text}");
+        // Of several that apply the last counts.
+        assert!(place("class int(1000)\n") < place("class int(500) if session\n"));
+        assert!(place("class int(500)") < place("class int(4) if session { path /login }"));
+        assert!(text.contains("!session { queue(app) ge 16 }"), "{text}");
+    }
+
+    #[test]
+    fn nginx_leaves_the_checkout_a_slot_at_any_limit_but_one() {
+        for (limit, left) in [(1, 1), (2, 1), (3, 2), (4, 3), (8, 6), (16, 12)] {
+            assert_eq!(browsing(limit), left, "{limit}");
+        }
+    }
+
+    /// The product's own check is in the tests of the binary.
+    #[test]
+    fn each_installed_program_likes_its_configuration_at_any_limit() {
+        for peer in Peer::ALL.into_iter().filter(|peer| peer.kind() != Kind::Bywash) {
+            let program = std::env::var_os("BYWASH_ENVOY").filter(|_| peer == Peer::Envoy);
+            let program = program.map_or_else(|| peer.kind().to_string().into(), PathBuf::from);
+            if let Err(why) = peer.kind().version(&program) {
+                // Visible with --nocapture, and in continuous integration.
+                eprintln!("NOT TESTED: {peer} is not installed: {why}");
+                continue;
+            }
+            for limit in [1, 4, 1000] {
+                let scratch = Scratch::new(&format!("config-{peer}-{limit}")).unwrap();
+                let file = peer.configure(&scenario(), place(scratch.path(), limit)).unwrap();
+                let check = peer.kind().check(&program, &file);
+                assert!(check.is_ok(), "{peer} at {limit}: {}", check.unwrap_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a comparison yields: one table, the same as JSON, and a report.
+
+use std::path::Path;
+
+use bywash_report::figure::{Axis, Bars, bars};
+use bywash_report::{Align, Block, Report, Section, Table, result_report};
+use bywash_scenario::{Cell, RunResult, Tally};
+use serde_json::{Value, json};
+
+use super::peer::Peer;
+use super::stage::{Played, Setting};
+use crate::failure::Failure;
+use crate::lab::{command, environment, to_json, write_report};
+use crate::streams::{print, print_json};
+
+/// One peer at one level of load, its seeds together.
+pub(super) struct Row {
+    pub(super) peer: Peer,
+    pub(super) cell: Cell,
+    /// Orders in the shops' databases.
+    rows: u64,
+    /// Milliseconds.
+    p99_transact: Option<f64>,
+    p99_browse: Option<f64>,
+    pub(super) invalid: Option<String>,
+}
+
+impl Row {
+    pub(super) fn new(setting: &Setting, peer: Peer, rho: f64, played: &[Played]) -> Self {
+        let tallies: Vec<Tally> = played.iter().map(|played| played.tally.clone()).collect();
+        let scenario = &setting.scenario;
+        let cell = Tally::cell(&tallies, scenario, peer.name(), rho, setting.closes);
+        Self {
+            peer,
+            rows: played.iter().map(|played| played.rows).sum(),
+            p99_transact: cell.response.transact.quantile_ms(0.99),
+            p99_browse: cell.response.browse.quantile_ms(0.99),
+            invalid: played.iter().find_map(|played| played.invalid.clone()),
+            cell,
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let Cell { rho, generated, completed, timed_out, dropped, failed, .. } = &self.cell;
+        let share = |part: &u64| percent(*part as f64 / (*generated).max(1) as f64);
+        let millis = |ms: Option<f64>| ms.map_or("–".into(), |ms| format!("{ms:.0}"));
+        vec![
+            rho.to_string(),
+            self.peer.name().to_owned() + if self.invalid.is_some() { " (invalid)" } else { "" },
+            self.rows.to_string(),
+            percent(self.rows as f64 / self.cell.orders_possible.max(1.0)),
+            percent(self.cell.useful_work),
+            self.cell.wasted_work.map_or("–".into(), percent),
+            millis(self.p99_transact),
+            millis(self.p99_browse),
+            share(completed),
+            share(dropped),
+            share(timed_out),
+            share(failed),
+        ]
+    }
+}
+
+/// Everything that was measured.
+pub(super) struct Comparison<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) rows: Vec<Row>,
+    pub(super) present: &'a [(Peer, String)],
+    pub(super) left_out: Vec<Peer>,
+}
+
+impl Comparison<'_> {
+    /// The result without what only this command knows.
+    pub(super) fn result(&self) -> RunResult {
+        let scenario = &self.setting.scenario;
+        RunResult {
+            scenario: scenario.name.clone(),
+            seeds: (1..=u64::from(scenario.seeds)).collect(),
+            invalid: self.rows.iter().find_map(|row| row.invalid.clone()),
+            cells: self.rows.iter().map(|row| row.cell.clone()).collect(),
+        }
+    }
+
+    /// Prints it and writes its report, as asked.
+    pub(super) fn deliver(&self, json: bool, report: Option<&Path>) -> Result<(), Failure> {
+        if let Some(path) = report {
+            write_report(path, &self.report())?;
+        }
+        if json { print_json(&self.json()?) } else { print(&self.table().to_string()) }
+    }
+
+    fn table(&self) -> Table {
+        let numbers = [
+            "orders",
+            "of the possible %",
+            "useful work %",
+            "wasted work %",
+            "p99 transact ms",
+            "p99 browse ms",
+            "answered %",
+            "refused %",
+            "timed out %",
+            "failed %",
+        ];
+        let mut columns = vec![("ρ", Align::Right), ("shop behind", Align::Left)];
+        columns.extend(numbers.map(|name| (name, Align::Right)));
+        let mut table = Table::new(&columns);
+        self.rows.iter().for_each(|row| table.push(row.cells()));
+        table
+    }
+
+    /// The result of any run, and beside it what only this comparison knows.
+    fn json(&self) -> Result<Value, Failure> {
+        let mut json = to_json(&self.result())?;
+        for (row, cell) in self.rows.iter().zip(json["cells"].as_array_mut().into_iter().flatten())
+        {
+            cell["orders_in_database"] = row.rows.into();
+            cell["p99_transact_ms"] = row.p99_transact.into();
+            cell["p99_browse_ms"] = row.p99_browse.into();
+            cell["invalid"] = row.invalid.clone().into();
+        }
+        let peer =
+            |(peer, version): &(Peer, String)| json!({"peer": peer.name(), "version": version});
+        json["limit"] = self.setting.limit.into();
+        json["workers"] = self.setting.scenario.workers.into();
+        json["peers"] = self.present.iter().map(peer).collect();
+        json["left_out"] = self.left_out.iter().map(|peer| peer.name()).collect();
+        Ok(json)
+    }
+
+    fn report(&self) -> Report {
+        let mut environment = environment();
+        let Setting { scenario, limit, .. } = self.setting;
+        environment.push(("limit".into(), format!("{limit}, {} workers", scenario.workers)));
+        environment.extend(
+            self.present.iter().map(|(peer, version)| (peer.name().to_owned(), version.clone())),
+        );
+        let mut report = result_report(&self.result(), &command(), environment);
+        report.sections.insert(0, self.beside());
+        report
+    }
+
+    fn beside(&self) -> Section {
+        let orders = self.bars("Orders in the shop's database", "orders", |row| row.rows as f64);
+        let useful =
+            self.bars("Useful work", "service time answered in time, % of the possible", |row| {
+                row.cell.useful_work * 100.0
+            });
+        Section {
+            heading: "Beside each other".into(),
+            prose: "The same visitors came to each, at the same moments. An order is a committed \
+                    row; the possible is what the visitors meant to buy times the share of the \
+                    load that the shop could carry, which whoever serves buyers first can exceed."
+                .into(),
+            body: vec![Block::Figure(orders), Block::Figure(useful), Block::Table(self.table())],
+        }
+    }
+
+    fn bars(
+        &self,
+        title: &str,
+        axis: &str,
+        value: impl Fn(&Row) -> f64,
+    ) -> bywash_report::figure::Svg {
+        let group = |rho: &f64| {
+            let of = |(peer, _): &(Peer, String)| {
+                let mine = |row: &&Row| row.peer == *peer && row.cell.rho.total_cmp(rho).is_eq();
+                self.rows.iter().find(mine).map_or(f64::NAN, &value)
+            };
+            (format!("ρ = {rho}"), self.present.iter().map(of).collect())
+        };
+        bars(&Bars {
+            title: title.into(),
+            axis: Axis { title: axis.into(), log: false, cover: vec![0.0] },
+            series: self.present.iter().map(|(peer, _)| peer.name().to_owned()).collect(),
+            groups: self.setting.scenario.rho.iter().map(group).collect(),
+            reference: None,
+        })
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
