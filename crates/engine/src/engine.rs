@@ -199,7 +199,7 @@ impl Engine {
             standing,
             claims_session: request.session.is_some(),
             signals: self.signals_of(standing, &request),
-            retry: self.is_retry(now, &request),
+            repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal,
             since: now,

@@ -33,6 +33,9 @@ pub enum LoadError {
     /// Servers and sessions that change are the simulator's.
     #[error("servers.change and session.change can only be simulated")]
     Changes,
+    /// Attacks are played against the simulator only.
+    #[error("adversaries can only be simulated: no [[adversary]] may stand in a live scenario")]
+    Adversaries,
     /// The tag cannot stand in a header that the target would take.
     #[error(
         "tag `{0}`: write 1 to {max} letters, digits, `-` or `_`",

@@ -49,6 +49,9 @@ impl Field {
         if scenario.changes() {
             return Err(LoadError::Changes);
         }
+        if !scenario.adversaries.is_empty() {
+            return Err(LoadError::Adversaries);
+        }
         let target = Target::find(&options.target)?;
         let requests = Requests::new(scenario, options, &target)?;
         let duration = scenario.duration(options.rho);

@@ -41,6 +41,7 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
         requests_planned: generated,
         orders_planned: 560,
         orders_possible: 400.0,
+        hostile: None,
         recovery: None,
         response: TierResponses {
             all: distribution(1.0 + 8.0 * loss),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bywash_units::{Rate, Span, Time, Utility};
 use serde::{Deserialize, Serialize};
 
+use crate::adversary::Adversary;
 use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub signals: Vec<Signal>,
     /// Whether the server side can see a client leave; one cell each.
     pub closes: Vec<Closes>,
+    /// Who means harm. Only the simulator can play them.
+    pub adversaries: Vec<Adversary>,
     /// The policies to run, one cell each.
     pub policies: Vec<PolicyChoice>,
     /// Seeds to run and to average over.

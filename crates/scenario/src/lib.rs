@@ -8,11 +8,12 @@
 //!
 //! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
 //! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
-//! says when sessions start; [`signal`] is what visitors show of themselves; [`visitor`] is one
-//! client's behaviour as a state machine; [`servers`] is what serves it; [`tally`] counts what
-//! happened into [`result`]; `vary` changes keys of a file.
+//! says when sessions start and [`adversary`] who comes beside them; [`signal`] is what visitors
+//! show of themselves; [`visitor`] is one client's behaviour as a state machine; [`servers`] is
+//! what serves it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
 #![forbid(unsafe_code)]
 
+pub mod adversary;
 pub mod arrivals;
 mod base;
 pub mod file;
@@ -27,6 +28,7 @@ mod vary;
 pub mod visitor;
 mod written;
 
+pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
 pub use file::{Closes, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;

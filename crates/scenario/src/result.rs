@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::adversary::Hostile;
 use crate::file::Closes;
 
 /// All cells of one scenario.
@@ -72,6 +73,9 @@ pub struct Cell {
     /// How long after a pulse the servers did useful work as before; none where there is no pulse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// What adversaries got; in none of the other figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostile: Option<Hostile>,
     /// Response times of completed requests.
     #[serde(default)]
     pub response: TierResponses,

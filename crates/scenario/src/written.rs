@@ -10,6 +10,7 @@ use std::path::Path;
 use bywash_units::{Span, Time, Utility};
 use serde::Deserialize;
 
+use crate::adversary;
 use crate::arrivals::{self, Profile};
 use crate::file::{
     Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier,
@@ -34,6 +35,8 @@ pub(crate) struct File {
     #[serde(default)]
     signal: Vec<signal::Written>,
     run: Run,
+    #[serde(default)]
+    adversary: Vec<adversary::Written>,
     #[serde(default)]
     policy: Vec<WrittenPolicy>,
 }
@@ -164,6 +167,7 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
         seeds: file.run.seeds.unwrap_or(1),
         length: length(&file.run)?,
         rho: file.run.rho,
+        adversaries: adversary::resolve(file.adversary, &index)?,
         policies: file.policy.into_iter().map(choice).collect(),
         name: file.name,
         about: file.about,

@@ -12,6 +12,10 @@ pub(crate) enum Happening {
     SessionStarts,
     /// A visitor makes her next request.
     Attempt { visitor: u32 },
+    /// The next adversaries of a population come.
+    BurstComes { population: u32 },
+    /// An adversary makes her next request.
+    Intrusion { intruder: u32 },
     /// The servers are done with a request. Void if they said otherwise since.
     ServiceEnds { serial: u64 },
     /// A client's patience ends. Void if `serial` is no longer the one of that slot.

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bywash_engine::catalog::{self, LimitSettings, ParameterError, Policy, Settings};
-use bywash_scenario::{Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally};
+use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally};
 use bywash_units::Span;
 
+use crate::adversary::Got;
 use crate::peers;
 use crate::world::{Case, Outturn, play};
 
@@ -131,7 +132,8 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
     let cell = |(jobs, outturns): (&[Job], &[Outturn])| {
         let (job, label) = (jobs[0], &scenario.policies[jobs[0].policy].label);
         let tallies: Vec<Tally> = outturns.iter().map(|outturn| outturn.tally.clone()).collect();
-        Tally::cell(&tallies, scenario, label, job.rho, job.closes)
+        let hostile = Got::cell(outturns.iter().filter_map(|outturn| outturn.hostile));
+        Cell { hostile, ..Tally::cell(&tallies, scenario, label, job.rho, job.closes) }
     };
     // The seeds of a cell stand together.
     let each = scenario.seeds as usize;

@@ -3,7 +3,8 @@
 //! [`world`] is one run: an event heap, the visitors of a scenario and `workers` servers behind
 //! one [`bywash_engine::Engine`]. A run is a pure function of scenario, policy, level of load,
 //! visibility of closes and seed. [`lab`] runs all cells of a scenario on all cores.
-//! [`peers`] are what other programs would decide in the engine's place.
+//! [`peers`] are what other programs would decide in the engine's place. `adversary` is
+//! who comes beside the visitors and means harm.
 //!
 //! The model is honest about what it leaves out: refusing costs nothing, a departure is noticed
 //! at once or never, a server that is told of a departure stops at that instant and is free (live,
@@ -11,13 +12,16 @@
 //! servers. What happens inside the application is in `servers`. It is checked against closed forms that it did not produce (`tests/closed_forms.rs`).
 #![forbid(unsafe_code)]
 
+mod adversary;
 mod events;
 pub mod lab;
 pub mod peers;
 mod phases;
 mod servers;
+mod slots;
 mod world;
 
+pub use adversary::Got;
 pub use lab::{Job, SimError, Traced, run, run_all, runs, trace};
 pub use phases::{Phase, phases};
 pub use world::{Case, Outturn, Sample, play};

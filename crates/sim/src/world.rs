@@ -9,8 +9,10 @@ use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
 use bywash_units::{Share, Span, Time, Utility};
 
+use crate::adversary::{Adversaries, Got, Hit};
 use crate::events::{Events, Happening};
 use crate::servers::{Meters, Servers};
+use crate::slots::Slots;
 
 /// What is to be played.
 #[derive(Clone, Copy, Debug)]
@@ -61,18 +63,27 @@ pub struct Outturn {
     pub delayed: u64,
     /// How long they waited, all together.
     pub waited: Span,
+    /// What adversaries got, if there were any; in nothing above but what started and waited.
+    pub hostile: Option<Got>,
     /// Events of the run.
     pub events: u64,
     /// How things stood, step by step until arrivals ended, if that was asked for.
     pub trace: Vec<Sample>,
 }
 
+/// Who makes a request, by slab index.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Visitor(u32),
+    Intruder(u32),
+}
+
 /// A request in the world. The engine knows it by its index.
 #[derive(Clone, Copy, Debug)]
 struct Live {
-    visitor: u32,
+    by: By,
     session: SessionKey,
-    /// It names its session: its visitor has a cookie.
+    /// It names its session: whoever makes it has a cookie, or pretends to.
     claims: bool,
     class: usize,
     signals: Signals,
@@ -111,6 +122,7 @@ struct World<'a> {
     sessions: u64,
     arrivals_over: bool,
     visitors: Slots<Guest>,
+    adversaries: Adversaries<'a>,
     requests: Slots<Live>,
     serial: u64,
     engine: Engine,
@@ -135,6 +147,7 @@ pub fn play(case: Case<'_>) -> Outturn {
         world.happen(what);
     }
     world.out.events = world.events.count();
+    world.out.hostile = world.adversaries.got();
     world.out
 }
 
@@ -157,6 +170,7 @@ impl<'a> World<'a> {
                 started: 0,
                 delayed: 0,
                 waited: Span::ZERO,
+                hostile: None,
                 events: 0,
                 trace: Vec::new(),
             },
@@ -166,6 +180,7 @@ impl<'a> World<'a> {
             sessions: 0,
             arrivals_over: false,
             visitors: Slots::default(),
+            adversaries: Adversaries::new(scenario, duration, seed),
             requests: Slots::default(),
             serial: 0,
             actions: Vec::new(),
@@ -179,6 +194,9 @@ impl<'a> World<'a> {
 
     fn start(&mut self) {
         self.schedule_next_session();
+        for population in 0..self.case.scenario.adversaries.len() {
+            self.schedule_next_burst(population);
+        }
         if let Some((_, interval)) = self.engine.meter() {
             self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
         }
@@ -193,6 +211,8 @@ impl<'a> World<'a> {
         match what {
             Happening::SessionStarts => self.session_starts(),
             Happening::Attempt { visitor } => self.attempt(visitor),
+            Happening::BurstComes { population } => self.burst_comes(population as usize),
+            Happening::Intrusion { intruder } => self.intrude(intruder),
             Happening::ServiceEnds { serial } => self.service_ends(serial),
             Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
             Happening::EngineTimer => self.engine_timer(),
@@ -254,22 +274,53 @@ impl<'a> World<'a> {
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
+        self.out.tally.generated(attempt.class, self.now);
+        let live = self.live(By::Visitor(number), session, &request, attempt.demand);
+        self.comes(live, attempt.patience, request);
+    }
+
+    fn schedule_next_burst(&mut self, population: usize) {
+        if let Some(at) = self.adversaries.next_burst(population, self.now) {
+            let population = population as u32;
+            self.events.schedule(at, Happening::BurstComes { population });
+        }
+    }
+
+    fn burst_comes(&mut self, population: usize) {
+        for _ in 0..self.adversaries.burst(population) {
+            let intruder = self.adversaries.begin(population);
+            self.intrude(intruder);
+        }
+        self.schedule_next_burst(population);
+    }
+
+    fn intrude(&mut self, intruder: u32) {
+        let Hit { request, session, demand, patience } = self.adversaries.hit(intruder);
+        let live = self.live(By::Intruder(intruder), session, &request, demand);
+        self.comes(live, patience, request);
+    }
+
+    /// A request that is made now.
+    fn live(&mut self, by: By, session: SessionKey, request: &Request, demand: Span) -> Live {
         self.serial += 1;
-        let id = self.requests.put(Live {
-            visitor: number,
+        Live {
+            by,
             session,
-            claims,
-            class: attempt.class,
-            signals,
-            demand: self.servers.demand(self.now, attempt.class, attempt.demand),
+            claims: request.session.is_some(),
+            class: request.class.index(),
+            signals: request.signals,
+            demand: self.servers.demand(self.now, request.class.index(), demand),
             made: self.now,
             abandoned: false,
             serial: self.serial,
-        });
-        self.out.tally.generated(attempt.class, self.now);
-        if attempt.patience < Span::MAX {
-            let end = Happening::PatienceEnds { request: id, serial: self.serial };
-            self.events.schedule(self.now + attempt.patience, end);
+        }
+    }
+
+    fn comes(&mut self, live: Live, patience: Span, request: Request) {
+        let id = self.requests.put(live);
+        if patience < Span::MAX {
+            let end = Happening::PatienceEnds { request: id, serial: live.serial };
+            self.events.schedule(self.now + patience, end);
         }
         self.tell(Event::Arrived { id: RequestId(id), request });
     }
@@ -290,7 +341,11 @@ impl<'a> World<'a> {
             session: live.served_session(),
             class: ClassId(live.class as u8),
             signals: live.signals,
-            earned: worth(self.case.scenario, live.class),
+            earned: match live.by {
+                By::Visitor(_) => worth(self.case.scenario, live.class),
+                // She has put nothing into a cart, and the application says so.
+                By::Intruder(_) => Utility::new(0.0),
+            },
             in_time: !live.abandoned,
         });
         self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
@@ -307,7 +362,7 @@ impl<'a> World<'a> {
             Closes::Hidden => self.requests.get_mut(id).abandoned = true,
             Closes::Visible => {
                 let work = self.servers.remove(self.now, id);
-                self.out.tally.wasted(self.now, work);
+                self.work_done(&Live { abandoned: true, ..live }, work);
                 self.requests.free(id);
                 self.tell(Event::ClientGone { id: RequestId(id) });
             }
@@ -317,27 +372,37 @@ impl<'a> World<'a> {
 
     /// A request ended for its client; what does she do now?
     fn ended(&mut self, live: &Live, ending: Ending) {
+        match live.by {
+            By::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
+            By::Intruder(intruder) => {
+                if self.adversaries.ended(intruder, ending) {
+                    self.events.schedule(self.now, Happening::Intrusion { intruder });
+                }
+            }
+        }
+    }
+
+    fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
         let response = self.now.since(live.made);
         self.out.tally.ended(live.class, self.now, response, ending);
-        let guest = self.visitors.get_mut(live.visitor);
+        let guest = self.visitors.get_mut(number);
         guest.cookie |= ending == Ending::Completed;
         match guest.visitor.ended(self.case.scenario, ending) {
             Next::After(pause) => {
-                let again = Happening::Attempt { visitor: live.visitor };
-                self.events.schedule(self.now + pause, again);
+                self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
             }
             Next::Gone { not_generated } => {
                 self.out.tally.session_over(not_generated);
-                self.visitors.free(live.visitor);
+                self.visitors.free(number);
             }
         }
     }
 
     fn work_done(&mut self, live: &Live, work: Span) {
-        if live.abandoned {
-            self.out.tally.wasted(self.now, work);
-        } else {
-            self.out.tally.useful(self.now, work);
+        match live.by {
+            By::Intruder(_) => self.adversaries.worked(self.now, work),
+            By::Visitor(_) if live.abandoned => self.out.tally.wasted(self.now, work),
+            By::Visitor(_) => self.out.tally.useful(self.now, work),
         }
     }
 
@@ -445,45 +510,4 @@ fn engine_classes(scenario: &Scenario) -> Vec<Class> {
 /// What an answer of this class brings: an order counts as one, everything else as nothing.
 fn worth(scenario: &Scenario, class: usize) -> Utility {
     Utility::new(if class == scenario.graph.order { 1.0 } else { 0.0 })
-}
-
-/// A slab: numbers that are dense and used again.
-#[derive(Debug)]
-struct Slots<T> {
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slots<T> {
-    fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slots<T> {
-    fn put(&mut self, value: T) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.slots[number as usize] = Some(value);
-            return number;
-        }
-        self.slots.push(Some(value));
-        self.slots.len() as u32 - 1
-    }
-
-    fn get(&self, number: u32) -> Option<&T> {
-        self.slots[number as usize].as_ref()
-    }
-
-    fn get_mut(&mut self, number: u32) -> &mut T {
-        self.slots[number as usize].as_mut().expect("the world names only what is in it")
-    }
-
-    fn free(&mut self, number: u32) {
-        self.slots[number as usize] = None;
-        self.free.push(number);
-    }
-
-    fn in_use(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use bywash_engine::catalog::Policy;
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
-use bywash_scenario::{Cell, Closes, Scenario, Tally};
+use bywash_scenario::{Adversary, Cell, Claims, Closes, Law, Scenario, Tally};
 use bywash_sim::{Case, play};
+use bywash_units::Span;
 
 /// Refuses whoever claims a session; the others have as many slots and places as they need.
 struct NobodyWithACookie;
@@ -38,7 +39,7 @@ impl Order for NobodyWithACookie {
 }
 
 /// Two pages of one second each, the second always after the first.
-fn played(patience: &str, closes: Closes) -> Cell {
+fn pages(patience: &str) -> Scenario {
     let page = |name, next| {
         format!(
             "[[class]]\nname = \"{name}\"\nrequest = \"GET /\"\ntier = \"browse\"\nutility = 1\n\
@@ -54,7 +55,11 @@ fn played(patience: &str, closes: Closes) -> Cell {
         page("first", "second = 1.0"),
         page("second", "")
     );
-    let scenario = Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed");
+    Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed")
+}
+
+fn played(patience: &str, closes: Closes) -> Cell {
+    let scenario = pages(patience);
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
     let (settings, limit) = (&settings, &scenario.workers.into());
     let case =
@@ -77,4 +82,32 @@ fn an_answer_that_nobody_read_gives_no_cookie() {
     let cell = played("500ms", Closes::Hidden);
     assert!(cell.timed_out > 300 && cell.completed == 0, "{cell:?}");
     assert_eq!(cell.dropped, 0);
+}
+
+#[test]
+fn an_adversary_claims_a_session_as_the_scenario_says() {
+    let hits = |session| {
+        let mut scenario = pages("100s");
+        scenario.adversaries = vec![Adversary {
+            name: "walkers".into(),
+            rho: 0.2,
+            path: vec![0, 1],
+            session,
+            addresses: 1,
+            patience: Law::Never,
+            burst: 1,
+            from: Span::ZERO,
+            until: Span::MAX,
+        }];
+        let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
+        let closes = Closes::Visible;
+        let (settings, limit) = (&settings, &scenario.workers.into());
+        let case =
+            Case { scenario: &scenario, settings, limit, rho: 0.5, closes, seed: 1, trace: None };
+        let got = play(case).hostile.expect("there are adversaries");
+        (got.served() > 100, got.refused() > 100, got.served() == got.refused())
+    };
+    assert_eq!(hits(Claims::None), (true, false, false), "never");
+    assert_eq!(hits(Claims::Own), (true, true, true), "from the first answer on");
+    assert_eq!(hits(Claims::Forged), (false, true, false), "always");
 }

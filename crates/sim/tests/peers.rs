@@ -1,7 +1,7 @@
 //! Each peer's order on a sequence made by hand, through the engine that runs ours.
 //!
 //! The first three are what HAProxy 2.6 was seen to do with two slots: six who browse, then two who
-//! buy (`peer-proxies.md` §6, probe results).
+//! buy.
 
 use bywash_engine::{
     Action, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading, Request,

@@ -85,6 +85,7 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
         | LoadError::Tag(_) => Failure::usage(error),
         LoadError::WaitsForService
         | LoadError::Changes
+        | LoadError::Adversaries
         | LoadError::Request { .. }
         | LoadError::Signal { .. } => Failure::configuration(format!("bywash: {error}")),
         LoadError::Unreachable { .. } | LoadError::Runtime(_) => Failure::running(error),

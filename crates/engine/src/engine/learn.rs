@@ -4,7 +4,7 @@
 use bywash_units::Time;
 
 use super::{Engine, Served};
-use crate::queue::Waiting;
+use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::value::Learning;
 
@@ -16,8 +16,13 @@ impl Engine {
     }
 
     /// Whether a request repeats one that was lost.
-    pub(super) fn is_retry(&self, now: Time, request: &Request) -> bool {
-        request.retry || request.attempt.is_some_and(|key| self.attempts.repeats(now, key))
+    pub(super) fn repeats(&self, now: Time, request: &Request) -> Repeats {
+        let is_known = |key| self.attempts.repeats(now, key);
+        match request.attempt {
+            _ if request.retry => Repeats::Declared,
+            Some(key) if is_known(key) => Repeats::Seen,
+            Some(_) | None => Repeats::No,
+        }
     }
 
     /// A session asks for something: whether it gets it or not, that is what it wants.

@@ -40,14 +40,25 @@ pub struct Waiting {
     pub claims_session: bool,
     /// What it, or the first request of its session, showed of its visitor.
     pub signals: Signals,
-    /// It repeats one that was not answered.
-    pub retry: bool,
+    /// Whether it repeats one that was not answered.
+    pub repeats: Repeats,
     /// What to know its repetition by.
     pub attempt: Option<AttemptKey>,
     /// Who is charged for it, if anybody can be.
     pub principal: Option<Principal>,
     /// Since when it waits.
     pub since: Time,
+}
+
+/// Whether a request repeats one that was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Nothing says so.
+    No,
+    /// The same was lost a short while ago.
+    Seen,
+    /// It says so itself.
+    Declared,
 }
 
 /// What an order sees when it is asked.

@@ -195,5 +195,18 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
     let mut scenario = alone();
     scenario.client.waits_for = WaitsFor::Service;
     assert!(refused(&at(&url), &scenario).contains("simulated"));
+    let mut scenario = alone();
+    scenario.adversaries.push(bywash_scenario::Adversary {
+        name: "spoofers".into(),
+        rho: 1.0,
+        path: vec![1],
+        session: bywash_scenario::Claims::Forged,
+        addresses: 1,
+        patience: bywash_scenario::Law::Never,
+        burst: 1,
+        from: Span::ZERO,
+        until: Span::MAX,
+    });
+    assert!(refused(&at(&url), &scenario).contains("adversaries can only be simulated"));
     assert!(refused(&at("https://127.0.0.1:1"), &alone()).contains("https"));
 }

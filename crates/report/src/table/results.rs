@@ -7,15 +7,20 @@ use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 
 /// Every cell in a row. The four outcomes (five if anything failed) and `not generated %` add up
 /// to 100, as in table "Overall Throughput Data" of the LIFO-Pri talk: their base is what was
-/// generated plus what was not.
+/// generated plus what was not. Work on adversaries has a column if there were any.
 pub fn cells(result: &RunResult) -> Table {
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
     let pulse = result.cells.iter().any(|cell| cell.recovery.is_some());
+    let hostile = result.cells.iter().any(|cell| cell.hostile.is_some());
     let level = rho_decimals(result);
-    let mut table = Table::new(&cell_columns(failures, pulse));
+    let mut columns = cell_columns(failures, pulse);
+    columns.extend(hostile.then_some(("hostile work %", Align::Right)));
+    let mut table = Table::new(&columns);
     for cell in &result.cells {
         let mut row = cell_row(cell, failures, level);
         row.extend(pulse.then(|| recovery(cell)));
+        let work = cell.hostile.map_or(NONE.into(), |hostile| percent(hostile.hostile_work));
+        row.extend(hostile.then_some(work));
         table.push(row);
     }
     table
@@ -135,7 +140,7 @@ fn class_row(class: &ClassCell, failures: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use bywash_scenario::Closes;
+    use bywash_scenario::{Closes, Hostile};
 
     use super::*;
     use crate::sample;
@@ -185,6 +190,17 @@ mod tests {
         assert_eq!(table.header.len(), columns + 1);
         let last = |row: usize| table.rows[row].last().unwrap().as_str();
         assert_eq!([last(0), last(1), last(2)], ["3", "never", NONE]);
+    }
+
+    #[test]
+    fn work_on_adversaries_has_a_column_only_if_there_are_any() {
+        let mut result = sample::result();
+        assert!(!cells(&result).header.iter().any(|name| name == "hostile work %"));
+        let hostile = Hostile { hostile_work: 0.25, generated: 9, served: 4, refused: 5 };
+        result.cells[0].hostile = Some(hostile);
+        let table = cells(&result);
+        assert_eq!(table.header.last().unwrap(), "hostile work %");
+        assert_eq!([0, 1].map(|row| table.rows[row].last().unwrap().as_str()), ["25.0", NONE]);
     }
 
     #[test]

@@ -51,6 +51,7 @@ impl Tally {
             orders_planned: sum.orders_planned,
             orders_possible: sum.orders_possible,
             recovery: recovery(&scenario.profile, &sum.timeline),
+            hostile: None,
             response: sum.responses(&scenario.classes),
             classes: scenario.classes.iter().zip(&sum.classes).map(class_cell).collect(),
             per_seed,

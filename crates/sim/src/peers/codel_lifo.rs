@@ -1,7 +1,7 @@
 //! `CoDel` for servers with adaptive LIFO: one queue that drops who has waited too long, late.
 //!
 //! Source: Folly's `Codel` and `HBase`'s `AdaptiveLifoCoDelCallQueue`, after «Fail at Scale»
-//! (`policies-and-limits.md` §1). At the end of each interval it is overload if the least time that
+//! (Maurer, ACM Queue 2015). At the end of each interval it is overload if the least time that
 //! anybody taken from the queue in it had waited exceeds `target`. While it is overload, a request
 //! that is taken and has waited longer than 2 · `target` is dropped. The newest goes first while the
 //! queue is fuller than `lifo_above` of its capacity.

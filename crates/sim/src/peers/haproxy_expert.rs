@@ -1,9 +1,9 @@
 //! HAProxy in expert hands: by path and session cookie, new visitors refused first, newest first.
 //!
-//! Source: HAProxy 2.6, `peer-proxies.md` §6, and made as strong as its language allows: class 1 is a
-//! transaction path with a session cookie, class 5 any other request with one, class 10 whoever has
-//! none (a transaction without a session is nobody's). From a depth of `queue()` on those without a
-//! cookie are refused, from a greater one browsing with it, from a greater one yet everything: the
+//! Source: HAProxy 2.6.12, its manual and probes, and made as strong as its language allows. Class 1
+//! is a transaction path with a session cookie, class 5 any other request with one, class 10 whoever
+//! has none (a transaction without a session is nobody's). From a depth of `queue()` on those without
+//! a cookie are refused, from a greater one browsing with it, from a greater one yet everything: the
 //! arriving request each time, as HAProxy cannot push out one that waits. Once the queue is deeper
 //! than `lifo_from`, all but the first class get an offset that puts the newest first inside their
 //! class. That is decided when a request is queued: those that came while the queue was short stay in

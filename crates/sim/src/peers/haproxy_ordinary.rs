@@ -1,6 +1,6 @@
 //! HAProxy in ordinary hands: transactions first by path, everything oldest first.
 //!
-//! Source: HAProxy 2.6, `peer-proxies.md` §6: `set-priority-class` 1 for transaction paths and 10
+//! Source: HAProxy 2.6.12, its manual and probes: `set-priority-class` 1 for transaction paths and 10
 //! for others; browsing is refused from a depth of `queue()` on, everything from a greater one (the
 //! arriving request, never one that waits); `timeout queue 20s`; `abortonclose`, which is what the
 //! scenario's visible closes are. It believes the path: a transaction is whoever asks for one.

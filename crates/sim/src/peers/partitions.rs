@@ -1,6 +1,6 @@
 //! A concurrency limit with partitions: shares that count only once the limit is hit.
 //!
-//! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter` (`policies-and-limits.md` §1).
+//! Source: Netflix concurrency-limits, `AbstractPartitionedLimiter`.
 //! A request is refused if the limit is reached *and* its partition has its share already; so a
 //! small partition may use what others leave, and one below its share is let in above the limit. What
 //! is let in beyond the workers waits in the server, oldest first whatever its partition.

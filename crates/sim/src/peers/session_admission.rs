@@ -1,6 +1,6 @@
 //! Session-based admission control: no new sessions while the server is busy.
 //!
-//! Source: Cherkasova and Phaal, «Session-Based Admission Control» (`policies-and-limits.md` §1).
+//! Source: Cherkasova and Phaal, «Session-Based Admission Control».
 //! At the end of each interval the predicted utilisation becomes (1 − k) · prediction + k · what was
 //! measured. While it exceeds the threshold, requests that would begin a session are refused, a free
 //! server notwithstanding; requests of sessions in progress are always let in, oldest first.

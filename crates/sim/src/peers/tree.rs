@@ -1,6 +1,6 @@
 //! HAProxy's queue: one tree, ordered by class and then by time, from which the first is taken.
 //!
-//! Source: HAProxy 2.6, `src/queue.c` (`peer-proxies.md` §1), and probes of the running program. A
+//! Source: HAProxy 2.6.12, `src/queue.c`, and probes of the running program. A
 //! key is made once, when the request is queued, and never looked at again: `class`, then 20 bits
 //! of `now + offset` in milliseconds. The time is a clock face of 1,048,576 ms; what lies less than
 //! half of it back counts as earlier. So an order by offsets holds only within some minutes, and a

@@ -1,0 +1,204 @@
+//! Who means harm: populations that come beside the visitors and whose requests nobody should miss.
+//!
+//! In a file, one `[[adversary]]` for each:
+//!
+//! ```toml
+//! [[adversary]]
+//! name = "spoofers"
+//! rho = 2.0               # work that they ask for, as a share of what the servers can do
+//! path = ["confirm"]      # what each of them asks for, one after the other: any classes
+//! session = "forged"      # what their requests claim: "none", "own" or "forged"
+//! addresses = 4           # how many addresses they come from
+//! patience = { shape = "none" }
+//! burst = 10              # so many come at once
+//! from = "10m"
+//! until = "20m"
+//! ```
+//!
+//! They arrive as a Poisson process (of bursts). Each asks for the classes of `path` and goes on as
+//! soon as she is answered; whoever is refused or loses patience does not come again, as the next
+//! of them comes anyway. What they get is counted apart ([`Hostile`]) and never among the visitors.
+
+use std::collections::HashMap;
+
+use bywash_units::{Rate, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::file::{Class, ScenarioError};
+use crate::law::Law;
+
+/// A population that means harm.
+#[derive(Clone, Debug)]
+pub struct Adversary {
+    /// Its name.
+    pub name: String,
+    /// Work that it asks for while it attacks, as a share of what the servers can do.
+    pub rho: f64,
+    /// Indices of the classes that each of them asks for, in order.
+    pub path: Vec<usize>,
+    /// What their requests claim.
+    pub session: Claims,
+    /// How many addresses share them.
+    pub addresses: u32,
+    /// How long they wait for an answer.
+    pub patience: Law,
+    /// How many come at once.
+    pub burst: u32,
+    /// When they begin.
+    pub from: Span,
+    /// When no more come.
+    pub until: Span,
+}
+
+/// What a hostile request says of its session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Claims {
+    /// Nothing.
+    #[default]
+    None,
+    /// The session that she was given with her first answer, like any visitor.
+    Own,
+    /// A session that nobody was ever given; another one with each request.
+    Forged,
+}
+
+/// What adversaries got.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hostile {
+    /// Service time spent on them until arrivals ended, as a share of what the servers could do.
+    pub hostile_work: f64,
+    /// Requests that they made.
+    pub generated: u64,
+    /// Of these, answered while they waited.
+    pub served: u64,
+    /// Refused.
+    pub refused: u64,
+}
+
+impl Adversary {
+    /// Bursts per second of a population in front of so many `workers`.
+    pub fn bursts(&self, classes: &[Class], workers: u32) -> Rate {
+        let work: f64 = self.path.iter().map(|i| classes[*i].service.mean().as_secs_f64()).sum();
+        Rate::per_second(self.rho * f64::from(workers) / (work * f64::from(self.burst)))
+    }
+}
+
+/// How it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: String,
+    rho: f64,
+    path: Vec<String>,
+    #[serde(default)]
+    session: Claims,
+    #[serde(default = "one")]
+    addresses: u32,
+    #[serde(default = "for_ever")]
+    patience: Law,
+    #[serde(default = "one")]
+    burst: u32,
+    #[serde(default)]
+    from: Option<String>,
+    #[serde(default)]
+    until: Option<String>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn for_ever() -> Law {
+    Law::Never
+}
+
+/// More populations than anybody can tell apart.
+const MOST: usize = 16;
+/// The longest path: any site's checkout, several times.
+const LONGEST: usize = 64;
+
+pub(crate) fn resolve(
+    written: Vec<Written>,
+    index: &HashMap<String, usize>,
+) -> Result<Vec<Adversary>, ScenarioError> {
+    if written.len() > MOST {
+        return Err(ScenarioError::Senseless(format!("there can be {MOST} adversaries at most")));
+    }
+    written.into_iter().map(|written| one_of(written, index)).collect()
+}
+
+fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
+    let wrong =
+        |why: String| ScenarioError::Senseless(format!("adversary `{}`: {why}", written.name));
+    let class = |name: &String| {
+        let found = index.get(name).copied();
+        found.ok_or_else(|| wrong(format!("path names class `{name}`, and there is none")))
+    };
+    let span = |text: &Option<String>, or| match text {
+        Some(text) => text.parse::<Span>().map_err(|error| wrong(error.to_string())),
+        None => Ok(or),
+    };
+    if !(written.rho > 0.0 && written.rho <= 1000.0) {
+        return Err(wrong("rho must be above 0 and at most 1000".into()));
+    }
+    if written.path.is_empty() || written.path.len() > LONGEST {
+        return Err(wrong(format!("path needs 1 to {LONGEST} classes")));
+    }
+    if !(1..=1_000_000).contains(&written.addresses) || !(1..=10_000).contains(&written.burst) {
+        return Err(wrong("addresses takes 1 to 1000000, and burst 1 to 10000".into()));
+    }
+    let (from, until) = (span(&written.from, Span::ZERO)?, span(&written.until, Span::MAX)?);
+    if from >= until {
+        return Err(wrong("it ends before it begins: until must be after from".into()));
+    }
+    let path = written.path.iter().map(class).collect::<Result<_, _>>()?;
+    let Written { name, rho, session, addresses, patience, burst, .. } = written;
+    Ok(Adversary { name, rho, path, session, addresses, patience, burst, from, until })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Scenario;
+    use crate::file::tests::SMALL;
+
+    fn with(adversary: &str) -> Result<Scenario, String> {
+        let text = format!("{SMALL}\n[[adversary]]\n{adversary}");
+        Scenario::parse(&text, Path::new(".")).map_err(|error| error.to_string())
+    }
+
+    const SOUND: &str = "name = \"x\"\nrho = 2\npath = [\"main\", \"buy\"]\nburst = 4";
+
+    #[test]
+    fn rho_is_the_work_of_whole_paths() {
+        let scenario = with(SOUND).unwrap();
+        let adversary = &scenario.adversaries[0];
+        // Two workers at 2.0, in bursts of four paths of 150 ms.
+        let bursts = adversary.bursts(&scenario.classes, scenario.workers).get();
+        assert!((bursts - 4.0 / (4.0 * 0.150)).abs() < 1e-9, "{bursts}");
+        assert_eq!((adversary.session, adversary.patience), (Claims::None, Law::Never));
+        assert_eq!((adversary.from, adversary.until), (Span::ZERO, Span::MAX));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |from: &str, to: &str, says: &str| {
+            assert!(SOUND.contains(from), "{from:?} is not in the adversary");
+            let error = with(&SOUND.replace(from, to)).expect_err("this makes no sense");
+            assert!(error.contains(says), "{says:?} is not in {error:?}");
+        };
+        refused("\"buy\"", "\"sell\"", "adversary `x`: path names class `sell`");
+        refused("rho = 2", "rho = nan", "rho must be above 0");
+        refused("rho = 2", "rho = 0", "rho must be above 0");
+        refused("[\"main\", \"buy\"]", "[]", "1 to 64 classes");
+        refused("burst = 4", "burst = 0", "burst 1 to 10000");
+        refused("burst = 4", "addresses = 0", "addresses takes 1");
+        refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "ends before it begins");
+        refused("burst = 4", "from = \"soon\"", "adversary `x`");
+        refused("burst = 4", "session = \"stolen\"", "stolen");
+        refused("burst = 4", "brust = 4", "brust");
+    }
+}

@@ -1,0 +1,129 @@
+//! Those who mean harm are counted apart, and what they claim is what they say that they claim.
+
+use std::path::Path;
+
+use bywash_scenario::file::Length;
+use bywash_scenario::{Adversary, Cell, Claims, Closes, Hostile, Law, Scenario};
+use bywash_units::Span;
+
+fn scenario(file: &str) -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios").join(file);
+    let mut scenario = Scenario::read(&path).expect("the scenario is well-formed");
+    scenario.rho = vec![0.75];
+    scenario.closes = vec![Closes::Visible];
+    scenario.seeds = 2;
+    scenario.length = Length::Duration(Span::from_secs(3600));
+    scenario
+}
+
+fn cell(scenario: &Scenario, policy: &str) -> Cell {
+    let mut scenario = scenario.clone();
+    scenario.policies.retain(|choice| choice.label == policy);
+    let run = bywash_sim::run(&scenario, &|_, _| ()).expect("the scenario can be simulated");
+    run.0.cells.into_iter().next().expect("the scenario lists the policy")
+}
+
+/// So many servers that nobody is in anybody's way.
+fn plenty() -> Scenario {
+    let mut scenario = scenario("attack-none.toml");
+    scenario.workers = 100;
+    scenario.rho = vec![0.3];
+    scenario.length = Length::Duration(Span::from_secs(300));
+    scenario
+}
+
+fn adversary(rho: f64) -> Adversary {
+    Adversary {
+        name: "x".into(),
+        rho,
+        path: vec![0, 3],
+        session: Claims::Own,
+        addresses: 3,
+        patience: Law::Never,
+        burst: 1,
+        from: Span::ZERO,
+        until: Span::MAX,
+    }
+}
+
+fn hostile(cell: &Cell) -> Hostile {
+    cell.hostile.expect("the scenario has adversaries")
+}
+
+#[test]
+fn with_room_for_all_the_visitors_figures_are_the_same_to_the_last_digit() {
+    let peace = cell(&plenty(), "session-first");
+    assert_eq!(peace.hostile, None);
+    let mut attacked = plenty();
+    attacked.adversaries = vec![adversary(0.2), adversary(0.1)];
+    let attacked = cell(&attacked, "session-first");
+    let got = hostile(&attacked);
+    assert!((got.hostile_work - 0.3).abs() < 0.02, "{got:?}");
+    assert!(got.generated > 10_000 && got.refused == 0 && got.served == got.generated, "{got:?}");
+    let same = Cell { hostile: None, ..attacked };
+    assert_eq!(format!("{same:?}"), format!("{peace:?}"));
+}
+
+#[test]
+fn they_come_only_while_they_are_to_come_and_all_at_once_if_so() {
+    let mut scenario = plenty();
+    let third = Adversary {
+        from: Span::from_secs(100),
+        until: Span::from_secs(200),
+        burst: 50,
+        path: vec![0],
+        ..adversary(0.3)
+    };
+    scenario.adversaries = vec![third];
+    let got = hostile(&cell(&scenario, "session-first"));
+    assert!((got.hostile_work - 0.1).abs() < 0.03, "0.3 in a third of the time: {got:?}");
+    assert_eq!(got.generated % 50, 0, "whole bursts");
+    scenario.adversaries[0].from = Span::from_secs(301);
+    scenario.adversaries[0].until = Span::MAX;
+    let nobody = Hostile { hostile_work: 0.0, generated: 0, served: 0, refused: 0 };
+    assert_eq!(hostile(&cell(&scenario, "session-first")), nobody, "arrivals end at 300 s");
+}
+
+#[test]
+fn an_attack_is_the_same_to_the_last_digit_whenever_it_is_played() {
+    let scenario = scenario("attack-poisoning.toml");
+    let twice = [(); 2].map(|()| format!("{:?}", cell(&scenario, "LIFO-Pri")));
+    assert_eq!(twice[0], twice[1]);
+}
+
+#[test]
+fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice() {
+    for file in ["attack-spoofing.toml", "attack-flooding.toml"] {
+        for closes in [Closes::Visible, Closes::Hidden] {
+            let mut scenario = scenario(file);
+            // Visitors alone are more than the server can do, so shares are of capacity.
+            scenario.rho = vec![2.0];
+            scenario.closes = vec![closes];
+            let cell = cell(&scenario, "haproxy-expert");
+            let wasted = cell.wasted_work.expect("the simulator knows");
+            let all = cell.useful_work + wasted + hostile(&cell).hostile_work;
+            assert!((0.97..1.01).contains(&all), "{file}: {all} of capacity");
+        }
+    }
+}
+
+#[test]
+fn a_forged_cookie_is_priority_for_whoever_believes_it_and_little_for_session_first() {
+    let scenario = scenario("attack-spoofing.toml");
+    let [believer, ours] = ["haproxy-expert", "session-first"].map(|policy| {
+        let cell = cell(&scenario, policy);
+        cell.useful_work
+    });
+    assert!(believer < 0.1 && ours > 0.3, "useful work: {believer} and {ours}");
+}
+
+#[test]
+fn one_address_that_floods_a_class_costs_the_visitors_of_session_first_next_to_nothing() {
+    let scenario = scenario("attack-flooding.toml");
+    let parity = cell(&scenario, "LIFO-Pri").useful_work;
+    assert!(parity < 0.1, "length × utility rises with the flood, and yet useful work is {parity}");
+    let ours = cell(&scenario, "session-first");
+    assert!(ours.useful_work > 0.95, "{}", ours.useful_work);
+    let refused = hostile(&ours).refused as f64 / hostile(&ours).generated as f64;
+    assert!(refused > 0.5, "{refused} of the flood was refused");
+}
