@@ -163,9 +163,9 @@ const PRINCIPAL_CAP: Parameter = Parameter {
 };
 const RETRIES: Parameter = Parameter {
     name: "retries",
-    domain: Domain::Choice(&["overload", "all", "none"]),
-    why: "Which repetitions rank below the first attempts of their kind: those that come while it \
-          is overload, all, or none.",
+    domain: Domain::Choice(&["declared", "all", "none"]),
+    why: "Which repetitions rank below the first attempts of their kind: those that say so \
+          themselves, also those that were recognised, or none.",
 };
 const SIGNAL: Parameter = Parameter {
     name: "signal",

@@ -281,22 +281,4 @@ mod tests {
             assert_eq!(tally.wasted, Some(Span::from_secs(1)));
         }
     }
-
-    #[test]
-    fn a_percentile_is_that_of_the_classes_picked_in_all_runs() {
-        let scenario = small();
-        let mut runs = [1, 2].map(|_| Tally::new(&scenario, 1.0, Span::from_secs(10)));
-        let mut ends = |run: usize, class, millis| {
-            runs[run].ended(class, Time::ZERO, Span::from_millis(millis), Ending::Completed);
-        };
-        (0..99).for_each(|_| ends(0, 0, 10));
-        (0..2).for_each(|_| ends(1, 0, 80));
-        ends(1, 1, 500);
-        let p99 = |class| Tally::p99_ms(&runs, |index| index == class);
-        for (class, expected) in [(0, 80.0), (1, 500.0)] {
-            let found = p99(class).expect("some were completed");
-            assert!((found / expected - 1.0).abs() < 0.02, "{class}: {found}");
-        }
-        assert_eq!(p99(7), None);
-    }
 }

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use bywash_units::{Share, Span, Time};
 
 use super::principals::Principals;
-use super::{Lists, Moment, Order, Push, Waiting};
+use super::{Lists, Moment, Order, Push, Repeats, Waiting};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Detector;
@@ -40,7 +40,7 @@ pub(super) trait Ranking: Send {
 /// Which repetitions rank below the first attempts of their kind.
 #[derive(Clone, Copy, Debug)]
 enum Retries {
-    WhileOverloaded,
+    Declared,
     All,
     None,
 }
@@ -51,7 +51,7 @@ impl Retries {
         match settings.choice("retries") {
             "all" => Self::All,
             "none" => Self::None,
-            _ => Self::WhileOverloaded,
+            _ => Self::Declared,
         }
     }
 }
@@ -146,14 +146,13 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// The cell that a request belongs to now.
-    fn cell_of(&mut self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
-        let last = waiting.retry
-            && match self.retries {
-                Retries::All => true,
-                Retries::None => false,
-                Retries::WhileOverloaded => self.newest_first_in(moment, waiting.standing.index()),
-            };
+    /// The cell that a request belongs to.
+    fn cell_of(&self, waiting: &Waiting) -> usize {
+        let last = match self.retries {
+            Retries::Declared => waiting.repeats == Repeats::Declared,
+            Retries::All => waiting.repeats != Repeats::No,
+            Retries::None => false,
+        };
         self.ranking.cell(waiting, last)
     }
 
@@ -198,7 +197,7 @@ impl<R: Ranking> Ranked<R> {
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
-        let cell = self.cell_of(moment, waiting);
+        let cell = self.cell_of(waiting);
         self.cells.push_back(cell, id);
         self.standings.push_back(waiting.standing.index(), id);
         self.occupied.set(self.rank[cell], true);
@@ -208,7 +207,7 @@ impl<R: Ranking> Ranked<R> {
     /// Who has to go so that `id` can wait; `None` when it is `id` itself.
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<RequestId> {
         let waiting = moment.waiting(id);
-        let cell = self.cell_of(moment, waiting);
+        let cell = self.cell_of(waiting);
         let arriving = self.rank[cell];
         let worst = self.occupied.worst().filter(|worst| *worst >= arriving)?;
         let newest = self.newest_first_in(moment, waiting.standing.index());

@@ -4,8 +4,9 @@
 //! transactions of a session that walked there, then sessions in progress, then first requests of
 //! new sessions. No learned number is involved. An order takes several requests of one session; a
 //! server that starts more sessions than it can finish sells nothing, so the way to the most
-//! orders is to let new sessions have what the begun ones leave over. While it is overload, retries
-//! rank below first attempts of the same standing.
+//! orders is to let new sessions have what the begun ones leave over. Retries by
+//! machines, which say so, rank below first attempts of the same standing; a visitor who asks again
+//! does not (`docs/decisions/0014`).
 //!
 //! How requests are pushed out and what guards there are: `ranked`.
 
