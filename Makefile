@@ -35,6 +35,7 @@ check: tools
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
 	scripts/check-docs
+	scripts/check-claims
 
 # What takes longer than CI has time for: clients that are given ten seconds, and the lab.
 test-all: test build shuttle

@@ -81,7 +81,7 @@ fn every_policy_faces_the_same_visitors() {
 }
 
 /// Seed 1, «Overall Throughput Data» at ρ = 1.4: completed 29.9 % (SQ), 36.6 % (8Q-AF), 57.5 %
-/// (LIFO-Pri); confirmed orders 8, 15, 50.
+/// (LIFO-Pri); confirmed orders 8, 15, 50 [seed 1.5] [seed 1.6]. Whole: `bywash lab paper 1`.
 #[test]
 fn at_1_4_the_policies_of_the_seed_stand_in_its_order_by_orders() {
     let result = run(&seed_1(1.4, Closes::Hidden, 240));

@@ -2,6 +2,7 @@
 
 mod live;
 mod peers;
+mod paper;
 mod sim;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::Subcommand;
 
 pub(crate) use live::LiveRun;
 pub(crate) use peers::PeersRun;
+pub(crate) use paper::Paper;
 pub(crate) use sim::Sim;
 
 #[derive(Debug, clap::Args)]
@@ -33,6 +35,8 @@ pub(crate) enum Lab {
     Run(LiveRun),
     /// Play a scenario in real time against bywash and against what others run
     Peers(PeersRun),
+    /// Play a paper whole and print what it printed beside what comes out here
+    Paper(Paper),
 }
 
 /// A level of load.

@@ -4,12 +4,14 @@ pub(crate) mod classes;
 mod live;
 pub(crate) mod peers;
 pub(crate) mod shop;
+mod paper;
 mod sim;
 
 use std::path::Path;
 
 use bywash_report::{result_report, table};
 use bywash_scenario::{RunResult, Scenario, ScenarioError};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::args::Lab;
@@ -22,6 +24,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
         Lab::Sim(args) => sim::sim(args),
         Lab::Run(args) => live::live(args),
         Lab::Peers(args) => peers::peers(args),
+        Lab::Paper(args) => paper::paper(args),
     }
 }
 
@@ -106,6 +109,16 @@ pub(crate) fn environment() -> Vec<(String, String)> {
         entry("cores", cores.to_string()),
         entry("kernel", kernel.trim().to_owned()),
     ]
+}
+
+/// A bar on standard error; nothing where that is no terminal.
+fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
 }
 
 #[cfg(test)]

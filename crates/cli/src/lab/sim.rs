@@ -3,9 +3,8 @@
 use bywash_report::table;
 use bywash_scenario::Scenario;
 use bywash_scenario::file::Length;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{deliver, prepare_report, read, wrong};
+use super::{deliver, prepare_report, progress_bar, read, wrong};
 use crate::args::Sim;
 use crate::failure::Failure;
 use crate::streams::{print, say};
@@ -60,14 +59,4 @@ fn narrowed(mut scenario: Scenario, args: &Sim) -> Result<Scenario, Failure> {
         scenario.policies.retain(|policy| args.policy.contains(&policy.label));
     }
     Ok(scenario)
-}
-
-/// A bar on standard error; nothing where that is no terminal.
-fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -11,6 +11,7 @@ mod gateway;
 mod life;
 mod live;
 mod peers;
+mod paper;
 mod run;
 mod sim;
 mod status;

@@ -1,6 +1,6 @@
 //! Overload by a reading of the machine, with two thresholds.
 //!
-//! Source: seed 1, «Set Service Discipline of Browsing Queues», for the utilisation of the CPU.
+//! Source: seed 1, «Set Service Discipline of Browsing Queues» [seed 1.4], for the CPU's utilisation.
 //! Above the upper threshold it is overload, below the lower one it is not, between them nothing
 //! changes. Blind where the bottleneck is a connection pool or a database on another machine, and
 //! in a container whose quota the reading does not know: then use the age of the head of the queue.

@@ -1,9 +1,9 @@
 //! A bounded queue per class, revenue first: seed 1's LIFO-Pri and its FIFO twin (8Q-AF).
 //!
-//! Source: seed 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues.
-//! Inside a tier the queue with the largest `length × utility` is next. Transactions are always
-//! oldest first. Browsing is newest first from when CPU utilisation over an interval exceeds the
-//! upper threshold until it falls below the lower one. `always-fifo` is the same without the last
+//! Source: seed 1, «LIFO-Pri Scheme». Transaction queues go strictly before browsing queues
+//! [seed 1.2]. Inside a tier the queue with the largest `length × utility` is next [seed 1.3].
+//! Transactions are always oldest first. Browsing is newest first from when CPU utilisation over an
+//! interval exceeds the upper threshold until it falls below the lower one [seed 1.4]. `always-fifo` is the same without the last
 //! rule. This is the seed exactly: length counts requests, not principals, and no guard of ours
 //! is in it (see `session_first` for those).
 

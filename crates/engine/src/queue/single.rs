@@ -1,6 +1,6 @@
 //! One queue for everything: the baseline that every server has (seed 1: SQ).
 //!
-//! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin.
+//! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin [seed 1.1].
 
 use super::{Moment, Order, Push};
 use crate::catalog::Settings;

@@ -10,6 +10,7 @@ use crate::site::{
     BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
 };
 
+/// [seed 1.2]
 #[test]
 fn a_single_transaction_goes_before_any_number_of_browsing_requests() {
     for policy in ["lifo-pri", "always-fifo"] {
@@ -34,6 +35,7 @@ fn transactions_go_first_even_when_they_are_worth_nothing() {
     assert_eq!(site.next(), login);
 }
 
+/// [seed 1.3]
 #[test]
 fn inside_a_tier_the_largest_length_times_utility_is_next_and_changes_as_it_drains() {
     let mut site = Site::busy("always-fifo", &[]);

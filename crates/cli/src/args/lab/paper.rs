@@ -1,0 +1,24 @@
+//! The arguments of `lab paper`.
+
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash lab paper 1
+  bywash lab paper 1 --report out/paper-1.html
+
+Everything it needs is in the program. Exit code 99 says that a figure is off and that the reason
+given for it does not show in the run either.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Paper {
+    /// Which: 1 is LIFO-Pri (2004)
+    pub(crate) number: u32,
+    /// Print the claims as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write an HTML report here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}

@@ -1,0 +1,277 @@
+//! What a paper claims, as its data file says it, and what becomes of each figure.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::metric::{Metric, Played};
+
+/// A paper of `lab/papers`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Paper {
+    pub(super) title: String,
+    /// What was printed, what was free, and what fixed it.
+    pub(super) about: String,
+    /// Why figures are off, by a name.
+    pub(super) reasons: BTreeMap<String, String>,
+    #[serde(rename = "run")]
+    pub(super) runs: Vec<Run>,
+    #[serde(rename = "claim")]
+    pub(super) claims: Vec<Claim>,
+}
+
+/// A scenario to play.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Run {
+    /// What figures call it.
+    pub(super) name: String,
+    /// An embedded scenario.
+    pub(super) scenario: String,
+    /// Keys of it to change.
+    #[serde(default)]
+    pub(super) set: Vec<String>,
+    /// Requests that were planned in the paper's run: counts are scaled to it.
+    #[serde(default)]
+    pub(super) planned: Option<f64>,
+}
+
+/// A claim, numbered as in `docs/seeds`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Claim {
+    pub(super) number: String,
+    pub(super) title: String,
+    #[serde(rename = "figure")]
+    pub(super) figures: Vec<Figure>,
+}
+
+/// One figure of a claim, and what is expected of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Figure {
+    /// Which run it is read off.
+    pub(super) run: String,
+    /// The policy's label; none for what no policy changes.
+    #[serde(default)]
+    pub(super) of: String,
+    pub(super) metric: Metric,
+    /// Divided by another: the figure is a ratio.
+    #[serde(default)]
+    pub(super) per: Option<Reading>,
+    /// What the paper prints, and how far ours may be off.
+    #[serde(default)]
+    pub(super) printed: Option<f64>,
+    #[serde(default)]
+    pub(super) tolerance: f64,
+    /// Or which figure it lies above: the paper says so in words, or draws it.
+    #[serde(default)]
+    pub(super) above: Option<Reading>,
+    /// Or which it equals, to the tolerance.
+    #[serde(default)]
+    pub(super) like: Option<Reading>,
+    /// Why it is expected to be off, and what is to be seen then.
+    #[serde(default)]
+    pub(super) unless: Option<Reason>,
+}
+
+/// Where a figure is read: the same run and policy as the figure's, unless said otherwise.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reading {
+    #[serde(default)]
+    pub(super) run: Option<String>,
+    #[serde(default)]
+    pub(super) of: Option<String>,
+    #[serde(default)]
+    pub(super) metric: Option<Metric>,
+}
+
+/// Why a figure is off, and what the reason says ours must be: from, to.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reason {
+    /// Name of one of the paper's reasons.
+    pub(super) why: String,
+    pub(super) here: (f64, f64),
+}
+
+/// What became of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is as the paper says.
+    Holds,
+    /// It is not, and just as the reason given says.
+    Explained,
+    /// It is not.
+    Broken,
+}
+
+impl Verdict {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Explained => "explained",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// A figure, measured.
+#[derive(Debug)]
+pub(super) struct Outcome<'p> {
+    pub(super) claim: &'p Claim,
+    pub(super) figure: &'p Figure,
+    pub(super) here: f64,
+    /// What it is held against: the printed figure or the other reading.
+    pub(super) against: f64,
+    pub(super) verdict: Verdict,
+    /// Why it is off, if it is explained.
+    pub(super) reason: Option<&'p str>,
+}
+
+type Runs = BTreeMap<String, Played>;
+
+impl Paper {
+    /// Reads a data file.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let paper: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        for (claim, figure) in paper.figures() {
+            let why = figure.unless.as_ref().map(|reason| reason.why.as_str());
+            let ways = [figure.printed.is_some(), figure.above.is_some(), figure.like.is_some()];
+            let fault = if ways.iter().filter(|way| **way).count() != 1 {
+                "needs one of `printed`, `above`, `like`"
+            } else if why.is_some_and(|why| !paper.reasons.contains_key(why)) {
+                "gives a reason that there is not"
+            } else {
+                continue;
+            };
+            return Err(format!("claim {}: {} {fault}", claim.number, figure.metric));
+        }
+        Ok(paper)
+    }
+
+    fn figures(&self) -> impl Iterator<Item = (&Claim, &Figure)> {
+        self.claims.iter().flat_map(|claim| claim.figures.iter().map(move |figure| (claim, figure)))
+    }
+
+    /// Every figure, measured on the runs.
+    pub(super) fn outcomes(&self, runs: &Runs) -> Result<Vec<Outcome<'_>>, String> {
+        let outcome = |(claim, figure): (&'_ Claim, &'_ Figure)| {
+            let measured = figure.measured(runs);
+            measured.map_err(|why| format!("claim {}: {why}", claim.number))
+        };
+        let judged = |((claim, figure), (here, against))| self.judged(claim, figure, here, against);
+        let measured = self.figures().map(outcome).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.figures().zip(measured).map(judged).collect())
+    }
+
+    fn judged<'p>(
+        &'p self,
+        claim: &'p Claim,
+        figure: &'p Figure,
+        here: f64,
+        against: f64,
+    ) -> Outcome<'p> {
+        let holds = match figure.above {
+            Some(_) => here > against,
+            None => (here - against).abs() <= figure.tolerance,
+        };
+        let shows = |reason: &&Reason| (reason.here.0..=reason.here.1).contains(&here);
+        let reason = figure.unless.as_ref().filter(shows).filter(|_| !holds);
+        let reason = reason.and_then(|reason| self.reasons.get(&reason.why)).map(String::as_str);
+        let verdict = match (holds, reason) {
+            (true, _) => Verdict::Holds,
+            (false, Some(_)) => Verdict::Explained,
+            (false, None) => Verdict::Broken,
+        };
+        Outcome { claim, figure, here, against, verdict, reason }
+    }
+}
+
+impl Figure {
+    /// What it is, and what it is held against.
+    fn measured(&self, runs: &Runs) -> Result<(f64, f64), String> {
+        let mut here = self.read(runs, &Reading::default())?;
+        if let Some(per) = &self.per {
+            here /= self.read(runs, per)?;
+        }
+        let against = match (self.above.as_ref().or(self.like.as_ref()), self.printed) {
+            (Some(other), _) => self.read(runs, other)?,
+            (None, printed) => printed.unwrap_or(f64::NAN),
+        };
+        Ok((here, against))
+    }
+
+    fn read(&self, runs: &Runs, reading: &Reading) -> Result<f64, String> {
+        let run = reading.run.as_ref().unwrap_or(&self.run);
+        let metric = reading.metric.as_ref().unwrap_or(&self.metric);
+        let of = reading.of.as_ref().unwrap_or(&self.of);
+        let run = runs.get(run).ok_or_else(|| format!("there is no run `{run}`"))?;
+        metric.read(run, of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A paper of one claim about utilities, which need no run to be played.
+    fn paper(figure: &str) -> Result<Paper, String> {
+        let text = format!(
+            "title = \"t\"\nabout = \"a\"\n[reasons]\nwhy = \"because\"\n\
+             [[run]]\nname = \"r\"\nscenario = \"seed-1\"\n\
+             [[claim]]\nnumber = \"1.7\"\ntitle = \"t\"\n\
+             figure = [{{ run = \"r\", metric = \"utility of login\", {figure} }}]\n"
+        );
+        Paper::parse(&text)
+    }
+
+    /// What becomes of it where the utility of the login is 3645.
+    fn verdict(figure: &str) -> Verdict {
+        let paper = paper(figure).unwrap();
+        let text = include_str!("../../../../../lab/scenarios/seed-1.toml");
+        let scenario = bywash_scenario::Scenario::parse(text, std::path::Path::new(".")).unwrap();
+        let result = bywash_scenario::RunResult {
+            scenario: "seed-1".into(),
+            seeds: vec![],
+            invalid: None,
+            cells: vec![],
+        };
+        let runs = [("r".to_owned(), Played { scenario, result, planned: None })].into();
+        paper.outcomes(&runs).unwrap()[0].verdict
+    }
+
+    #[test]
+    fn a_figure_holds_within_its_tolerance_and_not_beyond() {
+        assert_eq!(verdict("printed = 3650, tolerance = 5.001"), Verdict::Holds);
+        assert_eq!(verdict("printed = 3650, tolerance = 4.9"), Verdict::Broken);
+        assert_eq!(verdict("above = { metric = \"utility of main\" }"), Verdict::Holds);
+        assert_eq!(verdict("above = { metric = \"utility of confirm\" }"), Verdict::Broken);
+        assert_eq!(
+            verdict("printed = 0.81, tolerance = 0.001, per = { metric = \"utility of payment\" }"),
+            Verdict::Holds
+        );
+    }
+
+    #[test]
+    fn a_reason_counts_only_if_the_run_bears_it_out() {
+        let with = |here: &str| format!("printed = 9, unless = {{ why = \"why\", here = {here} }}");
+        assert_eq!(verdict(&with("[3600.0, 3700.0]")), Verdict::Explained);
+        assert_eq!(verdict(&with("[3700.0, 3800.0]")), Verdict::Broken);
+    }
+
+    #[test]
+    fn a_figure_that_expects_nothing_or_two_things_is_refused() {
+        for (figure, words) in [
+            ("tolerance = 1", "needs one of"),
+            ("printed = 1, above = {}", "needs one of"),
+            ("printed = 1, unless = { why = \"moon\", here = [0.0, 1.0] }", "reason"),
+            ("print = 1", "unknown field"),
+        ] {
+            let error = paper(figure).unwrap_err();
+            assert!(error.contains(words), "{figure}: {error}");
+        }
+    }
+}

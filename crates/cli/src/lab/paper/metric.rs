@@ -1,0 +1,203 @@
+//! What can be read off a run: the columns and facts of seed 1's tables.
+//!
+//! Written as in `completed %`, `completed of login`, `over 15s`. The percentages are of what visitors
+//! meant to ask for, which is the seed's base; counts are scaled to the paper's number of planned
+//! requests and are those of one run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bywash_scenario::{Cell, ClassCell, RunResult, Scenario, Tier};
+use bywash_units::Span;
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+/// A scenario and what it came to.
+#[derive(Debug)]
+pub(super) struct Played {
+    pub(super) scenario: Scenario,
+    pub(super) result: RunResult,
+    /// Requests that were planned in the paper's run.
+    pub(super) planned: Option<f64>,
+}
+
+/// How requests of a class ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    Generated,
+    Completed,
+    TimedOut,
+    Dropped,
+}
+
+/// What is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Metric {
+    /// A share of all planned requests, in percent.
+    Share(Count),
+    /// What was planned less what was made, retries included, in percent of what was planned.
+    NotGenerated,
+    /// As in the result, in percent.
+    UsefulWork,
+    /// Requests of a class, or of all of `browsing`.
+    Of(Count, String),
+    /// Of the requests that were not refused, the share that took longer, with those whose client
+    /// left before.
+    Over(Span),
+    /// 5000 × the probability that a session at this class ends in an order.
+    Utility(String),
+}
+
+const COUNTS: [(&str, Count); 4] = [
+    ("generated", Count::Generated),
+    ("completed", Count::Completed),
+    ("timed out", Count::TimedOut),
+    ("dropped", Count::Dropped),
+];
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("`{text}` is nothing that can be measured");
+        match text {
+            "not generated %" => return Ok(Self::NotGenerated),
+            "useful work %" => return Ok(Self::UsefulWork),
+            _ => (),
+        }
+        if let Some(span) = text.strip_prefix("over ") {
+            return span.parse().map(Self::Over).map_err(|_| unknown());
+        }
+        if let Some(class) = text.strip_prefix("utility of ") {
+            return Ok(Self::Utility(class.into()));
+        }
+        let named =
+            COUNTS.iter().find_map(|(name, count)| Some((text.strip_prefix(name)?, *count)));
+        match named {
+            Some((" %", count)) => Ok(Self::Share(count)),
+            Some((of, count)) => {
+                let class = of.strip_prefix(" of ").ok_or_else(unknown)?;
+                Ok(Self::Of(count, class.into()))
+            }
+            None => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name =
+            |count| COUNTS.iter().find(|(_, one)| *one == count).map_or("", |(name, _)| name);
+        match self {
+            Self::Share(count) => write!(f, "{} %", name(*count)),
+            Self::NotGenerated => f.write_str("not generated %"),
+            Self::UsefulWork => f.write_str("useful work %"),
+            Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
+            Self::Over(span) => write!(f, "over {span}"),
+            Self::Utility(class) => write!(f, "utility of {class}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Metric {
+    /// Reads it off the cell of a policy, of which a run has one.
+    pub(super) fn read(&self, run: &Played, policy: &str) -> Result<f64, String> {
+        if let Self::Utility(class) = self {
+            return utility(&run.scenario, class);
+        }
+        let mut own = run.result.cells.iter().filter(|cell| cell.policy == policy);
+        let (Some(cell), None) = (own.next(), own.next()) else {
+            return Err(format!("`{policy}` must have one cell in {}", run.result.scenario));
+        };
+        let planned = cell.requests_planned as f64;
+        match self {
+            Self::Share(count) => {
+                let all: u64 = cell.classes.iter().map(|class| count.of(class)).sum();
+                Ok(100.0 * all as f64 / planned)
+            }
+            Self::NotGenerated => Ok(100.0 * (1.0 - cell.generated as f64 / planned)),
+            Self::UsefulWork => Ok(100.0 * cell.useful_work),
+            Self::Of(count, class) => {
+                let scale = run.planned.ok_or("a count needs `planned` of its run")? / planned;
+                Ok(scale
+                    * classes(run, cell, class)?.map(|class| count.of(class) as f64).sum::<f64>())
+            }
+            Self::Over(span) => {
+                let within = cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0);
+                let (completed, late) = (cell.completed as f64, cell.timed_out as f64);
+                Ok((completed * (1.0 - within) + late) / (completed + late))
+            }
+            Self::Utility(class) => utility(&run.scenario, class),
+        }
+    }
+}
+
+impl Count {
+    fn of(self, class: &ClassCell) -> u64 {
+        match self {
+            Self::Generated => class.generated,
+            Self::Completed => class.completed,
+            Self::TimedOut => class.timed_out,
+            Self::Dropped => class.dropped,
+        }
+    }
+}
+
+/// The cells of a class, or of all classes that browse.
+fn classes<'c>(
+    run: &Played,
+    cell: &'c Cell,
+    name: &str,
+) -> Result<impl Iterator<Item = &'c ClassCell>, String> {
+    let browsing = name == "browsing";
+    let wanted = |(class, told): (&bywash_scenario::file::Class, &'c ClassCell)| {
+        let mine = if browsing { class.tier == Tier::Browse } else { class.name == name };
+        mine.then_some(told)
+    };
+    let found: Vec<&ClassCell> =
+        run.scenario.classes.iter().zip(&cell.classes).filter_map(wanted).collect();
+    if found.is_empty() {
+        return Err(format!("there is no class `{name}`"));
+    }
+    Ok(found.into_iter())
+}
+
+/// By visits: from a class, a session makes as many orders as it visits the order's class.
+fn utility(scenario: &Scenario, class: &str) -> Result<f64, String> {
+    let start = scenario.classes.iter().position(|one| one.name == class);
+    let start = start.ok_or_else(|| format!("there is no class `{class}`"))?;
+    let mut graph = scenario.graph.clone();
+    graph.start = start;
+    let orders = graph.orders_per_session().ok_or("sessions of this graph never end")?;
+    Ok(5000.0 * orders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_what_is_read() {
+        for text in [
+            "completed %",
+            "timed out %",
+            "not generated %",
+            "useful work %",
+            "dropped of login",
+            "timed out of browsing",
+            "over 15s",
+            "utility of main",
+        ] {
+            assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
+        }
+        for text in ["", "completed", "completed login", "over", "over 15", "sold %"] {
+            assert!(text.parse::<Metric>().is_err(), "{text:?}");
+        }
+    }
+}

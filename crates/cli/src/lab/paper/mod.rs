@@ -1,0 +1,107 @@
+//! `bywash lab paper`: a seed played whole, what it printed beside what we measure.
+//!
+//! A paper is a data file in `lab/papers`: the runs it needs, and its claims, each a list of figures
+//! with what was printed and how far ours may be off. Where we do not come to the printed figure the
+//! file says why, and what must then show instead: a reason that the run does not bear out counts as
+//! much as no reason. Nothing is chosen per figure: one file holds the free parameters of all.
+
+mod claims;
+mod metric;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bywash_scenario::{RunResult, Scenario, Setting};
+
+use self::claims::{Outcome, Paper};
+use self::metric::Played;
+use super::{environment, prepare_report, progress_bar, write_report};
+use crate::args;
+use crate::failure::Failure;
+use crate::streams::{print, print_json};
+
+/// The papers that are in the program, by number.
+const PAPERS: [(u32, &str); 1] = [(1, include_str!("../../../../../lab/papers/1.toml"))];
+
+/// The scenarios that papers play, by the name of the file.
+const SCENARIOS: [(&str, &str); 3] = [
+    ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
+    ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
+    ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
+];
+
+pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
+    let numbers: Vec<String> = PAPERS.iter().map(|(number, _)| number.to_string()).collect();
+    let text = PAPERS.iter().find(|(number, _)| *number == args.number).map(|(_, text)| *text);
+    let text = text.ok_or_else(|| {
+        let there = numbers.join(", ");
+        Failure::usage(format!("there is no paper {}; there is {there}", args.number))
+    })?;
+    args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    let paper = Paper::parse(text).map_err(Failure::running)?;
+    let played = play(&paper)?;
+    let outcomes = paper.outcomes(&played).map_err(Failure::running)?;
+    if let Some(path) = &args.report {
+        write_report(path, &table::report(&paper, &outcomes, &played, environment()))?;
+    }
+    if args.json {
+        print_json(&table::json(&paper, &outcomes))?;
+    } else {
+        print(&table::text(&paper, &outcomes))?;
+    }
+    verdict(&outcomes)
+}
+
+/// Plays every run of a paper, all on all cores.
+fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
+    let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
+    let bar = progress_bar();
+    let (results, _) = bywash_sim::run_all(&scenarios, &|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    })
+    .map_err(Failure::running)?;
+    bar.finish_and_clear();
+    let played = |((run, scenario), result): ((&claims::Run, Scenario), RunResult)| {
+        let planned = run.planned;
+        (run.name.clone(), Played { scenario, result, planned })
+    };
+    Ok(paper.runs.iter().zip(scenarios).zip(results).map(played).collect())
+}
+
+fn scenario(run: &claims::Run) -> Result<Scenario, Failure> {
+    let wrong = |why: &str| Failure::running(format!("run `{}`: {why}", run.name));
+    let text = SCENARIOS.iter().find(|(name, _)| *name == run.scenario);
+    let (_, text) = text.ok_or_else(|| wrong("its scenario is not in the program"))?;
+    let settings = run.set.iter().map(|text| text.parse::<Setting>());
+    let settings = settings.collect::<Result<Vec<_>, _>>().map_err(|why| wrong(&why))?;
+    // No embedded scenario reads another file.
+    Scenario::parse_with(text, Path::new("."), &settings).map_err(|why| wrong(&why.to_string()))
+}
+
+fn verdict(outcomes: &[Outcome<'_>]) -> Result<(), Failure> {
+    let broken = outcomes.iter().filter(|outcome| outcome.verdict == claims::Verdict::Broken);
+    match broken.count() {
+        0 => Ok(()),
+        some => Err(Failure::promise(format!(
+            "{some} of {} figures are off without a reason that shows",
+            outcomes.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_paper_is_well_formed_and_its_runs_can_be_read() {
+        for (number, text) in PAPERS {
+            let paper = Paper::parse(text).unwrap_or_else(|why| panic!("paper {number}: {why}"));
+            for run in &paper.runs {
+                scenario(run).unwrap();
+            }
+        }
+    }
+}

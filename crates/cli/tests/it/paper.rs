@@ -1,0 +1,42 @@
+//! `bywash lab paper`: what a paper printed beside what comes out here.
+
+use crate::binary::bywash;
+use crate::folder::Folder;
+
+#[test]
+fn every_figure_of_seed_1_holds_or_is_off_for_a_reason_that_shows() {
+    let folder = Folder::new();
+    let report = folder.path("out/paper.html");
+    let outcome = bywash(&["lab", "paper", "1", "--json", "--report", &report]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let paper = outcome.json();
+    assert_eq!(paper["kept"], true);
+    let figures = paper["figures"].as_array().unwrap();
+    let with = |verdict: &str| figures.iter().filter(|figure| figure["verdict"] == verdict).count();
+    assert_eq!(with("holds") + with("explained"), figures.len());
+    // Most of it must be the paper's own figures, not our reasons.
+    assert!(with("holds") >= 4 * with("explained"), "{} hold", with("holds"));
+    for figure in figures {
+        assert_eq!(figure["reason"].is_string(), figure["verdict"] == "explained", "{figure}");
+    }
+    let claims = ["1.1", "1.2", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "1.10"];
+    for claim in claims {
+        assert!(figures.iter().any(|figure| figure["claim"] == claim), "{claim}");
+    }
+    let html = std::fs::read_to_string(report).unwrap();
+    assert!(html.contains("Promise kept.") && html.contains("Response times at ρ = 1.15"));
+}
+
+#[test]
+fn a_paper_that_is_not_there_is_misuse() {
+    for (args, words) in [
+        (&["2"][..], "there is no paper 2; there is 1"),
+        (&["one"], "invalid digit"),
+        (&["1", "--report", "/"], "folder"),
+        (&[], "NUMBER"),
+    ] {
+        let outcome = bywash(&[&["lab", "paper"], args].concat());
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{args:?}: {outcome:?}");
+        assert!(outcome.err.contains(words), "{args:?}: {}", outcome.err);
+    }
+}
