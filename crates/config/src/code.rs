@@ -43,7 +43,7 @@ codes! {
     UNKNOWN_POLICY = "E010", "There is no such policy.";
     FOREIGN_PARAMETER = "E011", "The parameter belongs to another policy.";
     SERVER = "E012", "A server is not http://HOST:PORT, https://, h2c:// or unix:/PATH.";
-    SESSION = "E014", "The session is neither cookie:NAME nor none.";
+    SESSION = "E014", "The session is neither cookie:NAME, token nor none.";
     ACCESS_LOG = "E015", "The access log is neither stdout, off nor a path.";
     PATTERN = "E016", "The text is no pattern: METHOD /path.";
     CLASS_NAME = "E017", "A class name is [a-z][a-z0-9_-]*, at most 32 characters.";
@@ -54,6 +54,10 @@ codes! {
     TLS_NAME = "E022", "The name that a server's certificate must have is none.";
     TRACES = "E023", "The collector of traces is not http://HOST:PORT.";
     FIELD_NAME = "E024", "The text is no name of a field, or of one that is needed for something else.";
+    TOKEN_KEYS = "E025", "The keys of session tokens cannot be read, are none, or everybody may read them.";
+    TOKEN_COOKIE = "E026", "The text is no name of a cookie, or that of the application's.";
+    SIGNAL = "E027", "The text is no signal, or stands twice.";
+    RETRY_HEADER = "E028", "The text is no field with a number: NAME>NUMBER.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -74,6 +78,10 @@ codes! {
     EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
     UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
     EARNS_NOTHING = "W122", "A field says what answers bring, up to a multiple of nothing.";
+    NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";
+    TOKEN_UNUSED = "W124", "There are keys for tokens and no sessions for them to be about.";
+    NEVER_RETURNING = "W125", "Nobody can show that they return: no tokens, or no class that earns.";
+    NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 
 #[cfg(test)]

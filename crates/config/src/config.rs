@@ -7,6 +7,7 @@ use bywash_engine::classify::Classifier;
 use bywash_engine::{Class, Options};
 use bywash_units::Span;
 
+use crate::identify::Identify;
 use crate::listen::{Listen, Tls};
 use crate::upstream::{Collector, Timeouts, Upstream};
 
@@ -63,15 +64,6 @@ pub struct Queue {
     pub body_buffer: usize,
     /// Of all together.
     pub body_buffer_total: usize,
-}
-
-/// Whose request it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identify {
-    /// Name of the session cookie, if there are sessions.
-    pub session_cookie: Option<String>,
-    /// Who answers for a request without a proven session.
-    pub charge: Charge,
 }
 
 /// Who answers for a request without a proven session.

@@ -5,6 +5,7 @@
 //! parameters of policies stand in the engine's catalogue and become keys in [`parameters`].
 
 mod class;
+mod identify;
 mod limits;
 mod listen;
 mod upstream;
@@ -13,12 +14,13 @@ use bywash_engine::ClassSet;
 use bywash_engine::catalog::Policy;
 use bywash_units::Span;
 
-use crate::config::{Charge, Details, Mode};
+use crate::config::{Details, Mode};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
 
 pub(crate) use class::*;
+pub(crate) use identify::*;
 pub(crate) use limits::*;
 pub(crate) use listen::*;
 pub(crate) use upstream::*;
@@ -35,7 +37,7 @@ const HOUR: Span = Span::from_secs(3600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3600);
 
 /// A token (RFC 9110 §5.6.2).
-const FIELD_NAME: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 
 /// Classes that a file can define beside `other`.
 pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
@@ -93,46 +95,6 @@ pub(crate) const BODY_BUFFER_TOTAL: Key = Key::new(
     Kind::Bytes { min: 0, max: 16 * GIB },
     "64MiB",
     "The same for all waiting requests together.",
-);
-
-pub(crate) static IDENTIFY: Section = Section {
-    name: "identify",
-    about: "Whose request it is.",
-    keys: &[SESSION, CHARGE, SESSIONS, SESSION_TTL, RETRY_WINDOW],
-};
-pub(crate) const SESSION: Key = Key::new(
-    "session",
-    Kind::Text {
-        takes: "cookie:NAME or none",
-        regex: "^(none|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$",
-    },
-    "cookie:sid",
-    "The cookie of the application's sessions, or none.",
-);
-pub(crate) const CHARGE: Key = Key::new(
-    "charge",
-    Kind::Word(Charge::WORDS),
-    "session",
-    "Who answers for a request without a proven session: nobody (session), or its address.",
-);
-pub(crate) const SESSIONS: Key = Key::new(
-    "sessions",
-    Kind::Whole { min: 1, max: 10_000_000 },
-    "65536",
-    "How many sessions are remembered. An upgrade and `state.directory` keep those served last that fit into 64 MiB, some two million.",
-);
-pub(crate) const SESSION_TTL: Key = Key::new(
-    "session_ttl",
-    millis(1000, WEEK),
-    "30m",
-    "For how long after its last answer a session is remembered.",
-);
-
-pub(crate) const RETRY_WINDOW: Key = Key::new(
-    "retry_window",
-    millis(0, HOUR),
-    "60s",
-    "For how long after a request was refused or given up the same counts as its repetition.",
 );
 
 pub(crate) static LEARN: Section = Section {

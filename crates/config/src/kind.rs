@@ -272,7 +272,8 @@ impl Kind {
             }
             Self::Texts { alone: true, .. } => json!(text),
             Self::Texts { .. } | Self::Paths { .. } if text.is_empty() => json!([]),
-            Self::Texts { .. } | Self::Paths { .. } => json!([text]),
+            // A pattern has no comma in it.
+            Self::Texts { .. } | Self::Paths { .. } => json!(text.split(", ").collect::<Vec<_>>()),
             _ => json!(text),
         }
     }

@@ -9,7 +9,7 @@
 //! Where to look:
 //! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] follow from it and from the engine's catalogue of policies.
-//! - `config`, `listen`, `upstream` and `network` are what comes out.
+//! - `config`, `identify`, `listen`, `upstream` and `network` are what comes out.
 //! - `kind` is what a key takes, `read` turns one table of the file into values.
 //! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
 //! - `report` collects, `render` draws.
@@ -26,6 +26,7 @@ mod every_key;
 mod example;
 mod file;
 mod guess;
+mod identify;
 mod json;
 mod key;
 mod keys;
@@ -47,10 +48,10 @@ mod value;
 mod words;
 
 pub use config::{
-    AccessLog, Answers, Charge, ClassConfig, Config, Details, Identify, Limits, Mode, Queue, State,
-    Stop,
+    AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
 };
 pub use example::example;
+pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};
 pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};

@@ -1,7 +1,7 @@
 //! What a right file becomes, and the documents made of the table of keys.
 
 use bywash_config::{
-    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, example, reference, schema,
+    AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, example, reference, schema,
 };
 use bywash_engine::{ClassId, ClassSet, Tier};
 use bywash_units::{Span, Utility};
@@ -64,7 +64,7 @@ fn values_arrive_where_they_are_used() {
     assert_eq!((config.upstream.limit, config.engine.limit), (8, 8.into()));
     assert_eq!(config.engine.max_wait, Some(Span::from_millis(1500)));
     assert_eq!(config.queue.body_buffer, 4096);
-    assert_eq!(config.identify.session_cookie, None);
+    assert_eq!(config.identify.session, Session::None);
     assert_eq!(config.identify.charge, Charge::Address);
     assert_eq!(config.access_log, AccessLog::File("./access.log".into()));
 }
@@ -111,7 +111,8 @@ fn an_upstream_alone_is_enough() {
     assert_eq!(config.mode, Mode::Observe);
     assert_eq!(shown(&config.upstream.servers), ["http://127.0.0.1:3000"]);
     assert_eq!(config.order.name(), "session-first");
-    assert_eq!(config.identify.session_cookie.as_deref(), Some("sid"));
+    assert_eq!(config.identify.session, Session::Cookie("sid".to_string()));
+    assert!(config.identify.token.is_none() && config.identify.signals.is_empty());
     assert_eq!(config.limits.max_header_bytes, 16 * 1024);
     assert_eq!((config.stop.grace, config.stop.delay), (Span::from_secs(30), Span::ZERO));
     let [other] = &config.classes[..] else { panic!("{:?}", config.classes) };
@@ -139,8 +140,9 @@ fn what_the_example_has_in_comments_is_right_too() {
     let mut table = "";
     let on = |line| {
         table = if str::starts_with(line, '[') { line } else { table };
-        // Under [order] stand the parameters of other policies; the page is read at once.
-        let key = line.strip_prefix("# ").filter(is_key).filter(|key| !key.starts_with("page"));
+        // Under [order] stand the parameters of other policies; page and keys are read at once.
+        let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
+        let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
         key.filter(|_| table != "[order]").unwrap_or(line).replace("details\"]", "other\"]") + "\n"
     };
     let text: String = example().lines().map(on).collect();

@@ -16,7 +16,7 @@ use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
 use crate::queue::{Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
-use crate::request::{Class, ClassId, Request, RequestId, SessionKey, Signals, Standing};
+use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
 use crate::retry::{Attempts, RetryAfter};
 use crate::session::Sessions;
 use crate::value::{Learn, Learning, Values};
@@ -188,11 +188,17 @@ impl Engine {
 
     /// What a request of `class` that claims `session` has proven so far.
     pub fn standing(&self, now: Time, session: Option<SessionKey>, class: ClassId) -> Standing {
-        self.sessions.standing(now, session, &self.classes[class.index()])
+        self.sessions.standing(now, session, ClassSet::NONE, &self.classes[class.index()])
+    }
+
+    /// What a session was served, as far as it is remembered.
+    pub fn path(&self, now: Time, session: SessionKey) -> ClassSet {
+        self.sessions.path(now, session).unwrap_or_default()
     }
 
     fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
-        let standing = self.standing(now, request.session, request.class);
+        let class = &self.classes[request.class.index()];
+        let standing = self.sessions.standing(now, request.session, request.proven, class);
         let principal = principal(standing, &request);
         let waiting = Waiting {
             class: request.class,

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use bywash_engine::queue::Order;
 use bywash_engine::{
-    Action, Class, ClassId, Counts, End, Engine, Event, Learning, Meter, Options, Pace, Reading,
-    Reason, Remembered, Request, RequestId, SessionKey, Signals, Status,
+    Action, Class, ClassId, ClassSet, Counts, End, Engine, Event, Learning, Meter, Options, Pace,
+    Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -165,6 +165,11 @@ impl Driver {
         sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
 
+    /// What a session was served, as far as it is remembered.
+    pub(crate) fn path(&self, session: SessionKey) -> ClassSet {
+        self.lock().engine.path(self.now(), session)
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.lock().engine.status(self.now())
     }
@@ -305,11 +310,6 @@ impl Ticket {
             let end = if measured { End::Answered } else { End::Failed };
             core.leave(now, id, Some(end), wakers);
         });
-    }
-
-    /// The session that the request claims.
-    pub(crate) const fn session(&self) -> Option<SessionKey> {
-        self.session
     }
 
     /// The upstream has failed it.

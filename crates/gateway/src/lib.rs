@@ -17,6 +17,7 @@
 //! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`: where what is known of a request
 //!   goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
+//! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
 //! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `request/` is the life of a request, one file per phase; `record.rs` is what is known of it,
@@ -49,6 +50,7 @@ mod settings;
 mod shared;
 mod stream;
 mod sync;
+mod tokens;
 mod traces;
 mod upstream;
 mod wire;

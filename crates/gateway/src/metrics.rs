@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bywash_config::Mode;
 use bywash_engine::{Outcome, Reason};
 use bywash_message::Fault;
+use bywash_token::Refusal;
 use bywash_units::{Span, Utility};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -33,6 +34,9 @@ pub(crate) struct Metrics {
     malformed: Vec<Counter>,
     not_opened: Vec<Counter>,
     floods: Vec<Counter>,
+    tokens_refused: Vec<Counter>,
+    tokens_good: Counter,
+    tokens_given: Counter,
     too_slow: Counter,
     refused_connections: Counter,
     failed_accepts: Counter,
@@ -193,8 +197,18 @@ impl Metrics {
             "HTTP/2 connections ended because their frames only made work",
             Flood::ALL.iter().map(|flood| flood.name()),
         );
+        let tokens = labelled(
+            &mut registry,
+            ("bywash_tokens", "what"),
+            "Session tokens: given with an answer, good, or brought to prove nothing and why",
+            ["given", "good"].into_iter().chain(Refusal::ALL.iter().map(|why| why.name())),
+        );
+        let (given_and_good, tokens_refused) = tokens.split_at(2);
         Self {
             families,
+            tokens_given: given_and_good[0].clone(),
+            tokens_good: given_and_good[1].clone(),
+            tokens_refused: tokens_refused.to_vec(),
             malformed,
             not_opened,
             floods,
@@ -244,6 +258,18 @@ impl Metrics {
 
     pub(crate) fn flooded(&self, flood: Flood) {
         self.floods[flood as usize].inc();
+    }
+
+    /// A request has brought a token that is good, or worth nothing.
+    pub(crate) fn token_brought(&self, worth: Result<(), Refusal>) {
+        match worth {
+            Ok(()) => self.tokens_good.inc(),
+            Err(refusal) => self.tokens_refused[refusal as usize].inc(),
+        };
+    }
+
+    pub(crate) fn token_given(&self) {
+        self.tokens_given.inc();
     }
 
     pub(crate) fn too_slow(&self) {

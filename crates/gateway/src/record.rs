@@ -17,6 +17,7 @@ use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry};
 use crate::request::Facts;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::traces::Trace;
 use crate::worker::Worker;
 
@@ -100,6 +101,16 @@ impl Record {
     /// What was in force when it came.
     pub(crate) const fn settings(&self) -> &Rc<Settings> {
         &self.settings
+    }
+
+    /// What all threads share.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.worker.shared
+    }
+
+    /// What is known of it from its head.
+    pub(crate) const fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     pub(crate) fn class_config(&self) -> &ClassConfig {

@@ -12,6 +12,7 @@ use bywash_units::Time;
 
 use crate::gateway::GatewayError;
 use crate::metrics::{ClassMetrics, Metrics};
+use crate::tokens::Tokens;
 use crate::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
 
@@ -24,6 +25,8 @@ pub(crate) struct Settings {
     classes: Vec<Named>,
     pub(crate) tls: Option<Arc<bywash_tls::Served>>,
     pub(crate) upstreams: SharedUpstreams,
+    /// If there are session tokens.
+    pub(crate) tokens: Option<Tokens>,
     /// What a browser is shown that is refused.
     pub(crate) page: Bytes,
     /// Where spans go, if anywhere.
@@ -70,6 +73,7 @@ impl Settings {
             tls,
             tracer,
             upstreams,
+            tokens: Tokens::of(&config),
             page: config
                 .answers
                 .page

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bywash_engine::{AddressKey, SessionKey};
+use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 use siphasher::sip::SipHasher13;
 
 use crate::driver::Driver;
@@ -135,6 +135,17 @@ impl Shared {
             IpAddr::V4(v4) => self.secret.hash(&v4.octets()),
             IpAddr::V6(v6) => self.secret.hash(&v6.octets()),
         })
+    }
+
+    /// The engine's name for what is asked for: of all these together.
+    pub(crate) fn attempt_key<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> AttemptKey {
+        let mut hasher = SipHasher13::new_with_keys(self.secret.0, self.secret.1);
+        for part in parts {
+            // So that no two lists of parts are one string of bytes.
+            hasher.write_usize(part.len());
+            hasher.write(part);
+        }
+        AttemptKey(hasher.finish())
     }
 
     /// A name for a request that no other request of this process has, for a while.

@@ -53,9 +53,9 @@ pub fn seal(keys: &Keys, claims: &Claims) -> Text {
     let tag = hmac::sign(&key.signs, &claims[..length]);
     bytes[length..length + TAG].copy_from_slice(tag.as_ref());
     let mut text = [0; LONGEST];
-    let length = URL_SAFE_NO_PAD
-        .encode_slice(&bytes[..length + TAG], &mut text)
-        .expect("there is room for the longest token");
+    let Ok(length) = URL_SAFE_NO_PAD.encode_slice(&bytes[..length + TAG], &mut text) else {
+        unreachable!("there is room for the longest token")
+    };
     Text { bytes: text, length }
 }
 

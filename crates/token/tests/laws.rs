@@ -27,7 +27,9 @@ fn at(second: u64) -> Moment {
 
 fn claims(keys: &Keys, classes: &[&str]) -> Claims {
     let mut claims = Claims::new(at(0), keys.session(&HERS));
-    classes.iter().for_each(|class| claims.served.insert(Mark::of(class)));
+    for class in classes {
+        claims.served.insert(Mark::of(class));
+    }
     claims
 }
 
@@ -119,7 +121,9 @@ fn with_sixty_four_classes_it_still_fits_into_256_bytes() {
     let keys = keys(1);
     let mut claims = Claims::new(at(0), SessionName([255; 8]));
     let names: Vec<String> = (0..80).map(|number| format!("class-{number}")).collect();
-    names.iter().for_each(|name| claims.served.insert(Mark::of(name)));
+    for name in &names {
+        claims.served.insert(Mark::of(name));
+    }
     assert_eq!(claims.served.len(), Marks::MOST);
     let text = seal(&keys, &claims);
     assert_eq!(text.as_bytes().len(), LONGEST);
@@ -194,7 +198,9 @@ fn any_claims() -> impl Strategy<Value = Claims> {
         |(second, session, names, ordered)| {
             let now = Moment::from_millis(second * 1000);
             let mut claims = Claims::new(now, SessionName(session));
-            names.iter().for_each(|name| claims.served.insert(Mark::of(name)));
+            for name in &names {
+                claims.served.insert(Mark::of(name));
+            }
             claims.ordered = now.day().filter(|_: &Day| ordered);
             claims
         },

@@ -1,8 +1,8 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
 mod live;
-mod peers;
 mod paper;
+mod peers;
 mod sim;
 
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 pub(crate) use live::LiveRun;
-pub(crate) use peers::PeersRun;
 pub(crate) use paper::Paper;
+pub(crate) use peers::PeersRun;
 pub(crate) use sim::Sim;
 
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,9 @@
 
 pub(crate) mod classes;
 mod live;
+mod paper;
 pub(crate) mod peers;
 pub(crate) mod shop;
-mod paper;
 mod sim;
 
 use std::path::Path;

@@ -62,7 +62,7 @@ pub(crate) const EARNS: Key = Key::new(
 );
 pub(crate) const EARNS_HEADER: Key = Key::optional(
     "earns_header",
-    Kind::Text { takes: "the name of a field", regex: super::FIELD_NAME },
+    Kind::Text { takes: "the name of a field", regex: super::TOKEN },
     "Order-Total",
     "Only answers with this field bring anything, and as much as it says, at most 100 times \
      `earns`: digits and a point. It is not passed on to the client.",

@@ -4,6 +4,7 @@ mod answers;
 mod classes;
 mod fields;
 mod health;
+mod identify;
 mod listen;
 mod order;
 mod server;
@@ -13,9 +14,8 @@ mod upstream;
 
 use bywash_engine::{Learn, Options};
 
-use self::fields::is_token;
 use crate::code;
-use crate::config::{AccessLog, Config, Identify, Limits, Queue, State, Stop};
+use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
 use crate::document::Document;
 use crate::guess;
 use crate::keys;
@@ -43,7 +43,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         engine: options(upstream.limit, &queue, &identify, &document.section(&keys::LEARN, report)),
         upstream,
         queue: buffers(&queue, report),
-        identify: identification(&identify, report),
+        identify: identify::identify(&identify, &classes, report),
         limits: limits(&document.section(&keys::LIMITS, report)),
         answers: answers::answers(document, report),
         access_log: access_log(&log, report),
@@ -81,35 +81,6 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
         report.add(Finding::new(&code::BUFFERS, at, message).help(help));
     }
     Queue { body_buffer: one, body_buffer_total: total }
-}
-
-fn identification(values: &Values, report: &mut Report) -> Identify {
-    Identify {
-        session_cookie: session_cookie(values, report),
-        charge: values.of(&keys::CHARGE).word(),
-    }
-}
-
-fn session_cookie(values: &Values, report: &mut Report) -> Option<String> {
-    let text = values.of(&keys::SESSION).text();
-    if text == "none" {
-        return None;
-    }
-    let name = text.strip_prefix("cookie:").filter(|name| is_token(name));
-    if name.is_none() {
-        let message =
-            format!("`identify.session` takes cookie:NAME or none, not \"{}\"", shown(text));
-        let at = values.at(&keys::SESSION);
-        report.add(Finding::new(&code::SESSION, at, message).help(meant_session(text)));
-    }
-    name.map(str::to_string)
-}
-
-fn meant_session(text: &str) -> Option<String> {
-    let name = text.strip_prefix("cookie:").unwrap_or(text);
-    let name: String = name.chars().filter(|c| is_token(&c.to_string())).collect();
-    let meant = || format!("did you mean \"cookie:{}\"? a cookie's name is a token", shown(&name));
-    guess::did_you_mean(text, ["none"]).or_else(|| (!name.is_empty()).then(meant))
 }
 
 fn limits(values: &Values) -> Limits {

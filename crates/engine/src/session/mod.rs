@@ -243,16 +243,28 @@ impl Sessions {
         true
     }
 
-    /// What a request of `class` that claims this session has proven.
-    pub fn standing(&self, now: Time, key: Option<SessionKey>, class: &Class) -> Standing {
-        let place = key.and_then(|key| self.places.get(&key));
-        let Some(session) = place.map(|place| &self.known[*place as usize]) else {
-            return Standing::New;
-        };
-        if (now + BEFORE).since(session.last) > self.ttl {
+    /// What a session was served; `None` if it is not remembered.
+    pub fn path(&self, now: Time, key: SessionKey) -> Option<ClassSet> {
+        let session = &self.known[*self.places.get(&key)? as usize];
+        ((now + BEFORE).since(session.last) <= self.ttl).then_some(session.served)
+    }
+
+    /// What a request of `class` that claims this session has proven: by what is remembered of the
+    /// session and by what a token says that it was served.
+    pub fn standing(
+        &self,
+        now: Time,
+        key: Option<SessionKey>,
+        proven: ClassSet,
+        class: &Class,
+    ) -> Standing {
+        let Some(key) = key else { return Standing::New };
+        let remembered = self.path(now, key);
+        if remembered.is_none() && proven.is_empty() {
             return Standing::New;
         }
-        let walked = class.after.is_empty() || session.served.meets(class.after);
+        let served = remembered.unwrap_or_default().union(proven);
+        let walked = class.after.is_empty() || served.meets(class.after);
         match class.tier {
             Tier::Transact if walked => Standing::Transaction,
             Tier::Transact | Tier::Browse => Standing::InProgress,
@@ -343,21 +355,33 @@ mod tests {
     fn a_transaction_counts_only_on_a_path_that_was_walked() {
         let mut sessions = Sessions::new(4, Span::from_secs(60));
         let key = SessionKey(7);
-        assert_eq!(sessions.standing(at(0), Some(key), &pay()), Standing::New);
+        assert_eq!(sessions.standing(at(0), Some(key), ClassSet::NONE, &pay()), Standing::New);
         sessions.served(at(0), key, ClassId(0));
-        assert_eq!(sessions.standing(at(1), Some(key), &pay()), Standing::InProgress);
+        assert_eq!(
+            sessions.standing(at(1), Some(key), ClassSet::NONE, &pay()),
+            Standing::InProgress
+        );
         sessions.served(at(1), key, LOGIN);
-        assert_eq!(sessions.standing(at(2), Some(key), &pay()), Standing::Transaction);
-        assert_eq!(sessions.standing(at(2), None, &pay()), Standing::New);
+        assert_eq!(
+            sessions.standing(at(2), Some(key), ClassSet::NONE, &pay()),
+            Standing::Transaction
+        );
+        assert_eq!(sessions.standing(at(2), None, ClassSet::NONE, &pay()), Standing::New);
     }
 
     #[test]
     fn a_session_not_served_for_its_ttl_starts_again() {
         let mut sessions = Sessions::new(4, Span::from_secs(60));
         sessions.served(at(0), SessionKey(7), LOGIN);
-        assert_eq!(sessions.standing(at(61), Some(SessionKey(7)), &pay()), Standing::New);
+        assert_eq!(
+            sessions.standing(at(61), Some(SessionKey(7)), ClassSet::NONE, &pay()),
+            Standing::New
+        );
         sessions.served(at(62), SessionKey(7), ClassId(0));
-        assert_eq!(sessions.standing(at(62), Some(SessionKey(7)), &pay()), Standing::InProgress);
+        assert_eq!(
+            sessions.standing(at(62), Some(SessionKey(7)), ClassSet::NONE, &pay()),
+            Standing::InProgress
+        );
     }
 
     #[test]
@@ -366,12 +390,35 @@ mod tests {
         let (old, new) = (SessionKey(7), SessionKey(8));
         sessions.served(at(0), old, LOGIN);
         sessions.renamed(old, new);
-        assert_eq!(sessions.standing(at(1), Some(new), &pay()), Standing::Transaction);
-        assert_eq!(sessions.standing(at(1), Some(old), &pay()), Standing::New);
+        assert_eq!(
+            sessions.standing(at(1), Some(new), ClassSet::NONE, &pay()),
+            Standing::Transaction
+        );
+        assert_eq!(sessions.standing(at(1), Some(old), ClassSet::NONE, &pay()), Standing::New);
         sessions.served(at(1), old, ClassId(0));
         sessions.renamed(old, new);
-        assert_eq!(sessions.standing(at(2), Some(new), &pay()), Standing::Transaction);
+        assert_eq!(
+            sessions.standing(at(2), Some(new), ClassSet::NONE, &pay()),
+            Standing::Transaction
+        );
         assert_eq!(sessions.len(), 2);
+    }
+
+    #[test]
+    fn a_token_proves_what_the_table_does_not_know_and_needs_a_session() {
+        let mut sessions = Sessions::new(4, Span::from_secs(60));
+        let (key, login) = (Some(SessionKey(7)), ClassSet::NONE.with(LOGIN));
+        let (home, pay) = (ClassSet::NONE.with(ClassId(0)), pay());
+        assert_eq!(sessions.standing(at(0), key, login, &pay), Standing::Transaction);
+        assert_eq!(sessions.standing(at(0), key, home, &pay), Standing::InProgress);
+        assert_eq!(sessions.standing(at(0), None, login, &pay), Standing::New);
+        sessions.served(at(0), SessionKey(7), ClassId(0));
+        assert_eq!(sessions.standing(at(1), key, login, &pay), Standing::Transaction);
+        sessions.served(at(1), SessionKey(7), LOGIN);
+        assert_eq!(sessions.standing(at(2), key, home, &pay), Standing::Transaction);
+        assert_eq!(sessions.path(at(2), SessionKey(7)), Some(home.union(login)));
+        assert_eq!(sessions.path(at(62), SessionKey(7)), None);
+        assert_eq!(sessions.standing(at(62), key, login, &pay), Standing::Transaction);
     }
 
     #[test]
@@ -382,7 +429,8 @@ mod tests {
         sessions.served(at(2), SessionKey(1), LOGIN);
         sessions.served(at(3), SessionKey(3), LOGIN);
         let known = [1, 2, 3].map(|key| {
-            sessions.standing(at(4), Some(SessionKey(key)), &pay()) == Standing::Transaction
+            sessions.standing(at(4), Some(SessionKey(key)), ClassSet::NONE, &pay())
+                == Standing::Transaction
         });
         assert_eq!((known, sessions.len()), ([true, false, true], 2));
     }

@@ -17,8 +17,8 @@ use bywash_units::Utility;
 use http::StatusCode;
 
 use super::deadline::Deadline;
-use super::examine;
 use super::forward::Forwarded;
+use super::grant;
 use super::refuse::{self, Voice};
 use super::success;
 use crate::body::Piece;
@@ -81,8 +81,8 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     if !takes_trailers {
         fields.remove(Name::Trailer);
     }
-    let served = running.session_served(&fields);
     let earned = success::earned(running.record.class_config(), status, &mut fields);
+    let served = running.session_served(status, earned, &mut fields);
     if endless {
         running.gives_slot_back(served.filter(|_| gets_on(status)), earned);
     }
@@ -118,8 +118,8 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     }
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
-    let served = running.session_served(&fields);
     let earned = success::earned(running.record.class_config(), status, &mut fields);
+    let served = running.session_served(status, earned, &mut fields);
     running.gives_slot_back(served, earned);
     running.record.ends(Outcome::Served, status);
     let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
@@ -132,7 +132,8 @@ fn is_event_stream(fields: &Fields) -> bool {
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
-fn gets_on(status: StatusCode) -> bool {
+/// Whether a session gets on by an answer with this status.
+pub(super) fn gets_on(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
 }
 
@@ -153,14 +154,14 @@ impl Streaming {
         self.seat.is_some()
     }
 
-    /// The session that gets on by an answer with these fields.
-    fn session_served(&self, fields: &Fields) -> Option<SessionKey> {
-        let claimed = self.ticket.as_ref().and_then(Ticket::session);
-        if !fields.has(Name::SetCookie) {
-            return claimed;
-        }
-        let shared = &self.worker.shared;
-        examine::session_begun(shared, self.record.settings(), fields).or(claimed)
+    /// The session that gets on by an answer with this head, which may be given a token.
+    fn session_served(
+        &self,
+        status: StatusCode,
+        earned: Utility,
+        fields: &mut Fields,
+    ) -> Option<SessionKey> {
+        grant::session_served(&self.record, self.ticket.is_some(), status, earned, fields)
     }
 
     /// It goes on without a slot.
@@ -242,8 +243,8 @@ impl Stream {
     /// The answer is complete.
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
-        let session = self.served.filter(|_| gets_on(self.status));
-        let progress = running.progress(session, self.earned);
+        let got_on = self.served.filter(|_| gets_on(self.status));
+        let progress = running.progress(got_on, self.earned);
         let Streaming { worker, mut record, ticket, pool, load, .. } = running;
         if !self.endless {
             record.earned(self.earned);

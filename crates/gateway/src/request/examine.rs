@@ -4,13 +4,17 @@
 
 use std::net::IpAddr;
 
-use bywash_config::Charge;
-use bywash_engine::{Request as EngineRequest, SessionKey};
-use bywash_message::{Fields, Name, Request};
+use bywash_config::{Charge, Mode, Session};
+use bywash_engine::{AttemptKey, Request as EngineRequest, SessionKey};
+use bywash_message::{Fields, Request};
+use bywash_token::Moment;
+use http::Method;
 
-use super::{Peer, forwarded};
+use super::{Peer, cookies, forwarded, signals};
+use crate::access_log::wall_clock_ms;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::tokens::Shown;
 
 /// What the gateway knows of a request from its head.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +22,10 @@ pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
     /// The client's address, as far as the hops in front are believed.
     pub(crate) client: IpAddr,
+    /// What it shows of session tokens.
+    pub(crate) token: Shown,
+    /// Its way from the client is encrypted, as far as the hops in front are believed.
+    pub(crate) secure: bool,
 }
 
 pub(super) fn examine(
@@ -27,54 +35,74 @@ pub(super) fn examine(
     peer: &Peer,
 ) -> Facts {
     let config = &settings.config;
-    let client = forwarded::client(&request.fields, peer, &config.listen.trusted_proxies);
-    let identify = &config.identify;
-    let named = identify.session_cookie.as_deref();
-    let session = named.and_then(|name| session_of(shared, name, &request.fields));
-    let address = match identify.charge {
+    let fields = &request.fields;
+    let client = forwarded::client(fields, peer, &config.listen.trusted_proxies);
+    let class = config.classifier.class(request.method.as_str(), request.target.path());
+    let gives = config.classes[class.index()].mode == Mode::Enforce;
+    let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
+    let token = shown(settings, fields, cookie, gives);
+    let session = match config.identify.session {
+        Session::Token => token.session.map(|name| shared.session_key(&name.0)),
+        Session::Cookie(_) | Session::None => cookie.map(|cookie| shared.session_key(cookie)),
+    };
+    let address = match config.identify.charge {
         Charge::Session => None,
         Charge::Address => Some(shared.address_key(client)),
     };
-    let class = config.classifier.class(request.method.as_str(), request.target.path());
-    Facts { request: EngineRequest { session, address, ..EngineRequest::of(class) }, client }
+    let request = EngineRequest {
+        session,
+        address,
+        signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
+        proven: token.proven,
+        attempt: Some(attempt(shared, request, session, client)),
+        retry: signals::is_retry(&config.identify.retries, fields),
+        ..EngineRequest::of(class)
+    };
+    Facts { request, client, token, secure: forwarded::is_secure(fields, peer) }
 }
 
-/// The session that a request claims: its cookie, hashed. The first of that name counts.
-fn session_of(shared: &Shared, name: &str, fields: &Fields) -> Option<SessionKey> {
-    let mut pairs = fields.all(Name::Cookie).flat_map(|value| value.split(|byte| *byte == b';'));
-    let value = pairs.find_map(|pair| named(name, pair))?;
-    Some(shared.session_key(value))
-}
-
-/// The session that an answer begins.
-pub(super) fn session_begun(
-    shared: &Shared,
-    settings: &Settings,
-    fields: &Fields,
-) -> Option<SessionKey> {
-    let name = settings.config.identify.session_cookie.as_deref()?;
-    fields.all(Name::SetCookie).find_map(|value| {
-        let pair = value.split(|byte| *byte == b';').next()?;
-        named(name, pair).map(|value| shared.session_key(value))
-    })
-}
-
-/// The value of a `name=value` pair, if it is of this name and not empty.
-fn named<'a>(name: &str, pair: &'a [u8]) -> Option<&'a [u8]> {
-    let pair = pair.trim_ascii();
-    let value = pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-    if value.is_empty() { None } else { Some(value) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cookie_is_found_by_its_whole_name_and_not_if_it_is_empty() {
-        assert_eq!(named("sid", b" sid=a1 "), Some(&b"a1"[..]));
-        for pair in ["sid", "sid=", "xsid=1", "sidx=1", "SID=1"] {
-            assert_eq!(named("sid", pair.as_bytes()), None, "{pair}");
-        }
+/// The name of the application's session cookie, if it has one.
+fn session_cookie(settings: &Settings) -> Option<&str> {
+    match &settings.config.identify.session {
+        Session::Cookie(name) => Some(name),
+        Session::Token | Session::None => None,
     }
+}
+
+fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: bool) -> Shown {
+    let Some(tokens) = &settings.tokens else { return Shown::default() };
+    let token = cookies::brought(fields, tokens.cookie());
+    tokens.shown(Moment::from_millis(wall_clock_ms()), token, cookie, gives)
+}
+
+/// The cookie of the session that an answer begins.
+pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
+    cookies::set(fields, session_cookie(settings)?)
+}
+
+/// What its repetition is known by: the same visitor asks for the same, or says by an
+/// `Idempotency-Key` that it is the same. Without a session a visitor is an address and a browser:
+/// many people share an address, and all of them want the front page.
+fn attempt(
+    shared: &Shared,
+    request: &Request,
+    session: Option<SessionKey>,
+    client: IpAddr,
+) -> AttemptKey {
+    let named = |name: &[u8]| request.fields.named(name).next();
+    let (kind, who, browser) = match session {
+        Some(SessionKey(key)) => (b"s", key, None),
+        None => (b"a", shared.address_key(client).0, named(b"user-agent")),
+    };
+    let is_safe = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let same = if is_safe { None } else { named(b"idempotency-key") };
+    let target = request.target.path_and_query().as_bytes();
+    shared.attempt_key([
+        kind,
+        &who.to_ne_bytes(),
+        browser.unwrap_or_default(),
+        request.method.as_str().as_bytes(),
+        if same.is_some() { b"k" } else { b"t" },
+        same.unwrap_or(target),
+    ])
 }

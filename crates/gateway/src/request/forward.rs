@@ -18,7 +18,7 @@ use http::{Method, StatusCode, Version};
 
 use self::sender::{Connected, Sender};
 use super::deadline::Deadline;
-use super::{Facts, Peer, Upload, forwarded};
+use super::{Facts, Peer, Upload, cookies, forwarded};
 use crate::client::Back;
 use crate::record::Record;
 use crate::settings::Settings;
@@ -177,6 +177,9 @@ fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) ->
     fields.remove_hop_by_hop();
     fields.remove(Name::Expect);
     fields.remove(Name::Ours);
+    if let Some(tokens) = &settings.tokens {
+        cookies::take_out(fields, tokens.cookie());
+    }
     if request.framing != Framing::Chunked {
         fields.remove(Name::Trailer);
     }

@@ -41,6 +41,18 @@ pub(super) fn client(fields: &Fields, peer: &Peer, trusted: &[Network]) -> IpAdd
     client
 }
 
+/// Whether the client speaks TLS with the first hop, as far as the hops in front are believed.
+pub(super) fn is_secure(fields: &Fields, peer: &Peer) -> bool {
+    let says = || one_proto(fields).is_some_and(|proto| matches!(proto, b"https" | b"wss"));
+    peer.is_secure || (peer.is_trusted && says())
+}
+
+/// The scheme that a hop names; two are none.
+fn one_proto(fields: &Fields) -> Option<&[u8]> {
+    let mut protos = fields.all(Name::XForwardedProto);
+    protos.next().filter(|_| protos.next().is_none())
+}
+
 /// The addresses of the chain, the nearest last.
 fn hops(fields: &Fields) -> Vec<Option<IpAddr>> {
     if fields.has(Name::XForwardedFor) {
@@ -292,6 +304,17 @@ mod tests {
         let mut both = fields(&[("Forwarded", "for=6.6.6.6"), ("X-Forwarded-For", "192.0.2.9")]);
         rebuild(&mut both, &peer(true), "192.0.2.9".parse().unwrap());
         assert!(!both.has(Name::Forwarded));
+    }
+
+    #[test]
+    fn a_connection_is_as_secure_as_a_trusted_hop_says() {
+        let secure = |proto: &str, is_trusted| {
+            is_secure(&fields(&[("X-Forwarded-Proto", proto)]), &peer(is_trusted))
+        };
+        assert_eq!((secure("https", true), secure("https", false)), (true, false));
+        assert_eq!((secure("http", true), secure("https, http", true)), (false, false));
+        assert!(!is_secure(&fields(&[]), &peer(true)));
+        assert!(is_secure(&fields(&[]), &Peer { is_secure: true, ..peer(false) }));
     }
 
     #[test]

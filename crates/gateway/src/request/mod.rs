@@ -4,12 +4,15 @@
 //! for the client's departure: that drops the connection's future, and this one with it.
 
 mod answer;
+mod cookies;
 mod deadline;
 mod examine;
 mod forward;
 mod forwarded;
+mod grant;
 mod peer;
 mod refuse;
+mod signals;
 mod success;
 mod upload;
 mod wait;
@@ -47,6 +50,9 @@ pub(crate) async fn serve(
 ) -> Reply {
     let settings = worker.settings();
     let facts = examine::examine(&worker.shared, &settings, &request, &peer);
+    if let Some(worth) = facts.token.worth {
+        worker.shared.metrics.token_brought(worth);
+    }
     let record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {

@@ -49,6 +49,7 @@ mod streaming;
 mod targets;
 mod timeouts;
 mod tls;
+mod tokens;
 mod traces;
 mod trailers;
 mod upgrade;

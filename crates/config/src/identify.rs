@@ -1,0 +1,70 @@
+//! Whose request it is, resolved.
+
+use std::path::PathBuf;
+
+use bywash_token::Keys;
+
+use crate::config::Charge;
+
+/// Whose request it is.
+#[derive(Clone, Debug)]
+pub struct Identify {
+    /// What a session is known by.
+    pub session: Session,
+    /// Who answers for a request without a proven session.
+    pub charge: Charge,
+    /// Session tokens, if there are any.
+    pub token: Option<Token>,
+    /// What a request may show of its visitor; a signal's place is the engine's number for it. At
+    /// most six.
+    pub signals: Vec<Signal>,
+    /// By which fields a request says that it is a repetition.
+    pub retries: Vec<RetryHeader>,
+}
+
+/// What a session is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// There are none.
+    None,
+    /// The application's cookie of this name.
+    Cookie(String),
+    /// The token itself; then there are keys.
+    Token,
+}
+
+/// Session tokens.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// The name of their cookie.
+    pub cookie: String,
+    /// Where the keys stand.
+    pub file: PathBuf,
+    /// What they are signed with.
+    pub keys: Keys,
+}
+
+/// What a request may show of its visitor before anything is proven. All but the last are in
+/// anybody's power to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A cookie of this name that is not empty.
+    Cookie(String),
+    /// A cookie of this name and value.
+    CookieValue(String, String),
+    /// A field of this name, in lower case.
+    Header(String),
+    /// She comes from this host, in lower case, or from one below it.
+    Referrer(String),
+    /// A token says that she has ordered of late.
+    Returning,
+}
+
+/// A field by which a request says that it is a repetition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryHeader {
+    /// Its name, in lower case.
+    pub name: String,
+    /// It is one if the number in it is greater than this.
+    pub above: u32,
+}
