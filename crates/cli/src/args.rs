@@ -74,6 +74,16 @@ Examples:
   bywash explain 5f1c9a7e00000d42
   bywash explain 5f1c9a7e00000d42 --json";
 
+const TOKEN_KEYS_EXAMPLES: &str = "\
+Examples:
+  bywash token-keys /etc/bywash/token.keys
+  bywash token-keys --rotate /etc/bywash/token.keys && systemctl reload bywash
+
+The file is for identify.token_keys. Whoever can read it can make tokens. Exchange the key no more
+often than identify.session_ttl, or visitors lose what they have proven. Where several gateways have
+the same file, write the new key into the second line of all of them first, then into the first:
+none may meet a key that it does not know.";
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   bywash doctor --config bywash.toml
@@ -130,6 +140,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Find what on this machine, in front or behind keeps the gateway from its work
     Doctor(Doctor),
+    /// Make a file of keys for session tokens, or exchange the key in one
+    TokenKeys(TokenKeys),
     #[cfg(feature = "lab")]
     /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
     Demo(Demo),
@@ -282,6 +294,16 @@ pub(crate) struct Doctor {
     /// Print what was found as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = TOKEN_KEYS_EXAMPLES)]
+pub(crate) struct TokenKeys {
+    /// Write a new file here (mode 0600) and print nothing
+    pub(crate) file: Option<PathBuf>,
+    /// Exchange the key in that file: a new one signs, the one before still verifies
+    #[arg(long, requires = "file")]
+    pub(crate) rotate: bool,
 }
 
 /// Addresses are pasted from the first line of `bywash run`, where they are URLs.

@@ -24,6 +24,7 @@ mod signals;
 mod state;
 mod status;
 mod streams;
+mod token_keys;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bypass(bypass) => status::bypass(&bypass),
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),
+        Command::TokenKeys(keys) => token_keys::token_keys(&keys),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
         #[cfg(feature = "lab")]
         Command::Demo(demo) => demo::demo(&demo),

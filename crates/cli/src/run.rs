@@ -73,6 +73,8 @@ pub(crate) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
         watched.add(certificates.flat_map(|one| [one.chain.clone(), one.key.clone()]));
         let upstream = config.upstream.tls.clone();
         watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
+        // These have been read; a change within a moment of that is seen with the next.
+        watched.add(config.identify.token.iter().map(|token| token.file.clone()));
     }
     (watched, config)
 }

@@ -15,5 +15,6 @@ mod peers;
 mod run;
 mod sim;
 mod status;
+mod token_keys;
 mod upstream;
 mod words;

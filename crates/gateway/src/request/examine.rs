@@ -106,3 +106,6 @@ fn attempt(
         same.unwrap_or(target),
     ])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! What the engine is told of a request.
+
+use std::sync::Arc;
+
+use bywash_config::Config;
+use bywash_engine::{Engine, Signals};
+use bywash_message::Limits;
+use bywash_token::{Claims, Holder, Keys, Mark, Secret, Secrets, seal};
+use bywash_units::Time;
+
+use super::*;
+use crate::access_log::AccessLog;
+use crate::driver::Driver;
+use crate::journal::Journal;
+use crate::metrics::Metrics;
+use crate::shared::Secret as HashKey;
+
+/// A gateway that examines and does nothing else.
+struct Desk {
+    shared: Shared,
+    settings: Arc<Settings>,
+}
+
+impl Desk {
+    fn new(identify: &str) -> Self {
+        let text = format!(
+            "version = 1\nmode = 'enforce'\nupstream.server = 'http://127.0.0.1:1'\n\
+             class.list = {{ match = ['GET /list'] }}\n[identify]\n{identify}"
+        );
+        let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+        let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+        let order = config.order.order(&classes);
+        let driver = Driver::new(Engine::new(classes, order, config.engine.clone()));
+        let log = AccessLog::open(&bywash_config::AccessLog::Off).unwrap();
+        let metrics = Metrics::new();
+        let settings = Settings::new(config, &metrics, Time::ZERO, None).unwrap();
+        let shared = Shared::new(settings, driver, metrics, Journal::new(log), HashKey(1, 2));
+        Self { settings: shared.settings(), shared }
+    }
+
+    fn facts(&self, head: &str) -> Facts {
+        self.facts_from("192.0.2.1", head)
+    }
+
+    fn facts_from(&self, address: &str, head: &str) -> Facts {
+        let limits = Limits { target: 8192, fields: 100, bytes: 16_384 };
+        let (start, fields) = head.split_once('\n').unwrap_or((head, ""));
+        let lines = fields.lines().map(|line| format!("{line}\r\n"));
+        let head = format!("{start} HTTP/1.1\r\nHost: a\r\n{}\r\n", lines.collect::<String>());
+        let request = Request::parse(head.as_bytes(), &limits).unwrap();
+        let peer = Peer::new(&self.settings, format!("{address}:1").parse().unwrap(), false);
+        examine(&self.shared, &self.settings, &request, &peer)
+    }
+
+    /// Whether two requests are taken for attempts at the same.
+    fn same(&self, one: &str, other: &str) -> bool {
+        let attempt = |head| self.facts(head).request.attempt.unwrap();
+        attempt(one) == attempt(other)
+    }
+}
+
+#[test]
+fn the_same_visitor_who_asks_for_the_same_asks_again() {
+    let desk = Desk::new("");
+    let first = "GET /p/1?a=b\nCookie: sid=1";
+    assert!(desk.same(first, "GET /p/1?a=b\nX-New: 1\nCookie: a=2; sid=1\nUser-Agent: other"));
+    for other in [
+        "GET /p/1?a=c\nCookie: sid=1",
+        "GET /p/1\nCookie: sid=1",
+        "POST /p/1?a=b\nCookie: sid=1",
+        "GET /p/1?a=b\nCookie: sid=2",
+        "GET /p/1?a=b",
+    ] {
+        assert!(!desk.same(first, other), "{other}");
+    }
+}
+
+#[test]
+fn without_a_session_an_address_and_a_browser_are_the_visitor() {
+    let desk = Desk::new("");
+    assert!(desk.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: a"));
+    assert!(!desk.same("GET /\nUser-Agent: a", "GET /\nUser-Agent: b"));
+    let [one, same, other] = ["192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"].map(|address| {
+        let address = if address.contains("::") { format!("[{address}]") } else { address.into() };
+        desk.facts_from(&address, "GET /").request.attempt
+    });
+    assert!(one == same && one != other);
+}
+
+#[test]
+fn a_key_says_that_two_posts_are_one_and_two_keys_that_they_are_not() {
+    let desk = Desk::new("");
+    let post = |target: &str, key: &str| {
+        format!("POST {target}\nCookie: sid=1\nContent-Length: 0\nIdempotency-Key: {key}")
+    };
+    assert!(desk.same(&post("/order?t=1", "k"), &post("/order?t=2", "k")));
+    assert!(!desk.same(&post("/order", "k"), &post("/order", "l")));
+    // A key that reads like a target is another thing.
+    assert!(!desk.same(&post("/a", "/order"), "POST /order\nCookie: sid=1"));
+    // A GET is the same by its target alone.
+    let get = "GET /p\nCookie: sid=1\nIdempotency-Key: ";
+    assert!(desk.same(&format!("{get}k"), &format!("{get}l")));
+}
+
+#[test]
+fn a_repetition_says_so_by_the_fields_that_are_known_and_by_no_others() {
+    let desk = Desk::new("");
+    for (field, is_retry) in [
+        ("X-Retry-Count: 1", true),
+        ("X-Retry-Count: 0", false),
+        ("x-envoy-attempt-count: 1", false),
+        ("x-envoy-attempt-count: 2", true),
+        ("grpc-previous-rpc-attempts: 1", true),
+        ("x-stainless-retry-count: 2", false),
+    ] {
+        assert_eq!(desk.facts(&format!("GET /\n{field}")).request.retry, is_retry, "{field}");
+    }
+    let desk = Desk::new("retry_headers = ['x-stainless-retry-count>0']");
+    assert!(desk.facts("GET /\nX-Stainless-Retry-Count: 2").request.retry);
+    assert!(!desk.facts("GET /\nX-Retry-Count: 1").request.retry);
+}
+
+/// A file of keys, and a token for the session `1` whose visitor has ordered.
+fn with_token(name: &str) -> (String, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let secrets = Secrets::fresh(Secret::from_bytes([1; 32]));
+    let path = std::env::temp_dir().join(format!("bywash-{}-{name}.keys", std::process::id()));
+    std::fs::write(&path, secrets.to_text()).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    let (keys, now) = (Keys::new(&secrets), Moment::from_millis(wall_clock_ms()));
+    let mut claims = Claims::new(now, keys.session(&Holder::Cookie(b"1")));
+    claims.served.insert(Mark::of("list"));
+    claims.ordered = now.day();
+    let text = seal(&keys, &claims);
+    let text = String::from_utf8(text.as_bytes().to_vec()).unwrap();
+    (path.display().to_string(), text)
+}
+
+#[test]
+fn a_token_proves_a_path_for_its_session_and_shows_a_returning_visitor_in_any() {
+    let (path, token) = with_token("returning");
+    let desk = Desk::new(&format!(
+        "token_keys = '{path}'\nsignals = ['cookie:cart', 'returning', 'referrer:a.example']"
+    ));
+    std::fs::remove_file(path).unwrap();
+    let told = |cookies: &str| {
+        let request = desk.facts(&format!("GET /\nCookie: {cookies}")).request;
+        (request.proven.bits(), request.signals.index())
+    };
+    assert_eq!(told(&format!("sid=1; bywash={token}")), (0b1, 0b10));
+    assert_eq!(told(&format!("sid=2; cart=1; bywash={token}")), (0, 0b11));
+    assert_eq!(told("sid=1; cart=1"), (0, 0b1));
+    assert_eq!(told(&format!("sid=1; bywash=A{token}")), (0, 0));
+}
+
+#[test]
+fn where_nobody_asks_who_returns_nobody_is_told() {
+    let (path, token) = with_token("unasked");
+    let desk = Desk::new(&format!("token_keys = '{path}'\nsignals = ['cookie:cart']"));
+    std::fs::remove_file(path).unwrap();
+    let facts = desk.facts(&format!("GET /\nCookie: sid=1; bywash={token}"));
+    assert_eq!((facts.request.signals, facts.token.ordered), (Signals::NONE, None));
+    assert!(!facts.request.proven.is_empty() && facts.token.lasts);
+}
+
+#[test]
+fn without_a_token_in_the_request_no_session_is_named_unless_a_token_may_be_given() {
+    let (path, _) = with_token("named");
+    let keys = format!("token_keys = '{path}'");
+    let names = |identify: &str, head: &str| Desk::new(identify).facts(head).token.session;
+    let head = "GET /list\nCookie: sid=1";
+    assert!(names(&keys, head).is_some());
+    assert!(names(&keys, "GET /list").is_none() && names("", head).is_none());
+    let observed = format!("{keys}\n[class.list2]\nmatch = ['GET /other']\nmode = 'observe'");
+    assert!(names(&observed, "GET /other\nCookie: sid=1").is_none());
+    std::fs::remove_file(path).unwrap();
+}
