@@ -1,6 +1,6 @@
 //! Tests that walk the table of keys: a key that is added is tested with no further line.
 
-use bywash_engine::catalog::{POLICIES, Policy};
+use bywash_engine::catalog::Entry;
 
 use crate::key::{Key, Presence, Section};
 use crate::kind::Kind;
@@ -9,7 +9,7 @@ use crate::{Config, Problem, Problems, keys, schema};
 /// A key in the table where it may stand.
 struct Place {
     section: &'static Section,
-    policy: Option<&'static Policy>,
+    policy: Option<Entry>,
     key: Key,
 }
 
@@ -18,12 +18,15 @@ fn places() -> Vec<Place> {
         let keys = section.keys.iter().cloned();
         keys.map(move |key| Place { section, policy: None, key })
     };
-    let of_policy = |policy: &'static Policy| {
-        let keys = keys::parameters(policy).into_iter();
-        keys.map(move |key| Place { section: &keys::ORDER, policy: Some(policy), key })
+    let of_policy = |section: &'static Section, policy: Entry| {
+        let keys = keys::parameters(&policy).into_iter();
+        keys.map(move |key| Place { section, policy: Some(policy), key })
+    };
+    let of_policies = |section: &'static Section| {
+        section.policies().into_iter().flat_map(move |policy| of_policy(section, policy))
     };
     let keys = keys::SECTIONS.into_iter().flat_map(of_section);
-    keys.chain(POLICIES.iter().flat_map(of_policy)).collect()
+    keys.chain(keys::SECTIONS.into_iter().flat_map(of_policies)).collect()
 }
 
 impl Place {
@@ -45,7 +48,7 @@ impl Place {
 
     /// The other lines that a table needs.
     fn rest(&self, section: &Section) -> String {
-        if let (Some(policy), "order") = (self.policy, section.name) {
+        if let Some(policy) = self.policy.filter(|_| section.name == self.section.name) {
             return format!("policy = \"{}\"\n", policy.name);
         }
         let is_this = |key: &Key| section.name == self.section.name && key.name == self.key.name;
@@ -83,7 +86,7 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
         Kind::Number { .. } => vec!["-0.1".into(), "nan".into(), "inf".into()],
         Kind::Span { .. } => vec!["\"20\"".into(), "\"9999h\"".into(), "\"-1s\"".into()],
         Kind::Bytes { max, .. } => vec![format!("{}", max + 1), "\"1KB\"".into(), "-1".into()],
-        Kind::Word(_) | Kind::Policy => vec!["\"zzz\"".into(), "\"\"".into()],
+        Kind::Word(_) | Kind::Policy(_) => vec!["\"zzz\"".into(), "\"\"".into()],
         // There is no third.
         Kind::Truth => vec![],
         Kind::Admin => vec!["\"8080\"".into(), "\"unix:\"".into(), "\"unix:run/a\"".into()],
@@ -176,9 +179,10 @@ fn every_key_has_its_entry_in_the_schema() {
         let table = match (place.section.name, place.policy) {
             ("", _) => &schema,
             ("class", _) => &schema["properties"]["class"]["additionalProperties"],
-            ("order", policy) => {
-                let index = POLICIES.iter().position(|p| Some(p.name) == policy.map(|p| p.name));
-                &schema["properties"]["order"]["oneOf"][index.unwrap_or(0)]
+            (name @ ("order" | "limit"), policy) => {
+                let mut policies = place.section.policies().into_iter();
+                let index = policies.position(|p| Some(p.name) == policy.map(|p| p.name));
+                &schema["properties"][name]["oneOf"][index.unwrap_or(0)]
             }
             (name, _) => &schema["properties"][name],
         };

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use bywash_engine::catalog::{POLICIES, Policy};
+use bywash_engine::catalog::Entry;
 
 use crate::key::{Key, Presence, Section};
 use crate::keys;
@@ -35,10 +35,8 @@ fn write(out: &mut String, section: &Section) {
     for key in section.keys {
         entry(out, key);
     }
-    if section.name == keys::ORDER.name {
-        for policy in &POLICIES {
-            parameters(out, policy);
-        }
+    for (index, policy) in section.policies().iter().enumerate() {
+        parameters(out, policy, index == 0);
     }
 }
 
@@ -49,8 +47,7 @@ fn entry(out: &mut String, key: &Key) {
 }
 
 /// Those of the default policy as they hold, those of the others in comments.
-fn parameters(out: &mut String, policy: &'static Policy) {
-    let holds = policy.name == keys::POLICY.text;
+fn parameters(out: &mut String, policy: &Entry, holds: bool) {
     out.push('\n');
     comment(out, &format!("{} ({}): {}", policy.name, policy.source, policy.about));
     for key in keys::parameters(policy) {

@@ -70,7 +70,7 @@ fn of_text(kind: &Kind, given: &str) -> Option<String> {
         }
         Kind::Span { min, max } => span(given, *min, *max),
         Kind::Bytes { min, max } => bytes(given, *min, *max),
-        Kind::Word(_) | Kind::Policy => did_you_mean(given, kind.words()),
+        Kind::Word(_) | Kind::Policy(_) => did_you_mean(given, kind.words()),
         Kind::Truth => truth(given),
         Kind::Address => address(given).map(meant),
         Kind::Admin => admin(given).map(meant),

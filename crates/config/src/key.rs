@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bywash_engine::catalog::{Domain, Parameter};
+use bywash_engine::catalog::{Domain, Entry, Parameter};
 
 use crate::kind::Kind;
 
@@ -36,6 +36,17 @@ pub(crate) struct Section {
     /// What it is about, in one line.
     pub(crate) about: &'static str,
     pub(crate) keys: &'static [Key],
+}
+
+impl Section {
+    /// The policies whose parameters are keys of it, the default first; none for most tables.
+    pub(crate) fn policies(&self) -> Vec<Entry> {
+        let listed = |key: &Key| match key.kind {
+            Kind::Policy(listed) => Some(listed.entries()),
+            _ => None,
+        };
+        self.keys.iter().find_map(listed).unwrap_or_default()
+    }
 }
 
 impl Key {

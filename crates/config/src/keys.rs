@@ -11,12 +11,12 @@ mod listen;
 mod upstream;
 
 use bywash_engine::ClassSet;
-use bywash_engine::catalog::Policy;
+use bywash_engine::catalog::Entry;
 use bywash_units::Span;
 
 use crate::config::{Details, Mode};
 use crate::key::{Key, Section};
-use crate::kind::Kind;
+use crate::kind::{Kind, Listed};
 use crate::words::Worded;
 
 pub(crate) use class::*;
@@ -45,9 +45,9 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 15] = [
-    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &ORDER, &QUEUE, &IDENTIFY, &LEARN, &LIMITS, &ANSWERS,
-    &LOG, &STATE, &STOP, &CLASS,
+pub(crate) static SECTIONS: [&Section; 16] = [
+    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &QUEUE, &IDENTIFY, &LEARN, &LIMITS,
+    &ANSWERS, &LOG, &STATE, &STOP, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =
@@ -71,7 +71,16 @@ pub(crate) static ORDER: Section = Section {
     keys: &[POLICY],
 };
 pub(crate) const POLICY: Key =
-    Key::new("policy", Kind::Policy, "session-first", "The policy, by its name.");
+    Key::new("policy", Kind::Policy(Listed::Orders), "session-first", "The policy, by its name.");
+
+pub(crate) static LIMIT: Section = Section {
+    name: "limit",
+    about: "How many requests all servers together work on at once; the others wait here. The other \
+            keys are parameters of the policy.",
+    keys: &[LIMIT_POLICY],
+};
+pub(crate) const LIMIT_POLICY: Key =
+    Key::new("policy", Kind::Policy(Listed::Limits), "fixed", "The policy, by its name.");
 
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
@@ -192,6 +201,6 @@ pub(crate) const DELAY: Key = Key::new(
 );
 
 /// The parameters of a policy as keys.
-pub(crate) fn parameters(policy: &'static Policy) -> Vec<Key> {
+pub(crate) fn parameters(policy: &Entry) -> Vec<Key> {
     policy.parameters.iter().map(Key::of_parameter).collect()
 }

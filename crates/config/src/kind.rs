@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use bywash_engine::catalog::POLICIES;
+use bywash_engine::catalog::{Entry, LIMITS, POLICIES, Policy};
 use bywash_units::Span;
 use serde_json::json;
 use toml::Spanned;
@@ -38,7 +38,7 @@ pub(crate) enum Kind {
     },
     Word(&'static [&'static str]),
     /// The name of a policy in the engine's catalogue.
-    Policy,
+    Policy(Listed),
     /// `true` or `false`, without quotes.
     Truth,
     /// An IP address and a port.
@@ -64,6 +64,25 @@ pub(crate) enum Kind {
     Paths {
         most: usize,
     },
+}
+
+/// A list of the engine's catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listed {
+    /// Which waiting request gets the next slot.
+    Orders,
+    /// How many run at once.
+    Limits,
+}
+
+impl Listed {
+    /// What is in it, the default first.
+    pub(crate) fn entries(self) -> Vec<Entry> {
+        match self {
+            Self::Orders => POLICIES.iter().map(Policy::entry).collect(),
+            Self::Limits => LIMITS.iter().map(Policy::entry).collect(),
+        }
+    }
 }
 
 /// Why a value was refused.
@@ -132,7 +151,7 @@ impl Kind {
             Self::Bytes { min, max } => {
                 size::parse(given).filter(|n| (min..=max).contains(&n)).map(Value::Whole)
             }
-            Self::Word(_) | Self::Policy => {
+            Self::Word(_) | Self::Policy(_) => {
                 self.words().contains(&given).then(|| Value::Text(given.to_string()))
             }
             Self::Address => given.parse().ok().map(Value::Address),
@@ -193,7 +212,7 @@ impl Kind {
         match (self, given) {
             _ if !self.takes_type_of(given) => &code::WRONG_TYPE,
             (Self::Exactly(_), _) => &code::VERSION,
-            (Self::Policy, _) => &code::UNKNOWN_POLICY,
+            (Self::Policy(_), _) => &code::UNKNOWN_POLICY,
             _ => &code::BAD_VALUE,
         }
     }
@@ -208,7 +227,7 @@ impl Kind {
             Self::Truth => given.is_bool(),
             Self::Span { .. }
             | Self::Word(_)
-            | Self::Policy
+            | Self::Policy(_)
             | Self::Address
             | Self::Admin
             | Self::Path
@@ -220,7 +239,7 @@ impl Kind {
     pub(crate) fn words(&self) -> Vec<&'static str> {
         match self {
             Self::Word(words) => words.to_vec(),
-            Self::Policy => POLICIES.iter().map(|policy| policy.name).collect(),
+            Self::Policy(listed) => listed.entries().iter().map(|entry| entry.name).collect(),
             _ => Vec::new(),
         }
     }
@@ -238,7 +257,7 @@ impl Kind {
             Self::Bytes { min, max } => {
                 format!("a size from {} to {}", size::text(*min), size::text(*max))
             }
-            Self::Word(_) | Self::Policy => {
+            Self::Word(_) | Self::Policy(_) => {
                 format!("one of \"{}\"", self.words().join("\", \""))
             }
             Self::Truth => "true or false".to_string(),

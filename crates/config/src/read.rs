@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use bywash_engine::catalog::POLICIES;
 use toml::de::{DeTable, DeValue};
 
 use crate::code;
@@ -165,7 +164,9 @@ pub(crate) fn stranger(
 /// have one, all of them.
 pub(crate) fn home_of(name: &str) -> Option<String> {
     let has_key = |section: &&Section| {
-        let is_parameter = section.name == keys::ORDER.name && is_parameter(name);
+        let policies = section.policies();
+        let mut parameters = policies.iter().flat_map(|policy| policy.parameters);
+        let is_parameter = parameters.any(|parameter| parameter.name == name);
         is_parameter || section.keys.iter().any(|key| key.name == name)
     };
     let home = |section: &Section| match section.name {
@@ -175,9 +176,4 @@ pub(crate) fn home_of(name: &str) -> Option<String> {
     };
     let homes: Vec<String> = keys::SECTIONS.into_iter().filter(has_key).map(home).collect();
     (!homes.is_empty()).then(|| format!("`{name}` belongs {}", homes.join(" or ")))
-}
-
-fn is_parameter(name: &str) -> bool {
-    let mut parameters = POLICIES.iter().flat_map(|policy| policy.parameters);
-    parameters.any(|parameter| parameter.name == name)
 }

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use bywash_engine::catalog::POLICIES;
-
 use crate::code::{self, Code};
 use crate::key::{Key, Presence, Section};
 use crate::keys;
@@ -38,12 +36,10 @@ fn write(out: &mut String, section: &Section) {
         name => writeln!(out, "\n## [{name}]\n\n{}\n", section.about),
     };
     table(out, section.keys);
-    if section.name == keys::ORDER.name {
-        for policy in &POLICIES {
-            let (name, about, source) = (policy.name, policy.about, policy.source);
-            let _ = writeln!(out, "\n### `{name}`\n\n{about} Source: {source}.\n");
-            table(out, &keys::parameters(policy));
-        }
+    for policy in section.policies() {
+        let (name, about, source) = (policy.name, policy.about, policy.source);
+        let _ = writeln!(out, "\n### `{name}`\n\n{about} Source: {source}.\n");
+        table(out, &keys::parameters(&policy));
     }
 }
 

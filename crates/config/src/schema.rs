@@ -5,7 +5,7 @@
 //!
 //! [`Config::parse`]: crate::Config::parse
 
-use bywash_engine::catalog::{POLICIES, Policy};
+use bywash_engine::catalog::Entry;
 use serde_json::{Map, Value, json};
 
 use crate::key::{Key, Presence, Section};
@@ -31,7 +31,7 @@ pub fn schema() -> Value {
 
 fn table(section: &Section) -> Value {
     let mut schema = match section.name {
-        name if name == keys::ORDER.name => order(),
+        _ if !section.policies().is_empty() => by_policy(section),
         name if name == keys::CLASS.name => classes(),
         _ => object(section.keys),
     };
@@ -55,18 +55,19 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
 }
 
 /// One branch per policy, as each has its own parameters.
-fn order() -> Value {
-    let branches: Vec<Value> = POLICIES.iter().map(branch).collect();
+fn by_policy(section: &Section) -> Value {
+    let branch = |policy: &Entry| branch(&section.keys[0], policy);
+    let branches: Vec<Value> = section.policies().iter().map(branch).collect();
     json!({ "type": "object", "oneOf": branches })
 }
 
-fn branch(policy: &'static Policy) -> Value {
+fn branch(key: &Key, policy: &Entry) -> Value {
     let mut schema = object(&keys::parameters(policy));
-    let mut name = property(&keys::POLICY);
+    let mut name = property(key);
     name["const"] = json!(policy.name);
-    schema["properties"][keys::POLICY.name] = name;
-    if policy.name != keys::POLICY.text {
-        schema["required"] = json!([keys::POLICY.name]);
+    schema["properties"][key.name] = name;
+    if policy.name != key.text {
+        schema["required"] = json!([key.name]);
     }
     schema["description"] = json!(policy.about);
     schema
@@ -108,7 +109,7 @@ fn takes(kind: &Kind) -> Value {
             "maximum": max,
             "pattern": "^[0-9]+ *(B|KiB|MiB|GiB)$",
         }),
-        Kind::Word(_) | Kind::Policy => json!({ "enum": kind.words() }),
+        Kind::Word(_) | Kind::Policy(_) => json!({ "enum": kind.words() }),
         Kind::Truth => json!({ "type": "boolean" }),
         Kind::Admin => json!({ "type": "string", "pattern": "^(.+:[0-9]{1,5}|unix:/.+)$" }),
         Kind::Path => json!({ "type": "string", "pattern": PATH }),

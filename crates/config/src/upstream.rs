@@ -10,7 +10,7 @@ use bywash_units::Span;
 pub struct Upstream {
     /// Where it listens; at least one, none twice. One queue stands before all of them.
     pub servers: Vec<Server>,
-    /// Slots of all servers together.
+    /// The most slots that all servers together can ever have: what connections must suffice for.
     pub limit: u32,
     /// For requests of classes that set none.
     pub timeouts: Timeouts,

@@ -191,6 +191,24 @@ fn under_an_unknown_policy_only_parameters_of_none_are_strangers() {
 }
 
 #[test]
+fn two_numbers_to_start_with_are_one_too_many() {
+    let problems = with("limit = 8\n[limit]\nslots = 9\n");
+    assert_eq!((only(&problems).code, only(&problems).line), ("E125", 4));
+    let problems = with("limit = 8\n[limit]\npolicy = \"slope\"\ninitial = 9\n");
+    assert!(only(&problems).message.ends_with("`limit.initial` is 9"), "{problems}");
+    let problems = with("[limit]\npolicy = \"vegas\"\nslots = 9\n");
+    assert_eq!(only(&problems).message, "`slots` is a parameter of `fixed`, not of `vegas`");
+}
+
+#[test]
+fn the_least_limit_may_not_lie_above_the_most() {
+    let problems = with("[limit]\npolicy = \"slope\"\nmin = 9\nmax = 8\n");
+    assert_eq!((only(&problems).code, only(&problems).line), ("E126", 6));
+    let problems = with("[limit]\npolicy = \"slope\"\nmin = 2000\n");
+    assert_eq!((only(&problems).code, only(&problems).line), ("E126", 6));
+}
+
+#[test]
 fn a_threshold_alone_is_compared_with_the_default_of_the_other() {
     assert_eq!(only(&with("[order]\nupper = 0.5\n")).code, "E102");
     assert!(with("[order]\nupper = 0.75\n").is_empty());

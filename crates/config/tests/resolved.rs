@@ -79,6 +79,23 @@ fn the_policy_gets_its_parameters() {
 }
 
 #[test]
+fn a_limit_is_a_policy_like_the_order_or_just_a_number() {
+    let limit = |lines: &str| {
+        let text = format!("version = 1\nupstream.server = \"http://[::1]\"\n{lines}");
+        let config = right(&text);
+        (format!("{:?}", config.engine.limit), config.upstream.limit)
+    };
+    let slots = |n: u32| (format!("fixed([Count({n})])"), n);
+    assert_eq!(limit(""), slots(16));
+    assert_eq!(limit("upstream.limit = 8"), slots(8));
+    assert_eq!(limit("limit.slots = 9"), slots(9));
+    assert_eq!(limit("upstream.limit = 9\nlimit.slots = 9"), slots(9));
+    let (text, most) = limit("upstream.limit = 8\n[limit]\npolicy = \"slope\"\nmax = 200");
+    assert!(text.starts_with("slope([Count(1), Count(200), Count(8), "), "{text}");
+    assert_eq!(most, 200, "connections must suffice for the most");
+}
+
+#[test]
 fn classes_come_in_the_order_of_the_file_and_other_comes_last() {
     let classes = shop().classes;
     let names: Vec<&str> = classes.iter().map(|class| class.class.name.as_str()).collect();
@@ -140,10 +157,14 @@ fn what_the_example_has_in_comments_is_right_too() {
     let mut table = "";
     let on = |line| {
         table = if str::starts_with(line, '[') { line } else { table };
-        // Under [order] stand the parameters of other policies; page and keys are read at once.
+        // Under [order] and [limit] stand the parameters of other policies; page and keys are read at
+        // once.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
-        key.filter(|_| table != "[order]").unwrap_or(line).replace("details\"]", "other\"]") + "\n"
+        key.filter(|_| !["[order]", "[limit]"].contains(&table))
+            .unwrap_or(line)
+            .replace("details\"]", "other\"]")
+            + "\n"
     };
     let text: String = example().lines().map(on).collect();
     let (config, warnings) = Config::parse(&text, "example.toml").unwrap();

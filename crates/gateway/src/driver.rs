@@ -312,11 +312,11 @@ impl Ticket {
         });
     }
 
-    /// The upstream has failed it.
-    pub(crate) fn failed(mut self) {
+    /// The upstream has failed it, in this way.
+    pub(crate) fn failed(mut self, end: End) {
         let id = self.id;
         self.done = true;
-        self.driver.with(|core, now, wakers| core.leave(now, id, Some(End::Failed), wakers));
+        self.driver.with(|core, now, wakers| core.leave(now, id, Some(end), wakers));
     }
 }
 

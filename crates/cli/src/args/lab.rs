@@ -1,5 +1,6 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
+mod limits;
 mod live;
 mod paper;
 mod peers;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+pub(crate) use limits::LimitsRun;
 pub(crate) use live::LiveRun;
 pub(crate) use paper::Paper;
 pub(crate) use peers::PeersRun;
@@ -31,6 +33,8 @@ pub(crate) struct Demo {
 pub(crate) enum Lab {
     /// Play a scenario in virtual time, every policy and level of load in it
     Sim(Sim),
+    /// Judge what decides how many requests run at once, while the servers change
+    Limits(LimitsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
     /// Play a scenario in real time against bywash and against what others run

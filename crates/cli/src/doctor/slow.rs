@@ -85,7 +85,7 @@ pub(super) async fn test(config: &Config, path: &str) -> Finding {
         tls: bywash_tls::client(client_options(&config.upstream, false)).ok(),
         path: path.to_owned(),
     });
-    let crowd = (config.upstream.limit as usize).min(MOST);
+    let crowd = (config.engine.limit.start() as usize).min(MOST);
     match measure(&application, crowd).await {
         Ok(times) => told(times, crowd, path),
         Err(finding) => finding,

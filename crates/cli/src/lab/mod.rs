@@ -1,6 +1,7 @@
 //! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
 
 pub(crate) mod classes;
+mod limits;
 mod live;
 mod paper;
 pub(crate) mod peers;
@@ -22,6 +23,7 @@ use crate::streams::{print, print_json, say};
 pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
     match command {
         Lab::Sim(args) => sim::sim(args),
+        Lab::Limits(args) => limits::limits(args),
         Lab::Run(args) => live::live(args),
         Lab::Peers(args) => peers::peers(args),
         Lab::Paper(args) => paper::paper(args),

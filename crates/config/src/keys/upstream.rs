@@ -11,7 +11,7 @@ pub(crate) static UPSTREAM: Section = Section {
     about: "The application behind.",
     keys: &[
         SERVER,
-        LIMIT,
+        SLOTS,
         CONNECT_TIMEOUT,
         RESPONSE_TIMEOUT,
         IDLE_TIMEOUT,
@@ -36,11 +36,12 @@ pub(crate) const SERVER: Key = Key::required(
      (HTTP/2 in clear) or unix:/PATH. Without a port it is 80, for https 443. One queue stands \
      before all servers.",
 );
-pub(crate) const LIMIT: Key = Key::new(
+pub(crate) const SLOTS: Key = Key::optional(
     "limit",
     Kind::Whole { min: 1, max: 100_000 },
     "16",
-    "Slots: requests that all servers together work on at once. The others wait here.",
+    "Slots: requests that all servers together work on at once. The others wait here. In short for \
+     limit.slots; another policy of [limit] starts with so many.",
 );
 pub(super) const TO_CONNECT: Kind = millis(1, Span::from_secs(300));
 pub(super) const TO_ANSWER: Kind = millis(1, HOUR);

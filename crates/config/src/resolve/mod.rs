@@ -5,13 +5,16 @@ mod classes;
 mod fields;
 mod health;
 mod identify;
+mod limit;
 mod listen;
 mod order;
+mod policy;
 mod server;
 mod timeouts;
 mod tls;
 mod upstream;
 
+use bywash_engine::catalog::LimitSettings;
 use bywash_engine::{Learn, Options};
 
 use crate::code;
@@ -30,7 +33,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let mode = root.of(&keys::MODE).word();
     let listeners = document.section(&keys::LISTEN, report);
     let listen = listen::listen(&listeners, report);
-    let upstream = upstream::upstream(document, &listen, report);
+    let (upstream, limit) = upstream::upstream(document, &listen, report);
     let queue = document.section(&keys::QUEUE, report);
     let identify = document.section(&keys::IDENTIFY, report);
     let log = document.section(&keys::LOG, report);
@@ -40,7 +43,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         tls: tls::tls(document, &listeners, report),
         listen,
         order: order::settings(document, report),
-        engine: options(upstream.limit, &queue, &identify, &document.section(&keys::LEARN, report)),
+        engine: options(limit, &queue, &identify, &document.section(&keys::LEARN, report)),
         upstream,
         queue: buffers(&queue, report),
         identify: identify::identify(&identify, &classes, report),
@@ -55,9 +58,9 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     }
 }
 
-fn options(limit: u32, queue: &Values, identify: &Values, learn: &Values) -> Options {
+fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Values) -> Options {
     Options {
-        limit: limit.into(),
+        limit,
         max_wait: Some(queue.of(&keys::MAX_WAIT).span()),
         sessions: identify.of(&keys::SESSIONS).whole() as u32,
         session_ttl: identify.of(&keys::SESSION_TTL).span(),

@@ -4,7 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{health, listen, server, timeouts};
+use super::{health, limit, listen, server, timeouts};
+use bywash_engine::catalog::LimitSettings;
+
 use crate::code;
 use crate::document::Document;
 use crate::key::Key;
@@ -18,7 +20,12 @@ use crate::upstream::{Endpoint, Scheme, Server, Upstream, UpstreamTls};
 /// A server and where it stands.
 type Placed = (Server, Range<usize>);
 
-pub(super) fn upstream(document: &Document<'_>, ours: &Listen, report: &mut Report) -> Upstream {
+/// The upstream, and how many requests it is given at once.
+pub(super) fn upstream(
+    document: &Document<'_>,
+    ours: &Listen,
+    report: &mut Report,
+) -> (Upstream, LimitSettings) {
     let values = document.section(&keys::UPSTREAM, report);
     let (servers, all_read) = servers(&values, report);
     if values.given(&keys::SERVER).is_some() {
@@ -28,13 +35,15 @@ pub(super) fn upstream(document: &Document<'_>, ours: &Listen, report: &mut Repo
     if all_read && servers.iter().all(|(server, _)| server.scheme != Scheme::Https) {
         check_tls_unused(&values, report);
     }
-    Upstream {
+    let limit = limit::settings(document, &values, report);
+    let upstream = Upstream {
         servers: servers.into_iter().map(|(server, _)| server).collect(),
-        limit: values.of(&keys::LIMIT).whole() as u32,
+        limit: limit.most(),
         timeouts: timeouts::of_upstream(&values, report),
         tls: tls(&values, report),
         health: health::health(document, report),
-    }
+    };
+    (upstream, limit)
 }
 
 /// Those that can be read, and whether they are all.

@@ -128,6 +128,19 @@ impl LimitSettings {
         if self.has("slots") { "slots" } else { "initial" }
     }
 
+    /// How many slots there are at first.
+    pub fn start(&self) -> u32 {
+        self.count(self.first())
+    }
+
+    /// The same limit with so many slots at first, as far as they lie in the parameter's range.
+    #[must_use]
+    pub fn starting_with(mut self, slots: u32) -> Self {
+        // A number that is out of range has been refused where it was read.
+        let _ = self.set(self.first(), &alloc::format!("{slots}"));
+        self
+    }
+
     /// A limit as set.
     pub fn limit(&self) -> Box<dyn Limit> {
         (self.policy.build)(self)
@@ -160,7 +173,7 @@ mod tests {
     fn every_limit_starts_where_its_defaults_say_and_names_its_most() {
         for policy in &LIMITS {
             let settings = policy.settings([]).unwrap();
-            assert_eq!(settings.limit().slots(), settings.count(settings.first()));
+            assert_eq!(settings.limit().slots(), settings.start());
             assert!(settings.most() >= settings.limit().slots(), "{}", policy.name);
         }
     }

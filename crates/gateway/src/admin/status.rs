@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use bywash_engine::catalog::Value as Setting;
+use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
 use bywash_engine::{ClassId, Outcome};
 use serde_json::{Map, Value, json};
 
@@ -15,9 +15,6 @@ pub(super) fn status(shared: &Shared) -> Value {
     let status = shared.driver.status();
     let settings = shared.settings();
     let config = &settings.config;
-    let parameters = config.order.values();
-    let parameters: Map<String, Value> =
-        parameters.map(|(parameter, value)| (parameter.name.into(), setting(value))).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "mode": if shared.is_bypassed() { "bypass" } else { config.mode.name() },
@@ -34,10 +31,18 @@ pub(super) fn status(shared: &Shared) -> Value {
         "connections": shared.connections.load(Ordering::Relaxed),
         "streams": shared.streams.load(Ordering::Relaxed),
         "servers": servers(shared, &settings),
-        "policy": { "name": config.order.name(), "parameters": parameters },
+        "policy": policy(&config.order),
+        "limit_policy": policy(&config.engine.limit),
         "access_log_dropped": shared.journal.log().dropped(),
         "classes": classes(shared, &settings),
     })
+}
+
+fn policy<D: Decides>(settings: &PolicySettings<D>) -> Value {
+    let values = settings.values();
+    let parameters: Map<String, Value> =
+        values.map(|(parameter, value)| (parameter.name.into(), setting(value))).collect();
+    json!({ "name": settings.name(), "parameters": parameters })
 }
 
 fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {

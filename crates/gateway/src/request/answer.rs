@@ -11,7 +11,7 @@
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bywash_engine::{Outcome, SessionKey};
+use bywash_engine::{End, Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
 use http::StatusCode;
@@ -188,7 +188,7 @@ impl Streaming {
         self.record.ends(Outcome::UpstreamError, refuse::status_of(error));
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
-            ticket.failed();
+            ticket.failed(error.end());
         }
         refuse::upstream(voice, error)
     }
@@ -284,12 +284,12 @@ impl Stream {
         let clients = matches!(error, UpstreamError::Upload(_));
         let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
         record.ends(outcome, self.status);
-        if let Some(ticket) = ticket {
-            record.decided(&ticket);
-            ticket.failed();
-        }
         // The whole time includes the client's, and so does a pause in which its body was missing.
         let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
+        if let Some(ticket) = ticket {
+            record.decided(&ticket);
+            ticket.failed(if waits { End::Failed } else { error.end() });
+        }
         let blameless = clients || waits || matches!(error, UpstreamError::TotalTimeout);
         if let Some(load) = load.filter(|_| !blameless) {
             load.failed(worker.shared.driver.now(), Failure::Response);

@@ -20,7 +20,7 @@ mod wait;
 use std::rc::Rc;
 
 use bywash_config::Mode;
-use bywash_engine::Outcome;
+use bywash_engine::{End, Outcome};
 use bywash_message::{Fault, Request};
 use http::StatusCode;
 
@@ -137,7 +137,7 @@ async fn run(
         Err(UpstreamError::Upload(error)) => {
             if let Some(ticket) = ticket {
                 record.decided(&ticket);
-                ticket.failed();
+                ticket.failed(End::Failed);
             }
             refuse::upload(worker, record, error)
         }
@@ -145,7 +145,7 @@ async fn run(
             record.ends(Outcome::UpstreamError, refuse::status_of(&error));
             if let Some(ticket) = ticket {
                 record.decided(&ticket);
-                ticket.failed();
+                ticket.failed(error.end());
             }
             refuse::upstream(voice, &error)
         }

@@ -20,6 +20,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bywash_config::{Scheme, Upstream};
+use bywash_engine::End;
 use bywash_message::{Fault, Fields, Framing, Response};
 use http::Method;
 
@@ -74,6 +75,27 @@ pub(crate) enum UpstreamError {
     /// As many streams are open as may be.
     #[error("too many streams are open")]
     TooManyStreams,
+}
+
+impl UpstreamError {
+    /// What it says of how many requests the application can work on at once.
+    pub(crate) const fn end(&self) -> End {
+        match self {
+            Self::ConnectTimeout(_) | Self::ResponseTimeout(_) | Self::IdleTimeout(_) => {
+                End::TimedOut
+            }
+            // The whole time includes the client's.
+            Self::TotalTimeout
+            | Self::NoServer
+            | Self::Connect(_)
+            | Self::Closed
+            | Self::Reset
+            | Self::Upload(_)
+            | Self::Switched
+            | Self::Garbage(_)
+            | Self::TooManyStreams => End::Failed,
+        }
+    }
 }
 
 /// A request as it goes to an upstream.

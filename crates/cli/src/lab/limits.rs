@@ -1,0 +1,135 @@
+//! `bywash lab limits`: what decides how many run at once, judged between one change and the next.
+
+use bywash_report::table::{Align, Table};
+use bywash_sim::{Phase, Traced, phases, trace};
+use bywash_units::Span;
+use serde_json::{Value, json};
+
+use super::{progress_bar, read, wrong};
+use crate::args::LimitsRun;
+use crate::failure::Failure;
+use crate::streams::{print, print_json};
+
+/// How often a run is looked at: below any window of a limit.
+const STEP: Span = Span::from_millis(100);
+
+pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
+    let mut scenario = read(&args.scenario)?;
+    scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    let bar = progress_bar();
+    let progress = |done: usize, all: usize| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let runs = trace(&scenario, STEP, &progress);
+    let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    bar.finish_and_clear();
+    let judge = |seeds: &[Traced]| Verdict {
+        label: seeds[0].label.clone(),
+        rho: seeds[0].rho,
+        phases: across(
+            &seeds.iter().map(|run| phases(&scenario, &run.outturn.trace)).collect::<Vec<_>>(),
+        ),
+    };
+    let verdicts: Vec<Verdict> = runs.chunks(scenario.seeds as usize).map(judge).collect();
+    if args.json {
+        let cells: Vec<Value> = verdicts.iter().map(Verdict::json).collect();
+        print_json(&json!({ "scenario": scenario.name, "seeds": scenario.seeds, "cells": cells }))
+    } else {
+        print(&table(&verdicts).to_string())
+    }
+}
+
+/// One limit at one level of load, over all seeds.
+struct Verdict {
+    label: String,
+    rho: f64,
+    phases: Vec<Mean>,
+}
+
+/// A phase over all seeds: means, and of the times to settle the median.
+struct Mean {
+    phase: Phase,
+    /// Seeds in which it settled.
+    settled: usize,
+}
+
+/// `seeds[i][j]` is the `j`-th phase with the `i`-th seed; all have the same phases.
+fn across(seeds: &[Vec<Phase>]) -> Vec<Mean> {
+    let phase = |j: usize| {
+        let all: Vec<&Phase> = seeds.iter().filter_map(|phases| phases.get(j)).collect();
+        let mean = |of: fn(&Phase) -> f64| {
+            all.iter().map(|phase| of(phase)).sum::<f64>() / all.len() as f64
+        };
+        let mut times: Vec<Option<Span>> = all.iter().map(|phase| phase.settled).collect();
+        // Never is later than any time.
+        times.sort_by_key(|time| time.unwrap_or(Span::MAX));
+        let phase = Phase {
+            settled: times[times.len() / 2],
+            lost: mean(|phase| phase.lost),
+            inside: mean(|phase| phase.inside),
+            slots: mean(|phase| phase.slots),
+            workers: mean(|phase| phase.workers),
+            ..*all[0]
+        };
+        Mean { phase, settled: times.iter().flatten().count() }
+    };
+    (0..seeds.first().map_or(0, Vec::len)).map(phase).collect()
+}
+
+impl Verdict {
+    fn json(&self) -> Value {
+        let phase = |Mean { phase, settled }: &Mean| {
+            json!({
+                "from_s": phase.from.as_secs_f64(),
+                "to_s": phase.to.as_secs_f64(),
+                "slots": phase.slots,
+                "workers": phase.workers,
+                "settled_s": phase.settled.map(Span::as_secs_f64),
+                "settled_seeds": settled,
+                "lost": phase.lost,
+                "inside": phase.inside,
+            })
+        };
+        let phases: Vec<Value> = self.phases.iter().map(phase).collect();
+        json!({ "limit": self.label, "rho": self.rho, "phases": phases })
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Vec<String>> + '_ {
+        self.phases.iter().map(|Mean { phase, .. }| {
+            vec![
+                self.label.clone(),
+                self.rho.to_string(),
+                format!("{:.0}", phase.from.as_secs_f64()),
+                format!("{:.1}", phase.workers),
+                format!("{:.1}", phase.slots),
+                phase.settled.map_or_else(
+                    || "never".to_owned(),
+                    |settled| format!("{:.1}", settled.as_secs_f64()),
+                ),
+                format!("{:.1}", phase.lost * 100.0),
+                format!("{:.2}", phase.inside),
+            ]
+        })
+    }
+}
+
+/// Phase by phase, so that the limits stand beneath each other.
+fn table(verdicts: &[Verdict]) -> Table {
+    let mut table = Table::new(&[
+        ("limit", Align::Left),
+        ("ρ", Align::Right),
+        ("from s", Align::Right),
+        ("workers", Align::Right),
+        ("slots", Align::Right),
+        ("settled s", Align::Right),
+        ("lost %", Align::Right),
+        ("inside per worker", Align::Right),
+    ]);
+    let rows: Vec<Vec<Vec<String>>> =
+        verdicts.iter().map(|verdict| verdict.rows().collect()).collect();
+    for phase in 0..rows.first().map_or(0, Vec::len) {
+        rows.iter().filter_map(|rows| rows.get(phase)).for_each(|row| table.push(row.clone()));
+    }
+    table
+}
