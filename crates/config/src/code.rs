@@ -76,8 +76,8 @@ codes! {
     NO_TLS_SERVER = "W118", "Keys for servers that are reached by https, and there is none.";
     HEALTH_PACE = "W119", "A server is asked again before it must have answered.";
     EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
-    SLOTS = "E125", "`upstream.limit` and `[limit]` name two numbers of slots to start with.";
-    BOUNDS = "E126", "The least number of slots lies above the most.";
+    SLOTS = "E127", "`upstream.limit` and `[limit]` name two numbers of slots to start with.";
+    BOUNDS = "E128", "The least number of slots lies above the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
     EARNS_NOTHING = "W122", "A field says what answers bring, up to a multiple of nothing.";
     NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";

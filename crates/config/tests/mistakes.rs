@@ -193,7 +193,7 @@ fn under_an_unknown_policy_only_parameters_of_none_are_strangers() {
 #[test]
 fn two_numbers_to_start_with_are_one_too_many() {
     let problems = with("limit = 8\n[limit]\nslots = 9\n");
-    assert_eq!((only(&problems).code, only(&problems).line), ("E125", 4));
+    assert_eq!((only(&problems).code, only(&problems).line), ("E127", 4));
     let problems = with("limit = 8\n[limit]\npolicy = \"slope\"\ninitial = 9\n");
     assert!(only(&problems).message.ends_with("`limit.initial` is 9"), "{problems}");
     let problems = with("[limit]\npolicy = \"vegas\"\nslots = 9\n");
@@ -203,9 +203,9 @@ fn two_numbers_to_start_with_are_one_too_many() {
 #[test]
 fn the_least_limit_may_not_lie_above_the_most() {
     let problems = with("[limit]\npolicy = \"slope\"\nmin = 9\nmax = 8\n");
-    assert_eq!((only(&problems).code, only(&problems).line), ("E126", 6));
+    assert_eq!((only(&problems).code, only(&problems).line), ("E128", 6));
     let problems = with("[limit]\npolicy = \"slope\"\nmin = 2000\n");
-    assert_eq!((only(&problems).code, only(&problems).line), ("E126", 6));
+    assert_eq!((only(&problems).code, only(&problems).line), ("E128", 6));
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Servers {
     pub(crate) fn next_end(&mut self) -> Option<Time> {
         let done = self.next_done()?.0;
         let left = done.saturating_sub(self.progress);
-        let time = if self.rate == 1.0 { left } else { (left as f64 / self.rate).ceil() as u64 };
+        let time = if self.is_plain() { left } else { (left as f64 / self.rate).ceil() as u64 };
         Some(self.now + Span::from_nanos(time))
     }
 
@@ -192,6 +192,12 @@ impl Servers {
         self.rate = self.rate_now();
     }
 
+    /// Whether everybody gets on just as time does: then nothing is rounded.
+    #[allow(clippy::float_cmp, reason = "any other rate, however near, is to be computed with")]
+    fn is_plain(&self) -> bool {
+        self.rate == 1.0
+    }
+
     /// How fast each request that is served gets on. Workers that are taken away while they serve
     /// leave their request to the others.
     fn rate_now(&self) -> f64 {
@@ -205,7 +211,7 @@ impl Servers {
         let time = now.since(self.now);
         let nanos = time.as_nanos();
         let progress =
-            if self.rate == 1.0 { nanos } else { (nanos as f64 * self.rate).round() as u64 };
+            if self.is_plain() { nanos } else { (nanos as f64 * self.rate).round() as u64 };
         self.progress += progress;
         self.meters.busy += time * u64::from(self.served.min(self.workers));
         self.meters.waited += time * u64::from(self.inside_without_worker());
