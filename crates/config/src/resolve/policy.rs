@@ -82,7 +82,7 @@ fn message(name: &str, section: &Section, owners: &[&str], policy: &Entry) -> St
     if owners.is_empty() {
         format!("unknown key `{}` in [{table}]: `{policy}` has no such parameter", shown(name))
     } else {
-        format!("`{name}` is a parameter of `{}`, not of `{policy}`", owners.join("` and `"))
+        format!("`{name}` is a parameter of `{}`, not of `{policy}`", owners.join("`, `"))
     }
 }
 

@@ -103,7 +103,7 @@ mod tests {
             assert_eq!(rounds.ended(at(500), LOAD, void), None);
         }
         let late = Ended { way: Way::TimedOut, ..answer(100) };
-        let last = (0..10).filter_map(|_| rounds.ended(at(900), LOAD, late)).next();
+        let last = (0..10).find_map(|_| rounds.ended(at(900), LOAD, late));
         assert_eq!(last.map(|round| round.dropped), Some(true));
     }
 }
