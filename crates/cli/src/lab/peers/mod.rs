@@ -123,14 +123,19 @@ impl Plan<'_> {
     }
 
     fn estimate(&self) -> String {
-        let Scenario { rho, seeds, .. } = &self.setting.scenario;
-        let each = |rho: &f64| self.setting.scenario.duration(*rho).as_secs_f64();
+        let Setting { limit, closes, scenario, .. } = self.setting;
+        let Scenario { rho, seeds, workers, .. } = scenario;
+        let each = |rho: &f64| scenario.duration(*rho).as_secs_f64();
         let times = f64::from(*seeds) * self.present.len() as f64;
         let least = times * rho.iter().map(|rho| each(rho) + CHANGE.as_secs_f64()).sum::<f64>();
         let most = least + self.runs() as f64 * DRAIN.as_secs_f64();
         let minutes = |seconds: f64| (seconds / 60.0).ceil();
         let (runs, least, most) = (self.runs(), minutes(least), minutes(most));
-        format!("{runs} runs: about {least:.0} minutes, at most {most:.0}")
+        format!(
+            "limit {limit}, {workers} workers, closes {}; {runs} runs: about {least:.0} minutes, at \
+             most {most:.0}",
+            closes.name()
+        )
     }
 
     /// All of them; a row is added when its seeds are through.

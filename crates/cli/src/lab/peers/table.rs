@@ -19,6 +19,8 @@ pub(super) struct Row {
     pub(super) cell: Cell,
     /// Orders in the shops' databases.
     rows: u64,
+    /// Standard error of their share of the possible, over the seeds.
+    error: Option<f64>,
     /// Milliseconds.
     p99_transact: Option<f64>,
     p99_browse: Option<f64>,
@@ -29,15 +31,27 @@ impl Row {
     pub(super) fn new(setting: &Setting, peer: Peer, rho: f64, played: &[Played]) -> Self {
         let tallies: Vec<Tally> = played.iter().map(|played| played.tally.clone()).collect();
         let scenario = &setting.scenario;
-        let cell = Tally::cell(&tallies, scenario, peer.name(), rho, setting.closes);
+        let cell =
+            |tallies: &[Tally]| Tally::cell(tallies, scenario, peer.name(), rho, setting.closes);
+        let share = |played: &Played| {
+            played.rows as f64 / cell(std::slice::from_ref(&played.tally)).orders_possible.max(1.0)
+        };
+        let shares: Vec<f64> = played.iter().map(share).collect();
+        let cell = cell(&tallies);
         Self {
             peer,
             rows: played.iter().map(|played| played.rows).sum(),
+            error: standard_error(&shares),
             p99_transact: cell.response.transact.quantile_ms(0.99),
             p99_browse: cell.response.browse.quantile_ms(0.99),
             invalid: played.iter().find_map(|played| played.invalid.clone()),
             cell,
         }
+    }
+
+    fn of_the_possible(&self) -> String {
+        let share = percent(self.rows as f64 / self.cell.orders_possible.max(1.0));
+        self.error.map_or(share.clone(), |error| format!("{share} ± {}", percent(error)))
     }
 
     fn cells(&self) -> Vec<String> {
@@ -48,7 +62,7 @@ impl Row {
             rho.to_string(),
             self.peer.name().to_owned() + if self.invalid.is_some() { " (invalid)" } else { "" },
             self.rows.to_string(),
-            percent(self.rows as f64 / self.cell.orders_possible.max(1.0)),
+            self.of_the_possible(),
             percent(self.cell.useful_work),
             self.cell.wasted_work.map_or("–".into(), percent),
             millis(self.p99_transact),
@@ -115,6 +129,7 @@ impl Comparison<'_> {
         for (row, cell) in self.rows.iter().zip(json["cells"].as_array_mut().into_iter().flatten())
         {
             cell["orders_in_database"] = row.rows.into();
+            cell["orders_error"] = row.error.into();
             cell["p99_transact_ms"] = row.p99_transact.into();
             cell["p99_browse_ms"] = row.p99_browse.into();
             cell["invalid"] = row.invalid.clone().into();
@@ -179,6 +194,27 @@ impl Comparison<'_> {
     }
 }
 
+/// Of the mean of these; nothing follows from one.
+fn standard_error(shares: &[f64]) -> Option<f64> {
+    let n = shares.len() as f64;
+    let mean = shares.iter().sum::<f64>() / n;
+    let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
+    (shares.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt())
+}
+
 fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_error_is_that_of_the_mean() {
+        assert_eq!(standard_error(&[0.7]), None);
+        // Deviations of ±0.1 from 0.8: √(0.02/1/2).
+        let error = standard_error(&[0.7, 0.9]).unwrap();
+        assert!((error - 0.1).abs() < 1e-12, "{error}");
+    }
 }
