@@ -82,6 +82,25 @@ impl Graph {
         Some(Span::from_secs_f64(seconds))
     }
 
+    /// Orders that a session which is at a class makes from there on, by class: h = order + P·h,
+    /// solved by iteration. `None` for a graph that sessions never leave.
+    pub fn expected_orders(&self) -> Option<Vec<f64>> {
+        let own = |class: usize| if class == self.order { 1.0 } else { 0.0 };
+        let mut orders = vec![0.0; self.next.len()];
+        for _ in 0..100_000 {
+            let from = |(class, row): (usize, &Vec<(usize, f64)>)| {
+                own(class) + row.iter().map(|(to, p)| p * orders[*to]).sum::<f64>()
+            };
+            let updated: Vec<f64> = self.next.iter().enumerate().map(from).collect();
+            let change: f64 = updated.iter().zip(&orders).map(|(a, b)| (a - b).abs()).sum();
+            orders = updated;
+            if change < 1e-12 {
+                return Some(orders);
+            }
+        }
+        None
+    }
+
     /// Mean orders that one whole session makes.
     pub fn orders_per_session(&self) -> Option<f64> {
         self.expected_visits().map(|visits| visits[self.order])

@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bywash_engine::catalog::{self, LimitSettings, ParameterError, Policy, Settings};
 use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally};
-use bywash_units::Span;
 
 use crate::adversary::Got;
 use crate::peers;
-use crate::world::{Case, Outturn, play};
+use crate::world::{Case, Outturn, Trace, play};
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -152,25 +151,27 @@ pub struct Traced {
     pub label: String,
     /// The level of load.
     pub rho: f64,
+    /// Whether departures were seen.
+    pub closes: Closes,
     /// Its visitors.
     pub seed: u64,
     /// What it yielded; the trace has one entry for each step.
     pub outturn: Outturn,
 }
 
-/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand after every
-/// `step`. The seeds of a cell stand together.
+/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand. The seeds of a cell stand together.
 pub fn trace(
     scenario: &Scenario,
-    step: Span,
+    trace: Trace,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Traced>, SimError> {
     let chosen = chosen(scenario)?;
     let jobs = jobs((0, scenario));
-    let outturns = play_all(&[scenario], &[chosen.as_slice()], &jobs, Some(step), progress);
+    let outturns = play_all(&[scenario], &[chosen.as_slice()], &jobs, Some(trace), progress);
     let traced = |(job, outturn): (&Job, Outturn)| Traced {
         label: scenario.policies[job.policy].label.clone(),
         rho: job.rho,
+        closes: job.closes,
         seed: job.seed,
         outturn,
     };
@@ -266,7 +267,7 @@ fn play_all(
     scenarios: &[&Scenario],
     chosen: &[&[Chosen]],
     jobs: &[Job],
-    trace: Option<Span>,
+    trace: Option<Trace>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Outturn> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));

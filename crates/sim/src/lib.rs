@@ -24,4 +24,4 @@ mod world;
 pub use adversary::Got;
 pub use lab::{Job, SimError, Traced, run, run_all, runs, trace};
 pub use phases::{Phase, phases};
-pub use world::{Case, Outturn, Sample, play};
+pub use world::{Case, Outturn, Sample, Trace, play};

@@ -104,6 +104,7 @@ mod tests {
             capacity: Span::from_secs(10),
             inside: 5.0,
             workers: 10,
+            worths: Vec::new(),
         }
     }
 

@@ -30,11 +30,20 @@ pub struct Case<'a> {
     /// Which visitors.
     pub seed: u64,
     /// How often to write down how things stand, if at all.
-    pub trace: Option<Span>,
+    pub trace: Option<Trace>,
+}
+
+/// How things are to be written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace {
+    /// After every such step.
+    pub every: Span,
+    /// With what the engine has learned of what requests are worth.
+    pub worths: bool,
 }
 
 /// How things stood over a step of time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// The end of the step.
     pub at: Time,
@@ -50,6 +59,9 @@ pub struct Sample {
     pub inside: f64,
     /// Workers then.
     pub workers: u32,
+    /// By class: what the engine took a session to be worth that had come there, if that was asked
+    /// for.
+    pub worths: Vec<f64>,
 }
 
 /// What a run yields.
@@ -200,8 +212,8 @@ impl<'a> World<'a> {
         if let Some((_, interval)) = self.engine.meter() {
             self.events.schedule(Time::ZERO + interval, Happening::CpuReading);
         }
-        if let Some(step) = self.case.trace {
-            self.events.schedule(Time::ZERO + step, Happening::Trace);
+        if let Some(Trace { every, .. }) = self.case.trace {
+            self.events.schedule(Time::ZERO + every, Happening::Trace);
         }
         self.servers_change();
         self.watch_servers();
@@ -472,7 +484,7 @@ impl<'a> World<'a> {
     }
 
     fn trace(&mut self) {
-        let Some(step) = self.case.trace else { return };
+        let Some(Trace { every: step, worths }) = self.case.trace else { return };
         let (was, meters) = (self.traced, self.servers.meters(self.now));
         self.traced = meters;
         let status = self.engine.status(self.now);
@@ -484,10 +496,18 @@ impl<'a> World<'a> {
             capacity: step.scale(self.servers.capacity()),
             inside: (meters.waited.as_secs_f64() - was.waited.as_secs_f64()) / step.as_secs_f64(),
             workers: self.servers.workers(),
+            worths: if worths { self.worths() } else { Vec::new() },
         });
         if !self.arrivals_over {
             self.events.schedule(self.now + step, Happening::Trace);
         }
+    }
+}
+
+impl World<'_> {
+    fn worths(&self) -> Vec<f64> {
+        let learned = self.engine.learning().learned(self.engine.classes());
+        learned.iter().map(|class| class.utility).collect()
     }
 }
 

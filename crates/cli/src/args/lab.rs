@@ -1,5 +1,6 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
+mod learn;
 mod limits;
 mod live;
 mod paper;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+pub(crate) use learn::LearnRun;
 pub(crate) use limits::LimitsRun;
 pub(crate) use live::LiveRun;
 pub(crate) use paper::Paper;
@@ -33,6 +35,8 @@ pub(crate) struct Demo {
 pub(crate) enum Lab {
     /// Play a scenario in virtual time, every policy and level of load in it
     Sim(Sim),
+    /// See how fast, and how well, the worth of classes is learned
+    Learn(LearnRun),
     /// Judge what decides how many requests run at once, while the servers change
     Limits(LimitsRun),
     /// Play a scenario in real time against a URL

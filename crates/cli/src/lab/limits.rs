@@ -1,7 +1,7 @@
 //! `bywash lab limits`: what decides how many run at once, judged between one change and the next.
 
 use bywash_report::table::{Align, Table};
-use bywash_sim::{Phase, Traced, phases, trace};
+use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_units::Span;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
-    let runs = trace(&scenario, STEP, &progress);
+    let runs = trace(&scenario, Trace { every: STEP, worths: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let judge = |seeds: &[Traced]| Verdict {

@@ -1,6 +1,7 @@
 //! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
 
 pub(crate) mod classes;
+mod learn;
 mod limits;
 mod live;
 mod paper;
@@ -23,6 +24,7 @@ use crate::streams::{print, print_json, say};
 pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
     match command {
         Lab::Sim(args) => sim::sim(args),
+        Lab::Learn(args) => learn::learn(args),
         Lab::Limits(args) => limits::limits(args),
         Lab::Run(args) => live::live(args),
         Lab::Peers(args) => peers::peers(args),

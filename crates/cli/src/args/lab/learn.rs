@@ -1,0 +1,33 @@
+//! The arguments of `lab learn`.
+
+use std::path::PathBuf;
+
+use clap::builder::RangedU64ValueParser;
+
+use super::level;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash lab learn lab/scenarios/learning.toml
+  bywash lab learn lab/scenarios/learning.toml --rho 5 --seeds 10 --json
+
+within 10 %   hours until the worth of every class was within 10 % of the truth and stayed there to
+              the end: the median of the seeds, and in how many of them
+error         at the end: the mean over classes and seeds, and the largest";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LearnRun {
+    /// The scenario file
+    pub(crate) scenario: PathBuf,
+    /// These levels of load instead of the scenario's
+    #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
+    #[arg(allow_negative_numbers = true)]
+    pub(crate) rho: Vec<f64>,
+    /// So many seeds instead of the scenario's
+    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
+    pub(crate) seeds: Option<u32>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

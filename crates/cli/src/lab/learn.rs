@@ -1,0 +1,154 @@
+//! `bywash lab learn`: what is learned of the worth of classes, beside what the scenario says it is.
+//!
+//! The truth is the scenario's own session graph: from a class, so many orders follow. The engine
+//! does not know it; it sees sessions come and go, most of them refused when the load is high.
+
+use bywash_report::{Align, Table};
+use bywash_scenario::Scenario;
+use bywash_sim::{Trace, Traced, trace};
+use bywash_units::Span;
+use serde_json::{Value, json};
+
+use super::{progress_bar, read, wrong};
+use crate::args::LearnRun;
+use crate::failure::Failure;
+use crate::streams::{print, print_json};
+
+/// How often is looked at what was learned.
+const EVERY: Span = Span::from_secs(600);
+/// How near is near.
+const NEAR: f64 = 0.10;
+
+pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
+    let mut scenario = read(&args.scenario)?;
+    scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    if !args.rho.is_empty() {
+        scenario.rho.clone_from(&args.rho);
+    }
+    let truth = truth(&scenario).ok_or_else(|| {
+        wrong(
+            &args.scenario,
+            "no session of this graph makes an order, so there is nothing to learn",
+        )
+    })?;
+    let bar = progress_bar();
+    let progress = |done: usize, all: usize| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let runs = trace(&scenario, Trace { every: EVERY, worths: true }, &progress);
+    let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
+    bar.finish_and_clear();
+    let rows: Vec<Row> =
+        runs.chunks(scenario.seeds as usize).map(|seeds| Row::new(seeds, &truth)).collect();
+    if args.json {
+        let classes = scenario.classes.iter().map(|class| class.name.as_str());
+        let cells: Vec<Value> =
+            rows.iter().map(|row| row.json(&classes.clone().collect::<Vec<_>>())).collect();
+        return print_json(&json!({ "scenario": scenario.name, "truth": truth, "cells": cells }));
+    }
+    print(&table(&rows).to_string())
+}
+
+/// Orders that follow from each class, if any do.
+fn truth(scenario: &Scenario) -> Option<Vec<f64>> {
+    let orders = scenario.graph.expected_orders()?;
+    orders.iter().any(|orders| *orders > 0.0).then_some(orders)
+}
+
+/// One policy under one load, over all seeds.
+struct Row {
+    label: String,
+    rho: f64,
+    closes: &'static str,
+    /// Hours until all classes were near, of the seeds in which they were at the end.
+    near_after: Vec<f64>,
+    seeds: usize,
+    /// By seed, then by class: learned over true, less one, at the end.
+    errors: Vec<Vec<f64>>,
+}
+
+impl Row {
+    fn new(seeds: &[Traced], truth: &[f64]) -> Self {
+        let mut near_after: Vec<f64> =
+            seeds.iter().filter_map(|run| near_after(run, truth)).collect();
+        near_after.sort_by(f64::total_cmp);
+        let last = |run: &Traced| {
+            let learned = run.outturn.trace.last().map(|sample| &sample.worths[..]);
+            errors(learned.unwrap_or(&[]), truth)
+        };
+        Self {
+            label: seeds[0].label.clone(),
+            rho: seeds[0].rho,
+            closes: seeds[0].closes.name(),
+            near_after,
+            seeds: seeds.len(),
+            errors: seeds.iter().map(last).collect(),
+        }
+    }
+
+    fn all_errors(&self) -> impl Iterator<Item = f64> + '_ {
+        self.errors.iter().flatten().map(|error| error.abs())
+    }
+
+    fn mean_error(&self) -> f64 {
+        self.all_errors().sum::<f64>() / self.all_errors().count().max(1) as f64
+    }
+
+    fn largest_error(&self) -> f64 {
+        self.all_errors().fold(0.0, f64::max)
+    }
+
+    fn json(&self, classes: &[&str]) -> Value {
+        json!({
+            "policy": self.label,
+            "rho": self.rho,
+            "closes": self.closes,
+            "near_after_hours": self.near_after,
+            "seeds": self.seeds,
+            "classes": classes,
+            "errors": self.errors,
+        })
+    }
+}
+
+/// Learned over true, less one, by class.
+fn errors(learned: &[f64], truth: &[f64]) -> Vec<f64> {
+    learned.iter().zip(truth).map(|(learned, truth)| learned / truth - 1.0).collect()
+}
+
+/// When the worth of every class was near for good, in hours.
+fn near_after(run: &Traced, truth: &[f64]) -> Option<f64> {
+    let is_far = |worths: &[f64]| errors(worths, truth).iter().any(|error| error.abs() > NEAR);
+    let trace = &run.outturn.trace;
+    let near = match trace.iter().rposition(|sample| is_far(&sample.worths)) {
+        Some(last) => trace.get(last + 1)?,
+        None => trace.first()?,
+    };
+    Some(near.at.as_secs_f64() / 3600.0)
+}
+
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[
+        ("policy", Align::Left),
+        ("ρ", Align::Right),
+        ("closes", Align::Left),
+        ("within 10 % after hours", Align::Right),
+        ("in seeds", Align::Right),
+        ("mean error %", Align::Right),
+        ("largest %", Align::Right),
+    ]);
+    for row in rows {
+        let median = row.near_after.get(row.near_after.len() / 2);
+        table.push(vec![
+            row.label.clone(),
+            row.rho.to_string(),
+            row.closes.to_owned(),
+            median.map_or("–".to_owned(), |hours| format!("{hours:.1}")),
+            format!("{} of {}", row.near_after.len(), row.seeds),
+            format!("{:.1}", 100.0 * row.mean_error()),
+            format!("{:.1}", 100.0 * row.largest_error()),
+        ]);
+    }
+    table
+}
