@@ -249,7 +249,9 @@ impl Engine {
         match self.requests.state(id) {
             State::Waiting => {
                 self.lost(now, id);
-                self.leave_queue(now, id);
+                let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+                self.order.departed(&moment, id);
+                self.requests.leave_queue(id);
                 self.requests.set(id, State::Free);
             }
             State::Running(since) => {

@@ -6,6 +6,7 @@
 //! and allocates only while the number of requests at once grows beyond what was seen before.
 
 mod by_class;
+mod departures;
 mod lists;
 mod principals;
 mod ranked;
@@ -155,6 +156,11 @@ pub trait Order: Send {
     /// A waiting request has gone.
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
         let _ = (moment, id);
+    }
+
+    /// A waiting request has gone because its client has.
+    fn departed(&mut self, moment: &Moment<'_>, id: RequestId) {
+        self.remove(moment, id);
     }
 
     /// A measurement has come.

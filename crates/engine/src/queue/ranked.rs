@@ -6,6 +6,8 @@
 //! who have waited long are about to leave, or have left unseen), the oldest otherwise; the worst
 //! is the other end.
 //!
+//! Where departures are hidden, whoever has waited long is presumed gone ([`Departures`]).
+//!
 //! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
 //! that no class starves; one principal may have only so many requests waiting; a transaction
 //! URL without a proven path has the rank of its session, as standing says.
@@ -15,6 +17,7 @@ use alloc::vec::Vec;
 
 use bywash_units::{Share, Span, Time};
 
+use super::departures::Departures;
 use super::principals::Principals;
 use super::{Lists, Moment, Order, Push, Repeats, Waiting};
 use crate::catalog::Settings;
@@ -71,6 +74,7 @@ pub(super) struct Ranked<R> {
     last_slot: Vec<Time>,
     principals: Principals,
     detector: Detector,
+    departures: Departures,
     capacity: usize,
     principal_cap: u32,
     floor: Floor,
@@ -139,6 +143,7 @@ impl<R: Ranking> Ranked<R> {
             last_slot: vec![Time::ZERO; classes.len()],
             principals: Principals::new(capacity),
             detector: Detector::new(settings),
+            departures: Departures::new(settings.span("patience")),
             capacity: capacity as usize,
             principal_cap: settings.count("principal_cap"),
             floor: Floor { share: settings.share("floor_share"), earned: 0.0 },
@@ -240,6 +245,9 @@ impl<R: Ranking> Order for Ranked<R> {
         self.follow(moment.values);
         let push = self.admit(moment, id);
         self.detector.arrived(moment.now, push != Push::Queued);
+        if matches!(push, Push::PushedOut(_) | Push::Refused(Reason::QueueFull)) {
+            self.departures.was_full(moment.now);
+        }
         push
     }
 
@@ -254,8 +262,24 @@ impl<R: Ranking> Order for Ranked<R> {
         let waiting = moment.waiting(id);
         self.last_slot[waiting.class.index()] = moment.now;
         self.detector.left(waiting.standing.index(), moment.age(id));
+        self.departures.waited(moment.age(id), false);
         self.remove(moment, id);
         Some((id, reason))
+    }
+
+    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let fronts = [Standing::InProgress, Standing::New].map(Standing::index);
+        let old = fronts.into_iter().filter_map(|standing| self.standings.front(standing));
+        let id =
+            old.into_iter().find(|id| self.departures.presume_gone(moment.now, moment.age(*id)))?;
+        self.departures.waited(moment.age(id), false);
+        self.remove(moment, id);
+        Some((id, Reason::WaitedTooLong))
+    }
+
+    fn departed(&mut self, moment: &Moment<'_>, id: RequestId) {
+        self.departures.waited(moment.age(id), true);
+        self.remove(moment, id);
     }
 
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {

@@ -360,7 +360,11 @@ impl Model {
                 }
                 Action::Shed { id, reason, retry_after } => {
                     assert!(is_polite(retry_after), "{retry_after}");
-                    self.may_refuse(id, reason, new.expect("only an arrival is a reason"));
+                    match (reason, new) {
+                        (Reason::WaitedTooLong, _) => self.may_presume_gone(id),
+                        (_, Some(new)) => self.may_refuse(id, reason, new),
+                        (_, None) => panic!("only an arrival is a reason to refuse {id:?}"),
+                    }
                     self.take_waiting(id);
                     self.ended += 1;
                 }
@@ -395,6 +399,15 @@ impl Model {
             Reason::Best => {}
             other => panic!("{other:?} is no reason to start"),
         }
+    }
+
+    /// Where nobody is seen to leave, those are refused in the end who have waited for half of
+    /// their patience.
+    fn may_presume_gone(&self, id: RequestId) {
+        let waiter = self.waiter(id);
+        let patience = self.setup.span("patience").expect("only our own orders presume anything");
+        assert!(self.now.since(waiter.since) > patience / 2, "{id:?} has not waited long");
+        assert_ne!(waiter.standing, Standing::Transaction, "{id:?} is worth waiting for");
     }
 
     fn may_refuse(&self, id: RequestId, reason: Reason, new: RequestId) {

@@ -48,6 +48,15 @@ impl Setup {
         }
     }
 
+    /// A parameter that is a span, if the policy has it.
+    pub(crate) fn span(&self, name: &str) -> Option<Span> {
+        let (_, value) = self.settings.values().find(|(parameter, _)| parameter.name == name)?;
+        match value {
+            Value::Span(span) => Some(span),
+            other => panic!("{name} is no span: {other:?}"),
+        }
+    }
+
     /// This one with a few things changed, or nothing.
     pub(crate) fn changed(&self, dice: &mut Dice) -> Self {
         let mut new = self.clone();
