@@ -11,7 +11,9 @@ use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
 #[cfg(feature = "lab")]
-pub(crate) use lab::{Demo, Lab, LearnRun, LimitsRun, LiveRun, Paper, PeersRun, Sim};
+pub(crate) use lab::{
+    Demo, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun, Sim, Sweep, Vary,
+};
 
 /// Where operators come in unless something else is said.
 pub(crate) fn default_admin() -> AdminAddress {

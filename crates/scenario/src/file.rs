@@ -209,8 +209,12 @@ pub enum ScenarioError {
 impl Scenario {
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
-        let text = written::read_bounded(path)?;
-        Self::parse(&text, path.parent().unwrap_or(Path::new(".")))
+        Self::parse(&Self::text(path)?, path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads the text of a scenario file, of a bounded size.
+    pub fn text(path: &Path) -> Result<String, ScenarioError> {
+        written::read_bounded(path)
     }
 
     /// Reads a scenario from text; a base and a file of arrival times are looked for in `folder`.

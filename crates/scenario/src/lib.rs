@@ -39,5 +39,5 @@ pub use result::{
 pub use servers::{Change, Discipline, Servers, To};
 pub use signal::{Shown, Signal};
 pub use tally::{Ending, Tally};
-pub use vary::Setting;
+pub use vary::{Setting, guess};
 pub use visitor::{Attempt, Next, Visitor};

@@ -105,8 +105,9 @@ fn named<'t>(list: &'t mut [Value], kind: &str, name: &str) -> Result<&'t mut Ta
     let known: Vec<String> = list.iter().filter_map(name_of).collect();
     let index = known.iter().position(|known| known == name);
     let Some(index) = index.filter(|_| known.len() == list.len()) else {
-        let words = format!("there is no {kind} `{name}`; there are {}", known.join(", "));
-        return Err(with_guess(words, name, known.iter().map(String::as_str)));
+        let head = format!("there is no {kind} `{name}`");
+        let list = || format!("{head}; there are {}", known.join(", "));
+        return Err(meant(&head, name, known.iter().map(String::as_str)).unwrap_or_else(list));
     };
     list[index].as_table_mut().ok_or_else(|| format!("`{kind}` is no list of tables"))
 }
@@ -123,25 +124,29 @@ fn value(text: &str) -> Value {
     parsed.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// An «unknown field `x`, expected one of `a`, `b`» with the name that was probably meant.
+/// An «unknown field `x`, expected one of `a`, `b`» with the name that was probably meant in place of
+/// the list.
 fn guessed(message: &str) -> String {
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match quoted.split_first() {
-        Some((given, known)) if message.starts_with("unknown field") => {
-            with_guess(message.to_owned(), given, known.iter().copied())
+    match (message.split_once(", expected"), quoted.split_first()) {
+        (Some((head, _)), Some((given, known))) if head.starts_with("unknown field") => {
+            meant(head, given, known.iter().copied()).unwrap_or_else(|| message.to_owned())
         }
         _ => message.to_owned(),
     }
 }
 
-fn with_guess<'n>(words: String, given: &str, known: impl Iterator<Item = &'n str>) -> String {
+fn meant<'n>(head: &str, given: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+    guess(given, known).map(|best| format!("{head}; did you mean `{best}`?"))
+}
+
+/// The known name that was probably meant by `given`, if one is alike enough.
+pub fn guess<'n>(given: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     // As for the gateway's own configuration.
     const ALIKE: f64 = 0.8;
-    let likeness = |known: &&str| strsim::jaro_winkler(given, known);
-    match known.max_by(|a, b| likeness(a).total_cmp(&likeness(b))) {
-        Some(best) if likeness(&best) > ALIKE => format!("{words}; did you mean `{best}`?"),
-        _ => words,
-    }
+    let scored = known.map(|known| (strsim::jaro_winkler(given, known), known));
+    let best = scored.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(alike, _)| *alike >= ALIKE).map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -193,8 +198,8 @@ mod tests {
             ("client.retires=3", "client.retires = 3: unknown field `retires`"),
             ("client.retires=3", "did you mean `retries`?"),
             ("clint.retries=3", "did you mean `client`?"),
-            ("class.mainly.utility=1", "there is no class `mainly`; there are main, buy"),
-            ("class.mainly.utility=1", "did you mean `main`?"),
+            ("class.mainly.utility=1", "there is no class `mainly`; did you mean `main`?"),
+            ("class.moon.utility=1", "there is no class `moon`; there are main, buy"),
             ("class.utility=1", "which class? write class.NAME.KEY"),
             ("policy.session-fist.capacity=1", "did you mean `session-first`?"),
             ("servers.workers.count=1", "`workers` has no keys of its own"),

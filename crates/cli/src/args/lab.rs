@@ -3,9 +3,11 @@
 mod learn;
 mod limits;
 mod live;
+mod narrow;
 mod paper;
 mod peers;
 mod sim;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -14,9 +16,11 @@ use clap::Subcommand;
 pub(crate) use learn::LearnRun;
 pub(crate) use limits::LimitsRun;
 pub(crate) use live::LiveRun;
+pub(crate) use narrow::Narrow;
 pub(crate) use paper::Paper;
 pub(crate) use peers::PeersRun;
 pub(crate) use sim::Sim;
+pub(crate) use sweep::{Sweep, Vary};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
@@ -41,6 +45,8 @@ pub(crate) enum Lab {
     Limits(LimitsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
+    /// Play a scenario over the product of some of its values
+    Sweep(Sweep),
     /// Play a scenario in real time against bywash and against what others run
     Peers(PeersRun),
     /// Play a paper whole and print what it printed beside what comes out here

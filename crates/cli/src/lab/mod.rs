@@ -4,16 +4,19 @@ pub(crate) mod classes;
 mod learn;
 mod limits;
 mod live;
+mod narrowed;
 mod paper;
 pub(crate) mod peers;
 pub(crate) mod shop;
 mod sim;
+mod sweep;
 
 use std::path::Path;
 
 use bywash_report::{result_report, table};
 use bywash_scenario::{RunResult, Scenario, ScenarioError};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::Lab;
@@ -27,6 +30,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
         Lab::Learn(args) => learn::learn(args),
         Lab::Limits(args) => limits::limits(args),
         Lab::Run(args) => live::live(args),
+        Lab::Sweep(args) => sweep::sweep(args),
         Lab::Peers(args) => peers::peers(args),
         Lab::Paper(args) => paper::paper(args),
     }
@@ -67,7 +71,7 @@ fn deliver(result: &RunResult, json: bool, report: Option<&Path>) -> Result<(), 
     if json { print_json(&to_json(result)?) } else { print(&table::cells(result).to_string()) }
 }
 
-pub(crate) fn to_json(result: &RunResult) -> Result<Value, Failure> {
+pub(crate) fn to_json(result: &impl Serialize) -> Result<Value, Failure> {
     serde_json::to_value(result).map_err(Failure::running)
 }
 

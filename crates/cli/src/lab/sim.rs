@@ -1,16 +1,15 @@
 //! `bywash lab sim`: every cell of a scenario in virtual time.
 
 use bywash_report::table;
-use bywash_scenario::Scenario;
-use bywash_scenario::file::Length;
 
+use super::narrowed::narrowed;
 use super::{deliver, prepare_report, progress_bar, read, wrong};
 use crate::args::Sim;
 use crate::failure::Failure;
 use crate::streams::{print, say};
 
 pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
-    let scenario = narrowed(read(&args.scenario)?, args)?;
+    let scenario = narrowed(read(&args.scenario)?, &args.narrow)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let bar = progress_bar();
     let progress = |done: usize, all: usize| {
@@ -35,28 +34,4 @@ pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
         millions / seconds
     ));
     Ok(())
-}
-
-/// The scenario with only what was asked for.
-fn narrowed(mut scenario: Scenario, args: &Sim) -> Result<Scenario, Failure> {
-    if !args.rho.is_empty() {
-        scenario.rho.clone_from(&args.rho);
-    }
-    scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
-    if let Some(orders) = args.orders {
-        if scenario.graph.orders_per_session().is_none_or(|orders| orders <= 0.0) {
-            return Err(Failure::usage("--orders: no session of this scenario makes an order"));
-        }
-        scenario.length = Length::Orders(orders);
-    }
-    if !args.policy.is_empty() {
-        let labels: Vec<&str> =
-            scenario.policies.iter().map(|policy| policy.label.as_str()).collect();
-        if let Some(wrong) = args.policy.iter().find(|label| !labels.contains(&label.as_str())) {
-            let labels = labels.join(", ");
-            return Err(Failure::usage(format!("--policy {wrong}: the scenario has {labels}")));
-        }
-        scenario.policies.retain(|policy| args.policy.contains(&policy.label));
-    }
-    Ok(scenario)
 }

@@ -15,6 +15,7 @@ mod peers;
 mod run;
 mod sim;
 mod status;
+mod sweep;
 mod token_keys;
 mod upstream;
 mod words;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::binary::{Outcome, bywash, finish};
 use crate::folder::Folder;
 
-const SCENARIO: &str = r#"name = "tiny"
+pub(crate) const SCENARIO: &str = r#"name = "tiny"
 [servers]
 workers = 2
 [[class]]

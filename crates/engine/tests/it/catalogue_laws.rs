@@ -270,7 +270,11 @@ impl Model {
         self.engine.reconfigure(self.now, classes, order, options, &mut actions);
         self.log.extend(&actions);
         self.setup.options.limit = new.options.limit.clone();
-        let starts = |action: &&Action| matches!(action, Action::Dispatch { .. });
+        let presumed = |action: &Action| {
+            matches!(action, Action::Shed { reason: Reason::WaitedTooLong, .. })
+        };
+        let starts =
+            |action: &&Action| matches!(action, Action::Dispatch { .. }) || presumed(action);
         let started = actions.iter().take_while(starts).count();
         self.follow(&actions[..started], None);
         self.setup = new;

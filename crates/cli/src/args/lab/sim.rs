@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::RangedU64ValueParser;
-
-use super::level;
+use super::Narrow;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,19 +17,8 @@ The same scenario gives the same numbers, whenever and wherever it is played.";
 pub(crate) struct Sim {
     /// The scenario file
     pub(crate) scenario: PathBuf,
-    /// These levels of load instead of the scenario's; 1 is what the servers can just do
-    #[arg(long, value_delimiter = ',', value_name = "RHO,…", value_parser = level)]
-    #[arg(allow_negative_numbers = true)]
-    pub(crate) rho: Vec<f64>,
-    /// Only policies with these labels
-    #[arg(long, value_delimiter = ',', value_name = "LABEL,…")]
-    pub(crate) policy: Vec<String>,
-    /// So many seeds instead of the scenario's
-    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
-    pub(crate) seeds: Option<u32>,
-    /// As long as an ideal policy needs for so many orders, instead of the scenario's length
-    #[arg(long, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
-    pub(crate) orders: Option<u64>,
+    #[command(flatten)]
+    pub(crate) narrow: Narrow,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

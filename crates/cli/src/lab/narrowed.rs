@@ -1,0 +1,30 @@
+//! A scenario with only what was asked for.
+
+use bywash_scenario::Scenario;
+use bywash_scenario::file::Length;
+
+use crate::args::Narrow;
+use crate::failure::Failure;
+
+pub(super) fn narrowed(mut scenario: Scenario, args: &Narrow) -> Result<Scenario, Failure> {
+    if !args.rho.is_empty() {
+        scenario.rho.clone_from(&args.rho);
+    }
+    scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    if let Some(orders) = args.orders {
+        if scenario.graph.orders_per_session().is_none_or(|orders| orders <= 0.0) {
+            return Err(Failure::usage("--orders: no session of this scenario makes an order"));
+        }
+        scenario.length = Length::Orders(orders);
+    }
+    if !args.policy.is_empty() {
+        let labels: Vec<&str> =
+            scenario.policies.iter().map(|policy| policy.label.as_str()).collect();
+        if let Some(wrong) = args.policy.iter().find(|label| !labels.contains(&label.as_str())) {
+            let labels = labels.join(", ");
+            return Err(Failure::usage(format!("--policy {wrong}: the scenario has {labels}")));
+        }
+        scenario.policies.retain(|policy| args.policy.contains(&policy.label));
+    }
+    Ok(scenario)
+}

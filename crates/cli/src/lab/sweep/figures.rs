@@ -1,0 +1,130 @@
+//! Useful work and revenue against a varied key.
+//!
+//! A line is a policy at one level of load and visibility of closes; where other keys vary too, a point
+//! is the mean over them. What is no number and no span of time is drawn as bars.
+
+use bywash_report::figure::{Axis, Bars, Curves, Point, Series, Svg, bars, curves};
+use bywash_report::{Block, Section};
+use bywash_scenario::Cell;
+use bywash_units::Span;
+
+use super::Row;
+use crate::args::Vary;
+
+/// A share of a cell, with its name.
+type Measure = (&'static str, fn(&Cell) -> f64, fn(&Cell) -> Option<f64>);
+
+const MEASURES: [Measure; 2] = [
+    ("useful work, % of the possible", |cell| cell.useful_work, |cell| cell.useful_error),
+    ("revenue, % of the bound", |cell| cell.revenue_share, |cell| cell.revenue_error),
+];
+
+/// The figures of one key.
+pub(super) fn section(vary: &[Vary], key: usize, rows: &[Row]) -> Section {
+    let others = "Each point is the mean over the values of the other keys.";
+    let prose = if vary.len() > 1 { others.to_owned() } else { String::new() };
+    let figures = MEASURES.iter().map(|measure| figure(&vary[key], key, rows, *measure));
+    Section {
+        heading: format!("Against {}", vary[key].key),
+        prose,
+        body: figures.map(Block::Figure).collect(),
+    }
+}
+
+fn figure(vary: &Vary, key: usize, rows: &[Row], measure: Measure) -> Svg {
+    let lines = lines(rows);
+    let title = format!("{} against {}", measure.0, vary.key);
+    let point = |line: &str, value: &str| mean(rows, key, value, line, measure);
+    let Some(numbers) = numbers(&vary.values) else {
+        let group = |value: &String| {
+            let of = lines.iter().map(|line| point(line, value).map_or(f64::NAN, |(y, _)| y));
+            (value.clone(), of.collect())
+        };
+        return bars(&Bars {
+            title,
+            axis: Axis { title: measure.0.into(), cover: vec![100.0], ..Axis::default() },
+            series: lines.clone(),
+            groups: vary.values.iter().map(group).collect(),
+            reference: None,
+        });
+    };
+    let series = |line: &String| {
+        let points = vary.values.iter().zip(&numbers).filter_map(|(value, x)| {
+            point(line, value).map(|(y, error)| Point { x: *x, y, error })
+        });
+        let mut points: Vec<Point> = points.collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series { label: line.clone(), points }
+    };
+    curves(&Curves {
+        title,
+        x: Axis { title: axis_title(vary), log: wide(&numbers), ..Axis::default() },
+        y: Axis { title: measure.0.into(), cover: vec![0.0, 100.0], ..Axis::default() },
+        series: lines.iter().map(series).collect(),
+        reference: None,
+    })
+}
+
+/// What tells one line from another: the policy, and load and closes where they differ.
+fn lines(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in rows.iter().flat_map(|row| &row.cells) {
+        let line = name(cell, rows);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn name(cell: &Cell, rows: &[Row]) -> String {
+    // The first row tells what each has: a varied ρ or closes is an axis, not a line.
+    let own = rows.first().map_or(&[][..], |row| &row.cells);
+    let loads = own.iter().any(|other| other.rho.total_cmp(&own[0].rho).is_ne());
+    let closes = own.iter().any(|other| other.closes != own[0].closes);
+    let load = if loads { format!(", ρ {}", cell.rho) } else { String::new() };
+    let closes = if closes { format!(", {}", cell.closes) } else { String::new() };
+    format!("{}{load}{closes}", cell.policy)
+}
+
+/// The mean of a line where the key has this value, with the error of one of them if there is but one.
+fn mean(
+    rows: &[Row],
+    key: usize,
+    value: &str,
+    line: &str,
+    (_, share, error): Measure,
+) -> Option<(f64, Option<f64>)> {
+    let cells: Vec<&Cell> = rows
+        .iter()
+        .filter(|row| row.values[key] == value)
+        .flat_map(|row| &row.cells)
+        .filter(|cell| name(cell, rows) == line)
+        .collect();
+    let (n, sum) = (cells.len(), cells.iter().map(|cell| share(cell)).sum::<f64>());
+    let errors: Option<Vec<f64>> = cells.iter().map(|cell| error(cell)).collect();
+    // The combinations share their visitors, so their errors add up instead of averaging out.
+    let error = errors.map(|errors| 100.0 * errors.iter().sum::<f64>() / n as f64);
+    (n > 0).then(|| (100.0 * sum / n as f64, error))
+}
+
+/// The values as numbers, spans of time in seconds; none if one of them is neither.
+fn numbers(values: &[String]) -> Option<Vec<f64>> {
+    let number = |value: &String| {
+        let span = || value.parse::<Span>().ok().map(Span::as_secs_f64);
+        value.parse().ok().filter(|number: &f64| number.is_finite()).or_else(span)
+    };
+    values.iter().map(number).collect()
+}
+
+fn axis_title(vary: &Vary) -> String {
+    let spans = vary.values.iter().any(|value| value.parse::<f64>().is_err());
+    format!("{}{}", vary.key, if spans { ", s" } else { "" })
+}
+
+/// Values over more than a decade and a half are told apart by their ratios.
+fn wide(numbers: &[f64]) -> bool {
+    let (low, high) =
+        (numbers.iter().copied().reduce(f64::min), numbers.iter().copied().reduce(f64::max));
+    low.zip(high).is_some_and(|(low, high)| low > 0.0 && high / low > 30.0)
+}
