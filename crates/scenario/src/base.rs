@@ -22,11 +22,18 @@ use crate::written::{self, File};
 
 /// What a scenario file says, with its base under it if it names one.
 pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
+    let whole = whole(text, folder)?;
+    if toml::from_str::<Table>(text)?.contains_key("base") {
+        return Ok(whole.try_into()?);
+    }
+    // From the text again, as its mistakes then have a line.
+    Ok(toml::from_str(text)?)
+}
+
+/// The same as a table, whose keys may still be wrong.
+pub(crate) fn whole(text: &str, folder: &Path) -> Result<Table, ScenarioError> {
     let mut over: Table = toml::from_str(text)?;
-    let Some(base) = over.remove("base") else {
-        // From the text again, as its mistakes then have a line.
-        return Ok(toml::from_str(text)?);
-    };
+    let Some(base) = over.remove("base") else { return Ok(over) };
     let Value::String(base) = base else {
         return Err(senseless("base takes the path of a scenario file, as a text"));
     };
@@ -35,7 +42,7 @@ pub(crate) fn read(text: &str, folder: &Path) -> Result<File, ScenarioError> {
     let mut whole =
         under.map_err(|source| ScenarioError::Base { path, source: Box::new(source) })?;
     lay(over, &mut whole);
-    Ok(whole.try_into()?)
+    Ok(whole)
 }
 
 /// The table of a base at `path`, which the file on top calls `name`: checked as a scenario, and
@@ -58,12 +65,17 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
 /// Keys of which a table has one.
 const EITHER: [&str; 2] = ["duration", "orders"];
 
-fn lay(over: Table, under: &mut Table) {
-    if EITHER.iter().any(|key| over.contains_key(*key)) {
+/// Makes room for `key` in a table: takes away what it excludes.
+pub(crate) fn unsay(key: &str, table: &mut Table) {
+    if EITHER.contains(&key) {
         for key in EITHER {
-            under.remove(key);
+            table.remove(key);
         }
     }
+}
+
+fn lay(over: Table, under: &mut Table) {
+    over.keys().for_each(|key| unsay(key, under));
     for (key, value) in over {
         match (under.get_mut(&key), value) {
             (Some(Value::Table(under)), Value::Table(over)) if !over.contains_key("shape") => {

@@ -192,7 +192,9 @@ pub struct SeedFigures {
     pub useful_work: f64,
     /// As in [`Cell`].
     pub revenue_share: f64,
-    /// As in [`Cell`]: tells whether two runs had the same visitors.
+    /// As in [`Cell`]: tells, with the next, whether two runs had the same visitors.
+    pub requests_planned: u64,
+    /// As in [`Cell`].
     pub orders_planned: u64,
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::file::{Scenario, ScenarioError};
-use crate::written;
+use crate::{base, written};
 
 /// A key and what it shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl Scenario {
         settings: &[Setting],
     ) -> Result<Self, ScenarioError> {
         // Its own mistakes first: they have a line and a column.
-        let mut file: written::File = toml::from_str(text)?;
-        let mut table: Table = toml::from_str(text)?;
+        let mut file = base::read(text, folder)?;
+        let mut table = base::whole(text, folder)?;
         for setting in settings {
             let wrong = |why: String| {
                 let why = why.trim_end();
@@ -81,6 +81,7 @@ fn set(table: &mut Table, setting: &Setting) -> Result<(), String> {
     if LISTS.contains(&last) && !value.is_array() {
         value = Value::Array(vec![value]);
     }
+    base::unsay(last, table);
     table.insert(last.to_owned(), value);
     Ok(())
 }
@@ -154,7 +155,7 @@ mod tests {
     use bywash_units::Span;
 
     use super::*;
-    use crate::file::{Closes, tests::SMALL};
+    use crate::file::{Closes, Length, tests::SMALL};
     use crate::law::Law;
 
     const POLICIES: &str = "\n[[policy]]\nname = \"session-first\"\n\
@@ -190,6 +191,22 @@ mod tests {
         assert!(scenario.graph.next[0].contains(&(1, 0.2)));
         assert_eq!(scenario.policies[0].parameters["capacity"], "30");
         assert_eq!(scenario.policies[1].parameters["order"], "lifo");
+    }
+
+    #[test]
+    fn a_length_replaces_the_other_kind_of_length() {
+        let scenario = with(&["run.orders=70"]).unwrap();
+        assert_eq!(scenario.length, Length::Orders(70));
+    }
+
+    #[test]
+    fn keys_that_only_the_base_has_can_be_set() {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios");
+        let over = "base = \"seed-1.toml\"\nname = \"over\"\n[run]\nseeds = 2\n";
+        let settings = ["class.main.utility=28", "run.seeds=4"].map(|text| text.parse().unwrap());
+        let scenario = Scenario::parse_with(over, &lab, &settings).unwrap();
+        assert!((scenario.classes[0].utility.get() - 28.0).abs() < 1e-12);
+        assert_eq!((scenario.name.as_str(), scenario.seeds), ("over", 4));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bywash_engine::catalog::{self, LimitSettings, ParameterError, Policy, Settings};
-use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally};
+use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess};
 
 use crate::adversary::Got;
 use crate::peers;
@@ -14,14 +14,12 @@ use crate::world::{Case, Outturn, Trace, play};
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
     /// Neither the catalogue nor the peers have a policy of that name.
-    #[error("there is no policy `{name}`; there are {known}, and the peers {peers}")]
+    #[error("there is no policy `{name}`; {there_is}")]
     UnknownPolicy {
         /// The name that was given.
         name: String,
-        /// The names in the catalogue.
-        known: String,
-        /// The names of the peers.
-        peers: String,
+        /// The name that was probably meant, or those that there are.
+        there_is: String,
     },
     /// The catalogue has no limit of that name.
     #[error("there is no limit `{name}`; there are {known}")]
@@ -221,12 +219,23 @@ pub fn policies(choices: &[PolicyChoice]) -> Result<Vec<Settings>, SimError> {
     choices.iter().map(settings).collect()
 }
 
+/// What to say to a name that is none.
+fn there_is(name: &str) -> String {
+    let all = catalog::POLICIES.iter().chain(&peers::POLICIES);
+    match guess(name, all.map(|policy| policy.name)) {
+        Some(best) => format!("did you mean `{best}`?"),
+        None => {
+            let [known, peers] = [names(&catalog::POLICIES), names(&peers::POLICIES)];
+            format!("there are {known}, and the peers {peers}")
+        }
+    }
+}
+
 fn settings(choice: &PolicyChoice) -> Result<Settings, SimError> {
     let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
     let policy = found.ok_or_else(|| SimError::UnknownPolicy {
         name: choice.name.clone(),
-        known: names(&catalog::POLICIES),
-        peers: names(&peers::POLICIES),
+        there_is: there_is(&choice.name),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     policy

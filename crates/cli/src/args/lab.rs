@@ -1,5 +1,6 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
+mod compare;
 mod learn;
 mod limits;
 mod live;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+pub(crate) use compare::Compare;
 pub(crate) use learn::LearnRun;
 pub(crate) use limits::LimitsRun;
 pub(crate) use live::LiveRun;
@@ -45,6 +47,8 @@ pub(crate) enum Lab {
     Limits(LimitsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
+    /// Compare two results, or two policies of scenarios
+    Compare(Compare),
     /// Play a scenario over the product of some of its values
     Sweep(Sweep),
     /// Play a scenario in real time against bywash and against what others run

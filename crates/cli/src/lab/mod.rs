@@ -1,6 +1,7 @@
 //! `bywash lab`: scenarios in virtual time and in real time, with one format for both results.
 
 pub(crate) mod classes;
+mod compare;
 mod learn;
 mod limits;
 mod live;
@@ -30,6 +31,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
         Lab::Learn(args) => learn::learn(args),
         Lab::Limits(args) => limits::limits(args),
         Lab::Run(args) => live::live(args),
+        Lab::Compare(args) => compare::compare(args),
         Lab::Sweep(args) => sweep::sweep(args),
         Lab::Peers(args) => peers::peers(args),
         Lab::Paper(args) => paper::paper(args),

@@ -3,6 +3,7 @@
 
 mod binary;
 mod check;
+mod compare;
 mod demo;
 mod doctor;
 mod expected;

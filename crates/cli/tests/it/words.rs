@@ -7,7 +7,7 @@ use crate::folder::Folder;
 
 #[test]
 fn every_command_explains_itself() {
-    let commands: [&[&str]; 12] = [
+    let commands: [&[&str]; 15] = [
         &[],
         &["run"],
         &["check"],
@@ -19,6 +19,9 @@ fn every_command_explains_itself() {
         &["lab"],
         &["lab", "sim"],
         &["lab", "run"],
+        &["lab", "compare"],
+        &["lab", "sweep"],
+        &["lab", "paper"],
         &["completions"],
     ];
     for words in commands {
@@ -76,7 +79,7 @@ fn shells_get_their_completions() {
 fn the_manual_has_a_page_for_every_command() {
     let manual = bywash(&["man"]);
     assert_eq!((manual.code, manual.err.as_str()), (Some(0), ""));
-    for page in ["bywash", "bywash-run", "bywash-status", "bywash-lab-sim", "bywash-lab-run"] {
+    for page in ["bywash", "bywash-run", "bywash-status", "bywash-lab-sim", "bywash-lab-paper"] {
         assert!(manual.out.contains(&format!(".TH {page} 1")), "{page}");
     }
     assert!(manual.out.contains("Exit codes"));

@@ -270,9 +270,8 @@ impl Model {
         self.engine.reconfigure(self.now, classes, order, options, &mut actions);
         self.log.extend(&actions);
         self.setup.options.limit = new.options.limit.clone();
-        let presumed = |action: &Action| {
-            matches!(action, Action::Shed { reason: Reason::WaitedTooLong, .. })
-        };
+        let presumed =
+            |action: &Action| matches!(action, Action::Shed { reason: Reason::WaitedTooLong, .. });
         let starts =
             |action: &&Action| matches!(action, Action::Dispatch { .. }) || presumed(action);
         let started = actions.iter().take_while(starts).count();

@@ -105,6 +105,7 @@ impl Tally {
             dropped: of(|class| class.dropped),
             useful_work: self.useful_work(),
             revenue_share: self.revenue_share(),
+            requests_planned: self.requests_planned,
             orders_planned: self.orders_planned,
         }
     }

@@ -1,0 +1,215 @@
+//! The difference of two cells in one figure, and its error.
+
+use bywash_scenario::{Cell, SeedFigures};
+
+/// So many standard errors are larger than chance: of twenty differences that are none, one is called
+/// so by mistake.
+const LARGE: f64 = 2.0;
+
+/// Two cells of the same load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair<'a> {
+    pub(super) left: &'a Cell,
+    pub(super) right: &'a Cell,
+    pub(super) same_seeds: bool,
+}
+
+/// A figure of a cell, as a share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measure {
+    pub(super) key: &'static str,
+    pub(super) name: &'static str,
+    of_cell: fn(&Cell) -> f64,
+    of_seed: fn(&SeedFigures) -> f64,
+}
+
+const fn of_base(count: u64, cell: &Cell) -> f64 {
+    let base = cell.generated.saturating_add(cell.not_generated);
+    if base == 0 { 0.0 } else { count as f64 / base as f64 }
+}
+
+const MEASURES: [Measure; 5] = [
+    Measure {
+        key: "completed",
+        name: "completed",
+        of_cell: |cell| of_base(cell.completed, cell),
+        of_seed: |seed| seed.completed,
+    },
+    Measure {
+        key: "timed_out",
+        name: "timed out",
+        of_cell: |cell| of_base(cell.timed_out, cell),
+        of_seed: |seed| seed.timed_out,
+    },
+    Measure {
+        key: "dropped",
+        name: "dropped",
+        of_cell: |cell| of_base(cell.dropped, cell),
+        of_seed: |seed| seed.dropped,
+    },
+    Measure {
+        key: "useful_work",
+        name: "useful work",
+        of_cell: |cell| cell.useful_work,
+        of_seed: |seed| seed.useful_work,
+    },
+    Measure {
+        key: "revenue_share",
+        name: "revenue",
+        of_cell: |cell| cell.revenue_share,
+        of_seed: |seed| seed.revenue_share,
+    },
+];
+
+/// A figure of two cells, in percent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Difference {
+    pub(super) measure: Measure,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    /// Standard error of the difference; none if a side has but one seed, or tells no seeds.
+    pub(super) error: Option<f64>,
+}
+
+/// Whether a difference may be chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chance {
+    /// Both are the same.
+    Same,
+    /// It may.
+    Within,
+    /// It is larger.
+    Larger,
+    /// Nobody can say.
+    Unknown,
+}
+
+impl Chance {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Within => "chance",
+            Self::Larger => "larger",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Difference {
+    /// How much more the right side has.
+    pub(super) fn by(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(super) fn chance(&self) -> Chance {
+        match self.error {
+            _ if self.left.total_cmp(&self.right).is_eq() => Chance::Same,
+            None => Chance::Unknown,
+            Some(error) if self.by().abs() > LARGE * error => Chance::Larger,
+            Some(_) => Chance::Within,
+        }
+    }
+}
+
+impl Pair<'_> {
+    /// The policy, or both.
+    pub(super) fn name(&self) -> String {
+        let (left, right) = (&self.left.policy, &self.right.policy);
+        if left == right { left.clone() } else { format!("{left} → {right}") }
+    }
+
+    /// Whether both sides had the same visitors, seed by seed.
+    pub(super) fn is_paired(&self) -> bool {
+        let (left, right) = (&self.left.per_seed, &self.right.per_seed);
+        let planned = |(a, b): (&SeedFigures, &SeedFigures)| {
+            a.requests_planned == b.requests_planned && a.orders_planned == b.orders_planned
+        };
+        self.same_seeds && left.len() == right.len() && left.iter().zip(right).all(planned)
+    }
+
+    pub(super) fn differences(&self) -> impl Iterator<Item = Difference> {
+        MEASURES.into_iter().map(|measure| Difference {
+            measure,
+            left: 100.0 * (measure.of_cell)(self.left),
+            right: 100.0 * (measure.of_cell)(self.right),
+            error: self.error(measure.of_seed).map(|error| 100.0 * error),
+        })
+    }
+
+    fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<f64> {
+        let values = |cell: &Cell| cell.per_seed.iter().map(of).collect::<Vec<f64>>();
+        let (left, right) = (values(self.left), values(self.right));
+        if self.is_paired() {
+            let differences: Vec<f64> = left.iter().zip(&right).map(|(a, b)| b - a).collect();
+            return error_of_mean(&differences);
+        }
+        let both = error_of_mean(&left).zip(error_of_mean(&right));
+        both.map(|(left, right)| left.hypot(right))
+    }
+}
+
+fn error_of_mean(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    Some((variance / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cell whose seeds came to these shares of useful work, of so many planned orders each.
+    fn cell(useful: &[f64], planned: u64) -> Cell {
+        let seed = |useful_work: &f64| {
+            format!(
+                "{{\"completed\":0,\"timed_out\":0,\"dropped\":0,\"useful_work\":{useful_work},\
+                 \"revenue_share\":0,\"requests_planned\":9,\"orders_planned\":{planned}}}"
+            )
+        };
+        let seeds: Vec<String> = useful.iter().map(seed).collect();
+        let mean = useful.iter().sum::<f64>() / useful.len() as f64;
+        serde_json::from_str(&format!(
+            "{{\"policy\":\"p\",\"rho\":1,\"closes\":\"hidden\",\"generated\":0,\"completed\":0,\
+             \"timed_out\":0,\"dropped\":0,\"not_generated\":0,\"useful_work\":{mean},\
+             \"wasted_work\":0,\"revenue_share\":0,\"orders\":0,\"orders_planned\":0,\
+             \"orders_possible\":0,\"classes\":[],\"per_seed\":[{}]}}",
+            seeds.join(",")
+        ))
+        .unwrap()
+    }
+
+    fn useful(left: &Cell, right: &Cell) -> Difference {
+        let pair = Pair { left, right, same_seeds: true };
+        pair.differences().find(|one| one.measure.key == "useful_work").unwrap()
+    }
+
+    #[test]
+    fn the_same_visitors_are_compared_seed_by_seed() {
+        // Seeds differ by far more than the policies do, and each in the same direction.
+        let (left, right) = (cell(&[0.5, 0.7, 0.9], 10), cell(&[0.52, 0.71, 0.93], 10));
+        let difference = useful(&left, &right);
+        // Differences of 2, 1 and 3 points: mean 2, standard deviation 1, over the root of 3.
+        assert!((difference.by() - 2.0).abs() < 1e-9);
+        assert!((difference.error.unwrap() - 1.0 / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(difference.chance(), Chance::Larger);
+    }
+
+    #[test]
+    fn other_visitors_are_compared_with_both_errors() {
+        let (left, right) = (cell(&[0.5, 0.7, 0.9], 10), cell(&[0.52, 0.71, 0.93], 11));
+        let difference = useful(&left, &right);
+        assert!(difference.error.unwrap() > 10.0, "{difference:?}");
+        assert_eq!(difference.chance(), Chance::Within);
+    }
+
+    #[test]
+    fn of_one_seed_nobody_can_say_and_the_same_is_the_same() {
+        let (left, right) = (cell(&[0.5], 10), cell(&[0.6], 10));
+        assert_eq!(useful(&left, &right).chance(), Chance::Unknown);
+        assert_eq!(useful(&left, &left).chance(), Chance::Same);
+    }
+}

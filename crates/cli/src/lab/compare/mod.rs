@@ -1,0 +1,131 @@
+//! `bywash lab compare`: what differs between two results, and whether by more than chance.
+//!
+//! A visitor is drawn from a seed and her number alone. So two policies with the same seeds faced the very
+//! same visitors, and how lucky a seed was is no part of their difference: the error is that of the
+//! differences seed by seed. Where the seeds or the visitors are not the same, both errors count.
+
+mod difference;
+mod side;
+
+use bywash_report::{Align, Table};
+use serde_json::{Value, json};
+
+use self::difference::{Chance, Difference, Pair};
+use self::side::Side;
+use crate::args::Compare;
+use crate::failure::Failure;
+use crate::streams::{print, print_json, say};
+
+pub(super) fn compare(args: &Compare) -> Result<(), Failure> {
+    let sides = side::both(&args.left, &args.right, &args.narrow)?;
+    let pairs = matched(&sides);
+    if pairs.is_empty() {
+        return Err(Failure::usage(format!(
+            "{} and {} have no cell in common: {}, and {}",
+            args.left,
+            args.right,
+            sides[0].described(),
+            sides[1].described()
+        )));
+    }
+    warn(&sides, &pairs);
+    if args.json { print_json(&to_value(&sides, &pairs)) } else { print(&text(&pairs)) }
+}
+
+/// The cells that both sides have: of the same load and closes and, unless each side has only one
+/// policy, of the same label.
+fn matched(sides: &[Side; 2]) -> Vec<Pair<'_>> {
+    let [left, right] = sides;
+    let by_label = left.policies() > 1 || right.policies() > 1;
+    let other = |cell: &bywash_scenario::Cell| {
+        right.result.cells.iter().find(|other| {
+            let same = cell.rho.total_cmp(&other.rho).is_eq() && cell.closes == other.closes;
+            same && (!by_label || cell.policy == other.policy)
+        })
+    };
+    let same_seeds = left.result.seeds == right.result.seeds;
+    let pair = |left| other(left).map(|right| Pair { left, right, same_seeds });
+    left.result.cells.iter().filter_map(pair).collect()
+}
+
+/// What a reader must know before believing the differences.
+fn warn(sides: &[Side; 2], pairs: &[Pair<'_>]) {
+    for side in sides {
+        if let Some(why) = &side.result.invalid {
+            say(format!("{} must not be used: {}", side.name, super::presentable(why)));
+        }
+        let unmatched = side.result.cells.len().saturating_sub(pairs.len());
+        if unmatched > 0 {
+            say(format!("{}: {unmatched} cells have no counterpart", side.name));
+        }
+    }
+}
+
+fn text(pairs: &[Pair<'_>]) -> String {
+    let mut table = Table::new(&[
+        ("policy", Align::Left),
+        ("ρ", Align::Right),
+        ("closes", Align::Left),
+        ("figure", Align::Left),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("B − A", Align::Right),
+        ("±", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (pair, difference) in all(pairs) {
+        table.push(vec![
+            pair.name(),
+            pair.left.rho.to_string(),
+            pair.left.closes.to_string(),
+            format!("{} %", difference.measure.name),
+            format!("{:.2}", difference.left),
+            format!("{:.2}", difference.right),
+            format!("{:+.2}", difference.by()),
+            difference.error.map_or("–".into(), |error| format!("{error:.2}")),
+            difference.chance().name().into(),
+        ]);
+    }
+    format!("{table}\n{}\n", summary(pairs))
+}
+
+fn all<'p>(pairs: &'p [Pair<'p>]) -> impl Iterator<Item = (&'p Pair<'p>, Difference)> {
+    pairs.iter().flat_map(|pair| pair.differences().map(move |difference| (pair, difference)))
+}
+
+fn summary(pairs: &[Pair<'_>]) -> String {
+    let larger = all(pairs).filter(|(_, one)| one.chance() == Chance::Larger).count();
+    let paired = pairs.iter().filter(|pair| pair.is_paired()).count();
+    let how = match paired {
+        0 => "visitors were not the same, so both errors count",
+        some if some == pairs.len() => "compared seed by seed: both sides had the same visitors",
+        _ => "compared seed by seed where both sides had the same visitors",
+    };
+    format!(
+        "{larger} of {} differences are larger than chance (two standard errors); {how}",
+        all(pairs).count()
+    )
+}
+
+fn to_value(sides: &[Side; 2], pairs: &[Pair<'_>]) -> Value {
+    let difference = |(pair, one): (&Pair<'_>, Difference)| {
+        json!({
+            "a": pair.left.policy,
+            "b": pair.right.policy,
+            "rho": pair.left.rho,
+            "closes": pair.left.closes,
+            "figure": one.measure.key,
+            "a_percent": one.left,
+            "b_percent": one.right,
+            "difference": one.by(),
+            "error": one.error,
+            "paired": pair.is_paired(),
+            "verdict": one.chance().name(),
+        })
+    };
+    json!({
+        "a": sides[0].name,
+        "b": sides[1].name,
+        "differences": all(pairs).map(difference).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,142 @@
+//! One side of a comparison: a stored result, or a policy of a scenario that is played for it.
+
+use std::path::Path;
+
+use bywash_scenario::{RunResult, Scenario, guess};
+
+use crate::args::Narrow;
+use crate::failure::Failure;
+use crate::lab::narrowed::narrowed;
+use crate::lab::{presentable, progress_bar, read, wrong};
+
+/// A result and what it was called on the command line.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) name: String,
+    pub(super) result: RunResult,
+}
+
+/// What an argument means.
+enum Meant<'a> {
+    Stored(&'a Path),
+    Played(&'a Path, &'a str),
+}
+
+/// Both sides; what is to be played is played together.
+pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
+    let meant = [left, right].map(Meant::of);
+    let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
+    if !plays && (narrow.seeds.is_some() || narrow.orders.is_some()) {
+        let words = "--seeds and --orders are for scenarios: both sides are results already";
+        return Err(Failure::usage(words));
+    }
+    let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
+    let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
+    // What is stored is read before anything is played for it.
+    let stored = meant.iter().filter_map(|meant| meant.stored(narrow));
+    let mut stored = stored.collect::<Result<Vec<_>, _>>()?.into_iter();
+    let mut played = play(&scenarios)?.into_iter();
+    let mut side = |name: &str, meant: &Meant<'_>| {
+        let result = match meant {
+            Meant::Stored(_) => stored.next(),
+            Meant::Played(..) => played.next(),
+        };
+        let result = result.expect("there is a result for each side, in their order");
+        Side { name: name.to_owned(), result }
+    };
+    Ok([side(left, &meant[0]), side(right, &meant[1])])
+}
+
+fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
+    let bar = progress_bar();
+    let run = bywash_sim::run_all(scenarios, &|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    Ok(run.map_err(Failure::running)?.0)
+}
+
+impl<'a> Meant<'a> {
+    /// `FILE:LABEL` where there is such a file, else a file: names may have colons too.
+    fn of(argument: &'a str) -> Self {
+        let path = Path::new(argument);
+        let split = |(at, _): (usize, &str)| (Path::new(&argument[..at]), &argument[at + 1..]);
+        let mut pairs = argument.match_indices(':').map(split);
+        match pairs.find(|(file, _)| file.is_file()).filter(|_| !path.exists()) {
+            Some((file, label)) => Self::Played(file, label),
+            None => Self::Stored(path),
+        }
+    }
+
+    fn stored(&self, narrow: &Narrow) -> Option<Result<RunResult, Failure>> {
+        let Self::Stored(path) = *self else { return None };
+        Some(stored(path).map(|mut result| {
+            let level = |rho: f64| narrow.rho.iter().any(|other| other.total_cmp(&rho).is_eq());
+            result.cells.retain(|cell| {
+                let policy = narrow.policy.is_empty() || narrow.policy.contains(&cell.policy);
+                policy && (narrow.rho.is_empty() || level(cell.rho))
+            });
+            result
+        }))
+    }
+
+    /// The scenario to play, with the one policy.
+    fn scenario(&self, narrow: &Narrow) -> Option<Result<Scenario, Failure>> {
+        let Self::Played(path, label) = *self else { return None };
+        Some(one_policy(path, label, narrow))
+    }
+}
+
+fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Failure> {
+    if !narrow.policy.is_empty() {
+        return Err(Failure::usage("--policy: a scenario's policy is named behind its colon"));
+    }
+    let mut scenario = narrowed(read(path)?, narrow)?;
+    let labels: Vec<String> = scenario.policies.iter().map(|policy| policy.label.clone()).collect();
+    scenario.policies.retain(|policy| policy.label == label);
+    if scenario.policies.is_empty() {
+        let words = match guess(label, labels.iter().map(String::as_str)) {
+            Some(best) => format!("did you mean `{best}`?"),
+            None => format!("there are {}", labels.join(", ")),
+        };
+        let words = format!("{} has no policy `{label}`; {words}", path.display());
+        return Err(Failure::usage(presentable(&words)));
+    }
+    // So that one mistake is told with its file, and before anything is played.
+    bywash_sim::lab::policies(&scenario.policies)
+        .map_err(|error| wrong(path, &error.to_string()))?;
+    Ok(scenario)
+}
+
+fn stored(path: &Path) -> Result<RunResult, Failure> {
+    let text = Scenario::text(path);
+    let text = text.map_err(|error| Failure::configuration(format!("bywash: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        wrong(path, &format!("not a result of lab sim --json or lab run --json: {error}"))
+    })
+}
+
+impl Side {
+    /// How many policies it has.
+    pub(super) fn policies(&self) -> usize {
+        self.labels().len()
+    }
+
+    /// Its policies and loads, in a few words.
+    pub(super) fn described(&self) -> String {
+        let mut levels: Vec<String> =
+            self.result.cells.iter().map(|cell| cell.rho.to_string()).collect();
+        levels.dedup();
+        let words = format!("{} at ρ {}", self.labels().join(", "), levels.join(", "));
+        presentable(&words)
+    }
+
+    fn labels(&self) -> Vec<&str> {
+        let mut labels: Vec<&str> =
+            self.result.cells.iter().map(|cell| cell.policy.as_str()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels
+    }
+}
