@@ -251,7 +251,7 @@ fn seeds(scenario: &Scenario) -> impl Iterator<Item = u64> + use<> {
     1..=u64::from(scenario.seeds)
 }
 
-/// How many runs a scenario asks for: those of [`jobs`].
+/// How many runs a scenario asks for.
 pub fn runs(scenario: &Scenario) -> usize {
     let cells = scenario.closes.len() * scenario.rho.len() * scenario.policies.len();
     cells * scenario.seeds as usize
