@@ -317,6 +317,8 @@ pub(crate) mod tests {
         assert!(refused("duration = \"10s\"", "").contains("either `duration` or `orders`"));
         assert!(refused("workers = 2", "workers = 0").contains("servers.workers"));
         assert!(refused("rho = [1.5]", "rho = [nan]").contains("run.rho"));
+        assert!(refused("rho = [1.5]", "rho = [1]\n seeds = 4000000000").contains("run.seeds"));
+        assert!(refused("rho = [1.5]", "rho = [1]\n seeds = 0").contains("run.seeds"));
         assert!(refused("utility = 100", "utility = -1").contains("utility of `buy`"));
         let step = "shape = \"step\"\n base = nan\n at = \"1s\"";
         assert!(refused("shape = \"poisson\"", step).contains("arrivals.base"));

@@ -201,8 +201,8 @@ fn check(scenario: Scenario) -> Result<Scenario, ScenarioError> {
     if !(0.0..=1000.0).contains(&scenario.profile.base()) {
         return senseless("arrivals.base is a level of load, from 0 to 1000");
     }
-    if scenario.seeds == 0 || scenario.closes.is_empty() {
-        return senseless("run.seeds and client.closes must not be empty");
+    if !(1..=10_000).contains(&scenario.seeds) || scenario.closes.is_empty() {
+        return senseless("run.seeds takes 1 to 10000, and client.closes at least one");
     }
     if !(0.0..=1.0).contains(&scenario.client.abandon) {
         return senseless("client.abandon is a probability, from 0 to 1");

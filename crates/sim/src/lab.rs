@@ -18,7 +18,7 @@ pub enum SimError {
     UnknownPolicy {
         /// The name that was given.
         name: String,
-        /// The name that was probably meant, or those that there are.
+        /// The name that was probably meant, and those that there are.
         there_is: String,
     },
     /// The catalogue has no limit of that name.
@@ -219,16 +219,14 @@ pub fn policies(choices: &[PolicyChoice]) -> Result<Vec<Settings>, SimError> {
     choices.iter().map(settings).collect()
 }
 
-/// What to say to a name that is none.
+/// What to say to a name that is none; the name that was probably meant first, as a command line cuts
+/// what is long.
 fn there_is(name: &str) -> String {
     let all = catalog::POLICIES.iter().chain(&peers::POLICIES);
-    match guess(name, all.map(|policy| policy.name)) {
-        Some(best) => format!("did you mean `{best}`?"),
-        None => {
-            let [known, peers] = [names(&catalog::POLICIES), names(&peers::POLICIES)];
-            format!("there are {known}, and the peers {peers}")
-        }
-    }
+    let meant = guess(name, all.map(|policy| policy.name));
+    let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
+    let [known, peers] = [names(&catalog::POLICIES), names(&peers::POLICIES)];
+    format!("{meant}there are {known}, and the peers {peers}")
 }
 
 fn settings(choice: &PolicyChoice) -> Result<Settings, SimError> {

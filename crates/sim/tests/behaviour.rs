@@ -62,7 +62,8 @@ fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
     scenario.policies[0].name = "haproxy".into();
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
-    assert!(text.contains("`haproxy`; there are session-first, value-index, lifo-pri"), "{text}");
+    assert!(text.contains("`haproxy`; did you mean `haproxy-expert`?"), "{text}");
+    assert!(text.contains("there are session-first, value-index, lifo-pri"), "{text}");
     assert!(text.contains("and the peers haproxy-expert, haproxy-ordinary"), "{text}");
 }
 
@@ -71,6 +72,26 @@ fn the_same_seed_gives_the_same_run_to_the_last_digit() {
     let scenario = seed_1(1.4, Closes::Hidden, 10);
     let twice = [run(&scenario), run(&scenario)].map(|result| format!("{result:?}"));
     assert_eq!(twice[0], twice[1]);
+}
+
+/// More runs than are played before their results are made.
+#[test]
+fn many_scenarios_at_once_give_what_each_gives_alone() {
+    let scenarios: Vec<Scenario> =
+        (1..=40_u32).map(|i| seed_1(f64::from(i) / 10.0, Closes::Hidden, 1)).collect();
+    let told = std::sync::Mutex::new((0, 0));
+    let progress = |done: usize, all: usize| {
+        let mut told = told.lock().unwrap();
+        *told = (told.0.max(done), all);
+    };
+    let (results, _) = bywash_sim::run_all(&scenarios, &progress).unwrap();
+    let runs = scenarios.iter().map(bywash_sim::runs).sum();
+    assert!(runs > 256, "{runs}");
+    assert_eq!(*told.lock().unwrap(), (runs, runs));
+    for (scenario, result) in scenarios.iter().zip(&results) {
+        assert_eq!(format!("{result:?}"), format!("{:?}", run(scenario)));
+    }
+    assert_eq!(results.len(), scenarios.len());
 }
 
 #[test]
