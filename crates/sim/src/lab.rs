@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bywash_engine::catalog::{self, LimitSettings, ParameterError, Policy, Settings};
+use bywash_engine::catalog::{self, Decides, LimitSettings, ParameterError, Policy, Settings};
 use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess};
 
 use crate::adversary::Got;
@@ -21,13 +21,15 @@ pub enum SimError {
         /// The name that was probably meant, and those that there are.
         there_is: String,
     },
-    /// The catalogue has no limit of that name.
-    #[error("there is no limit `{name}`; there are {known}")]
+    /// Neither the catalogue nor the peers have a limit of that name.
+    #[error("there is no limit `{name}`; there are {known}, and of the peers {peers}")]
     UnknownLimit {
         /// The name that was given.
         name: String,
-        /// The names that would do.
+        /// The names in the catalogue.
         known: String,
+        /// The names of the peers' limits.
+        peers: String,
     },
     /// Parameters that the policy does not take.
     #[error("policy `{policy}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -201,9 +203,11 @@ pub fn limits(scenario: &Scenario) -> Result<Vec<LimitSettings>, SimError> {
 }
 
 fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
-    let policy = catalog::find_limit(&choice.name).ok_or_else(|| SimError::UnknownLimit {
+    let found = catalog::find_limit(&choice.name).or_else(|| peers::find_limit(&choice.name));
+    let policy = found.ok_or_else(|| SimError::UnknownLimit {
         name: choice.name.clone(),
-        known: catalog::LIMITS.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
+        known: names(&catalog::LIMITS),
+        peers: names(&peers::LIMITS),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     policy
@@ -241,7 +245,7 @@ fn settings(choice: &PolicyChoice) -> Result<Settings, SimError> {
         .map_err(|errors| SimError::Parameters { policy: choice.name.clone(), errors })
 }
 
-fn names(policies: &[Policy]) -> String {
+fn names<D: Decides>(policies: &[Policy<D>]) -> String {
     policies.iter().map(|policy| policy.name).collect::<Vec<_>>().join(", ")
 }
 

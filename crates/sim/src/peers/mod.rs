@@ -1,4 +1,4 @@
-//! What others do about overload, as orders of the very engine that runs ours.
+//! What others do about overload, as orders (and one limit) of the very engine that runs ours.
 //!
 //! One file is one peer: its rule in our words, where it is from, and what is simplified. They are
 //! here and not in the engine because the product does not ship them; the lab finds them by name as
@@ -6,31 +6,40 @@
 //! class and whether it *claims* a session (sends a cookie), and makes no use of what only our engine
 //! knows (what a session was served, who is charged).
 //!
-//! Common to all: refusing costs nothing, and a departure is seen at once or never. What they
-//! cannot have here is the concurrency limit that some of them adapt: slots are the scenario's.
+//! Common to all: refusing costs nothing, and a departure is seen at once or never.
 
 mod codel_lifo;
+mod envoy_adaptive;
 mod haproxy_expert;
 mod haproxy_ordinary;
 mod partitions;
 mod session_admission;
 mod tree;
 
-use bywash_engine::catalog::{Domain, Parameter, Policy};
+use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
 
 /// Every peer there is, the one to beat first.
-pub static POLICIES: [Policy; 5] = [
+pub static POLICIES: [Policy; 6] = [
     haproxy_expert::POLICY,
     haproxy_ordinary::POLICY,
     codel_lifo::POLICY,
     partitions::POLICY,
     session_admission::POLICY,
+    envoy_adaptive::POLICY,
 ];
+
+/// Their limits.
+pub static LIMITS: [LimitPolicy; 1] = [envoy_adaptive::LIMIT];
 
 /// The peer of this name.
 pub fn find(name: &str) -> Option<&'static Policy> {
     POLICIES.iter().find(|policy| policy.name == name)
+}
+
+/// The limit of this name.
+pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
+    LIMITS.iter().find(|policy| policy.name == name)
 }
 
 const CAPACITY: Parameter = Parameter {

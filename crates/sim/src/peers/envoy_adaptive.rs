@@ -1,0 +1,246 @@
+//! Envoy's adaptive concurrency: a limit that follows latency, and no queue.
+//!
+//! Source: Envoy 1.40, the filter `adaptive_concurrency` with its gradient controller. The limit is
+//! all there is to it: who comes while it is reached is refused. Every `probe` it is held at `min`
+//! until `samples` requests that began since have been answered; their median latency is the ideal
+//! one. Otherwise, every `update`, with g = clamp((1 + `buffer`) · ideal/median, ½, 2), the limit
+//! becomes g · limit + √(g · limit). Five times in a row at `min`, and the ideal is measured anew.
+//!
+//! So it is two policies here: an order that lets nobody wait, and a limit. What it lets in beyond
+//! the workers waits in the application, oldest first.
+//!
+//! Simplified: no jitter on `probe` (it keeps fleets from probing together; here is one), and the
+//! limit changes only when a request ends. The defaults are Envoy's, but `probe` and `max` as in
+//! Envoy's own example (60 s and 1000 would be its defaults).
+
+use bywash_engine::catalog::{Domain, LimitPolicy, LimitSettings, Parameter, Policy};
+use bywash_engine::limit::{Ended, Limit, Load, Way};
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Reason, RequestId};
+use bywash_units::{Span, Time};
+
+/// No queue.
+pub(super) const POLICY: Policy = Policy {
+    name: "envoy-adaptive",
+    source: "Envoy 1.40",
+    about: "Nobody waits: who finds no slot is refused. To be run with its limit, envoy-gradient.",
+    parameters: &[],
+    build: |_, _| Box::new(NoQueue),
+};
+
+const fn time(name: &'static str, default: Span, why: &'static str) -> Parameter {
+    let (min, max) = (Span::from_millis(1), Span::from_secs(3600));
+    Parameter { name, domain: Domain::Span { min, max, default }, why }
+}
+
+const fn slots(name: &'static str, default: u32, why: &'static str) -> Parameter {
+    Parameter { name, domain: Domain::Count { min: 1, max: 100_000, default }, why }
+}
+
+/// Its gradient controller.
+pub(super) const LIMIT: LimitPolicy = LimitPolicy {
+    name: "envoy-gradient",
+    source: "Envoy 1.40",
+    about: "Follows the ratio of latency at the least concurrency to latency now.",
+    parameters: &[
+        slots("min", 3, "It never falls below this, and the ideal latency is measured here."),
+        slots("max", 200, "It never rises above this."),
+        time("update", Span::from_millis(100), "How often the limit is set."),
+        time("probe", Span::from_secs(30), "How often the ideal latency is measured."),
+        slots("samples", 50, "Answers that the ideal latency is measured by."),
+        Parameter {
+            name: "buffer",
+            domain: Domain::Share { min: 0.0, max: 1.0, default: 0.25 },
+            why: "How far above the ideal latency may lie.",
+        },
+    ],
+    build: |settings| Box::new(Gradient::new(settings)),
+};
+
+#[derive(Debug)]
+struct NoQueue;
+
+impl Order for NoQueue {
+    fn push(&mut self, _: &Moment<'_>, _: RequestId) -> Push {
+        Push::Refused(Reason::QueueFull)
+    }
+
+    fn pop(&mut self, _: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        None
+    }
+
+    fn newest_first(&self) -> bool {
+        false
+    }
+}
+
+/// How often in a row the limit may be set to its minimum.
+const OFTEN: u32 = 5;
+
+#[derive(Debug)]
+struct Gradient {
+    min: u32,
+    max: u32,
+    update: Span,
+    probe: Span,
+    samples: usize,
+    buffer: f64,
+    limit: u32,
+    phase: Phase,
+    /// Latencies since the phase began or the limit was last set.
+    latencies: Vec<Span>,
+    at_min: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Held at the minimum since then; the limit is this one again afterwards.
+    Probing { since: Time, then: u32 },
+    /// Follows latency until the next probe.
+    Following { ideal: Span, updated: Time, probe_at: Time },
+}
+
+impl Gradient {
+    fn new(settings: &LimitSettings) -> Self {
+        let min = settings.count("min");
+        Self {
+            min,
+            max: settings.count("max").max(min),
+            update: settings.span("update"),
+            probe: settings.span("probe"),
+            samples: settings.count("samples") as usize,
+            buffer: settings.share("buffer").get(),
+            limit: min,
+            phase: Phase::Probing { since: Time::ZERO, then: min },
+            latencies: Vec::new(),
+            at_min: 0,
+        }
+    }
+
+    fn begin_probe(&mut self, now: Time) {
+        self.phase = Phase::Probing { since: now, then: self.limit };
+        self.limit = self.min;
+        self.latencies.clear();
+        self.at_min = 0;
+    }
+
+    /// The median of what was measured, and a new measurement.
+    fn median(&mut self) -> Option<Span> {
+        self.latencies.sort_unstable();
+        let median = self.latencies.get(self.latencies.len() / 2).copied();
+        self.latencies.clear();
+        median
+    }
+
+    fn follow(&mut self, ideal: Span) {
+        let Some(median) = self.median() else { return };
+        let ratio = ideal.as_secs_f64() * (1.0 + self.buffer) / median.as_secs_f64().max(1e-9);
+        let steered = f64::from(self.limit) * ratio.clamp(0.5, 2.0);
+        self.limit = ((steered + steered.sqrt()) as u32).clamp(self.min, self.max);
+        self.at_min = if self.limit == self.min { self.at_min + 1 } else { 0 };
+    }
+}
+
+impl Limit for Gradient {
+    fn slots(&self) -> u32 {
+        self.limit
+    }
+
+    fn ended(&mut self, now: Time, _: Load, ended: Ended) {
+        let measured = match ended.way {
+            Way::Answered | Way::TimedOut => true,
+            Way::Void => false,
+        };
+        match self.phase {
+            Phase::Probing { since, then } => {
+                // Those that began before it had more beside them.
+                if measured && now.since(since) >= ended.took {
+                    self.latencies.push(ended.took);
+                }
+                if self.latencies.len() < self.samples {
+                    return;
+                }
+                let ideal = self.median().unwrap_or(ended.took);
+                self.limit = then;
+                let probe_at = now + self.probe;
+                self.phase = Phase::Following { ideal, updated: now, probe_at };
+            }
+            Phase::Following { ideal, updated, probe_at } => {
+                if measured {
+                    self.latencies.push(ended.took);
+                }
+                if now.since(updated) >= self.update {
+                    self.phase = Phase::Following { ideal, updated: now, probe_at };
+                    self.follow(ideal);
+                }
+                if now >= probe_at || self.at_min >= OFTEN {
+                    self.begin_probe(now);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_engine::ClassId;
+
+    use super::*;
+
+    fn gradient() -> Gradient {
+        let settings = LIMIT_FOR_TESTS.settings([("samples", "4"), ("update", "1s")]);
+        Gradient::new(&settings.expect("it takes these"))
+    }
+
+    static LIMIT_FOR_TESTS: LimitPolicy = LIMIT;
+
+    /// One request ends every half second from `from` on; each took so many milliseconds.
+    fn answers(gradient: &mut Gradient, from: u64, took: &[u64]) {
+        for (number, took) in (0..).zip(took) {
+            let now = Time::ZERO + Span::from_millis(from + 500 * number);
+            let took = Span::from_millis(*took);
+            let ended = Ended { class: ClassId(0), took, way: Way::Answered };
+            gradient.ended(now, Load { running: 3, is_full: true }, ended);
+        }
+    }
+
+    #[test]
+    fn it_stands_at_its_minimum_until_the_ideal_is_measured_and_then_grows_by_a_root() {
+        let mut gradient = gradient();
+        answers(&mut gradient, 1000, &[100, 100, 100]);
+        assert_eq!(gradient.slots(), 3);
+        answers(&mut gradient, 2500, &[100]);
+        assert_eq!(gradient.slots(), 3, "the ideal is 100 ms from 2.5 s on");
+        // 3 · 1.25 + √3.75 = 5.69, and 5 · 1.25 + √6.25 = 8.75.
+        answers(&mut gradient, 3000, &[100, 100]);
+        assert_eq!(gradient.slots(), 5);
+        answers(&mut gradient, 4000, &[100, 100]);
+        assert_eq!(gradient.slots(), 8);
+        // Latency has doubled: 8 · 0.625 + √5 = 7.24.
+        answers(&mut gradient, 5000, &[200, 200]);
+        assert_eq!(gradient.slots(), 7);
+    }
+
+    #[test]
+    fn a_probe_holds_it_at_its_minimum_and_gives_back_what_it_was() {
+        let mut gradient = gradient();
+        answers(&mut gradient, 1000, &[100; 4]);
+        answers(&mut gradient, 3000, &[100; 4]);
+        assert_eq!(gradient.slots(), 8);
+        // The probe is due 30 s after 2.5 s; what ends just then sets the limit once more.
+        answers(&mut gradient, 32_500, &[100]);
+        assert_eq!(gradient.slots(), 3);
+        answers(&mut gradient, 32_550, &[100, 100, 100, 100]);
+        assert_eq!(gradient.slots(), 3, "the first of them began before the probe");
+        answers(&mut gradient, 34_550, &[100]);
+        assert_eq!(gradient.slots(), 13, "8 · 1.25 + √10");
+    }
+
+    #[test]
+    fn five_times_at_the_minimum_measure_the_ideal_anew() {
+        let mut gradient = gradient();
+        answers(&mut gradient, 1000, &[100; 4]);
+        answers(&mut gradient, 3500, &[900; 12]);
+        assert!(matches!(gradient.phase, Phase::Probing { .. }), "{gradient:?}");
+    }
+}
