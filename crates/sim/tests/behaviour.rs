@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog;
-use bywash_scenario::{Cell, Closes, PolicyChoice, RunResult, Scenario};
+use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario};
 use bywash_sim::peers;
 
 fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
@@ -33,7 +33,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             name: policy.name.into(),
             label: policy.name.into(),
             parameters: [].into(),
-            limit: None,
+            limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
@@ -45,6 +45,30 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             assert!(worked < 1.02, "{}: {worked} of capacity was worked", cell.policy);
         }
     }
+}
+
+fn envoy_gradient() -> LimitChoice {
+    LimitChoice { name: "envoy-gradient".into(), parameters: [].into() }
+}
+
+/// Without a queue and with one worker, its limit is all that lets more than one in.
+#[test]
+fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
+    let mut scenario = seed_1(1.4, Closes::Visible, 60);
+    let choice = |label: &str, limit| PolicyChoice {
+        name: "envoy-adaptive".into(),
+        label: label.into(),
+        parameters: [].into(),
+        limit,
+    };
+    scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
+    let result = run(&scenario);
+    let useful = ["without", "with"].map(|policy| cell(&result, policy).useful_work);
+    assert!(useful[0] < 0.7 && useful[1] > 0.8, "{useful:?}");
+    scenario.policies[1].limit = Some(LimitChoice { name: "gradient".into(), ..envoy_gradient() });
+    let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
+    let text = error.to_string();
+    assert!(text.contains("aimd") && text.contains("of the peers envoy-gradient"), "{text}");
 }
 
 #[test]
