@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_said_of_the_file_that_it_is_in() {
-        let broken = BASE.replace("workers = 2", "wrokers = 2");
+        let broken = BASE.replace("workers = 2", "workforce = 2");
         let senseless = BASE.replace("start = \"main\"", "start = \"home\"");
         let chained = format!("base = \"base.toml\"\n{BASE}");
         let files = [
@@ -216,7 +216,7 @@ mod tests {
             ("on-itself.toml", "base = \"on-itself.toml\""),
             ("on-nothing.toml", "base = \"nothing.toml\""),
             ("on-a-number.toml", "base = 7"),
-            ("unknown.toml", "base = \"base.toml\"\n[servers]\nwrokers = 4"),
+            ("unknown.toml", "base = \"base.toml\"\n[servers]\nworkforce = 4"),
             ("kind.toml", "base = \"base.toml\"\n[run]\nseeds = \"many\""),
             ("text.toml", "base = \"base.toml\"\n[run"),
         ];
@@ -228,7 +228,7 @@ mod tests {
             }
             error
         };
-        says("on-broken.toml", &["in its base", "broken.toml", "line 4", "wrokers"]);
+        says("on-broken.toml", &["in its base", "broken.toml", "line 4", "workforce"]);
         says("on-senseless.toml", &["in its base", "senseless.toml", "`home`"]);
         says("on-chained.toml", &["chained.toml", "has a base itself"]);
         says("on-itself.toml", &["on-itself.toml", "has a base itself"]);
@@ -237,7 +237,7 @@ mod tests {
         for file in ["unknown.toml", "kind.toml", "text.toml"] {
             assert!(!says(file, &[]).contains("in its base"), "{file} is wrong itself");
         }
-        says("unknown.toml", &["wrokers", "servers"]);
+        says("unknown.toml", &["workforce", "servers"]);
         says("kind.toml", &["seeds"]);
         says("text.toml", &["line 2"]);
     }

@@ -68,7 +68,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     scenario.policies[1].limit = Some(LimitChoice { name: "gradient".into(), ..envoy_gradient() });
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
-    assert!(text.contains("aimd") && text.contains("of the peers envoy-gradient"), "{text}");
+    assert!(text.contains("vegas") && text.contains("of the peers envoy-gradient"), "{text}");
 }
 
 #[test]
