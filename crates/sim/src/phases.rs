@@ -33,7 +33,7 @@ pub struct Phase {
 /// tenth and lets no more than every second worker have somebody waiting.
 const BAND: (f64, f64, f64) = (0.9, 1.5, 2.0);
 /// The part of the rest of a phase that a settled limit is in the band. Probes leave it.
-const FOR_GOOD: f64 = 0.9;
+const FOR_GOOD: f64 = 0.8;
 
 /// The phases of a run of `scenario`, by its trace.
 pub fn phases(scenario: &Scenario, trace: &[Sample]) -> Vec<Phase> {

@@ -45,20 +45,22 @@ const MUCH: f64 = 0.85;
 /// more windows are looked at, so many at most.
 const KEEPS: (f64, f64) = (0.7, 0.85);
 const MIDDLE: f64 = 0.78;
-const ENOUGH: u32 = 4;
+const ENOUGH: u32 = 6;
 /// A base that is wrong by more is probed again at once.
 const WRONG: f64 = 0.15;
 /// Square of the error that bases have anyway: what is seen with a smaller one is believed.
 const KNOWN: f64 = 0.01;
-/// Squares of the relative error with which a window is long enough: of a look, of a probe that
-/// costs throughput, of one that does not.
-const PRECISE: (f64, f64, f64) = (0.01, 0.005, 0.0025);
+/// Squares of the relative error with which a window is long enough: of a look, of one that judges a
+/// trial or a probe that costs throughput, and of a probe that does not.
+const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
 /// How deep a probe goes below the knee; below the limit if the base is not known to be right.
-const DEPTH: (f64, f64) = (0.85, 0.5);
+const DEPTH: (f64, f64) = (0.75, 0.5);
 /// Latencies that a probe holds at most.
-const LATENCIES: u64 = 40;
-/// The shortest time that a probe holds, once the limit has taken hold, and the longest.
-const HOLDS: (Span, Span) = (Span::from_millis(200), Span::from_secs(5));
+const LATENCIES: u64 = 60;
+/// The shortest time that a probe holds, once the limit has taken hold; the longest downwards, and
+/// upwards, where nobody waits for its end.
+const HOLDS: (Span, Span, Span) =
+    (Span::from_millis(200), Span::from_secs(10), Span::from_secs(30));
 /// How high a probe goes above the limit.
 const HEIGHT: f64 = 0.25;
 /// The slope of throughput in the limit above which the limit lies below the knee: in between of
@@ -136,7 +138,7 @@ impl Slope {
 
     /// Somebody waited for a slot all the time: what follows is of this limit.
     fn look(&mut self, now: Time, seen: Seen) {
-        if let Some(trial) = self.trial.filter(|trial| self.limit < MUCH * trial.limit) {
+        if let Some(trial) = self.on_trial() {
             self.judge(now, trial, seen);
             return;
         }
@@ -158,6 +160,10 @@ impl Slope {
         if let Some(direction) = self.schedule.due(now) {
             self.begin_probe(now, direction, knee);
         }
+    }
+
+    fn on_trial(&self) -> Option<Trial> {
+        self.trial.filter(|trial| self.limit < MUCH * trial.limit)
     }
 
     /// The limit fell by much: is throughput what it was?
@@ -239,7 +245,8 @@ impl Slope {
             self.probed_nothing(now, direction, Span::ZERO);
             return;
         }
-        let holds = (self.latency * LATENCIES).clamp_to(HOLDS.0, HOLDS.1);
+        let most = if direction == Direction::Up { HOLDS.2 } else { HOLDS.1 };
+        let holds = (self.latency * LATENCIES).clamp_to(HOLDS.0, most);
         let ends = now + self.latency * 2 + holds;
         self.probe = Some(Probe { direction, slots, since: now, ends });
     }
@@ -248,6 +255,10 @@ impl Slope {
         let enough = seen.requests >= LEAST && seen.timed_out <= CHANCE;
         match (probe.direction, self.knee) {
             (Direction::Up, Some(knee)) if enough && seen.full => self.probed_up(now, knee, seen),
+            (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
+                self.rebase(seen.inflation);
+                self.schedule.doubt(now);
+            }
             (Direction::Down, _) if enough && is_beyond_error(seen) => {
                 self.correct(seen);
                 self.schedule.doubt(now);
@@ -270,8 +281,11 @@ impl Slope {
     /// If throughput rose with the limit, nothing had waited inside: what was seen is the base.
     fn probed_up(&mut self, now: Time, knee: Knee, seen: Seen) {
         self.schedule.went_up(now);
-        let slope = (seen.load / seen.inflation - knee.at) / (seen.load - self.limit).max(1.0);
-        if slope > RISES && self.limit > knee.at {
+        let rise = seen.load / seen.inflation - knee.at;
+        let enough = RISES * (seen.load - self.limit).max(1.0);
+        let chance = seen.error * (seen.load / seen.inflation) * (seen.load / seen.inflation);
+        let is_clear = (rise - enough) * (rise - enough) > chance;
+        if rise > enough && is_clear && self.limit > knee.at {
             self.bases.scale(self.limit / knee.at);
             self.limit = self.range.clamp(seen.load);
             self.knee = None;
@@ -281,7 +295,11 @@ impl Slope {
     /// Takes what was seen for the base, as far as it is more than chance.
     fn correct(&mut self, seen: Seen) {
         let weight = if is_beyond_error(seen) { 1.0 } else { KNOWN / (KNOWN + seen.error) };
-        let factor = 1.0 + weight * (seen.inflation - 1.0);
+        self.rebase(1.0 + weight * (seen.inflation - 1.0));
+    }
+
+    /// Requests take `factor` times as long as was thought, and so more or fewer are worked on.
+    fn rebase(&mut self, factor: f64) {
         self.bases.scale(factor);
         if let Some(knee) = &mut self.knee {
             knee.at *= factor;
@@ -294,6 +312,13 @@ impl Slope {
 fn is_beyond_error(seen: Seen) -> bool {
     let off = seen.inflation - 1.0;
     off.abs() > WRONG && off * off > 6.0 * seen.error * seen.inflation * seen.inflation
+}
+
+/// Whether throughput is nearer to what it was at the knee than to what falls with the limit: then
+/// the knee lies lower than was thought.
+fn keeps_throughput(knee: f64, seen: Seen) -> bool {
+    let kept = seen.load / seen.inflation;
+    kept > f64::midpoint(knee, seen.load.min(knee))
 }
 
 /// Latencies until nothing is seen of the limit before. A lower one has to drain first.
@@ -325,9 +350,10 @@ impl Limit for Slope {
         self.window.runs(now, load.running.saturating_sub(1));
         self.window.ended(now, load, ended, &self.bases);
         let (least, precise) = match self.probe.map(|probe| probe.direction) {
+            None if self.on_trial().is_some() => (Span::ZERO, PRECISE.1),
             None => (Span::ZERO, PRECISE.0),
-            Some(Direction::Down) => (HOLDS.0, PRECISE.1),
-            Some(Direction::Up) => (HOLDS.0, PRECISE.2),
+            Some(Direction::Down) => (HOLDS.0, PRECISE.2),
+            Some(Direction::Up) => (HOLDS.0, PRECISE.3),
         };
         if self.window.is_over(now, least, precise) {
             self.conclude(now);

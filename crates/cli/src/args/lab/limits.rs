@@ -11,7 +11,7 @@ Examples:
 
 slots     the mean, beside the workers that there were
 settled   seconds after the change until the limit lay between nine tenths of the workers and half as
-          many more and two, for nine tenths of the rest: the median of the seeds
+          many more and two, for four fifths of the rest: the median of the seeds
 lost      of what the workers could have done
 inside    requests that waited inside the application, for each worker";
 

@@ -1,7 +1,7 @@
 //! When to try another limit for a moment, and which.
 //!
 //! Upwards costs no throughput, only a few requests more inside for a moment: so every pause.
-//! Downwards costs throughput: so every third time, no more often than that it takes a twentieth of
+//! Downwards costs throughput: so every third time, no more often than that it takes a fifteenth of
 //! the time, but at once while the base is in doubt.
 
 use bywash_units::{Span, Time};
@@ -37,7 +37,7 @@ pub(super) struct Schedule {
 /// Pauses between two probes downwards, when nothing changes.
 const MOST: u64 = 3;
 /// A probe downwards takes this part of the time at most.
-const SHARE: u64 = 20;
+const SHARE: u64 = 15;
 
 impl Schedule {
     /// At first the base is in doubt.

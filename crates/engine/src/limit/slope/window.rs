@@ -22,7 +22,7 @@ const WILD: f64 = 20.0;
 /// Weight of a window in the spread of answers.
 const SPREAD: f64 = 0.3;
 /// A window of imprecise answers ends after so many latencies and so long.
-const LONG: (f64, Span) = (40.0, Span::from_secs(3));
+const LONG: (f64, Span) = (60.0, Span::from_secs(3));
 /// One in ten answers may find nobody waiting in a window that is full.
 const FULL: f64 = 0.9;
 
