@@ -103,7 +103,9 @@ impl Range {
         self.clamp(f64::from(settings.count("initial")))
     }
 
+    /// The nearest that is allowed; the least for what is no number.
     fn clamp(self, limit: f64) -> f64 {
+        let limit = if limit.is_nan() { 0.0 } else { limit };
         limit.clamp(f64::from(self.min), f64::from(self.max))
     }
 }

@@ -4,26 +4,24 @@
 //! By Little's law X·b requests are being worked on if each takes b where nobody waits, and the
 //! other q = L − X·b = L(1 − b/latency) wait inside the application. X·b is Kleinrock's knee, where
 //! throughput stops to rise with L. So latency alone tells the knee, if b is right; and the slope of
-//! throughput in L tells whether b is right:
-//! - **look** (a [`Window`] under one limit, while somebody waits for a slot): q above twice the
-//!   margin, and the limit falls to knee + margin at once, by half at most; q below half of the
-//!   margin, and it rises by log₁₀ L, twice as much each time in a row. The margin, 1 + knee/8, is
-//!   what it takes not to lose throughput by an error of a tenth and to see a knee that moves up;
-//! - **trial**: a limit that fell by much must not have cost throughput. If it has, the requests
-//!   themselves have become slower and nothing had been waiting: back, and what was seen is the base;
-//! - **probe**: from time to time run with three quarters of the knee (with half of the limit, while
-//!   the base is not known to be right) and take the latency seen there for the base. The queue of
-//!   the gateway absorbs it. A base that moved is probed again at once, one that did not after twice
-//!   the time.
+//! throughput in L tells whether b is right. Nothing is done but where the queue is full: elsewhere
+//! the application has what it needs, and what few requests take there is b for nothing.
+//! - **look** (a [`Window`] under one limit): with q above one and a half margins the limit falls to
+//!   knee + margin, by half at most; with q below half a margin it rises by log₁₀ L, twice as much
+//!   each time in a row. The margin, 1 + knee/8, covers an error of a tenth in b, and is the queue by
+//!   which a knee that has moved up is seen.
+//! - **trial**: a limit that fell by more than a seventh, at once or step by step, must not have cost
+//!   throughput. If it has, nothing had waited: requests have become slower. The limit goes back and
+//!   what was seen is the base.
+//! - **probe upwards** by a quarter: where throughput rises with the limit, nothing waits inside, and
+//!   b is what was thought to be a queue. It costs no throughput.
+//! - **probe downwards** to three quarters of the knee (to half of the limit, while b is in doubt):
+//!   what requests take there is b. If throughput does not fall, the knee lies lower, and the next
+//!   probe follows at once. The gateway's queue absorbs it.
 //!
-//! Where we depart from POLICIES §3 and why (decision 0012): the limit falls to the knee that was
-//! measured rather than by log₁₀ L (ten windows become one), and rises in growing steps; the probe is
-//! a quarter and not a half deep, as it costs throughput in proportion; a base is corrected by how
-//! precisely it was seen, so that one lucky answer means nothing; times out of a window count as
-//! slots that did nothing.
+//! A time-out is a slot that did nothing: their part of a window is taken off the limit, by halves.
 //!
-//! It is told nothing where the queue is empty: then the application has what it needs, and fewer
-//! requests than slots run, which is a probe for nothing.
+//! Where this departs from POLICIES §3, and what that is worth, is decision 0012.
 
 mod bases;
 mod schedule;
@@ -46,12 +44,12 @@ const MUCH: f64 = 0.85;
 const KEEPS: (f64, f64) = (0.7, 0.85);
 const MIDDLE: f64 = 0.78;
 const ENOUGH: u32 = 6;
-/// A base that is wrong by more is probed again at once.
+/// An error of less in the base does not matter: the margin covers it.
 const WRONG: f64 = 0.15;
 /// Square of the error that bases have anyway: what is seen with a smaller one is believed.
 const KNOWN: f64 = 0.01;
 /// Squares of the relative error with which a window is long enough: of a look, of one that judges a
-/// trial or a probe that costs throughput, and of a probe that does not.
+/// trial, of a probe downwards and of one upwards.
 const PRECISE: (f64, f64, f64, f64) = (0.01, 0.02, 0.0075, 0.005);
 /// How deep a probe goes below the knee; below the limit if the base is not known to be right.
 const DEPTH: (f64, f64) = (0.75, 0.5);
@@ -63,11 +61,13 @@ const HOLDS: (Span, Span, Span) =
     (Span::from_millis(200), Span::from_secs(10), Span::from_secs(30));
 /// How high a probe goes above the limit.
 const HEIGHT: f64 = 0.25;
-/// The slope of throughput in the limit above which the limit lies below the knee: in between of
-/// one below it and none above.
+/// The longest that the answers of another limit are waited for.
+const TAKES_HOLD: Span = Span::from_secs(10);
+/// The slope of throughput in the limit above which the limit lies below the knee: in the middle
+/// of one below it and none above.
 const RISES: f64 = 0.5;
 
-/// Our own.
+/// The smallest limit that keeps the application busy, by latency and by the slope of throughput.
 #[derive(Debug)]
 pub struct Slope {
     range: Range,
@@ -133,7 +133,8 @@ impl Slope {
             None if seen.full => self.look(now, seen),
             None => self.rest(seen),
         }
-        self.window.begin(now + self.latency * latencies_to_take_hold(slots, self.slots()));
+        let takes_hold = self.latency * latencies_to_take_hold(slots, self.slots());
+        self.window.begin(now + takes_hold.min(TAKES_HOLD));
     }
 
     /// Somebody waited for a slot all the time: what follows is of this limit.
@@ -147,7 +148,7 @@ impl Slope {
             // Quicker than without a queue: the base is wrong, whatever the limit.
             self.bases.scale(f64::midpoint(1.0, seen.load / knee));
             self.schedule.look_soon(now);
-            (self.knee, knee) = (None, seen.load);
+            (self.knee, self.trial, knee) = (None, None, seen.load);
         }
         let (queue, margin) = (seen.load - knee, margin(knee));
         if queue > 1.5 * margin {
@@ -240,14 +241,14 @@ impl Slope {
             Direction::Down if self.schedule.is_sure() => DEPTH.0 * knee,
             Direction::Down => DEPTH.1 * self.limit,
         };
-        let slots = (self.range.clamp(to) + 0.5) as u32;
+        let slots = whole(self.range.clamp(to));
         if slots == self.slots() {
             self.probed_nothing(now, direction, Span::ZERO);
             return;
         }
         let most = if direction == Direction::Up { HOLDS.2 } else { HOLDS.1 };
         let holds = (self.latency * LATENCIES).clamp_to(HOLDS.0, most);
-        let ends = now + self.latency * 2 + holds;
+        let ends = now + (self.latency * 2).min(TAKES_HOLD) + holds;
         self.probe = Some(Probe { direction, slots, since: now, ends });
     }
 
@@ -257,6 +258,8 @@ impl Slope {
             (Direction::Up, Some(knee)) if enough && seen.full => self.probed_up(now, knee, seen),
             (Direction::Down, Some(knee)) if enough && keeps_throughput(knee.at, seen) => {
                 self.rebase(seen.inflation);
+                // The fall that follows has been tried just now.
+                self.trial = None;
                 self.schedule.doubt(now);
             }
             (Direction::Down, _) if enough && is_beyond_error(seen) => {
@@ -288,7 +291,7 @@ impl Slope {
         if rise > enough && is_clear && self.limit > knee.at {
             self.bases.scale(self.limit / knee.at);
             self.limit = self.range.clamp(seen.load);
-            self.knee = None;
+            (self.knee, self.trial) = (None, None);
         }
     }
 
@@ -301,6 +304,9 @@ impl Slope {
     /// Requests take `factor` times as long as was thought, and so more or fewer are worked on.
     fn rebase(&mut self, factor: f64) {
         self.bases.scale(factor);
+        if let Some(trial) = &mut self.trial {
+            trial.knee *= factor;
+        }
         if let Some(knee) = &mut self.knee {
             knee.at *= factor;
             self.limit = self.range.clamp(knee.at + margin(knee.at));
@@ -332,6 +338,10 @@ const fn latencies_to_take_hold(before: u32, after: u32) -> u64 {
     }
 }
 
+fn whole(limit: f64) -> u32 {
+    (limit + 0.5) as u32
+}
+
 /// Requests that may wait inside.
 fn margin(knee: f64) -> f64 {
     1.0 + knee / 8.0
@@ -339,7 +349,7 @@ fn margin(knee: f64) -> f64 {
 
 impl Limit for Slope {
     fn slots(&self) -> u32 {
-        self.probe.map_or((self.limit + 0.5) as u32, |probe| probe.slots)
+        self.probe.map_or_else(|| whole(self.limit), |probe| probe.slots)
     }
 
     fn dispatched(&mut self, now: Time, load: Load) {

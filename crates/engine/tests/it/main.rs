@@ -5,6 +5,7 @@
 
 mod catalogue_laws;
 mod dice;
+mod limits;
 mod patterns;
 mod reconfigure;
 mod repeatable;

@@ -200,6 +200,17 @@ impl Site {
         self.now = then;
     }
 
+    /// The same for a limit, whose timer may have nothing to order.
+    pub(crate) fn run_to(&mut self, then: Time) {
+        while let Some(due) = self.engine.next_timer().filter(|due| *due <= then) {
+            self.now = self.now.max(due);
+            let mut actions = Vec::new();
+            self.engine.on_timer(self.now, &mut actions);
+            self.obey(&actions);
+        }
+        self.now = then;
+    }
+
     pub(crate) fn status(&self) -> Status {
         self.engine.status(self.now)
     }

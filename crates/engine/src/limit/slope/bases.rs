@@ -22,6 +22,9 @@ pub(super) struct OfClass {
     pub(super) took: f64,
 }
 
+/// Bounds of a base: a nanosecond, and more than any request may take.
+const LEAST: f64 = 1e-9;
+const MOST: f64 = 1e7;
 /// So many answers of a class weigh as much as what was known of it.
 const TRUST: f64 = 200.0;
 
@@ -35,9 +38,12 @@ impl Bases {
         Some(self.0[class.index()]).filter(|base| *base > 0.0)
     }
 
-    /// All requests take `factor` times as long as was thought.
+    /// All requests take `factor` times as long as was thought; no more at once than a hundredfold.
     pub(super) fn scale(&mut self, factor: f64) {
-        self.0.iter_mut().for_each(|base| *base *= factor);
+        let factor = factor.clamp(0.01, 100.0);
+        for base in self.0.iter_mut().filter(|base| **base > 0.0) {
+            *base = (*base * factor).clamp(LEAST, MOST);
+        }
     }
 
     /// Moves the ratios of the classes towards what a window has shown, in which requests took
@@ -46,7 +52,7 @@ impl Bases {
         let (mut before, mut after) = (0.0, 0.0);
         for (base, seen) in self.0.iter_mut().zip(window).filter(|(_, seen)| seen.answers > 0) {
             let answers = f64::from(seen.answers);
-            let shown = (seen.took / answers / inflation).max(1e-9);
+            let shown = (seen.took / answers / inflation).clamp(LEAST, MOST);
             if *base > 0.0 {
                 before += answers * *base;
                 *base += answers / (answers + TRUST) * (shown - *base);

@@ -1,0 +1,251 @@
+//! How many run at once: laws of every limit, whatever happens to it, and what ours does where the
+//! right answer is known.
+
+use bywash_engine::catalog::{self, LIMITS, LimitPolicy, LimitSettings};
+use bywash_engine::limit::{Ended, Limit, Load, Way};
+use bywash_engine::{Action, ClassId, End, Event, Options, RequestId};
+use bywash_units::{Span, Time};
+use proptest::prelude::*;
+
+use crate::dice::Dice;
+use crate::site::{MAIN, Site, classes};
+
+fn settings(name: &str, given: &[(&str, &str)]) -> LimitSettings {
+    let policy = catalog::find_limit(name).expect("the limit is in the catalogue");
+    policy.settings(given.iter().copied()).expect("the parameters are right")
+}
+
+fn options(limit: LimitSettings) -> Options {
+    Options { limit, max_wait: Some(Span::from_secs(60)), ..Options::default() }
+}
+
+fn millis(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+/// Any limit between 2 and 9 slots, that starts anywhere.
+fn narrow(policy: &'static LimitPolicy, dice: &mut Dice) -> LimitSettings {
+    let initial = (1 + dice.below(20)).to_string();
+    if policy.name == "fixed" {
+        return settings("fixed", &[("slots", &initial)]);
+    }
+    settings(policy.name, &[("min", "2"), ("max", "9"), ("initial", &initial)])
+}
+
+fn bounds(settings: &LimitSettings) -> (u32, u32) {
+    if settings.name() == "fixed" { (settings.start(), settings.start()) } else { (2, 9) }
+}
+
+/// Anything that can happen to a limit, sensible or not.
+fn shake(limit: &mut dyn Limit, dice: &mut Dice, now: &mut Time) {
+    let took = [0, 1, 40, 900, 60_000, u64::MAX / 2_000_000][dice.below(6) as usize];
+    let way = [Way::Answered, Way::Answered, Way::Answered, Way::TimedOut, Way::Void];
+    let load = Load { running: dice.below(12) as u32, is_full: dice.percent(80) };
+    match dice.below(10) {
+        0 => *now = *now + millis(dice.below(400)),
+        1 => *now = *now + Span::from_secs(dice.below(100)),
+        2 => limit.on_timer(*now),
+        3 | 4 => limit.dispatched(*now, load),
+        _ => {
+            let class = ClassId(dice.below(64) as u8);
+            let way = way[dice.below(5) as usize];
+            limit.ended(*now, load, Ended { class, took: millis(took), way });
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_limit_stays_in_its_bounds_whatever_happens(seed in any::<u64>()) {
+        for policy in &LIMITS {
+            let mut dice = Dice::new(seed);
+            let settings = narrow(policy, &mut dice);
+            let (least, most) = bounds(&settings);
+            let (mut limit, mut now) = (settings.limit(), Time::ZERO);
+            for _ in 0..3_000 {
+                shake(&mut *limit, &mut dice, &mut now);
+                let slots = limit.slots();
+                prop_assert!((least..=most).contains(&slots), "{}: {slots}", policy.name);
+            }
+        }
+    }
+
+    /// Of a limit that is at work: nobody waits while a slot is free, and nobody who runs is stopped.
+    #[test]
+    fn nobody_waits_while_a_slot_is_free_and_nobody_loses_one(seed in any::<u64>()) {
+        for policy in &LIMITS {
+            let mut dice = Dice::new(seed);
+            let settings = narrow(policy, &mut dice);
+            let mut site = Site::with("single-queue", &[], classes(), options(settings));
+            let mut running: Vec<RequestId> = Vec::new();
+            for _ in 0..1_500 {
+                let before = site.log.len();
+                match dice.below(8) {
+                    0..4 => drop(site.arrive(MAIN)),
+                    4..7 if !running.is_empty() => {
+                        let id = running.swap_remove(dice.below(running.len() as u64) as usize);
+                        let ends = [End::Answered, End::Answered, End::TimedOut, End::Failed];
+                        let end = ends[dice.below(4) as usize];
+                        site.tell(Event::Finished { id, end });
+                    }
+                    _ => site.run_to(site.now + millis(dice.below(700))),
+                }
+                for action in &site.log[before..] {
+                    match action {
+                        Action::Dispatch { id, .. } => running.push(*id),
+                        Action::Cancel { id, .. } => panic!("{}: {id:?} was stopped", policy.name),
+                        Action::Shed { .. } => {}
+                    }
+                }
+                let status = site.status();
+                prop_assert_eq!(status.running as usize, running.len());
+                prop_assert!(status.waiting == 0 || status.running >= status.limit, "{:?}", status);
+            }
+        }
+    }
+}
+
+/// Ten workers that serve one class in a tenth of a second each, behind a limit that is always
+/// asked for more: what is beyond ten waits inside for its turn.
+struct Workers {
+    limit: Box<dyn Limit>,
+    now: Time,
+    /// When each that runs was sent, and when it is done.
+    running: Vec<(Time, Time)>,
+    workers: usize,
+    service: Span,
+    slots: Vec<u32>,
+}
+
+impl Workers {
+    fn new(settings: &LimitSettings) -> Self {
+        let limit = settings.limit();
+        let (now, service) = (Time::ZERO, millis(100));
+        Self { limit, now, running: Vec::new(), workers: 10, service, slots: Vec::new() }
+    }
+
+    /// First come, first served by whichever worker is free first.
+    fn send(&mut self) {
+        while self.running.len() < self.limit.slots() as usize {
+            let before = self.running.len().checked_sub(self.workers);
+            // The ends are in order, as services are alike.
+            let free = before.map_or(self.now, |index| self.running[index].1.max(self.now));
+            self.running.push((self.now, free + self.service));
+            let load = Load { running: self.running.len() as u32, is_full: true };
+            self.limit.dispatched(self.now, load);
+        }
+    }
+
+    fn play(&mut self, span: Span) {
+        let end = self.now + span;
+        self.send();
+        while self.running.first().is_some_and(|first| first.1 <= end) {
+            let (sent, done) = self.running[0];
+            if let Some(due) = self.limit.next_timer().filter(|due| *due < done) {
+                self.now = due;
+                self.limit.on_timer(due);
+            } else {
+                self.now = done;
+                let load = Load { running: self.running.len() as u32, is_full: true };
+                let ended = Ended { class: ClassId(0), took: done.since(sent), way: Way::Answered };
+                self.limit.ended(done, load, ended);
+                self.running.remove(0);
+            }
+            self.slots.push(self.limit.slots());
+            self.send();
+        }
+        self.now = end;
+    }
+
+    /// The limit that held most often of late.
+    fn usual(&self) -> u32 {
+        let mut late: Vec<u32> = self.slots[self.slots.len() * 2 / 3..].to_vec();
+        late.sort_unstable();
+        late[late.len() / 2]
+    }
+}
+
+#[test]
+fn slope_finds_the_workers_from_below_and_from_above() {
+    for initial in ["1", "3", "10", "40", "400"] {
+        let mut workers = Workers::new(&settings("slope", &[("initial", initial)]));
+        // With 400 each request takes four seconds at first, and every look several of them.
+        workers.play(Span::from_secs(300));
+        assert!((10..=14).contains(&workers.usual()), "from {initial}: {}", workers.usual());
+    }
+}
+
+#[test]
+fn slope_follows_workers_that_go_and_come() {
+    let mut workers = Workers::new(&settings("slope", &[]));
+    workers.play(Span::from_secs(60));
+    for (count, usual) in [(4, 4..=7), (20, 20..=26)] {
+        workers.workers = count;
+        workers.slots.clear();
+        workers.play(Span::from_secs(90));
+        assert!(usual.contains(&workers.usual()), "{count} workers: {}", workers.usual());
+    }
+}
+
+#[test]
+fn slope_does_not_take_slower_requests_for_a_queue() {
+    let mut workers = Workers::new(&settings("slope", &[]));
+    workers.play(Span::from_secs(60));
+    workers.service = millis(250);
+    workers.slots.clear();
+    workers.play(Span::from_secs(120));
+    assert!((10..=14).contains(&workers.usual()), "{}", workers.usual());
+}
+
+#[test]
+fn a_probe_is_over_at_its_time_although_nobody_answers() {
+    let mut workers = Workers::new(&settings("slope", &[]));
+    while workers.limit.next_timer().is_none() {
+        assert!(workers.now < Time::ZERO + Span::from_secs(60), "it never probed");
+        workers.play(millis(100));
+    }
+    let (probing, due) = (workers.limit.slots(), workers.limit.next_timer().expect("it probes"));
+    assert!(probing >= 1);
+    assert!(due.since(workers.now) <= Span::from_secs(40), "{due:?}");
+    workers.limit.on_timer(due);
+    assert_eq!(workers.limit.next_timer(), None);
+    assert_ne!(workers.limit.slots(), probing);
+}
+
+#[test]
+fn an_application_that_only_times_out_gets_less_and_never_nothing() {
+    for name in ["slope", "aimd", "vegas"] {
+        let mut limit =
+            settings(name, &[("window", "10ms")][..usize::from(name == "vegas")]).limit();
+        let mut now = Time::ZERO;
+        for _ in 0..2_000 {
+            now = now + millis(100);
+            let load = Load { running: limit.slots(), is_full: true };
+            let ended = Ended { class: ClassId(0), took: millis(5_000), way: Way::TimedOut };
+            limit.ended(now, load, ended);
+            if let Some(due) = limit.next_timer().filter(|due| *due <= now) {
+                limit.on_timer(due);
+            }
+        }
+        assert!((1..16).contains(&limit.slots()), "{name}: {}", limit.slots());
+    }
+}
+
+#[test]
+fn a_reload_with_the_same_limit_keeps_what_it_has_learned_and_another_starts_anew() {
+    let aimd = |max: &str| options(settings("aimd", &[("max", max), ("initial", "2")]));
+    let mut site = Site::with("single-queue", &[], classes(), aimd("50"));
+    for _ in 0..20 {
+        site.arrive(MAIN);
+    }
+    for _ in 0..5 {
+        site.finish();
+    }
+    assert_eq!(site.status().limit, 7, "one more with every answer");
+    site.reconfigure(classes(), None, aimd("50"));
+    assert_eq!(site.status().limit, 7);
+    site.reconfigure(classes(), None, aimd("60"));
+    assert_eq!((site.status().limit, site.status().running), (2, 7), "who runs goes on");
+}
