@@ -56,7 +56,7 @@ fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
     let samples: Vec<&Sample> = trace.iter().filter(within).collect();
     let sum = |of: fn(&Sample) -> f64| samples.iter().map(|sample| of(sample)).sum::<f64>();
     let capacity = sum(|sample| sample.capacity.as_secs_f64());
-    let (workers, count) = (sum(|sample| f64::from(sample.workers)), samples.len() as f64);
+    let (workers, count) = (sum(|sample| sample.workers), samples.len() as f64);
     (capacity > 0.0).then(|| Phase {
         from,
         to,
@@ -72,7 +72,7 @@ fn phase(from: Span, to: Span, trace: &[Sample]) -> Option<Phase> {
 fn settled(samples: &[&Sample]) -> Option<Span> {
     let (mut earliest, mut inside) = (None, 0);
     for (after, sample) in samples.iter().rev().enumerate() {
-        let (slots, workers) = (f64::from(sample.slots), f64::from(sample.workers));
+        let (slots, workers) = (f64::from(sample.slots), sample.workers);
         if slots >= BAND.0 * workers && slots <= BAND.1 * workers + BAND.2 {
             inside += 1;
             if f64::from(inside) >= FOR_GOOD * (after + 1) as f64 {
@@ -103,7 +103,7 @@ mod tests {
             work: Span::from_secs(work),
             capacity: Span::from_secs(10),
             inside: 5.0,
-            workers: 10,
+            workers: 10.0,
             worths: Vec::new(),
         }
     }

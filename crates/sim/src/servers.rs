@@ -60,6 +60,10 @@ pub(crate) struct Meters {
     pub(crate) stalled: Span,
     /// Work done, in nanoseconds.
     pub(crate) work: f64,
+    /// Work that all workers could have done, in nanoseconds.
+    pub(crate) capacity: f64,
+    /// Time of all workers.
+    pub(crate) manned: Span,
 }
 
 impl Servers {
@@ -114,7 +118,8 @@ impl Servers {
     pub(crate) fn next_end(&mut self) -> Option<Time> {
         let done = self.next_done()?.0;
         let left = done.saturating_sub(self.progress);
-        let time = if self.is_plain() { left } else { (left as f64 / self.rate).ceil() as u64 };
+        let time =
+            if self.at_full_speed() { left } else { (left as f64 / self.rate).ceil() as u64 };
         Some(self.now + Span::from_nanos(time))
     }
 
@@ -168,11 +173,6 @@ impl Servers {
         self.workers
     }
 
-    /// Work that all workers do in a second.
-    pub(crate) fn capacity(&self) -> f64 {
-        f64::from(self.workers) * self.speed
-    }
-
     /// Workers whose request has left or ended take the next from the line; then the rate is what
     /// it is for those inside.
     fn assign(&mut self) {
@@ -192,12 +192,6 @@ impl Servers {
         self.rate = self.rate_now();
     }
 
-    /// Whether everybody gets on just as time does: then nothing is rounded.
-    #[allow(clippy::float_cmp, reason = "any other rate, however near, is to be computed with")]
-    fn is_plain(&self) -> bool {
-        self.rate == 1.0
-    }
-
     /// How fast each request that is served gets on. Workers that are taken away while they serve
     /// leave their request to the others.
     fn rate_now(&self) -> f64 {
@@ -207,14 +201,21 @@ impl Servers {
         self.speed * share / (1.0 + self.description.contention * over)
     }
 
+    /// Progress is time then, with no rounding.
+    fn at_full_speed(&self) -> bool {
+        (self.rate - 1.0).abs() < f64::EPSILON
+    }
+
     fn advance(&mut self, now: Time) {
         let time = now.since(self.now);
         let nanos = time.as_nanos();
         let progress =
-            if self.is_plain() { nanos } else { (nanos as f64 * self.rate).round() as u64 };
+            if self.at_full_speed() { nanos } else { (nanos as f64 * self.rate).round() as u64 };
         self.progress += progress;
         self.meters.busy += time * u64::from(self.served.min(self.workers));
         self.meters.waited += time * u64::from(self.inside_without_worker());
+        self.meters.manned += time * u64::from(self.workers);
+        self.meters.capacity += nanos as f64 * f64::from(self.workers) * self.speed;
         if self.inside_without_worker() > 0 {
             self.meters.stalled += time;
         }

@@ -57,8 +57,8 @@ pub struct Sample {
     pub capacity: Span,
     /// Mean number of requests inside the application beyond one for each worker.
     pub inside: f64,
-    /// Workers then.
-    pub workers: u32,
+    /// Mean number of workers.
+    pub workers: f64,
     /// By class: what the engine took a session to be worth that had come there, if that was asked
     /// for.
     pub worths: Vec<f64>,
@@ -488,14 +488,17 @@ impl<'a> World<'a> {
         let (was, meters) = (self.traced, self.servers.meters(self.now));
         self.traced = meters;
         let status = self.engine.status(self.now);
+        let mean = |now: Span, was: Span| {
+            Span::from_nanos(now.as_nanos() - was.as_nanos()).as_secs_f64() / step.as_secs_f64()
+        };
         self.out.trace.push(Sample {
             at: self.now,
             slots: status.limit,
             waiting: status.waiting,
             work: Span::from_nanos((meters.work - was.work) as u64),
-            capacity: step.scale(self.servers.capacity()),
-            inside: (meters.waited.as_secs_f64() - was.waited.as_secs_f64()) / step.as_secs_f64(),
-            workers: self.servers.workers(),
+            capacity: Span::from_nanos((meters.capacity - was.capacity) as u64),
+            inside: mean(meters.waited, was.waited),
+            workers: mean(meters.manned, was.manned),
             worths: if worths { self.worths() } else { Vec::new() },
         });
         if !self.arrivals_over {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bywash_scenario::file::Length;
 use bywash_scenario::{LimitChoice, Scenario};
-use bywash_sim::{Phase, Traced, phases, trace};
+use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_units::Span;
 
 const STEP: Span = Span::from_millis(100);
@@ -25,7 +25,8 @@ fn only(scenario: &Scenario, label: &str) -> Scenario {
 }
 
 fn runs(scenario: &Scenario) -> Vec<Traced> {
-    trace(scenario, STEP, &|_, _| ()).expect("the scenario can be simulated")
+    trace(scenario, Trace { every: STEP, worths: false }, &|_, _| ())
+        .expect("the scenario can be simulated")
 }
 
 /// The mean over the seeds, phase by phase: what was lost, and who waited inside for each worker.

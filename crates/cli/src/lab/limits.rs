@@ -107,7 +107,7 @@ impl Verdict {
                     || "never".to_owned(),
                     |settled| format!("{:.1}", settled.as_secs_f64()),
                 ),
-                format!("{:.1}", phase.lost * 100.0),
+                format!("{:.1}", (phase.lost * 100.0).max(0.0)),
                 format!("{:.2}", phase.inside),
             ]
         })

@@ -44,6 +44,53 @@ label = "plain"
 name = "session-first"
 "#;
 
+/// What changes, and two limits: one that is right until then, and one that finds out.
+const LIMITS: &str = "name = \"single-queue\"
+label = \"told\"
+[[policy]]
+name = \"single-queue\"
+label = \"finds\"
+limit = { name = \"slope\", max = 50 }
+[[servers.change]]
+at = \"10s\"
+workers = 1
+";
+
+#[test]
+fn limits_are_judged_between_one_change_and_the_next() {
+    let text = SCENARIO.split("name = \"single-queue\"").next().unwrap().to_owned() + LIMITS;
+    let folder = Folder::new();
+    let file = folder.file("limits.toml", text.replace("rho = [0.5, 2]", "rho = [3]"));
+    let args = ["lab", "limits", &file, "--seeds", "3"];
+    let table = bywash(&args).out;
+    assert!(table.contains("settled") && table.contains("told"), "{table}");
+    let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
+    assert_eq!((&result["scenario"], &result["seeds"]), (&json!("tiny"), &json!(3)));
+    let [told, finds] = [0, 1].map(|cell| result["cells"][cell].clone());
+    assert_eq!((&told["limit"], &finds["limit"]), (&json!("told"), &json!("finds")));
+    let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
+    assert_eq!(phase(&told, 0, "slots"), json!(2.0));
+    assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
+    // Two slots and one worker that is left: one waits inside, nearly all the time.
+    let inside = phase(&told, 1, "inside").as_f64().unwrap();
+    assert!((0.8..1.01).contains(&inside), "{told}");
+    assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");
+}
+
+#[test]
+fn an_unknown_limit_is_named_with_those_that_there_are() {
+    let limit = "label = \"plain\"\nlimit = { name = \"slop\" }";
+    let outcome = play("label = \"plain\"", limit, &[]);
+    assert!(
+        outcome.err.contains("there is no limit `slop`; there are fixed, slope"),
+        "{}",
+        outcome.err
+    );
+    let limit = "label = \"plain\"\nlimit = { name = \"slope\", maxx = 3 }";
+    let outcome = play("label = \"plain\"", limit, &[]);
+    assert!(outcome.err.contains("there is no parameter `maxx`"), "{}", outcome.err);
+}
+
 /// Plays the scenario after a change.
 fn play(from: &str, to: &str, args: &[&str]) -> Outcome {
     assert!(SCENARIO.contains(from));

@@ -21,7 +21,7 @@
 //!
 //! A time-out is a slot that did nothing: their part of a window is taken off the limit, by halves.
 //!
-//! Where this departs from POLICIES §3, and what that is worth, is decision 0012.
+//! Where this departs from POLICIES §3, and why, is decision 0012.
 
 mod bases;
 mod schedule;

@@ -36,6 +36,40 @@ fn more_slots_let_those_start_who_wait() {
 }
 
 #[test]
+fn answers_raise_a_limit_that_moves_and_a_reload_of_something_else_keeps_it() {
+    let (upstream, calls) = Upstream::by_hand();
+    let setup = || Setup::before(&upstream).limit(1);
+    let gateway = setup().start();
+    let aimd = || setup().set("limit.policy", "'aimd'");
+    gateway.reload(&aimd()).unwrap();
+    let mut client = gateway.asks("/");
+    let call = calls.next();
+    let _others = [gateway.asks("/"), gateway.asks("/")];
+    gateway.waits_for("waiting", 2);
+    call.answer("");
+    assert_eq!(client.answer().unwrap().status(), Some(200));
+    // The slot that was given back, and one more.
+    let _running = [calls.next(), calls.next()];
+    assert_eq!(gateway.count("limit"), 2);
+    gateway.reload(&aimd().set("queue.max_wait", "'9s'")).unwrap();
+    assert_eq!(gateway.count("limit"), 2);
+    gateway.reload(&aimd().set("limit.max", "9")).unwrap();
+    assert_eq!(gateway.count("limit"), 1, "it starts anew");
+}
+
+#[test]
+fn an_upstream_that_is_too_slow_lowers_a_limit_that_moves() {
+    let (upstream, calls) = Upstream::by_hand();
+    let setup = Setup::before(&upstream).limit(4).set("limit.policy", "'aimd'");
+    let gateway =
+        setup.set("limit.backoff", "0.5").set("upstream.response_timeout", "'50ms'").start();
+    let mut client = gateway.asks("/");
+    let _unanswered = calls.next();
+    assert_eq!(client.answer().unwrap().status(), Some(504));
+    gateway.waits_for("limit", 2);
+}
+
+#[test]
 fn fewer_slots_end_nobodys_request() {
     let (upstream, calls) = Upstream::by_hand();
     let setup = Setup::before(&upstream).limit(3);
