@@ -8,18 +8,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use bywash_config::Config;
+use bywash_config::{Config, Token};
 use bywash_fuzz::SMALL;
 use bywash_message::{Limits, Name, Request, write_request};
+use bywash_token::{Keys, Secret, Secrets};
 use libfuzzer_sys::fuzz_target;
 
 /// The gateway's own files, which are not public there, and what they know of the rest of it.
 #[path = "../../crates/gateway/src/request"]
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 mod request {
+    mod cookies;
     mod examine;
     mod forwarded;
     mod peer;
+    mod signals;
 
     pub(crate) use examine::Facts;
     pub(crate) use peer::Peer;
@@ -30,19 +33,33 @@ mod request {
         request: &bywash_message::Request,
         peer: &Peer,
     ) -> Facts {
-        let begun = examine::session_begun(shared, settings, &request.fields);
+        let begun = examine::session_begun(settings, &request.fields);
         assert!(begun.is_none() || !request.fields.is_empty());
         examine::examine(shared, settings, request, peer)
     }
 
     pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer, facts: &Facts) {
+        cookies::take_out(&mut request.fields, "bywash");
+        assert_eq!(cookies::brought(&request.fields, "bywash"), None);
         forwarded::rebuild(&mut request.fields, peer, facts.client);
+    }
+}
+
+#[path = "../../crates/gateway/src/tokens.rs"]
+#[allow(dead_code, reason = "what other parts of the gateway ask for")]
+mod tokens;
+
+mod access_log {
+    /// In the year 2033.
+    pub(crate) fn wall_clock_ms() -> u64 {
+        2_000_000_000_000
     }
 }
 
 mod settings {
     pub(crate) struct Settings {
         pub(crate) config: bywash_config::Config,
+        pub(crate) tokens: Option<crate::tokens::Tokens>,
     }
 
     impl Settings {
@@ -54,7 +71,7 @@ mod settings {
 
 mod shared {
     use super::{DefaultHasher, Hash, Hasher, IpAddr};
-    use bywash_engine::{AddressKey, SessionKey};
+    use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 
     pub(crate) struct Shared;
 
@@ -65,6 +82,10 @@ mod shared {
 
         pub(crate) fn address_key(&self, address: IpAddr) -> AddressKey {
             AddressKey(hash(&address))
+        }
+
+        pub(crate) fn attempt_key<const PARTS: usize>(&self, parts: [&[u8]; PARTS]) -> AttemptKey {
+            AttemptKey(hash(&parts))
         }
     }
 
@@ -78,12 +99,21 @@ mod shared {
 static SETTINGS: LazyLock<settings::Settings> = LazyLock::new(|| {
     let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
                 listen.trusted_proxies = ['10.0.0.0/8', 'fd00::/8']\n\
-                identify.session = 'cookie:sid'\nidentify.charge = 'address'\n";
+                identify.session = 'cookie:sid'\nidentify.charge = 'address'\n\
+                identify.signals = ['cookie:a', 'referrer:a.b', 'header:b', 'returning']\n";
     match Config::parse(text, "fuzz") {
-        Ok((config, _)) => settings::Settings { config },
+        Ok((config, _)) => settings::Settings { tokens: tokens(&config), config },
         Err(problems) => panic!("{}", problems.render(false)),
     }
 });
+
+/// Keys that were in no file.
+fn tokens(config: &Config) -> Option<tokens::Tokens> {
+    let mut config = config.clone();
+    let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
+    config.identify.token = Some(Token { cookie: "bywash".into(), file: "none".into(), keys });
+    tokens::Tokens::of(&config)
+}
 
 /// Enough for what is added here to a head within [`SMALL`].
 const LARGE: Limits = Limits { target: 512, fields: 32, bytes: 8192 };
@@ -98,6 +128,7 @@ fuzz_target!(|input: &[u8]| {
     let facts = request::examine(&shared::Shared, &SETTINGS, &request, &peer);
     assert!(peer.is_trusted() || facts.client == peer.address);
     assert_eq!(facts.client, facts.client.to_canonical());
+    assert!(facts.request.proven.is_empty(), "nobody has signed that");
     request.fields.remove_hop_by_hop();
     request::rebuild(&mut request, &peer, &facts);
     for once in [Name::XForwardedFor, Name::XForwardedProto, Name::XRealIp] {

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use bywash_config::Config;
 use bywash_engine::{AddressKey, ClassId, Engine, Options, Request, SessionKey};
+use bywash_units::Utility;
 use libfuzzer_sys::fuzz_target;
 
 /// The gateway's own files, which are not public there, and what they know of the rest of it.
@@ -83,13 +84,16 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(next.driver.status().mean_service <= shared.driver.status().mean_service);
 
     // What it has learned does not stand in the way of requests.
-    let session = Some(SessionKey(1));
-    let request =
-        |class| Request { session, address: Some(AddressKey(1)), ..Request::of(ClassId(class)) };
+    let (session, earned) = (SessionKey(1), Utility::new(1.0));
+    let request = |class| Request {
+        session: Some(session),
+        address: Some(AddressKey(1)),
+        ..Request::of(ClassId(class))
+    };
     let tickets: Vec<_> = (0..3).map(|class| next.driver.arrive(request(class))).collect();
     for ticket in tickets {
         let _ = (next.driver.on_timer(), next.driver.status());
-        ticket.answered(session, true);
+        ticket.answered(Some(driver::Progress { session, earned, in_time: true }), true);
     }
     assert_eq!(next.driver.status().running, 0);
 });

@@ -187,7 +187,8 @@ impl Signals {
 pub struct AttemptKey(pub u64);
 
 /// What is known of a request when it arrives. Nothing in it is believed but what the driver has
-/// verified: the session counts only if the engine itself has seen it being served.
+/// verified: the session counts only if the engine itself has seen it being served, or if a token
+/// that the driver has verified says that it was.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Its class.

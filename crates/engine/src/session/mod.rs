@@ -4,6 +4,9 @@
 //! first *served* request. That bounds the table against a flood as well: an entry costs its
 //! maker one service, so a flood of refused requests evicts nobody. The least recently served
 //! session makes room when the table is full; one that was not served for `ttl` is forgotten.
+//!
+//! What a request has proven is what the table knows and what a token says that the driver has
+//! verified, together. The table does not take over what a token says: it comes with each request.
 
 use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hasher};

@@ -1,6 +1,6 @@
 //! What the engine remembers of sessions, against a list that is searched from end to end.
 
-use bywash_engine::{ClassId, Options, SessionKey, Standing};
+use bywash_engine::{ClassId, ClassSet, Options, Request, SessionKey, Standing};
 use bywash_units::{Span, Time};
 
 use crate::dice::Dice;
@@ -77,6 +77,25 @@ fn each_step_of_a_transaction_asks_for_the_step_before_it() {
     let now = [LOGIN, SHIPPING, PAYMENT, CONFIRM].map(|class| standing(&site, 7, class));
     let [walked, skipped] = [Standing::Transaction, Standing::InProgress];
     assert_eq!(now, [walked, walked, skipped, skipped]);
+}
+
+#[test]
+fn what_a_token_proves_goes_first_and_the_table_does_not_take_it_over() {
+    let mut site = Site::busy("session-first", &[]);
+    let claims = |session, proven| Request {
+        session: Some(SessionKey(session)),
+        proven,
+        ..Request::of(PAYMENT)
+    };
+    let walked = ClassSet::NONE.with(SHIPPING);
+    let newcomer = site.request(claims(1, ClassSet::NONE));
+    let nobody = site.request(Request { session: None, ..claims(0, walked) });
+    let begun = site.request(claims(2, ClassSet::NONE.with(MAIN)));
+    let proven = site.request(claims(3, walked));
+    assert_eq!(site.drain(), [proven, begun, newcomer, nobody]);
+    assert_eq!(site.engine.path(site.now, SessionKey(3)), ClassSet::NONE);
+    site.prove(3, &[MAIN]);
+    assert_eq!(site.engine.path(site.now, SessionKey(3)), ClassSet::NONE.with(MAIN));
 }
 
 /// Sessions as a plain list, the one served last at the end.

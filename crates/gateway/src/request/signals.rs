@@ -111,7 +111,7 @@ mod tests {
             "",
             "a.example",
             "ftp://a.example",
-            "https://ba.example",
+            "https://xa.example",
             "https://a.example.net/",
             "https://b.example/a.example",
             "https://a.example@b.example/",
@@ -138,7 +138,7 @@ mod tests {
             ("x-again", "-1"),
             ("x-again", "1/50"),
             ("x-again", "99999999999"),
-            ("x-agains", "1"),
+            ("x-again2", "1"),
         ] {
             assert!(!retry(name, value), "{name}: {value}");
         }

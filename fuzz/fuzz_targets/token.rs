@@ -1,0 +1,47 @@
+//! No bytes are a token but those that were sealed, and a file of keys is read or refused.
+//!
+//! The bytes are tried as they come, as the contents of a token with its signature cut off, and as
+//! changes to a good token: whatever is accepted must be word for word what was sealed.
+#![no_main]
+
+use bywash_token::{
+    Claims, Holder, Keys, LONGEST, Mark, Moment, Secret, Secrets, SessionName, open, seal,
+};
+use bywash_units::Span;
+use libfuzzer_sys::fuzz_target;
+
+const TTL: Span = Span::from_secs(1800);
+
+fuzz_target!(|bytes: &[u8]| {
+    let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
+    assert!(open(&keys, bytes).is_err(), "nobody has signed that");
+
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(secrets) = Secrets::parse(text)
+    {
+        assert_eq!(Secrets::parse(&secrets.to_text()), Ok(secrets));
+    }
+
+    let Some((head, rest)) = bytes.split_first_chunk::<16>() else { return };
+    let [a, b, c, d, session @ .., place, change, _, _] = *head;
+    let now = Moment::from_millis(u64::from(u32::from_be_bytes([a, b, c, d])) * 1000);
+    let mut claims = Claims::new(now, SessionName(session));
+    claims.ordered = now.day().filter(|_| a & 1 == 1);
+    for class in rest.chunks(3) {
+        claims.served.insert(Mark::of(&String::from_utf8_lossy(class)));
+    }
+    let text = seal(&keys, &claims);
+    assert!(text.as_bytes().len() <= LONGEST);
+    let opened = open(&keys, text.as_bytes()).expect("it was sealed with these keys");
+    let itself = Holder::Itself(opened.session());
+    assert_eq!(opened.proves(now, TTL, &itself), Ok(&claims.served));
+    assert!(opened.proves(now, TTL, &Holder::Cookie(rest)).is_err());
+
+    let mut changed = text.as_bytes().to_vec();
+    let place = usize::from(place) % changed.len();
+    changed[place] ^= change.max(1);
+    assert!(open(&keys, &changed).is_err());
+    changed[place] = text.as_bytes()[place];
+    changed.extend_from_slice(&rest[..rest.len().min(8)]);
+    assert_eq!(open(&keys, &changed).is_ok(), rest.is_empty());
+});
