@@ -35,7 +35,10 @@ fuzz_target!(|bytes: &[u8]| {
     let opened = open(&keys, text.as_bytes()).expect("it was sealed with these keys");
     let itself = Holder::Itself(opened.session());
     assert_eq!(opened.proves(now, TTL, &itself), Ok(&claims.served));
-    assert!(opened.proves(now, TTL, &Holder::Cookie(rest)).is_err());
+    // A fuzzer that sees what is compared finds the name of a session; nobody else does.
+    let holder = Holder::Cookie(rest);
+    let is_hers = keys.session(&holder) == opened.session();
+    assert_eq!(opened.proves(now, TTL, &holder).is_ok(), is_hers);
 
     let mut changed = text.as_bytes().to_vec();
     let place = usize::from(place) % changed.len();

@@ -176,8 +176,8 @@ impl Streaming {
 
     /// The session's, if it is one's.
     fn progress(&self, served: Option<SessionKey>, earned: Utility) -> Option<Progress> {
-        let in_time = self.record.is_in_time();
-        served.map(|session| Progress { session, earned, in_time })
+        let session = served?;
+        Some(Progress { session, earned, in_time: self.record.is_in_time() })
     }
 
     fn has_no_place(self, voice: &Voice) -> Reply {

@@ -13,6 +13,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 use crate::http2::{Http2, wait};
 use crate::setup::{Running, Setup, eventually, get};
+use crate::tokens::KeyFile;
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::{BOUND, Wire};
 
@@ -110,6 +111,19 @@ fn a_request_inside_says_that_it_came_by_tls() {
         "{answer}"
     );
     gateway.waits_for("connections", 0);
+}
+
+#[test]
+fn a_token_that_is_given_over_tls_is_for_tls_alone() {
+    let certified = Certified::new("token", &["shop.example"]);
+    let (upstream, keys) = (Upstream::echo(), KeyFile::new("tls"));
+    let setup = serving(&upstream, &[&certified]).set("identify.token_keys", &keys.path());
+    let gateway = setup.start();
+    let asked = last("/").replace("\r\n\r\n", "\r\nCookie: sid=1\r\n\r\n");
+    let mut tls = connect(https(&gateway), "shop.example", config(&[&certified], &[]));
+    let answer = answer(&mut tls, &asked).unwrap();
+    let cookie = answer.lines().find(|line| line.starts_with("Set-Cookie: bywash=")).unwrap();
+    assert!(cookie.ends_with("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
 }
 
 /// Otherwise anybody between could cut an answer short, and a client that minds says it was.

@@ -14,13 +14,13 @@ use crate::upstream::{Calls, Upstream, ok, with_fields};
 use crate::wire::{Message, Wire};
 
 /// A file of keys for one test.
-struct KeyFile {
+pub(crate) struct KeyFile {
     path: PathBuf,
     secrets: Secrets,
 }
 
 impl KeyFile {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.keys"));
         let this = Self { path, secrets: Secrets::fresh(Secret::from_bytes([1; 32])) };
         this.write();
@@ -41,13 +41,18 @@ impl KeyFile {
         Keys::new(&self.secrets)
     }
 
+    /// Where it is, in TOML.
+    pub(crate) fn path(&self) -> String {
+        format!("'{}'", self.path.display())
+    }
+
     /// One slot, one place in the queue; `/pay` is a transaction for those who have seen `/p/*`,
     /// and `/confirm` an order.
     fn shop(&self, upstream: &Upstream) -> Setup {
         Setup::before(upstream)
             .limit(1)
             .set("order.capacity", "1")
-            .set("identify.token_keys", &format!("'{}'", self.path.display()))
+            .set("identify.token_keys", &self.path())
             .set("class.product", "{ match = ['GET /p/*'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
             .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
