@@ -74,8 +74,8 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
 }
 
 fn count_values(counts: &Counts) -> Value {
-    let Counts { later, first, orders, earned } = counts;
-    json!([later.0, later.1, first.0, first.1, orders, earned])
+    let Counts { later, first, orders, earned, begun_earned } = counts;
+    json!([later.0, later.1, first.0, first.1, orders, earned, begun_earned])
 }
 
 fn read_counts(value: &Value) -> Option<Counts> {
@@ -86,6 +86,7 @@ fn read_counts(value: &Value) -> Option<Counts> {
         first: (number(&value[2])?, row(&value[3])?),
         orders: number(&value[4])?,
         earned: number(&value[5])?,
+        begun_earned: number(&value[6])?,
     })
 }
 
@@ -177,8 +178,7 @@ impl Learned {
         for (before, known) in self.counts.iter().enumerate().take(ClassSet::MOST) {
             if let Some(class) = number(ClassId(before as u8)) {
                 let (later, first) = (moved(&known.later), moved(&known.first));
-                let Counts { orders, earned, .. } = *known;
-                counts[class.index()] = Counts { later, first, orders, earned };
+                counts[class.index()] = Counts { later, first, ..known.clone() };
             }
         }
         counts

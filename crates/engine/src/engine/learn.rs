@@ -44,7 +44,9 @@ impl Engine {
             }
             if earned.get() > 0.0 {
                 let first = (!step.ordered).then_some(step.signals);
-                self.learning.earned(class, earned.get(), first);
+                // Where it began is not known of a session from before a restart: as if here.
+                let entry = step.entry.unwrap_or(class);
+                self.learning.earned(class, entry, earned.get(), first);
                 self.sessions.ordered(now, session);
             }
         }

@@ -65,13 +65,21 @@ struct Walk {
     pages: u8,
     /// What it showed when it began.
     signals: Signals,
+    /// What it began with, if that is known.
+    entry: Option<ClassId>,
     /// It has made an order.
     ordered: bool,
 }
 
 impl Walk {
-    const UNKNOWN: Self =
-        Self { at: None, asked: None, pages: 0, signals: Signals::NONE, ordered: false };
+    const UNKNOWN: Self = Self {
+        at: None,
+        asked: None,
+        pages: 0,
+        signals: Signals::NONE,
+        entry: None,
+        ordered: false,
+    };
     /// Of one session so many pages count: what a robot does after that tells nothing about
     /// visitors.
     const PAGES: u8 = 100;
@@ -84,6 +92,8 @@ pub struct Step {
     pub visit: Option<Place>,
     /// What the session showed when it began.
     pub signals: Signals,
+    /// What it began with, if that is known.
+    pub entry: Option<ClassId>,
     /// It has made an order before.
     pub ordered: bool,
 }
@@ -149,7 +159,7 @@ impl Sessions {
         let walk = &mut self.session(now, key).walk;
         let first = walk.pages == 0;
         if first {
-            walk.signals = signals;
+            (walk.signals, walk.entry) = (signals, Some(class));
         }
         let goes_on = first || walk.asked == Some(class);
         let visit = (goes_on && walk.pages < Walk::PAGES).then_some(Place { class, first });
@@ -157,7 +167,7 @@ impl Sessions {
             walk.pages = walk.pages.saturating_add(1);
             (walk.at, walk.asked) = (Some(Place { class, first }), None);
         }
-        Step { visit, signals: walk.signals, ordered: walk.ordered }
+        Step { visit, signals: walk.signals, entry: walk.entry, ordered: walk.ordered }
     }
 
     /// A session has made an order.

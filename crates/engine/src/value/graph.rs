@@ -34,6 +34,8 @@ pub struct Counts {
     pub orders: f64,
     /// What they earned.
     pub earned: f64,
+    /// What sessions earned that began here.
+    pub begun_earned: f64,
 }
 
 /// Fading counts of visits, of what followed them and of what they earned.
@@ -47,8 +49,13 @@ pub struct Graph {
     /// By class: successes that earned, and what they earned.
     orders: Vec<f64>,
     earned: Vec<f64>,
+    /// By class that a session began with: what it earned later.
+    begun_earned: Vec<f64>,
 }
 
+/// A session that begins with a class is believed to earn what the graph says, until so many orders
+/// could have told otherwise.
+const BELIEF: f64 = 5.0;
 /// A first visit is taken to lead where later visits to the class lead, until so many tell.
 const BORROWED: f64 = 20.0;
 /// With fewer visits than this nothing is said about a state.
@@ -67,6 +74,7 @@ impl Graph {
             next: vec![0.0; 2 * classes * classes],
             orders: vec![0.0; classes],
             earned: vec![0.0; classes],
+            begun_earned: vec![0.0; classes],
         }
     }
 
@@ -83,6 +91,7 @@ impl Graph {
         }
         grown.orders[..self.classes].copy_from_slice(&self.orders);
         grown.earned[..self.classes].copy_from_slice(&self.earned);
+        grown.begun_earned[..self.classes].copy_from_slice(&self.begun_earned);
         *self = grown;
     }
 
@@ -102,10 +111,27 @@ impl Graph {
         self.next[state * self.classes + to.index()] += 1.0;
     }
 
-    /// A visit to `class` brought so much.
-    pub fn earned(&mut self, class: ClassId, amount: f64) {
+    /// A visit to `class` brought so much to a session that had begun with `entry`.
+    pub fn earned(&mut self, class: ClassId, entry: ClassId, amount: f64) {
         self.orders[class.index()] += 1.0;
         self.earned[class.index()] += amount;
+        self.begun_earned[entry.index()] += amount;
+    }
+
+    /// How many times what the graph says (`utility`) sessions earn that begin with `class`.
+    ///
+    /// The graph forgets where a session comes from, so it credits whoever walks to the till with
+    /// what others buy there. What sessions that begin somewhere have earned in the end cannot be
+    /// borrowed: a crowd that walks far and buys nothing is worth nothing at the door.
+    pub fn outcome(&self, class: ClassId, utility: f64) -> f64 {
+        let orders = self.orders();
+        if utility <= 0.0 || orders <= 0.0 {
+            return 1.0;
+        }
+        let believed = BELIEF * self.earned.iter().sum::<f64>() / orders;
+        let begun = self.visits[class.index() + self.classes];
+        let earned = self.begun_earned[class.index()];
+        (earned + believed) / (begun + believed / utility) / utility
     }
 
     /// What was counted of a class, to be kept over a restart; `next` is by class.
@@ -115,8 +141,13 @@ impl Graph {
             let next = self.next[state * self.classes..][..self.classes].to_vec();
             (self.visits[state], next)
         };
-        let (orders, earned) = (self.orders[class.index()], self.earned[class.index()]);
-        Counts { later: of(false), first: of(true), orders, earned }
+        Counts {
+            later: of(false),
+            first: of(true),
+            orders: self.orders[class.index()],
+            earned: self.earned[class.index()],
+            begun_earned: self.begun_earned[class.index()],
+        }
     }
 
     /// Counts a class as [`Graph::counts`] gave it, with `next` in the numbers that classes have
@@ -133,11 +164,18 @@ impl Graph {
         }
         self.orders[class.index()] = count(counts.orders);
         self.earned[class.index()] = count(counts.earned);
+        self.begun_earned[class.index()] = count(counts.begun_earned);
     }
 
     /// Everything counts only so much any more.
     pub fn fade(&mut self, factor: f64) {
-        let counts = [&mut self.visits, &mut self.next, &mut self.orders, &mut self.earned];
+        let counts = [
+            &mut self.visits,
+            &mut self.next,
+            &mut self.orders,
+            &mut self.earned,
+            &mut self.begun_earned,
+        ];
         for count in counts.into_iter().flatten() {
             *count *= factor;
         }
@@ -263,7 +301,7 @@ mod tests {
             if i % 10 == 0 {
                 graph.asked(later(MAIN), BUY);
                 graph.visited(later(BUY));
-                graph.earned(BUY, 5.0);
+                graph.earned(BUY, MAIN, 5.0);
             } else if i % 2 == 0 {
                 graph.asked(later(MAIN), MAIN);
             }
@@ -313,6 +351,19 @@ mod tests {
         assert!((graph.visits(Place { class: BUY, first: true }) - 1.0).abs() < 1e-9);
         assert!((graph.revenue(BUY) - 500.0 / 101.0).abs() < 1e-9);
         assert!(!graph.knows(ClassId(4)) && graph.knows(MAIN));
+    }
+
+    #[test]
+    fn who_walks_far_and_buys_nothing_is_worth_little_at_the_door() {
+        let mut graph = walked();
+        let robot = Place { class: BUY, first: true };
+        for _ in 0..1000 {
+            graph.visited(robot);
+        }
+        let said = graph.utilities(|_| None)[2 + BUY.index()];
+        assert!(said > 0.4, "the graph credits them with what others buy: {said}");
+        assert!(graph.outcome(BUY, said) < 0.1);
+        assert!((graph.outcome(MAIN, said) - 1.0).abs() > 0.0);
     }
 
     #[test]

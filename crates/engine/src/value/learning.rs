@@ -126,10 +126,10 @@ impl Learning {
         self.news = true;
     }
 
-    /// A visit to `class` brought `amount`. `order` if it is the session's first, with the signals
-    /// that the session began with.
-    pub fn earned(&mut self, class: ClassId, amount: f64, order: Option<Signals>) {
-        self.graph.earned(class, amount);
+    /// A visit to `class` brought `amount` to a session that had begun with `entry`. `order` if it
+    /// is the session's first, with the signals that the session began with.
+    pub fn earned(&mut self, class: ClassId, entry: ClassId, amount: f64, order: Option<Signals>) {
+        self.graph.earned(class, entry, amount);
         if let Some(signals) = order {
             self.lift.ordered(signals);
         }
@@ -184,6 +184,10 @@ impl Learning {
         };
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
+        let utilities = self.utilities(classes);
+        for class in 0..n {
+            index[n + class] *= self.graph.outcome(ClassId(class as u8), utilities[n + class]);
+        }
         let is_known = |state: usize| {
             let class = &classes[state % n];
             class.pinned.is_some() || self.graph.knows(ClassId((state % n) as u8))
