@@ -109,7 +109,7 @@ proptest! {
 
 /// Ten workers that serve one class in a tenth of a second each, behind a limit that is always
 /// asked for more: what is beyond ten waits inside for its turn.
-struct Workers {
+struct Application {
     limit: Box<dyn Limit>,
     now: Time,
     /// When each that runs was sent, and when it is done.
@@ -119,7 +119,7 @@ struct Workers {
     slots: Vec<u32>,
 }
 
-impl Workers {
+impl Application {
     fn new(settings: &LimitSettings) -> Self {
         let limit = settings.limit();
         let (now, service) = (Time::ZERO, millis(100));
@@ -170,48 +170,53 @@ impl Workers {
 #[test]
 fn slope_finds_the_workers_from_below_and_from_above() {
     for initial in ["1", "3", "10", "40", "400"] {
-        let mut workers = Workers::new(&settings("slope", &[("initial", initial)]));
+        let mut application = Application::new(&settings("slope", &[("initial", initial)]));
         // With 400 each request takes four seconds at first, and every look several of them.
-        workers.play(Span::from_secs(300));
-        assert!((10..=14).contains(&workers.usual()), "from {initial}: {}", workers.usual());
+        application.play(Span::from_secs(300));
+        assert!(
+            (10..=14).contains(&application.usual()),
+            "from {initial}: {}",
+            application.usual()
+        );
     }
 }
 
 #[test]
 fn slope_follows_workers_that_go_and_come() {
-    let mut workers = Workers::new(&settings("slope", &[]));
-    workers.play(Span::from_secs(60));
+    let mut application = Application::new(&settings("slope", &[]));
+    application.play(Span::from_secs(60));
     for (count, usual) in [(4, 4..=7), (20, 20..=26)] {
-        workers.workers = count;
-        workers.slots.clear();
-        workers.play(Span::from_secs(90));
-        assert!(usual.contains(&workers.usual()), "{count} workers: {}", workers.usual());
+        application.workers = count;
+        application.slots.clear();
+        application.play(Span::from_secs(90));
+        assert!(usual.contains(&application.usual()), "{count} workers: {}", application.usual());
     }
 }
 
 #[test]
 fn slope_does_not_take_slower_requests_for_a_queue() {
-    let mut workers = Workers::new(&settings("slope", &[]));
-    workers.play(Span::from_secs(60));
-    workers.service = millis(250);
-    workers.slots.clear();
-    workers.play(Span::from_secs(120));
-    assert!((10..=14).contains(&workers.usual()), "{}", workers.usual());
+    let mut application = Application::new(&settings("slope", &[]));
+    application.play(Span::from_secs(60));
+    application.service = millis(250);
+    application.slots.clear();
+    application.play(Span::from_secs(120));
+    assert!((10..=14).contains(&application.usual()), "{}", application.usual());
 }
 
 #[test]
 fn a_probe_is_over_at_its_time_although_nobody_answers() {
-    let mut workers = Workers::new(&settings("slope", &[]));
-    while workers.limit.next_timer().is_none() {
-        assert!(workers.now < Time::ZERO + Span::from_secs(60), "it never probed");
-        workers.play(millis(100));
+    let mut application = Application::new(&settings("slope", &[]));
+    while application.limit.next_timer().is_none() {
+        assert!(application.now < Time::ZERO + Span::from_secs(60), "it never probed");
+        application.play(millis(100));
     }
-    let (probing, due) = (workers.limit.slots(), workers.limit.next_timer().expect("it probes"));
+    let (probing, due) =
+        (application.limit.slots(), application.limit.next_timer().expect("it probes"));
     assert!(probing >= 1);
-    assert!(due.since(workers.now) <= Span::from_secs(40), "{due:?}");
-    workers.limit.on_timer(due);
-    assert_eq!(workers.limit.next_timer(), None);
-    assert_ne!(workers.limit.slots(), probing);
+    assert!(due.since(application.now) <= Span::from_secs(40), "{due:?}");
+    application.limit.on_timer(due);
+    assert_eq!(application.limit.next_timer(), None);
+    assert_ne!(application.limit.slots(), probing);
 }
 
 #[test]
