@@ -74,8 +74,8 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
 }
 
 fn count_values(counts: &Counts) -> Value {
-    let Counts { later, first, orders, earned, begun_earned } = counts;
-    json!([later.0, later.1, first.0, first.1, orders, earned, begun_earned])
+    let Counts { later, first, orders, earned, begun_earned, reached } = counts;
+    json!([later.0, later.1, first.0, first.1, orders, earned, begun_earned, reached.0, reached.1])
 }
 
 fn read_counts(value: &Value) -> Option<Counts> {
@@ -87,6 +87,7 @@ fn read_counts(value: &Value) -> Option<Counts> {
         orders: number(&value[4])?,
         earned: number(&value[5])?,
         begun_earned: number(&value[6])?,
+        reached: (number(&value[7])?, number(&value[8])?),
     })
 }
 

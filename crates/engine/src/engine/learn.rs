@@ -40,13 +40,10 @@ impl Engine {
         if in_time {
             let step = self.sessions.steps(now, session, class, signals);
             if let Some(place) = step.visit {
-                self.learning.visited(place, step.signals);
+                self.learning.visited(place, step.new, step.signals);
             }
             if earned.get() > 0.0 {
-                let first = (!step.ordered).then_some(step.signals);
-                // Where it began is not known of a session from before a restart: as if here.
-                let entry = step.entry.unwrap_or(class);
-                self.learning.earned(class, entry, earned.get(), first);
+                self.learning.earned(class, &step, earned.get());
                 self.sessions.ordered(now, session);
             }
         }

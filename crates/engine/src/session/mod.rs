@@ -8,8 +8,10 @@
 //! What a request has proven is what the table knows and what a token says that the driver has
 //! verified, together. The table does not take over what a token says: it comes with each request.
 
+mod keys;
+mod walk;
+
 use alloc::vec::Vec;
-use core::hash::{BuildHasher, Hasher};
 
 use bywash_units::{Span, Time};
 use hashbrown::HashMap;
@@ -17,6 +19,10 @@ use hashbrown::HashMap;
 use crate::queue::Lists;
 use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Signals, Standing, Tier};
 use crate::value::Place;
+
+pub(crate) use keys::{KeyHasher, SPARE};
+pub use walk::Step;
+use walk::Walk;
 
 /// A session that is remembered: what may be kept over a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,50 +58,6 @@ struct Session {
     /// On the table's own clock, which is [`BEFORE`] ahead of the driver's.
     last: Time,
     walk: Walk,
-}
-
-/// Where a session is in the graph of sessions.
-#[derive(Clone, Copy, Debug)]
-struct Walk {
-    /// The page that it was served last; `None` if that is not known (any more).
-    at: Option<Place>,
-    /// What it has asked for since.
-    asked: Option<ClassId>,
-    /// Pages that were counted.
-    pages: u8,
-    /// What it showed when it began.
-    signals: Signals,
-    /// What it began with, if that is known.
-    entry: Option<ClassId>,
-    /// It has made an order.
-    ordered: bool,
-}
-
-impl Walk {
-    const UNKNOWN: Self = Self {
-        at: None,
-        asked: None,
-        pages: 0,
-        signals: Signals::NONE,
-        entry: None,
-        ordered: false,
-    };
-    /// Of one session so many pages count: what a robot does after that tells nothing about
-    /// visitors.
-    const PAGES: u8 = 100;
-}
-
-/// What the graph learns when a session is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
-    /// The page, if it counts.
-    pub visit: Option<Place>,
-    /// What the session showed when it began.
-    pub signals: Signals,
-    /// What it began with, if that is known.
-    pub entry: Option<ClassId>,
-    /// It has made an order before.
-    pub ordered: bool,
 }
 
 impl Sessions {
@@ -143,42 +105,24 @@ impl Sessions {
     pub fn asks(&mut self, now: Time, key: SessionKey, class: ClassId) -> Option<Place> {
         let place = self.places.get(&key)?;
         let session = &mut self.known[*place as usize];
-        if (now + BEFORE).since(session.last) > self.ttl || session.walk.asked.is_some() {
-            return None;
-        }
-        session.walk.asked = Some(class);
-        session.walk.at.filter(|_| session.walk.pages < Walk::PAGES)
+        let is_old = (now + BEFORE).since(session.last) > self.ttl;
+        if is_old { None } else { session.walk.asks(class) }
     }
 
     /// What the graph of sessions learns when a session is served `class` in time: before
     /// [`Sessions::served`]. `signals` are those of the request.
-    ///
-    /// A page counts when it is what the session asked for first after the one before. What it
-    /// asks for besides, or is served twice, is no page.
     pub fn steps(&mut self, now: Time, key: SessionKey, class: ClassId, signals: Signals) -> Step {
-        let walk = &mut self.session(now, key).walk;
-        let first = walk.pages == 0;
-        if first {
-            (walk.signals, walk.entry) = (signals, Some(class));
-        }
-        let goes_on = first || walk.asked == Some(class);
-        let visit = (goes_on && walk.pages < Walk::PAGES).then_some(Place { class, first });
-        if goes_on {
-            walk.pages = walk.pages.saturating_add(1);
-            (walk.at, walk.asked) = (Some(Place { class, first }), None);
-        }
-        Step { visit, signals: walk.signals, entry: walk.entry, ordered: walk.ordered }
+        self.session(now, key).walk.steps(class, signals)
     }
 
     /// A session has made an order.
     pub fn ordered(&mut self, now: Time, key: SessionKey) {
-        self.session(now, key).walk.ordered = true;
+        self.session(now, key).walk.orders();
     }
 
     /// What a session showed when it began, if it is known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
-        let walk = self.places.get(&key).map(|place| self.known[*place as usize].walk)?;
-        (walk.pages > 0).then_some(walk.signals)
+        self.known[*self.places.get(&key)? as usize].walk.signals()
     }
 
     fn becomes_youngest(&mut self, place: u32) {
@@ -249,8 +193,7 @@ impl Sessions {
         if age > self.ttl || full || self.places.contains_key(&key) {
             return false;
         }
-        // It has begun, but nobody knows where it was.
-        let walk = Walk { pages: 1, ..Walk::UNKNOWN };
+        let walk = Walk::SOMEWHERE;
         let place = self.place_for(Session { key, served, last, walk });
         self.becomes_youngest(place);
         true
@@ -292,49 +235,6 @@ impl Sessions {
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
-    }
-}
-
-/// Room to make a table of keys with, for each entry that it may hold. hashbrown never allocates
-/// again for a table that is at most half full: what was removed it clears up in place.
-pub(crate) const SPARE: usize = 2;
-
-/// Spreads keys that are uniform already (they are keyed hashes; only the simulator's are plain
-/// numbers) with one multiplication. What an attacker may choose is hashed with a secret key
-/// before it comes here.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyHasher;
-
-/// See [`KeyHasher`].
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyHash(u64);
-
-impl BuildHasher for KeyHasher {
-    type Hasher = KeyHash;
-
-    fn build_hasher(&self) -> KeyHash {
-        KeyHash::default()
-    }
-}
-
-impl Hasher for KeyHash {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 29);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
     }
 }
 

@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::gittins::Chain;
-use crate::request::ClassId;
+use crate::request::{ClassId, ClassSet};
 
 /// A place of a session in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Counts {
     pub earned: f64,
     /// What sessions earned that began here.
     pub begun_earned: f64,
+    /// Sessions that came here, and what they earned from then on.
+    pub reached: (f64, f64),
 }
 
 /// Fading counts of visits, of what followed them and of what they earned.
@@ -51,10 +53,13 @@ pub struct Graph {
     earned: Vec<f64>,
     /// By class that a session began with: what it earned later.
     begun_earned: Vec<f64>,
+    /// By class: sessions that came there, however often, and what they earned from then on.
+    reached: Vec<f64>,
+    reached_earned: Vec<f64>,
 }
 
-/// A session that begins with a class is believed to earn what the graph says, until so many orders
-/// could have told otherwise.
+/// A session that comes to a class is believed to earn what the graph says; so many orders, made or
+/// missing, weigh as much.
 const BELIEF: f64 = 5.0;
 /// A first visit is taken to lead where later visits to the class lead, until so many tell.
 const BORROWED: f64 = 20.0;
@@ -75,6 +80,8 @@ impl Graph {
             orders: vec![0.0; classes],
             earned: vec![0.0; classes],
             begun_earned: vec![0.0; classes],
+            reached: vec![0.0; classes],
+            reached_earned: vec![0.0; classes],
         }
     }
 
@@ -92,6 +99,8 @@ impl Graph {
         grown.orders[..self.classes].copy_from_slice(&self.orders);
         grown.earned[..self.classes].copy_from_slice(&self.earned);
         grown.begun_earned[..self.classes].copy_from_slice(&self.begun_earned);
+        grown.reached[..self.classes].copy_from_slice(&self.reached);
+        grown.reached_earned[..self.classes].copy_from_slice(&self.reached_earned);
         *self = grown;
     }
 
@@ -105,33 +114,52 @@ impl Graph {
         self.visits[state] += 1.0;
     }
 
+    /// A session came to `class` for the first time.
+    pub fn reached(&mut self, class: ClassId) {
+        self.reached[class.index()] += 1.0;
+    }
+
     /// After `from` it asked for `to`.
     pub fn asked(&mut self, from: Place, to: ClassId) {
         let state = self.state(from);
         self.next[state * self.classes + to.index()] += 1.0;
     }
 
-    /// A visit to `class` brought so much to a session that had begun with `entry`.
-    pub fn earned(&mut self, class: ClassId, entry: ClassId, amount: f64) {
+    /// A visit to `class` brought so much to a session that had begun with `entry`, if that is
+    /// known, and had been to the classes `seen`.
+    pub fn earned(&mut self, class: ClassId, entry: Option<ClassId>, seen: ClassSet, amount: f64) {
         self.orders[class.index()] += 1.0;
         self.earned[class.index()] += amount;
-        self.begun_earned[entry.index()] += amount;
+        if let Some(entry) = entry {
+            self.begun_earned[entry.index()] += amount;
+        }
+        for class in seen.iter() {
+            self.reached_earned[class.index()] += amount;
+        }
     }
 
-    /// How many times what the graph says (`utility`) sessions earn that begin with `class`.
+    /// How many times what the graph says (`utility`) sessions have earned that came to a place.
     ///
     /// The graph forgets where a session comes from, so it credits whoever walks to the till with
-    /// what others buy there. What sessions that begin somewhere have earned in the end cannot be
-    /// borrowed: a crowd that walks far and buys nothing is worth nothing at the door.
-    pub fn outcome(&self, class: ClassId, utility: f64) -> f64 {
+    /// what others buy there, again with every round of a robot that never leaves. What sessions
+    /// have earned in the end cannot be borrowed, and a session counts once: a crowd that walks far
+    /// and buys nothing is worth little, wherever it stands.
+    pub fn outcome(&self, place: Place, utility: f64) -> f64 {
         let orders = self.orders();
         if utility <= 0.0 || orders <= 0.0 {
             return 1.0;
         }
-        let believed = BELIEF * self.earned.iter().sum::<f64>() / orders;
-        let begun = self.visits[class.index() + self.classes];
-        let earned = self.begun_earned[class.index()];
-        (earned + believed) / (begun + believed / utility) / utility
+        let order = self.earned.iter().sum::<f64>() / orders;
+        let class = place.class.index();
+        let (came, earned) = if place.first {
+            (self.visits[class + self.classes], self.begun_earned[class])
+        } else {
+            (self.reached[class], self.reached_earned[class])
+        };
+        // Orders that there were, or that there should have been: each of them is evidence.
+        let evidence = earned.max(came * utility) / order;
+        let weight = evidence / (evidence + BELIEF);
+        1.0 + weight * (earned / came.max(1.0) / utility - 1.0)
     }
 
     /// What was counted of a class, to be kept over a restart; `next` is by class.
@@ -147,6 +175,7 @@ impl Graph {
             orders: self.orders[class.index()],
             earned: self.earned[class.index()],
             begun_earned: self.begun_earned[class.index()],
+            reached: (self.reached[class.index()], self.reached_earned[class.index()]),
         }
     }
 
@@ -165,6 +194,8 @@ impl Graph {
         self.orders[class.index()] = count(counts.orders);
         self.earned[class.index()] = count(counts.earned);
         self.begun_earned[class.index()] = count(counts.begun_earned);
+        self.reached[class.index()] = count(counts.reached.0);
+        self.reached_earned[class.index()] = count(counts.reached.1);
     }
 
     /// Everything counts only so much any more.
@@ -175,6 +206,8 @@ impl Graph {
             &mut self.orders,
             &mut self.earned,
             &mut self.begun_earned,
+            &mut self.reached,
+            &mut self.reached_earned,
         ];
         for count in counts.into_iter().flatten() {
             *count *= factor;
@@ -301,7 +334,7 @@ mod tests {
             if i % 10 == 0 {
                 graph.asked(later(MAIN), BUY);
                 graph.visited(later(BUY));
-                graph.earned(BUY, MAIN, 5.0);
+                graph.earned(BUY, Some(MAIN), ClassSet::NONE.with(MAIN), 5.0);
             } else if i % 2 == 0 {
                 graph.asked(later(MAIN), MAIN);
             }
@@ -362,8 +395,26 @@ mod tests {
         }
         let said = graph.utilities(|_| None)[2 + BUY.index()];
         assert!(said > 0.4, "the graph credits them with what others buy: {said}");
-        assert!(graph.outcome(BUY, said) < 0.1);
-        assert!((graph.outcome(MAIN, said) - 1.0).abs() > 0.0);
+        assert!(graph.outcome(Place { class: BUY, first: true }, said) < 0.1);
+    }
+
+    #[test]
+    fn visitors_are_worth_what_they_buy_whoever_shares_a_page_with_them() {
+        let mut graph = walked();
+        // Two visits in five follow another of the same session.
+        (0..600).for_each(|_| graph.reached(MAIN));
+        let fair = graph.utilities(|_| None)[0];
+        assert!((graph.outcome(later(MAIN), fair) - 1.0).abs() < 0.3);
+        for _ in 0..100_000 {
+            graph.visited(Place { class: BUY, first: true });
+            graph.asked(Place { class: BUY, first: true }, BUY);
+            graph.visited(later(BUY));
+            graph.reached(BUY);
+        }
+        let said = graph.utilities(|_| None)[0];
+        assert!(said < fair / 100.0, "the graph divides it among all: {said} after {fair}");
+        let corrected = said * graph.outcome(later(MAIN), said);
+        assert!((corrected / fair - 1.0).abs() < 0.3, "{corrected} after {fair}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::graph::{Counts, Graph, Place, Visit};
 use super::lift::Lift;
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
+use crate::session::Step;
 
 /// How learning goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,9 +112,13 @@ impl Learning {
         &self.values
     }
 
-    /// A session was served `place` in time; `signals` are those that it began with.
-    pub fn visited(&mut self, place: Place, signals: Signals) {
+    /// A session was served `place` in time, for the first time there if it is `new` to it;
+    /// `signals` are those that it began with.
+    pub fn visited(&mut self, place: Place, new: bool, signals: Signals) {
         self.graph.visited(place);
+        if new {
+            self.graph.reached(place.class);
+        }
         if place.first {
             self.lift.began(signals);
         }
@@ -126,12 +131,11 @@ impl Learning {
         self.news = true;
     }
 
-    /// A visit to `class` brought `amount` to a session that had begun with `entry`. `order` if it
-    /// is the session's first, with the signals that the session began with.
-    pub fn earned(&mut self, class: ClassId, entry: ClassId, amount: f64, order: Option<Signals>) {
-        self.graph.earned(class, entry, amount);
-        if let Some(signals) = order {
-            self.lift.ordered(signals);
+    /// A visit to `class` brought `amount` to a session that has come so far.
+    pub fn earned(&mut self, class: ClassId, step: &Step, amount: f64) {
+        self.graph.earned(class, step.entry, step.seen, amount);
+        if !step.ordered {
+            self.lift.ordered(step.signals);
         }
         self.news = true;
     }
@@ -185,8 +189,9 @@ impl Learning {
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
         let utilities = self.utilities(classes);
-        for class in 0..n {
-            index[n + class] *= self.graph.outcome(ClassId(class as u8), utilities[n + class]);
+        for (state, index) in index.iter_mut().enumerate() {
+            let place = Place { class: ClassId((state % n) as u8), first: state >= n };
+            *index *= self.graph.outcome(place, utilities[state]);
         }
         let is_known = |state: usize| {
             let class = &classes[state % n];

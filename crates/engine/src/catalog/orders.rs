@@ -1,0 +1,182 @@
+//! The orders of the catalogue: which waiting request gets the next slot.
+
+use alloc::boxed::Box;
+
+use bywash_units::Span;
+
+use super::{Decides, Domain, Parameter, Policy, Settings};
+use crate::queue::{ByClass, Order, Single, session_first, value_index};
+use crate::request::Class;
+
+/// Which waiting request gets the next slot.
+#[derive(Clone, Copy, Debug)]
+pub enum Orders {}
+
+impl Decides for Orders {
+    type Build = fn(&Settings, &[Class]) -> Box<dyn Order>;
+}
+
+const CAPACITY: Parameter = Parameter {
+    name: "capacity",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
+    why: "Places in the queue. More places mean longer waits, not more served.",
+};
+const UPPER: Parameter = Parameter {
+    name: "upper",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.90 },
+    why: "CPU utilisation above which the newest go first.",
+};
+const LOWER: Parameter = Parameter {
+    name: "lower",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.75 },
+    why: "CPU utilisation below which the oldest go first again.",
+};
+const INTERVAL: Parameter = Parameter {
+    name: "interval",
+    domain: Domain::Span {
+        min: Span::from_millis(100),
+        max: Span::from_secs(60),
+        default: Span::from_secs(1),
+    },
+    why: "Time over which CPU utilisation is averaged.",
+};
+const BROWSE: Parameter = Parameter {
+    name: "browse",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 50 },
+    why: "Places in each browsing queue whose class sets none.",
+};
+const TRANSACT: Parameter = Parameter {
+    name: "transact",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 25 },
+    why: "Places in each transaction queue whose class sets none.",
+};
+
+const FLOOR_SHARE: Parameter = Parameter {
+    name: "floor_share",
+    domain: Domain::Share { min: 0.0, max: 0.5, default: 0.02 },
+    why: "Part of the dispatches that goes to the class which has waited longest.",
+};
+const PRINCIPAL_CAP: Parameter = Parameter {
+    name: "principal_cap",
+    domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
+    why: "Requests that one session or address may have waiting.",
+};
+const RETRIES: Parameter = Parameter {
+    name: "retries",
+    domain: Domain::Choice(&["declared", "all", "none"]),
+    why: "Which repetitions rank below the first attempts of their kind: those that say so \
+          themselves, also those that were recognised, or none.",
+};
+const SIGNAL: Parameter = Parameter {
+    name: "signal",
+    domain: Domain::Choice(&["head-age", "sojourn", "loss", "cpu", "pressure"]),
+    why: "What tells overload: the age of the oldest waiting request, the least waiting time of \
+          those served, the share of arrivals lost, the CPU, or the pressure on it.",
+};
+const PATIENCE: Parameter = Parameter {
+    name: "patience",
+    domain: Domain::Span {
+        min: Span::from_millis(10),
+        max: Span::from_secs(3600),
+        default: Span::from_secs(20),
+    },
+    why: "Median patience of clients; head-age and sojourn call a tenth of it overload.",
+};
+const PRESSURE: Parameter = Parameter {
+    name: "pressure",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.40 },
+    why: "Pressure above which the newest go first, until it is half of that.",
+};
+const LOSS: Parameter = Parameter {
+    name: "loss",
+    domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
+    why: "Loss above which the newest go first, until it is a fifth of that.",
+};
+/// What all orders have that rank with push-out.
+const RANKED: &[Parameter] = &[
+    CAPACITY,
+    FLOOR_SHARE,
+    PRINCIPAL_CAP,
+    RETRIES,
+    SIGNAL,
+    PATIENCE,
+    UPPER,
+    LOWER,
+    PRESSURE,
+    LOSS,
+    INTERVAL,
+];
+
+/// Every order there is, the default first.
+pub static POLICIES: [Policy; 5] = [
+    Policy {
+        name: "session-first",
+        source: "bywash",
+        about: "Transactions of proven sessions, then sessions in progress, then new ones; the \
+                worst waiting request is pushed out.",
+        parameters: RANKED,
+        build: session_first,
+    },
+    Policy {
+        name: "value-index",
+        source: "bywash",
+        about: "Expected revenue per second of work first, learned from what sessions do and what \
+                their entry signals mean; the worst waiting request is pushed out.",
+        parameters: RANKED,
+        build: value_index,
+    },
+    Policy {
+        name: "lifo-pri",
+        source: "seed 1, LIFO-Pri",
+        about: "A queue per class, revenue first by length × utility; browsing newest first while \
+                the CPU is overloaded.",
+        parameters: &[BROWSE, TRANSACT, UPPER, LOWER, INTERVAL],
+        build: |settings, classes| Box::new(ByClass::lifo_pri(settings, classes)),
+    },
+    Policy {
+        name: "always-fifo",
+        source: "seed 1, 8Q-AF",
+        about: "A queue per class, revenue first by length × utility; always oldest first.",
+        parameters: &[BROWSE, TRANSACT],
+        build: |settings, classes| Box::new(ByClass::always_fifo(settings, classes)),
+    },
+    Policy {
+        name: "single-queue",
+        source: "seed 1, SQ",
+        about: "One queue for everything, as a server without overload control has.",
+        parameters: &[
+            CAPACITY,
+            Parameter {
+                name: "order",
+                domain: Domain::Choice(&["fifo", "lifo"]),
+                why: "Whether the oldest or the newest goes first.",
+            },
+        ],
+        build: |settings, _| Box::new(Single::new(settings)),
+    },
+];
+
+/// The order of this name.
+pub fn find(name: &str) -> Option<&'static Policy> {
+    POLICIES.iter().find(|policy| policy.name == name)
+}
+
+impl Settings {
+    /// An order for these classes.
+    pub fn order(&self, classes: &[Class]) -> Box<dyn Order> {
+        (self.policy.build)(self, classes)
+    }
+
+    /// An order for these classes, if it differs from the one that `was` made for the classes
+    /// that it `had`: for [`Engine::reconfigure`](crate::Engine::reconfigure).
+    pub fn changed_order(
+        &self,
+        classes: &[Class],
+        was: &Self,
+        had: &[Class],
+    ) -> Option<Box<dyn Order>> {
+        let same_classes = classes.len() == had.len()
+            && classes.iter().zip(had).all(|(class, other)| class.ranks_like(other));
+        (!same_classes || self != was).then(|| self.order(classes))
+    }
+}
