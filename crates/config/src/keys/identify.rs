@@ -1,5 +1,7 @@
 //! `[identify]`: whose request it is, and what it shows of its visitor.
 
+use bywash_engine::Signals;
+
 use super::{HOUR, WEEK, millis};
 use crate::config::Charge;
 use crate::key::{Key, Section};
@@ -70,7 +72,7 @@ pub(crate) const SIGNALS: Key = Key::new(
         of: "cookie:NAME, cookie:NAME=VALUE, header:NAME, referrer:HOST and returning",
         regex: "^(returning|cookie:[!#$%&'*+.^_`|~0-9A-Za-z-]+(=[!#-+\\--:<-\\[\\]-~]+)?|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|referrer:[0-9A-Za-z.:-]+)$",
         least: 0,
-        most: 6,
+        most: Signals::KINDS,
         alone: false,
     },
     "",

@@ -85,7 +85,6 @@ mod tests {
             Signal::CookieValue("level".into(), "gold".into()),
             Signal::Header("x-app".into()),
             Signal::Referrer("mail.example".into()),
-            Signal::Returning,
         ];
         let shown =
             |lines: &[(&str, &str)], returns| shown(&kinds, &fields(lines), returns).index();
@@ -93,7 +92,13 @@ mod tests {
         assert_eq!(shown(&[("Cookie", "a=1; cart=3")], false), 0b1);
         assert_eq!(shown(&[("Cookie", "cart=; level=gold")], false), 0b10);
         assert_eq!(shown(&[("Cookie", "level=golden"), ("X-APP", "")], false), 0b100);
-        assert_eq!(shown(&[("Referer", "https://mail.example/?x")], true), 0b11000);
+        assert_eq!(shown(&[("Referer", "https://mail.example/?x")], true), 0b1000);
+    }
+
+    #[test]
+    fn who_returns_is_known_by_the_token_alone() {
+        let shown = |returns| shown(&[Signal::Returning], &fields(&[]), returns).index();
+        assert_eq!([shown(false), shown(true)], [0, 1]);
     }
 
     #[test]
