@@ -1,11 +1,14 @@
-//! Readings of the machine.
+//! Readings of the machine, and of what a server wrote down about its requests.
 //!
 //! [`Cpu`] says how much of the CPU time of this host was in use between two readings. In a
 //! container with a quota that is the host's time and not the quota's; overload is better told by
 //! the age of the queue's head there. [`Pressure`] says for how long somebody waited for the CPU
 //! meanwhile; in a container, in the container.
+//!
+//! [`access_log`] turns a line of an access log into a request: when, what, by whom, how it ended.
 #![forbid(unsafe_code)]
 
+pub mod access_log;
 mod cpu;
 mod pressure;
 

@@ -1,0 +1,234 @@
+//! The `common` and `combined` formats of Apache httpd and nginx:
+//! `CLIENT IDENTITY USER [TIME] "REQUEST" STATUS BYTES "REFERRER" "BROWSER" …`.
+//!
+//! Behind that nginx is often told to write `rt=$request_time` and `urt=$upstream_response_time`,
+//! in seconds. With them a request's beginning and service are known; without them its line says
+//! when it was, to the second, and no more. What stands in quotes was sent by clients: both servers
+//! escape quotes in it (`\"`, `\x22`), so a field ends at the first quote without a backslash
+//! before it, and times are looked for only behind the last such field.
+
+use std::borrow::Cow;
+
+use bywash_units::Span;
+
+use super::{DAY, End, Flaw, Line, Logged, Who, began, date, key};
+
+pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
+    let client = text.split(' ').next().filter(|client| !client.is_empty());
+    let client = client.ok_or(Flaw::Part("client"))?;
+    let (_, rest) = text.split_once(" [").ok_or(Flaw::Part("time in brackets"))?;
+    let (time, rest) = rest.split_once(']').ok_or(Flaw::Part("time in brackets"))?;
+    let written = date::parse(time)?;
+    let (request, rest) = quoted(rest).ok_or(Flaw::Part("request in quotes"))?;
+    let mut words = rest.trim_start().splitn(3, ' ');
+    let status = status(words.next().unwrap_or_default()).ok_or(Flaw::Part("status"))?;
+    let bytes = words.next().unwrap_or_default();
+    if bytes != "-" && (bytes.is_empty() || !bytes.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Err(Flaw::Part("number of bytes"));
+    }
+    let (browser, rest) = browser(words.next().unwrap_or_default());
+    let times = Times::read(rest)?;
+    if times.elsewhere && !matches!(End::of_status(status), End::Refused | End::Left) {
+        return Ok(Line::Elsewhere);
+    }
+    let Some((method, target)) = method_and_target(request) else {
+        return Ok(Line::NoRequest);
+    };
+    Ok(Line::Request(Logged {
+        began: began(written, times.all.unwrap_or_default())?,
+        grain: Span::from_secs(1),
+        method: Cow::Borrowed(method),
+        target: Cow::Borrowed(target),
+        who: Who::Browser(key(&[client, browser])),
+        end: End::of_status(status),
+        waited: times.waited(),
+        service: times.service.or(times.all),
+    }))
+}
+
+/// What stands between this quote and the next without a backslash before it, and what follows.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start().strip_prefix('"')?;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' if !escaped => return Some((&text[..at], &text[at + 1..])),
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
+}
+
+/// The second of two quoted fields, and what follows; neither need be there.
+fn browser(text: &str) -> (&str, &str) {
+    let both = quoted(text).and_then(|(_, rest)| quoted(rest));
+    both.unwrap_or(("", text))
+}
+
+fn status(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|status| text.len() == 3 && (100..=999).contains(status))
+}
+
+/// Of `GET /path HTTP/1.1`; `None` for what clients send that is no HTTP.
+fn method_and_target(request: &str) -> Option<(&str, &str)> {
+    let mut words = request.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    let named = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+    (named && !target.is_empty()).then_some((method, target))
+}
+
+/// What nginx knows of how long it took.
+#[derive(Default)]
+struct Times {
+    /// From the first byte of the request to the last of the answer.
+    all: Option<Span>,
+    /// Of it, at the application.
+    service: Option<Span>,
+    /// It says that there was none of it.
+    elsewhere: bool,
+}
+
+impl Times {
+    fn read(text: &str) -> Result<Self, Flaw> {
+        let mut times = Self::default();
+        if let Some(value) = named(text, "rt=") {
+            times.all = Some(seconds(value)?);
+        }
+        match named(text, "urt=") {
+            None => {}
+            Some("-") => times.elsewhere = true,
+            Some(value) => times.service = Some(seconds(value)?),
+        }
+        Ok(times)
+    }
+
+    fn waited(&self) -> Option<Span> {
+        let (all, service) = (self.all?, self.service?);
+        Some(Span::from_nanos(all.as_nanos().saturating_sub(service.as_nanos())))
+    }
+}
+
+/// The value behind a name at the start of a word: numbers, and what nginx puts between those of
+/// several servers that were tried.
+fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let starts = |at: usize| at == 0 || text.as_bytes()[at - 1].is_ascii_whitespace();
+    let (at, _) = text.match_indices(name).find(|(at, _)| starts(*at))?;
+    let value = text[at + name.len()..].trim_start_matches('"');
+    let of_a_list = |c: char| c.is_ascii_digit() || ".,:- ".contains(c);
+    let end = value.find(|c| !of_a_list(c)).unwrap_or(value.len());
+    Some(value[..end].trim())
+}
+
+/// The sum of a list: one request may have been tried at several servers.
+fn seconds(list: &str) -> Result<Span, Flaw> {
+    let mut sum = Span::ZERO;
+    let mut any = false;
+    for number in list.split([',', ':', ' ']).filter(|number| !matches!(*number, "" | "-")) {
+        let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
+        let seconds = seconds.ok_or(Flaw::Part("time in seconds behind rt= and urt="))?;
+        if seconds > DAY.as_secs_f64() {
+            return Err(Flaw::Duration);
+        }
+        sum += Span::from_secs_f64(seconds);
+        any = true;
+    }
+    if any { Ok(sum) } else { Err(Flaw::Part("time in seconds behind rt= and urt=")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<Line<'_>, Flaw> {
+        parse(text)
+    }
+
+    fn logged(text: &str) -> Logged<'_> {
+        match parse(text) {
+            Ok(Line::Request(logged)) => logged,
+            other => panic!("{other:?} of {text}"),
+        }
+    }
+
+    const AT: &str = "[14/Nov/2023:22:13:20 +0000]";
+
+    #[test]
+    fn the_common_format_says_who_what_and_when() {
+        let text = format!(r#"203.0.113.9 - frank {AT} "GET /a.gif?x=1 HTTP/1.0" 200 2326"#);
+        let logged = logged(&text);
+        assert_eq!(logged.began, Span::from_secs(1_700_000_000));
+        assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a.gif?x=1"));
+        assert_eq!((logged.end, logged.service), (End::Answered(200), None));
+    }
+
+    #[test]
+    fn address_and_browser_are_who() {
+        let of = |client: &str, browser: &str| {
+            let text = format!(r#"{client} - - {AT} "GET / HTTP/1.1" 200 - "-" "{browser}""#);
+            parse(&text).map(|line| match line {
+                Line::Request(logged) => logged.who,
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(of("2001:db8::1", "Firefox"), of("2001:db8::1", "Firefox"));
+        assert_ne!(of("2001:db8::1", "Firefox"), of("2001:db8::2", "Firefox"));
+        assert_ne!(of("2001:db8::1", "Firefox"), of("2001:db8::1", "Fire\\\"fox"));
+    }
+
+    #[test]
+    fn times_of_nginx_are_read_and_summed() {
+        let tail = |tail: &str| format!(r#"::1 - - {AT} "POST /b HTTP/2.0" 201 9 "-" "x" {tail}"#);
+        let text = tail("rt=0.500 uct=0.001 uht=0.2 urt=0.100, 0.200 : 0.050");
+        let one = logged(&text);
+        assert_eq!(one.began, Span::from_millis(1_699_999_999_500));
+        assert_eq!(one.service, Some(Span::from_millis(350)));
+        assert_eq!(one.waited, Some(Span::from_millis(150)));
+        let text = tail("rt=\"0.250\" pipe=.");
+        assert_eq!(logged(&text).service, Some(Span::from_millis(250)));
+        assert_eq!(line(&tail("rt=0.001 urt=-")), Ok(Line::Elsewhere));
+        assert!(line(&tail("rt=never")).is_err());
+        assert_eq!(line(&tail("rt=99999999")), Err(Flaw::Duration));
+    }
+
+    #[test]
+    fn a_refusal_by_nginx_itself_is_a_request_that_nobody_served() {
+        let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 503 9 "-" "x" rt=0.000 urt=-"#);
+        assert_eq!(logged(&text).end, End::Refused);
+        let text = text.replace(" 503 ", " 499 ");
+        assert_eq!(logged(&text).end, End::Left);
+    }
+
+    #[test]
+    fn a_browser_cannot_say_how_long_it_took() {
+        let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 200 9 "-" "x\" rt=9 urt=9 \"""#);
+        assert_eq!(logged(&text).service, None);
+        let text = format!(r#"::1 - - {AT} "GET /\" 200 1 rt=9 HTTP/1.1" 404 9 "-" "\\""#);
+        let logged = logged(&text);
+        assert_eq!((logged.end, logged.service), (End::Answered(404), None));
+    }
+
+    #[test]
+    fn what_is_no_http_is_no_request() {
+        for request in [r"\x16\x03\x01", "-", "", "hello world", "GET"] {
+            let text = format!(r#"::1 - - {AT} "{request}" 400 0"#);
+            assert_eq!(line(&text), Ok(Line::NoRequest), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_missing_is_named() {
+        for (text, part) in [
+            ("::1 - - \"GET /\" 200 1".to_owned(), "time in brackets"),
+            (format!("::1 - - {AT} GET / 200 1"), "request in quotes"),
+            (format!("::1 - - {AT} \"GET / 200 1\\\""), "request in quotes"),
+            (format!("::1 - - {AT} \"GET /\" OK 1"), "status"),
+            (format!("::1 - - {AT} \"GET /\" +20 1"), "status"),
+            (format!("::1 - - {AT} \"GET /\" 200 x"), "number of bytes"),
+        ] {
+            assert_eq!(line(&text), Err(Flaw::Part(part)), "{text}");
+        }
+        let early = "::1 - - [01/Jan/1980:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1";
+        assert_eq!(line(early), Err(Flaw::Time));
+    }
+}

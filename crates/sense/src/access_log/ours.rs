@@ -1,0 +1,156 @@
+//! Our own line: the JSON object that `docs/guide.md` (The log) describes.
+//!
+//! Only what is needed is read and everything else is left alone, so that a line of a later version
+//! is still one. Its `time` is when the request ended.
+
+use std::borrow::Cow;
+
+use bywash_units::Span;
+use serde::Deserialize;
+
+use super::{End, Flaw, Line, Logged, Who, began, key};
+
+#[derive(Deserialize)]
+struct Written<'a> {
+    /// Milliseconds since 1970.
+    time: u64,
+    #[serde(borrow)]
+    client: Cow<'a, str>,
+    status: Option<u16>,
+    #[serde(default, borrow)]
+    fault: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    target: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    session: Option<Cow<'a, str>>,
+    #[serde(default)]
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    queue_wait_us: Option<u64>,
+    #[serde(default)]
+    service_us: Option<u64>,
+}
+
+/// The outcomes of the guide; another word is no line of ours.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Served,
+    Late,
+    Shed,
+    Throttled,
+    Expired,
+    Terminated,
+    Orphaned,
+    UpstreamError,
+}
+
+pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
+    let written: Written<'_> =
+        serde_json::from_str(text).map_err(|error| Flaw::Json(error.to_string()))?;
+    if written.fault.is_some() {
+        return Ok(Line::NoRequest);
+    }
+    let missing = |part: &str| Flaw::Json(format!("no `{part}`"));
+    let outcome = written.outcome.ok_or_else(|| missing("outcome"))?;
+    let waited = written.queue_wait_us.map(Span::from_micros);
+    let service = written.service_us.map(Span::from_micros);
+    let took = waited.unwrap_or_default() + service.unwrap_or_default();
+    Ok(Line::Request(Logged {
+        began: began(Span::from_millis(written.time), took)?,
+        grain: Span::from_millis(1),
+        method: written.method.ok_or_else(|| missing("method"))?,
+        target: written.target.ok_or_else(|| missing("target"))?,
+        who: who(&written.client, written.session.as_deref()),
+        end: end(outcome, written.status),
+        waited,
+        service,
+    }))
+}
+
+fn who(client: &str, session: Option<&str>) -> Who {
+    let address = key(&[client]);
+    match session {
+        Some(session) => Who::Session { session: key(&[session]), address },
+        None => Who::Stranger { address },
+    }
+}
+
+fn end(outcome: Outcome, status: Option<u16>) -> End {
+    match (outcome, status) {
+        (Outcome::Served, Some(status)) => End::Answered(status),
+        (Outcome::Late, Some(status)) => End::Late(status),
+        (Outcome::Shed | Outcome::Throttled | Outcome::Expired, _) => End::Refused,
+        (Outcome::UpstreamError | Outcome::Terminated, _) => End::Failed,
+        // Nobody was told anything.
+        (Outcome::Orphaned, _) | (Outcome::Served | Outcome::Late, None) => End::Left,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVED: &str = r#"{"class":"main","client":"127.0.0.1","decision":"run",
+        "method":"GET","mode":"enforce","outcome":"served","protocol":"HTTP/1.1",
+        "queue_wait_us":2000,"reason":"slot_free","request":"00","request_bytes":0,
+        "response_bytes":9,"server":0,"service_us":3000,"session":null,"status":200,
+        "target":"/a?b=\"c\"","time":1700000000010}"#;
+
+    fn logged(from: &str, to: &str) -> Result<Logged<'static>, Flaw> {
+        assert!(SERVED.contains(from), "{from}");
+        let text: &'static str = SERVED.replacen(from, to, 1).leak();
+        match parse(text)? {
+            Line::Request(logged) => Ok(logged),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_began_when_it_ended_less_what_it_took() {
+        let logged = logged("", "").unwrap();
+        assert_eq!(logged.began, Span::from_millis(1_700_000_000_005));
+        assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a?b=\"c\""));
+        assert_eq!(logged.waited, Some(Span::from_millis(2)));
+        assert_eq!(logged.service, Some(Span::from_millis(3)));
+        assert_eq!(logged.end, End::Answered(200));
+    }
+
+    #[test]
+    fn a_session_is_known_by_its_hash_and_a_stranger_by_the_address() {
+        let stranger = logged("", "").unwrap().who;
+        let session = logged("\"session\":null", "\"session\":\"0a\"").unwrap().who;
+        let Who::Stranger { address: at } = stranger else { panic!("{stranger:?}") };
+        assert!(matches!(session, Who::Session { address, .. } if address == at));
+    }
+
+    #[test]
+    fn every_outcome_is_an_end() {
+        let end = |word: &str| logged("\"served\"", &format!("\"{word}\"")).map(|line| line.end);
+        for word in ["shed", "throttled", "expired"] {
+            assert_eq!(end(word), Ok(End::Refused), "{word}");
+        }
+        for word in ["upstream_error", "terminated"] {
+            assert_eq!(end(word), Ok(End::Failed), "{word}");
+        }
+        assert_eq!(end("late"), Ok(End::Late(200)));
+        assert_eq!(end("orphaned"), Ok(End::Left));
+        assert!(matches!(end("eaten"), Err(Flaw::Json(_))));
+        let untold = logged("\"status\":200", "\"status\":null").unwrap();
+        assert_eq!(untold.end, End::Left);
+    }
+
+    #[test]
+    fn what_is_absurd_is_a_flaw() {
+        let flaw = |from, to| logged(from, to).unwrap_err();
+        assert_eq!(flaw("1700000000010", "5"), Flaw::Time);
+        assert_eq!(flaw("1700000000010", "18446744073709551615"), Flaw::Time);
+        assert_eq!(flaw(":3000,", ":86400000001,"), Flaw::Duration);
+        assert_eq!(flaw(":3000,", ":18446744073709551615,"), Flaw::Duration);
+        assert!(matches!(flaw(":3000,", ":-1,"), Flaw::Json(_)));
+        assert!(matches!(flaw("\"status\":200", "\"status\":70000"), Flaw::Json(_)));
+        assert_eq!(flaw("\"method\":\"GET\",", ""), Flaw::Json("no `method`".into()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Whatever stands in an access log, a line is a request within bounds, none, or a flaw with a reason;
+//! and lines are the same however they come.
+#![no_main]
+
+use std::io::BufReader;
+
+use bywash_sense::access_log::{End, Flaw, Line, Lines, parse};
+use bywash_units::Span;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let whole = lines(bytes, 4096);
+    assert_eq!(whole, lines(bytes, 1));
+    for line in whole.iter().flatten() {
+        match parse(line) {
+            Ok(Line::Request(logged)) => {
+                let day = Span::from_secs(86_400);
+                let took = logged.waited.unwrap_or_default() + logged.service.unwrap_or_default();
+                assert!(took <= day + day && logged.grain <= Span::from_secs(1));
+                assert!(logged.began >= Span::from_secs(631_152_000 - 86_400));
+                assert!(logged.began < Span::from_secs(7_258_118_400));
+                let is_ours = logged.grain < Span::from_secs(1);
+                assert!(is_ours || !logged.method.is_empty() && !logged.target.is_empty());
+                match logged.end {
+                    // A bare status is a refusal; ours says which it was.
+                    End::Answered(429 | 503) | End::Late(_) => assert!(is_ours),
+                    End::Answered(_) | End::Refused | End::Left | End::Failed => {}
+                }
+                assert_eq!(logged.wish(), logged.clone().wish());
+            }
+            Ok(Line::NoRequest | Line::Elsewhere) => {}
+            Err(flaw) => {
+                let words = flaw.to_string();
+                assert!(!words.is_empty() && !words.contains(char::is_control));
+            }
+        }
+    }
+});
+
+fn lines(bytes: &[u8], piece: usize) -> Vec<Result<Vec<u8>, Flaw>> {
+    let mut lines = Lines::new(BufReader::with_capacity(piece, bytes));
+    let mut all = Vec::new();
+    while let Some(line) = lines.next_line().expect("memory can be read") {
+        all.push(line.map(<[u8]>::to_vec));
+    }
+    assert_eq!(lines.number(), all.len() as u64);
+    all
+}
