@@ -1,6 +1,6 @@
 //! The books of one run: the scenario's tally, how late the generator was, what went wrong here.
 
-use bywash_scenario::{Attempt, Ending, Scenario, Tally, Visitor};
+use bywash_scenario::{Attempt, Ending, Of, Tally, Visitor};
 use bywash_units::{Span, Time};
 use hdrhistogram::Histogram;
 
@@ -56,9 +56,9 @@ impl Ledger {
     }
 
     /// A visitor comes while offered load is `rho_now`.
-    pub(crate) fn session(&mut self, scenario: &Scenario, visitor: &Visitor, rho_now: f64) {
+    pub(crate) fn session(&mut self, visitor: &Visitor, rho_now: f64) {
         self.counts.active += 1;
-        self.tally.session(scenario, visitor, rho_now);
+        self.tally.session(visitor, rho_now);
     }
 
     /// A visitor is gone; so many of her requests were never made.
@@ -92,7 +92,8 @@ impl Ledger {
             Ending::Failed => &mut self.counts.failed,
         };
         *count += 1;
-        self.tally.ended(attempt.class, at, response, ending);
+        let of = Of { class: attempt.class, order: attempt.order };
+        self.tally.ended(of, at, response, ending);
         if ending == Ending::Completed {
             self.tally.useful(at, attempt.demand);
         }

@@ -49,7 +49,7 @@ impl Walk {
     pub(crate) async fn go(mut self, start: Time) {
         let field = Rc::clone(&self.field);
         let rho = field.rho_at(start);
-        field.ledger.borrow_mut().session(&field.scenario, &self.visitor, rho);
+        field.ledger.borrow_mut().session(&self.visitor, rho);
         let not_generated = self.requests(start).await;
         field.ledger.borrow_mut().session_over(not_generated);
     }
@@ -84,7 +84,7 @@ impl Walk {
             Ending::Completed | Ending::Dropped | Ending::Failed => field.clock.now(),
         };
         let mut ledger = field.ledger.borrow_mut();
-        if ending == Ending::Completed && attempt.class == field.scenario.graph.order {
+        if ending == Ending::Completed && attempt.order {
             ledger.confirmed.push(self.index);
         }
         ledger.ended(&attempt, ended, ended.since(intended), ending);

@@ -15,6 +15,7 @@ use crate::graph::Graph;
 use crate::law::Law;
 use crate::servers::Servers;
 use crate::signal::Signal;
+use crate::source::Source;
 use crate::{base, written};
 
 /// A load, ready to be played.
@@ -38,6 +39,8 @@ pub struct Scenario {
     pub starts: Vec<(Span, usize)>,
     /// How load goes over time.
     pub profile: Profile,
+    /// Where visitors come from.
+    pub source: Source,
     /// The levels of ρ to run, one cell each.
     pub rho: Vec<f64>,
     /// How clients behave.
@@ -76,6 +79,12 @@ pub struct Class {
     pub after: Vec<usize>,
     /// Service demand.
     pub service: Law,
+    /// What an answer brings, if it is an order.
+    pub earns: Utility,
+    /// What it is worth, if that is not to be learned.
+    pub pinned: Option<Utility>,
+    /// How long a client waits for this; as for everything else if not given.
+    pub patience: Option<Law>,
 }
 
 /// `transact` earns, `browse` looks.

@@ -9,7 +9,8 @@
 //! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
 //! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
 //! says when sessions start and [`adversary`] who comes beside them; [`signal`] is what visitors
-//! show of themselves; [`visitor`] is one client's behaviour as a state machine; [`servers`] is
+//! show of themselves; [`visitor`] is one client's behaviour as a state machine and [`source`]
+//! where she comes from, a draw or a recording; [`servers`] is
 //! what serves it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod response;
 pub mod result;
 pub mod servers;
 pub mod signal;
+pub mod source;
 pub mod tally;
 mod vary;
 pub mod visitor;
@@ -38,6 +40,7 @@ pub use result::{
 };
 pub use servers::{Change, Discipline, Servers, To};
 pub use signal::{Shown, Signal};
-pub use tally::{Ending, Tally};
+pub use source::{Recording, Source};
+pub use tally::{Ending, Of, Tally};
 pub use vary::{Setting, guess};
-pub use visitor::{Attempt, Next, Visitor};
+pub use visitor::{Attempt, Next, Visit, Visitor};

@@ -202,7 +202,7 @@ mod tests {
         let mut seen = [[0.0_f64; 3]; 2];
         for index in 0..50_000 {
             let visitor = Visitor::new(&scenario, 3, index);
-            let row = &mut seen[usize::from(visitor.planned_orders(&scenario) > 0)];
+            let row = &mut seen[usize::from(visitor.planned_orders() > 0)];
             row[0] += 1.0;
             visitor.signals().iter().for_each(|&signal| row[1 + signal] += 1.0);
         }

@@ -22,6 +22,15 @@ pub enum Ending {
     Failed,
 }
 
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Of {
+    /// Index of its class.
+    pub class: usize,
+    /// Whether its answer is an order.
+    pub order: bool,
+}
+
 /// A timeline longer than this is of no use in a report, and would be large.
 const LONGEST_TIMELINE: usize = 3600;
 
@@ -29,7 +38,6 @@ const LONGEST_TIMELINE: usize = 3600;
 #[derive(Clone, Debug)]
 pub struct Tally {
     classes: Vec<ClassTally>,
-    order: usize,
     not_generated: u64,
     /// Under lasting overload nothing counts after this: the servers go on with what is left when
     /// arrivals have ended, and that is no part of what the run could do.
@@ -73,7 +81,6 @@ impl Tally {
         let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
         Self {
             classes: vec![ClassTally::new(); scenario.classes.len()],
-            order: scenario.graph.order,
             not_generated: 0,
             cut: if overloaded_at_end { end } else { end + Span::MAX },
             useful: Span::ZERO,
@@ -93,8 +100,8 @@ impl Tally {
     }
 
     /// A session starts while offered load is `rho_now`.
-    pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, rho_now: f64) {
-        let planned = visitor.planned_orders(scenario);
+    pub fn session(&mut self, visitor: &Visitor, rho_now: f64) {
+        let planned = visitor.planned_orders();
         self.requests_planned += visitor.planned_requests();
         self.orders_planned += planned;
         self.orders_possible += planned as f64 * (1.0 / rho_now).min(1.0);
@@ -115,9 +122,11 @@ impl Tally {
         }
     }
 
-    /// A request of `class` ends so, `response` after it was made.
-    pub fn ended(&mut self, class: usize, now: Time, response: Span, ending: Ending) {
-        let order = u64::from(class == self.order);
+    /// A request ends so, `response` after it was made; whether its answer is an order, the visit
+    /// says.
+    pub fn ended(&mut self, of: Of, now: Time, response: Span, ending: Ending) {
+        let Of { class, order } = of;
+        let order = u64::from(order);
         if ending == Ending::Completed && now <= self.cut {
             self.orders += order;
         }
@@ -211,9 +220,19 @@ mod tests {
         let scenario = small();
         let mut tally = Tally::new(&scenario, 1.5, Span::from_secs(10));
         tally.generated(0, Time::ZERO);
-        tally.ended(0, Time::ZERO, Span::from_millis(120), Ending::Completed);
+        tally.ended(
+            Of { class: 0, order: false },
+            Time::ZERO,
+            Span::from_millis(120),
+            Ending::Completed,
+        );
         tally.generated(1, Time::ZERO);
-        tally.ended(1, Time::ZERO, Span::from_millis(50), Ending::Completed);
+        tally.ended(
+            Of { class: 1, order: true },
+            Time::ZERO,
+            Span::from_millis(50),
+            Ending::Completed,
+        );
         tally.useful(Time::ZERO, Span::from_secs(10));
         tally.session_over(3);
         let cell = Tally::cell(&[tally.clone(), tally], &scenario, "x", 1.5, Closes::Hidden);
@@ -242,7 +261,7 @@ mod tests {
         let scenario = small();
         let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
         let visitor = Visitor::new(&scenario, 1, 1);
-        tally.session(&scenario, &visitor, 0.5);
+        tally.session(&visitor, 0.5);
         tally.useful(Time::ZERO, visitor.planned_work());
         let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
         assert!((cell.useful_work - 1.0).abs() < 1e-9);
@@ -253,11 +272,11 @@ mod tests {
         let scenario = small();
         let buyer = (0..1000)
             .map(|index| Visitor::new(&scenario, 1, index))
-            .find(|visitor| visitor.planned_orders(&scenario) == 1)
+            .find(|visitor| visitor.planned_orders() == 1)
             .expect("one session in five of this graph buys");
         for (rho, possible) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5), (10.0, 0.1)] {
             let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
-            tally.session(&scenario, &buyer, rho);
+            tally.session(&buyer, rho);
             let cell = Tally::cell(&[tally], &scenario, "x", rho, Closes::Visible);
             assert!((cell.orders_possible - possible).abs() < 1e-9, "{rho}: {cell:?}");
             assert_eq!(cell.orders_planned, 1);
@@ -271,7 +290,12 @@ mod tests {
         for (rho, orders, seconds) in [(1.5, 1, 1.0), (0.5, 2, 2.0)] {
             let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
             for now in [before, after] {
-                tally.ended(1, now, Span::from_millis(50), Ending::Completed);
+                tally.ended(
+                    Of { class: 1, order: true },
+                    now,
+                    Span::from_millis(50),
+                    Ending::Completed,
+                );
                 tally.useful(now, Span::from_secs(1));
             }
             assert_eq!(tally.orders(), orders, "ρ = {rho}");

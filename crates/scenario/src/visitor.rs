@@ -12,10 +12,15 @@ use crate::tally::Ending;
 
 /// One request that a visitor means to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Visit {
-    class: usize,
-    demand: Span,
-    think: Span,
+pub struct Visit {
+    /// Index of its class.
+    pub class: usize,
+    /// Service time it asks for.
+    pub demand: Span,
+    /// From its answer to her next request.
+    pub think: Span,
+    /// Whether its answer is an order.
+    pub order: bool,
 }
 
 /// A visitor and how far she has come.
@@ -40,6 +45,8 @@ pub struct Attempt {
     pub patience: Span,
     /// Whether an earlier attempt at the same visit failed.
     pub retry: bool,
+    /// Whether its answer is an order.
+    pub order: bool,
 }
 
 /// What a visitor does after a request has ended.
@@ -71,10 +78,17 @@ impl Visitor {
                 class,
                 demand: scenario.classes[class].service.draw(&mut wants),
                 think: scenario.client.think.draw(&mut wants),
+                order: class == scenario.graph.order,
             })
             .collect();
         let signals = signal::carried(&scenario.signals, buyer, &mut Stream::new(seed, 3, index));
         Self { visits, at: 0, attempts: 0, mood: Stream::new(seed, 2, index), signals }
+    }
+
+    /// The `index`-th visitor of a recording, who wants what she wanted then. Her moods are drawn.
+    pub fn recorded(visits: &[Visit], seed: u64, index: u64) -> Self {
+        let mood = Stream::new(seed, 2, index);
+        Self { visits: visits.to_vec(), at: 0, attempts: 0, mood, signals: Vec::new() }
     }
 
     /// Indices of the scenario's signals that she carries, ascending: in every request or in none.
@@ -85,12 +99,14 @@ impl Visitor {
     /// The next request she makes.
     pub fn attempt(&mut self, scenario: &Scenario) -> Attempt {
         let visit = self.visits[self.at];
+        let patience = scenario.classes[visit.class].patience.unwrap_or(scenario.client.patience);
         self.attempts += 1;
         Attempt {
             class: visit.class,
             demand: visit.demand,
-            patience: scenario.client.patience.draw(&mut self.mood),
+            patience: patience.draw(&mut self.mood),
             retry: self.attempts > 1,
+            order: visit.order,
         }
     }
 
@@ -141,8 +157,8 @@ impl Visitor {
     }
 
     /// Orders she means to make.
-    pub fn planned_orders(&self, scenario: &Scenario) -> u64 {
-        self.visits.iter().filter(|visit| visit.class == scenario.graph.order).count() as u64
+    pub fn planned_orders(&self) -> u64 {
+        self.visits.iter().filter(|visit| visit.order).count() as u64
     }
 }
 

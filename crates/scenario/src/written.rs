@@ -20,6 +20,7 @@ use crate::graph::Graph;
 use crate::law::Law;
 use crate::servers::{self, Discipline};
 use crate::signal;
+use crate::source::Source;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -150,7 +151,7 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
     let classes = file
         .class
         .iter()
-        .map(|class| resolve_class(class, &index))
+        .map(|class| resolve_class(class, &file.session.order, &index))
         .collect::<Result<Vec<_>, _>>()?;
     if graph.work_per_session(&classes).is_none() {
         return senseless("sessions of this graph never end: some class always leads to another");
@@ -161,6 +162,7 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
         starts: starts(&file.session, &index)?,
         max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
         profile: profile(file.arrivals, folder)?,
+        source: Source::Drawn,
         client: client(&file.client)?,
         signals: signal::resolve(file.signal)?,
         closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
@@ -282,6 +284,7 @@ fn row(
 
 fn resolve_class(
     class: &WrittenClass,
+    order: &str,
     index: &HashMap<String, usize>,
 ) -> Result<Class, ScenarioError> {
     let Some((method, path)) = class.request.split_once(' ') else {
@@ -303,6 +306,9 @@ fn resolve_class(
         queue: class.queue,
         after: after.collect::<Result<_, _>>()?,
         service: class.service,
+        earns: Utility::new(if class.name == order { 1.0 } else { 0.0 }),
+        pinned: None,
+        patience: None,
     })
 }
 

@@ -6,7 +6,7 @@ use bywash_engine::{
     Reading, Request, RequestId, SessionKey, Signals, Tier,
 };
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Closes, Ending, Next, Scenario, Tally, Visitor, WaitsFor};
+use bywash_scenario::{Attempt, Closes, Ending, Next, Of, Scenario, Tally, Visitor, WaitsFor};
 use bywash_units::{Share, Span, Time, Utility};
 
 use crate::adversary::{Adversaries, Got, Hit};
@@ -97,7 +97,7 @@ struct Live {
     session: SessionKey,
     /// It names its session: whoever makes it has a cookie, or pretends to.
     claims: bool,
-    class: usize,
+    of: Of,
     signals: Signals,
     demand: Span,
     made: Time,
@@ -262,10 +262,9 @@ impl<'a> World<'a> {
 
     fn session_starts(&mut self) {
         let Case { scenario, rho, seed, .. } = self.case;
-        let start = scenario.start_at(self.now);
-        let visitor = Visitor::starting(scenario, seed, self.sessions, start);
+        let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
-        self.out.tally.session(scenario, &visitor, rho_now);
+        self.out.tally.session(&visitor, rho_now);
         let guest = Guest { number: self.sessions, visitor, cookie: false };
         let visitor = self.visitors.put(guest);
         self.sessions += 1;
@@ -287,7 +286,9 @@ impl<'a> World<'a> {
             ..Request::of(ClassId(attempt.class as u8))
         };
         self.out.tally.generated(attempt.class, self.now);
-        let live = self.live(By::Visitor(number), session, &request, attempt.demand);
+        let Attempt { class, order, .. } = attempt;
+        let by = By::Visitor(number);
+        let live = self.live(by, session, &request, Of { class, order }, attempt.demand);
         self.comes(live, attempt.patience, request);
     }
 
@@ -308,20 +309,29 @@ impl<'a> World<'a> {
 
     fn intrude(&mut self, intruder: u32) {
         let Hit { request, session, demand, patience } = self.adversaries.hit(intruder);
-        let live = self.live(By::Intruder(intruder), session, &request, demand);
+        // She has put nothing into a cart, and the application says so.
+        let of = Of { class: request.class.index(), order: false };
+        let live = self.live(By::Intruder(intruder), session, &request, of, demand);
         self.comes(live, patience, request);
     }
 
     /// A request that is made now.
-    fn live(&mut self, by: By, session: SessionKey, request: &Request, demand: Span) -> Live {
+    fn live(
+        &mut self,
+        by: By,
+        session: SessionKey,
+        request: &Request,
+        of: Of,
+        demand: Span,
+    ) -> Live {
         self.serial += 1;
         Live {
             by,
             session,
             claims: request.session.is_some(),
-            class: request.class.index(),
+            of,
             signals: request.signals,
-            demand: self.servers.demand(self.now, request.class.index(), demand),
+            demand: self.servers.demand(self.now, of.class, demand),
             made: self.now,
             abandoned: false,
             serial: self.serial,
@@ -351,16 +361,18 @@ impl<'a> World<'a> {
         }
         self.tell(Event::Served {
             session: live.served_session(),
-            class: ClassId(live.class as u8),
+            class: ClassId(live.of.class as u8),
             signals: live.signals,
-            earned: match live.by {
-                By::Visitor(_) => worth(self.case.scenario, live.class),
-                // She has put nothing into a cart, and the application says so.
-                By::Intruder(_) => Utility::new(0.0),
-            },
+            earned: self.earned(live.of),
             in_time: !live.abandoned,
         });
         self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
+    }
+
+    /// What an answer brings: only orders bring anything.
+    fn earned(&self, of: Of) -> Utility {
+        let earns = self.case.scenario.classes[of.class].earns;
+        if of.order { earns } else { Utility::new(0.0) }
     }
 
     fn patience_ends(&mut self, id: u32, serial: u64) {
@@ -396,7 +408,7 @@ impl<'a> World<'a> {
 
     fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
         let response = self.now.since(live.made);
-        self.out.tally.ended(live.class, self.now, response, ending);
+        self.out.tally.ended(live.of, self.now, response, ending);
         let guest = self.visitors.get_mut(number);
         guest.cookie |= ending == Ending::Completed;
         match guest.visitor.ended(self.case.scenario, ending) {
@@ -515,22 +527,17 @@ impl World<'_> {
 }
 
 fn engine_classes(scenario: &Scenario) -> Vec<Class> {
-    let class = |(index, class): (usize, &bywash_scenario::file::Class)| Class {
+    let class = |class: &bywash_scenario::file::Class| Class {
         name: class.name.clone(),
         tier: match class.tier {
             bywash_scenario::Tier::Transact => Tier::Transact,
             bywash_scenario::Tier::Browse => Tier::Browse,
         },
         utility: class.utility,
-        earns: worth(scenario, index),
-        pinned: None,
+        earns: class.earns,
+        pinned: class.pinned,
         queue: class.queue,
         after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
     };
-    scenario.classes.iter().enumerate().map(class).collect()
-}
-
-/// What an answer of this class brings: an order counts as one, everything else as nothing.
-fn worth(scenario: &Scenario, class: usize) -> Utility {
-    Utility::new(if class == scenario.graph.order { 1.0 } else { 0.0 })
+    scenario.classes.iter().map(class).collect()
 }

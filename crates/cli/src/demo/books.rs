@@ -81,7 +81,7 @@ impl Books {
         let mut phase_of = Vec::new();
         for (index, at) in starts.enumerate() {
             let phase = usize::from(at >= from) + usize::from(at >= to);
-            let planned = Visitor::new(scenario, seed, index as u64).planned_orders(scenario);
+            let planned = Visitor::new(scenario, seed, index as u64).planned_orders();
             let rho_now = scenario.profile.rho_at(level, at);
             self.phases[phase].planned += planned;
             self.phases[phase].possible += planned as f64 * (1.0 / rho_now).min(1.0);

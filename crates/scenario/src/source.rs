@@ -1,0 +1,142 @@
+//! Where visitors come from: drawn from a scenario's graph and laws, or recorded in a log.
+//!
+//! Either way a visitor is the same state machine ([`Visitor`]) and what she wants does not depend
+//! on how she is treated, so whoever plays a scenario asks [`Scenario::visitor`] and does not know
+//! which it is. A recording has no chance in it but patience and moods.
+
+use bywash_units::{Span, Time};
+
+use crate::file::Scenario;
+use crate::visitor::{Visit, Visitor};
+
+/// Where visitors come from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Each is drawn from the session graph, the services and the think times of the scenario.
+    Drawn,
+    /// They came once before, in this order.
+    Recorded(Recording),
+}
+
+/// Visitors who came once before. All their visits lie in one piece, as there may be millions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    visits: Vec<Visit>,
+    /// When each came, and where her visits end.
+    visitors: Vec<(Time, usize)>,
+}
+
+impl Recording {
+    /// One more visitor. One without a visit is none.
+    pub fn add(&mut self, came: Time, visits: impl IntoIterator<Item = Visit>) {
+        let before = self.visits.len();
+        self.visits.extend(visits);
+        if self.visits.len() > before {
+            self.visitors.push((came, self.visits.len()));
+        }
+    }
+
+    /// How many visitors there are.
+    pub fn len(&self) -> usize {
+        self.visitors.len()
+    }
+
+    /// Whether nobody came.
+    pub fn is_empty(&self) -> bool {
+        self.visitors.is_empty()
+    }
+
+    /// When they came, in the order in which they were added, `speed` times as fast.
+    pub fn starts(&self, speed: f64) -> Vec<Time> {
+        let sooner = |came: Time| Time::ZERO + came.since(Time::ZERO).scale(1.0 / speed);
+        self.visitors.iter().map(|(came, _)| sooner(*came)).collect()
+    }
+
+    /// All visits of all visitors.
+    pub fn visits(&self) -> &[Visit] {
+        &self.visits
+    }
+
+    /// What the `index`-th visitor wanted; nothing beyond the last.
+    fn of(&self, index: usize) -> &[Visit] {
+        let end = |index: usize| self.visitors.get(index).map(|(_, end)| *end);
+        let begin = index.checked_sub(1).map_or(Some(0), end);
+        match (begin, end(index)) {
+            (Some(begin), Some(end)) => &self.visits[begin..end],
+            _ => &[],
+        }
+    }
+
+    /// Service time of everything that they wanted.
+    pub fn work(&self) -> Span {
+        self.visits.iter().fold(Span::ZERO, |sum, visit| sum + visit.demand)
+    }
+}
+
+impl Scenario {
+    /// The `index`-th visitor of a run, who comes at `now`.
+    pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
+        match &self.source {
+            Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now)),
+            Source::Recorded(recording) => {
+                Visitor::recorded(recording.of(index as usize), seed, index)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::small;
+    use crate::tally::Ending;
+    use crate::visitor::Next;
+
+    fn visit(class: usize, millis: u64) -> Visit {
+        let (demand, think) = (Span::from_millis(millis), Span::from_secs(millis));
+        Visit { class, demand, think, order: class == 1 }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn two() -> Recording {
+        let mut recording = Recording::default();
+        recording.add(at(4), [visit(0, 10), visit(1, 20)]);
+        recording.add(at(5), []);
+        recording.add(at(6), [visit(0, 30)]);
+        recording
+    }
+
+    #[test]
+    fn a_recorded_visitor_walks_what_was_recorded() {
+        let scenario = crate::Scenario { source: Source::Recorded(two()), ..small() };
+        let mut first = scenario.visitor(1, 0, at(4));
+        assert_eq!((first.planned_requests(), first.planned_orders()), (2, 1));
+        let attempt = first.attempt(&scenario);
+        assert_eq!((attempt.class, attempt.demand), (0, Span::from_millis(10)));
+        let next = first.ended(&scenario, Ending::Completed);
+        assert_eq!(next, Next::After(Span::from_secs(10)));
+        assert!(first.attempt(&scenario).order);
+        let second = scenario.visitor(1, 1, at(6));
+        assert_eq!(second.planned_work(), Span::from_millis(30));
+    }
+
+    #[test]
+    fn twice_as_fast_they_come_in_half_the_time_and_think_as_long_as_ever() {
+        let recording = two();
+        assert_eq!(recording.starts(2.0), [at(2), at(3)]);
+        assert_eq!(recording.visits()[0].think, Span::from_secs(10));
+        assert_eq!(recording.work(), Span::from_millis(60));
+    }
+
+    #[test]
+    fn a_class_may_have_a_patience_of_its_own() {
+        let mut scenario = crate::Scenario { source: Source::Recorded(two()), ..small() };
+        assert_eq!(scenario.visitor(1, 0, at(4)).attempt(&scenario).patience, Span::MAX);
+        scenario.classes[0].patience = Some(crate::Law::Constant(Span::from_secs(3)));
+        let attempt = scenario.visitor(1, 0, at(4)).attempt(&scenario);
+        assert_eq!(attempt.patience, Span::from_secs(3));
+    }
+}
