@@ -7,6 +7,7 @@ mod live;
 mod narrow;
 mod paper;
 mod peers;
+mod replay;
 mod sim;
 mod sweep;
 
@@ -21,6 +22,7 @@ pub(crate) use live::LiveRun;
 pub(crate) use narrow::Narrow;
 pub(crate) use paper::Paper;
 pub(crate) use peers::PeersRun;
+pub(crate) use replay::{Replay, ServiceOf};
 pub(crate) use sim::Sim;
 pub(crate) use sweep::{Sweep, Vary};
 
@@ -53,6 +55,8 @@ pub(crate) enum Lab {
     Sweep(Sweep),
     /// Play a scenario in real time against bywash and against what others run
     Peers(PeersRun),
+    /// Play an access log again, in virtual time, with other policies
+    Replay(Replay),
     /// Play a paper whole and print what it printed beside what comes out here
     Paper(Paper),
 }

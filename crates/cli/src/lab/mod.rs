@@ -8,6 +8,7 @@ mod live;
 mod narrowed;
 mod paper;
 pub(crate) mod peers;
+mod replay;
 pub(crate) mod shop;
 mod sim;
 mod sweep;
@@ -34,6 +35,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
         Lab::Compare(args) => compare::compare(args),
         Lab::Sweep(args) => sweep::sweep(args),
         Lab::Peers(args) => peers::peers(args),
+        Lab::Replay(args) => replay::replay(args),
         Lab::Paper(args) => paper::paper(args),
     }
 }

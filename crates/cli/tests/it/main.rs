@@ -13,6 +13,7 @@ mod life;
 mod live;
 mod paper;
 mod peers;
+mod replay;
 mod run;
 mod sim;
 mod status;

@@ -1,0 +1,93 @@
+//! The arguments of `lab replay`.
+
+use std::path::PathBuf;
+
+use bywash_units::Span;
+use clap::builder::RangedU64ValueParser;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash lab replay access.log --config bywash.toml
+  zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
+  bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
+
+Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx and
+Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they are
+there. What a log cannot tell is assumed, and the output says what.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Replay {
+    /// The access log; `-` reads standard input
+    pub(crate) log: PathBuf,
+    /// The configuration file, for its classes
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: PathBuf,
+    /// The policies to play, of the catalogue or of the peers
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(default_value = "session-first,value-index,lifo-pri,single-queue")]
+    pub(crate) policy: Vec<String>,
+    /// Requests that the application works on at once [default: the configuration's fixed limit]
+    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    pub(crate) workers: Option<u32>,
+    /// The same visitors come so many times as fast
+    #[arg(long, default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
+    pub(crate) speed: f64,
+    /// Nobody sees a client leave, as behind a hop that hides it
+    #[arg(long)]
+    pub(crate) hidden: bool,
+    /// Lines that are read at most; a million take some 250 MB of memory
+    #[arg(long, value_name = "LINES", default_value_t = 5_000_000)]
+    #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
+    pub(crate) limit: u64,
+    /// What a request of a class costs where the log does not tell; without a class, of any
+    #[arg(long, value_name = "[CLASS=]TIME")]
+    pub(crate) service: Vec<ServiceOf>,
+    /// Mean of the patience of visitors, exponential, in classes that set no `patience`
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = some_time)]
+    pub(crate) patience: Span,
+    /// How often a visitor tries again what she was refused or gave up, five seconds later
+    #[arg(long, default_value_t = 0, value_parser = RangedU64ValueParser::<u32>::new().range(0..=100))]
+    pub(crate) retries: u32,
+    /// Classes whose success is an order [default: those that earn]
+    #[arg(long, value_delimiter = ',', value_name = "CLASS,…")]
+    pub(crate) order: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write an HTML report here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+/// A service time, and of which class.
+#[derive(Clone, Debug)]
+pub(crate) struct ServiceOf {
+    pub(crate) class: Option<String>,
+    pub(crate) time: Span,
+}
+
+impl std::str::FromStr for ServiceOf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((class, time)) => {
+                Ok(Self { class: Some(class.to_owned()), time: some_time(time)? })
+            }
+            None => Ok(Self { class: None, time: some_time(text)? }),
+        }
+    }
+}
+
+/// More than nothing, and not more than a day.
+fn some_time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error| format!("{error}"))?;
+    let sensible = time > Span::ZERO && time <= Span::from_secs(86_400);
+    if sensible { Ok(time) } else { Err("a time above 0 and up to a day, as in 250ms".to_owned()) }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed| (0.01..=1000.0).contains(speed));
+    speed.ok_or_else(|| "a number from 0.01 to 1000".to_owned())
+}

@@ -1,0 +1,209 @@
+//! Requests become visitors: whose they were, in which order, and what belongs to one wish.
+//!
+//! A session is cut after half an hour without a request. Ours names a session from the second
+//! request on, as the first has no cookie yet; so a session that appears for the first time is
+//! continued from the stranger who was answered last at its address and is not continued yet. Behind
+//! a shared address that is a guess, though one that keeps every number. A stranger whom nothing
+//! continues is a visitor of one request. In the common formats an address and a browser are a
+//! visitor.
+//!
+//! What was refused, given up or broken off, and then asked for again by the same visitor, was one
+//! wish: whether she tries again is for the replay.
+
+use std::collections::HashMap;
+
+use bywash_sense::access_log::{End, Who};
+use bywash_units::Span;
+
+use super::intake::Asked;
+
+/// A session is over after so long without a request.
+const SILENCE: Span = Span::from_secs(30 * 60);
+
+/// Strangers at one address who are looked at for a session that continues them. The newest are
+/// looked at first, so one who is further back has most probably gone.
+const LOOKED_AT: usize = 64;
+
+/// A visitor: her wishes, by their places among the requests.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Guest {
+    pub(super) wishes: Vec<Wish>,
+}
+
+/// Something that she wanted: when she asked first, and the request that it ended with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wish {
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+/// The visitors of requests that stand in the order of their beginning; in the order in which they
+/// came.
+pub(super) fn guests(asked: &[Asked]) -> Vec<Guest> {
+    let mut door =
+        Door { asked, guests: Vec::new(), known: HashMap::new(), strangers: HashMap::new() };
+    for (index, request) in asked.iter().enumerate() {
+        let guest = door.whose(request);
+        door.joins(guest, index);
+    }
+    door.guests
+}
+
+struct Door<'a> {
+    asked: &'a [Asked],
+    guests: Vec<Guest>,
+    /// Whose requests those of a session or a browser are.
+    known: HashMap<u64, usize>,
+    /// By their address, the newest last.
+    strangers: HashMap<u64, Vec<usize>>,
+}
+
+impl Door<'_> {
+    fn whose(&mut self, request: &Asked) -> usize {
+        let (key, address) = match request.who {
+            Who::Stranger { address } => {
+                let guest = self.new_guest();
+                self.strangers.entry(address).or_default().push(guest);
+                return guest;
+            }
+            Who::Session { session, address } => (session, Some(address)),
+            Who::Browser(browser) => (browser, None),
+        };
+        let known = self.known.get(&key).copied();
+        if let Some(guest) = known.filter(|guest| self.is_here(*guest, request)) {
+            return guest;
+        }
+        let stranger = address.filter(|_| known.is_none());
+        let stranger = stranger.and_then(|address| self.stranger(address, request));
+        let guest = stranger.unwrap_or_else(|| self.new_guest());
+        self.known.insert(key, guest);
+        guest
+    }
+
+    fn new_guest(&mut self) -> usize {
+        self.guests.push(Guest::default());
+        self.guests.len() - 1
+    }
+
+    /// Her last request.
+    fn last(&self, guest: usize) -> Option<&Asked> {
+        self.guests[guest].wishes.last().map(|wish| &self.asked[wish.last as usize])
+    }
+
+    fn is_here(&self, guest: usize, request: &Asked) -> bool {
+        self.last(guest).is_some_and(|last| request.began <= last.ended() + SILENCE)
+    }
+
+    /// The stranger whom a new session at this address continues.
+    fn stranger(&mut self, address: u64, request: &Asked) -> Option<usize> {
+        let there = self.strangers.get(&address)?;
+        let was_answered = |guest: &usize| {
+            let last = self.last(*guest);
+            last.is_some_and(|last| {
+                matches!(last.end, End::Answered(..400) | End::Late(..400))
+                    && last.ended() <= request.began
+            })
+        };
+        let back = there.iter().rev().take(LOOKED_AT).position(was_answered)?;
+        let place = there.len() - 1 - back;
+        let guest = there[place];
+        if !self.is_here(guest, request) {
+            return None;
+        }
+        self.strangers.get_mut(&address)?.remove(place);
+        Some(guest)
+    }
+
+    fn joins(&mut self, guest: usize, index: usize) {
+        let index = index as u32;
+        let request = &self.asked[index as usize];
+        let again = |before: &Asked| {
+            before.target == request.target && before.class == request.class && before.is_vain()
+        };
+        let is_again = self.last(guest).is_some_and(again);
+        let wishes = &mut self.guests[guest].wishes;
+        match wishes.last_mut().filter(|_| is_again) {
+            Some(wish) => wish.last = index,
+            None => wishes.push(Wish { first: index, last: index }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: u64, who: Who, end: End) -> Asked {
+        Asked {
+            began: Span::from_secs(second),
+            grain: Span::from_millis(1),
+            class: 0,
+            who,
+            end,
+            waited: None,
+            service: Some(Span::from_millis(100)),
+            target: 7,
+        }
+    }
+
+    const OK: End = End::Answered(200);
+
+    fn session(session: u64) -> Who {
+        Who::Session { session, address: 1 }
+    }
+
+    fn stranger() -> Who {
+        Who::Stranger { address: 1 }
+    }
+
+    /// The last request of each wish of each visitor.
+    fn of(asked: &[Asked]) -> Vec<Vec<u32>> {
+        let lasts = |guest: Guest| guest.wishes.iter().map(|wish| wish.last).collect();
+        guests(asked).into_iter().map(lasts).collect()
+    }
+
+    #[test]
+    fn half_an_hour_of_silence_ends_a_session() {
+        let come = [0, 1800, 3601].map(|second| at(second, session(5), OK));
+        assert_eq!(of(&come), [vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn a_new_session_continues_the_newest_stranger_who_was_answered() {
+        let come = [
+            at(0, stranger(), OK),
+            at(1, stranger(), OK),
+            at(2, stranger(), End::Refused),
+            at(3, session(5), OK),
+            at(4, session(6), OK),
+            at(5, session(7), OK),
+            at(6, session(5), OK),
+        ];
+        assert_eq!(of(&come), [vec![0, 4], vec![1, 3, 6], vec![2], vec![5]]);
+    }
+
+    #[test]
+    fn a_stranger_at_another_address_or_long_ago_is_not_continued() {
+        let elsewhere = Who::Stranger { address: 2 };
+        let come = [at(0, elsewhere, OK), at(1, session(5), OK)];
+        assert_eq!(of(&come), [vec![0], vec![1]]);
+        let come = [at(0, stranger(), OK), at(1900, session(5), OK)];
+        assert_eq!(of(&come), [vec![0], vec![1]]);
+        // She is still being answered.
+        let slow = Asked { service: Some(Span::from_secs(9)), ..at(0, stranger(), OK) };
+        assert_eq!(of(&[slow, at(1, session(5), OK)]), [vec![0], vec![1]]);
+    }
+
+    #[test]
+    fn what_was_tried_again_after_a_failure_was_one_wish() {
+        let browser = Who::Browser(3);
+        for end in [End::Refused, End::Left, End::Failed] {
+            let come = [at(0, browser, end), at(1, browser, end), at(2, browser, OK)];
+            let wish = Wish { first: 0, last: 2 };
+            assert_eq!(guests(&come), [Guest { wishes: vec![wish] }]);
+        }
+        let other = Asked { target: 8, ..at(1, browser, OK) };
+        assert_eq!(of(&[at(0, browser, End::Refused), other]), [vec![0, 1]]);
+        assert_eq!(of(&[at(0, browser, OK), at(1, browser, OK)]), [vec![0, 1]]);
+    }
+}

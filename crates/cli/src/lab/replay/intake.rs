@@ -1,0 +1,249 @@
+//! A log, line by line: what each request was, and how many lines were none.
+//!
+//! Of a request only what is played is kept, a hundred bytes, so a million lines take some 250
+//! megabytes with all that is made of them; `--limit` bounds how many are read.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use bywash_engine::classify::Classifier;
+use bywash_message::Target;
+use bywash_sense::access_log::{End, Flaw, Line, Lines, Logged, Who, parse};
+use bywash_units::Span;
+
+/// A request of the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    /// Since 1970.
+    pub(super) began: Span,
+    /// How exactly that is known.
+    pub(super) grain: Span,
+    pub(super) class: u8,
+    pub(super) who: Who,
+    pub(super) end: End,
+    pub(super) waited: Option<Span>,
+    pub(super) service: Option<Span>,
+    /// The same for the same method and target.
+    pub(super) target: u64,
+}
+
+impl Asked {
+    /// How long it took, as far as the log tells.
+    pub(super) fn took(&self) -> Span {
+        self.waited.unwrap_or_default() + self.service.unwrap_or_default()
+    }
+
+    /// Whether nobody served it.
+    pub(super) fn is_vain(&self) -> bool {
+        match self.end {
+            End::Answered(_) | End::Late(_) => false,
+            End::Refused | End::Left | End::Failed => true,
+        }
+    }
+
+    /// When it was over.
+    pub(super) fn ended(&self) -> Span {
+        self.began + self.took()
+    }
+}
+
+/// What became of the lines.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    pub(super) lines: u64,
+    pub(super) requests: u64,
+    /// Messages that were none.
+    pub(super) malformed: u64,
+    /// Requests that the server in front answered itself.
+    pub(super) elsewhere: u64,
+    /// Lines that do not parse, and the first of them.
+    pub(super) flawed: u64,
+    pub(super) first: Vec<(u64, String)>,
+    /// Requests whose time is more than a month from most others'.
+    pub(super) strays: u64,
+    /// It has more lines than are read.
+    pub(super) cut: bool,
+}
+
+/// What a log yields.
+#[derive(Debug, Default)]
+pub(super) struct Intake {
+    /// In the order of their beginning.
+    pub(super) asked: Vec<Asked>,
+    pub(super) account: Account,
+}
+
+/// Lines that are shown of those that do not parse, and how much of each.
+const SHOWN: usize = 3;
+const WIDTH: usize = 60;
+
+/// A night is not longer than this to either side of its middle; what is, is a clock that was wrong,
+/// and playing the years between would take as long as it sounds.
+const FAR: Span = Span::from_secs(31 * 86_400);
+
+impl Intake {
+    /// Reads a file, or standard input for `-`; at most so many lines.
+    pub(super) fn read(path: &Path, classes: &Classifier, limit: u64) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Self::of(io::stdin().lock(), classes, limit);
+        }
+        Self::of(BufReader::with_capacity(1 << 18, File::open(path)?), classes, limit)
+    }
+
+    pub(super) fn of(reader: impl BufRead, classes: &Classifier, limit: u64) -> io::Result<Self> {
+        let mut intake = Self::default();
+        let mut lines = Lines::new(reader);
+        while let Some(line) = lines.next_line()? {
+            if intake.account.lines == limit {
+                intake.account.cut = true;
+                break;
+            }
+            intake.take(line, classes);
+        }
+        spread(&mut intake.asked);
+        intake.leave_out_strays();
+        intake.account.requests = intake.asked.len() as u64;
+        intake.asked.sort_by_key(|asked| asked.began);
+        Ok(intake)
+    }
+
+    fn take(&mut self, line: Result<&[u8], Flaw>, classes: &Classifier) {
+        self.account.lines += 1;
+        let account = &mut self.account;
+        match line.clone().and_then(parse) {
+            Ok(Line::Request(logged)) => self.asked.push(asked(&logged, classes)),
+            Ok(Line::NoRequest) => account.malformed += 1,
+            Ok(Line::Elsewhere) => account.elsewhere += 1,
+            Err(_) if line == Ok(b"") => {}
+            Err(flaw) => {
+                account.flawed += 1;
+                if account.first.len() < SHOWN {
+                    let text = line.map(shown).unwrap_or_default();
+                    account.first.push((account.lines, format!("{flaw}{text}")));
+                }
+            }
+        }
+    }
+
+    fn leave_out_strays(&mut self) {
+        let mut times: Vec<Span> = self.asked.iter().map(|asked| asked.began).collect();
+        if times.is_empty() {
+            return;
+        }
+        let middle = times.len() / 2;
+        let middle = *times.select_nth_unstable(middle).1;
+        let all = self.asked.len();
+        self.asked.retain(|asked| asked.began <= middle + FAR && middle <= asked.began + FAR);
+        self.account.strays = (all - self.asked.len()) as u64;
+    }
+}
+
+/// A line as a terminal may show it.
+fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&line[..line.len().min(4 * WIDTH)]).into_owned();
+    let start: String = text.chars().take(WIDTH).flat_map(char::escape_debug).collect();
+    format!(": {start}")
+}
+
+fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
+    let path = logged.target.split('?').next().unwrap_or_default();
+    // As the gateway would have written it; what it would have refused has the class `other`.
+    let class = match Target::canonical(logged.target.as_bytes()) {
+        Ok(target) => classes.class(&logged.method, target.path()),
+        Err(_) => classes.class(&logged.method, path),
+    };
+    Asked {
+        began: logged.began,
+        grain: logged.grain,
+        class: class.0,
+        who: logged.who,
+        end: logged.end,
+        waited: logged.waited,
+        service: logged.service.map(|service| service.max(Span::from_micros(1))),
+        target: logged.wish(),
+    }
+}
+
+/// Requests of which only the second is known are spread evenly over it, in the order of the file:
+/// else all of a second would come at its first moment.
+fn spread(asked: &mut [Asked]) {
+    let same_second = |a: &Asked, b: &Asked| {
+        let coarse = Span::from_secs(1);
+        a.grain == coarse && b.grain == coarse && a.ended() == b.ended()
+    };
+    for second in asked.chunk_by_mut(same_second) {
+        let (all, grain) = (second.len() as u64, second[0].grain.as_nanos());
+        for (index, asked) in (0..).zip(second) {
+            asked.began += Span::from_nanos(grain / all * index);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_engine::ClassId;
+    use bywash_engine::classify::Pattern;
+
+    use super::*;
+
+    fn classes() -> Classifier {
+        let pattern = Pattern::parse("GET /a").unwrap();
+        Classifier::new([(pattern, ClassId(0))], ClassId(1)).unwrap()
+    }
+
+    fn read(text: &str, limit: u64) -> Intake {
+        Intake::of(text.as_bytes(), &classes(), limit).unwrap()
+    }
+
+    fn common(second: u64, target: &str) -> String {
+        format!("::1 - - [14/Nov/2023:22:13:{second:02} +0000] \"GET {target} HTTP/1.1\" 200 1\n")
+    }
+
+    #[test]
+    fn requests_of_one_second_are_spread_over_it() {
+        let text = [1, 1, 1, 1, 2].map(|second| common(second, "/a")).concat();
+        let began = |asked: &Asked| asked.began.as_millis() % 60_000;
+        let began: Vec<u64> = read(&text, 9).asked.iter().map(began).collect();
+        assert_eq!(began, [1000, 1250, 1500, 1750, 2000]);
+    }
+
+    #[test]
+    fn a_path_has_the_class_that_the_gateway_would_give_it() {
+        let class = |target: &str| read(&common(1, target), 9).asked[0].class;
+        for target in ["/a", "/a?b=1", "/%61", "/b/../a"] {
+            assert_eq!(class(target), 0, "{target}");
+        }
+        for target in ["/A", "/a/", "/a;x", "http://host/a", "*"] {
+            assert_eq!(class(target), 1, "{target}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_parse_is_counted_and_the_first_are_shown_harmlessly() {
+        let text = format!("\x1b[2J\n{}x\ny{}\n\u{9b}\nlast\n\n", common(1, "/a"), "é".repeat(500));
+        let Intake { asked, account } = read(&text, 99);
+        assert_eq!((asked.len(), account.lines, account.flawed), (1, 7, 5));
+        let lines: Vec<u64> = account.first.iter().map(|(line, _)| *line).collect();
+        assert_eq!(lines, [1, 3, 4]);
+        let shown: String = account.first.into_iter().map(|(_, why)| why).collect();
+        assert!(shown.contains("control characters: \\u{1b}[2J"), "{shown}");
+        assert!(shown.len() < 400 && !shown.contains(char::is_control), "{shown}");
+    }
+
+    #[test]
+    fn no_more_lines_are_read_than_asked_for() {
+        let text = [1, 2, 3].map(|second| common(second, "/a")).concat();
+        let two = read(&text, 2);
+        assert!(two.account.cut && two.account.lines == 2 && two.asked.len() == 2);
+        assert!(!read(&text, 3).account.cut);
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_does_not_make_a_night_of_years() {
+        let stray = common(9, "/a").replace("/2023:", "/2033:");
+        let text = [common(1, "/a"), stray, common(2, "/a")].concat();
+        let intake = read(&text, 9);
+        assert_eq!((intake.asked.len(), intake.account.strays), (2, 1));
+    }
+}

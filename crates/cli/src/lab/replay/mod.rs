@@ -1,0 +1,100 @@
+//! `bywash lab replay`: an access log through any policy, in virtual time. "What would session-first
+//! have done last night?"
+//!
+//! `intake` reads the log line by line, `guests` makes visitors of its requests, `night` makes a
+//! scenario of them with the classes of a configuration and the command line's `terms`, and the
+//! outcome of the log itself as a row of the same table; the simulator does the rest. `told` says what was found and what was assumed:
+//! a log does not know how long somebody would have waited, nor who would have come again.
+
+mod guests;
+mod intake;
+mod night;
+mod terms;
+mod told;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bywash_config::{Config, Problems};
+use bywash_engine::catalog::Value;
+use bywash_report::{result_report, table};
+use bywash_scenario::PolicyChoice;
+
+use self::intake::Intake;
+use self::night::Night;
+use self::terms::Terms;
+use super::{command, environment, prepare_report, progress_bar, to_json, write_report};
+use crate::args::Replay;
+use crate::failure::Failure;
+use crate::streams::{draw, has_colour, print, print_json, say};
+
+pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
+    let config = config(&args.config)?;
+    let policies: Vec<PolicyChoice> =
+        args.policy.iter().map(|name| choice(name, &config)).collect();
+    bywash_sim::lab::policies(&policies).map_err(Failure::usage)?;
+    let terms = Terms::new(args, &config).map_err(Failure::usage)?;
+    args.report.as_deref().map_or(Ok(()), prepare_report)?;
+    let name = args.log.display().to_string();
+    let intake = Intake::read(&args.log, &config.classifier, args.limit)
+        .map_err(|error| Failure::configuration(format!("bywash: cannot read {name}: {error}")))?;
+    told::flaws(&intake.account).iter().for_each(say);
+    if intake.asked.is_empty() {
+        let why =
+            format!("bywash: {name}: no line of it is a request, of {}", intake.account.lines);
+        return Err(Failure::configuration(why));
+    }
+    let mut night = Night::new(&name, &config, &terms, &intake.asked, args);
+    night.scenario.policies = policies;
+    deliver(&night, &intake, &terms, args)
+}
+
+fn deliver(night: &Night, intake: &Intake, terms: &Terms, args: &Replay) -> Result<(), Failure> {
+    let bar = progress_bar();
+    let progress = |done: usize, all: usize| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    };
+    let (mut result, _) = bywash_sim::run(&night.scenario, &progress).map_err(Failure::usage)?;
+    bar.finish_and_clear();
+    result.cells.insert(0, night.as_it_was(&intake.asked, terms));
+    let facts = told::facts(night, &intake.account, terms, args);
+    if let Some(path) = args.report.as_deref() {
+        let known = facts.iter().cloned().chain(environment()).collect();
+        write_report(path, &result_report(&result, &command(), known))?;
+    }
+    if args.json {
+        let mut json = to_json(&result)?;
+        json["log"] = told::account(&intake.account);
+        json["told"] = facts.into_iter().collect();
+        return print_json(&json);
+    }
+    print(&table::cells(&result).to_string())?;
+    print(&told::text(&facts))
+}
+
+fn config(path: &Path) -> Result<Config, Failure> {
+    let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
+    let (config, warnings) = Config::read(path).map_err(wrong)?;
+    if !warnings.is_empty() {
+        draw(&warnings.render(has_colour()));
+    }
+    Ok(config)
+}
+
+/// A policy as the configuration sets it if it is the one it names, else with its defaults.
+fn choice(name: &str, config: &Config) -> PolicyChoice {
+    let text = |value| match value {
+        Value::Count(count) => count.to_string(),
+        Value::Share(share) => share.get().to_string(),
+        Value::Span(span) => span.to_string(),
+        Value::Choice(word) => word.to_owned(),
+    };
+    let parameters = if config.order.name() == name {
+        let values = config.order.values();
+        values.map(|(parameter, value)| (parameter.name.to_owned(), text(value))).collect()
+    } else {
+        BTreeMap::new()
+    };
+    PolicyChoice { name: name.to_owned(), label: name.to_owned(), parameters, limit: None }
+}

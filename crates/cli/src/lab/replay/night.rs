@@ -1,0 +1,455 @@
+//! What a log yields as a scenario: the visitors as they were recorded, the classes of a
+//! configuration, and the offered load that the requests amount to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bywash_config::Config;
+use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
+use bywash_scenario::file::{Class, Client, Length};
+use bywash_scenario::{
+    Cell, Closes, Ending, Graph, Law, Of, Profile, Recording, Scenario, Servers, Source, Tally,
+    Tier, Visit, WaitsFor,
+};
+use bywash_sense::access_log::End;
+use bywash_units::{Span, Time, Utility};
+
+use super::guests::{Guest, Wish, guests};
+use super::intake::Asked;
+use super::terms::Terms;
+use crate::args::Replay;
+
+/// A visitor tries again after this, if she tries again.
+pub(super) const PAUSE: Span = Span::from_secs(5);
+
+/// What is taken for the service of a request if nothing is known of any.
+const UNKNOWN: Span = Span::from_millis(100);
+
+/// What is taken for the service of a request of a class where the log does not tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub(super) time: Span,
+    pub(super) from: From,
+}
+
+/// Where it is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum From {
+    /// The log: the mean of those of the class that were answered.
+    Class,
+    /// The command line.
+    Told,
+    /// The log: the mean of all that were answered.
+    Log,
+    /// Nowhere.
+    Nothing,
+}
+
+/// A log as a scenario.
+pub(super) struct Night {
+    pub(super) scenario: Scenario,
+    /// The load that the log amounts to.
+    pub(super) rho: f64,
+    /// The same of its busiest minute, if it is longer than two.
+    pub(super) busiest: Option<f64>,
+    /// From its first request to its last answer.
+    pub(super) lasted: Span,
+    pub(super) visitors: usize,
+    pub(super) wishes: usize,
+    pub(super) gaps: Gaps,
+    began: Span,
+}
+
+/// What the log does not tell.
+#[derive(Debug, Default)]
+pub(super) struct Gaps {
+    /// Wishes whose service is a mean, as nobody served them or as it was not written down.
+    pub(super) unserved: usize,
+    pub(super) untold: usize,
+    /// Where the means that were used are from.
+    pub(super) means: BTreeSet<From>,
+    /// Visitors whose last wish was not served: nobody knows what they would have asked for next.
+    pub(super) cut_short: usize,
+}
+
+impl Night {
+    /// # Panics
+    /// If nothing was asked.
+    pub(super) fn new(
+        name: &str,
+        config: &Config,
+        terms: &Terms,
+        asked: &[Asked],
+        args: &Replay,
+    ) -> Self {
+        let began = asked.first().expect("whoever calls has seen a request").began;
+        let ended = asked.iter().map(Asked::ended).max().unwrap_or(began);
+        // Below a second the times of a log mean nothing.
+        let lasted = less(ended, began).max(Span::from_secs(1));
+        let means = means(asked, terms);
+        let guests = guests(asked);
+        let recorder = Recorder { asked, terms, means: &means, began };
+        let recording = recorder.record(&guests);
+        let per_worker = |work: Span, time: Span| {
+            work.as_secs_f64() / (f64::from(terms.workers) * time.as_secs_f64())
+        };
+        let rho = per_worker(recording.work(), lasted).max(f64::MIN_POSITIVE);
+        let minute = Span::from_secs(60);
+        let busiest = recorder.busiest(&guests, minute).filter(|_| lasted > minute * 2);
+        Self {
+            rho,
+            busiest: busiest.map(|work| per_worker(work, minute)),
+            lasted,
+            visitors: recording.len(),
+            wishes: recording.visits().len(),
+            gaps: recorder.gaps(&guests),
+            scenario: scenario(name, config, terms, &means, recording, (rho, lasted), args),
+            began,
+        }
+    }
+
+    /// What became of the requests in the log, as a row beside what becomes of them now.
+    pub(super) fn as_it_was(&self, asked: &[Asked], terms: &Terms) -> Cell {
+        let scenario = &self.scenario;
+        let mut tally = Tally::new(scenario, self.rho, self.lasted);
+        for index in 0..self.visitors {
+            tally.session(&scenario.visitor(1, index as u64, Time::ZERO), self.rho);
+        }
+        for request in asked {
+            let class = usize::from(request.class);
+            let at = |when: Span| Time::ZERO + less(when, self.began);
+            tally.generated(class, at(request.began));
+            let of = Of { class, order: terms.is_order(request) };
+            let (ended, ending) = (at(request.ended()), ending(request.end));
+            tally.ended(of, ended, request.took(), ending);
+            let mean = scenario.classes[class].service.mean();
+            let worked = request.service.unwrap_or(mean);
+            match ending {
+                Ending::Completed => tally.useful(ended, worked),
+                Ending::TimedOut | Ending::Failed => tally.wasted(ended, worked),
+                Ending::Dropped => {}
+            }
+        }
+        if self.gaps.untold > 0 {
+            tally.wasted_unknown();
+        }
+        // A log in which nobody leaves was kept by a server that does not see it.
+        let departures = asked.iter().any(|request| request.end == End::Left);
+        let closes = if departures { Closes::Visible } else { Closes::Hidden };
+        Tally::cell(&[tally], scenario, "as it was", self.rho, closes)
+    }
+}
+
+fn ending(end: End) -> Ending {
+    match end {
+        End::Answered(_) => Ending::Completed,
+        End::Late(_) | End::Left => Ending::TimedOut,
+        End::Refused => Ending::Dropped,
+        End::Failed => Ending::Failed,
+    }
+}
+
+fn less(later: Span, earlier: Span) -> Span {
+    Span::from_nanos(later.as_nanos().saturating_sub(earlier.as_nanos()))
+}
+
+/// What a request tells of its own service: only one that was answered tells the whole.
+fn measured(asked: &Asked) -> Option<Span> {
+    match asked.end {
+        End::Answered(_) | End::Late(_) => asked.service,
+        End::Refused | End::Left | End::Failed => None,
+    }
+}
+
+/// The mean service of each class.
+fn means(asked: &[Asked], terms: &Terms) -> Vec<Mean> {
+    let mut sums = vec![(0.0, 0_u64); terms.orders.len()];
+    for (class, service) in asked.iter().filter_map(|asked| Some((asked.class, measured(asked)?))) {
+        let (sum, count) = &mut sums[usize::from(class)];
+        *sum += service.as_secs_f64();
+        *count += 1;
+    }
+    let mean =
+        |(sum, count): (f64, u64)| (count > 0).then(|| Span::from_secs_f64(sum / count as f64));
+    let all = mean(sums.iter().fold((0.0, 0), |all, one| (all.0 + one.0, all.1 + one.1)));
+    let of = |(class, sum): (usize, &(f64, u64))| {
+        let candidates = [
+            (mean(*sum), From::Class),
+            (terms.given[class], From::Told),
+            (terms.any, From::Told),
+            (all, From::Log),
+        ];
+        let known = candidates.into_iter().find_map(|(time, from)| Some((time?, from)));
+        let (time, from) = known.unwrap_or((UNKNOWN, From::Nothing));
+        Mean { time, from }
+    };
+    sums.iter().enumerate().map(of).collect()
+}
+
+/// Makes visits of wishes.
+struct Recorder<'a> {
+    asked: &'a [Asked],
+    terms: &'a Terms,
+    means: &'a [Mean],
+    began: Span,
+}
+
+impl Recorder<'_> {
+    fn record(&self, guests: &[Guest]) -> Recording {
+        let mut recording = Recording::default();
+        for guest in guests {
+            let Some(first) = guest.wishes.first() else { continue };
+            let came = less(self.asked[first.first as usize].began, self.began);
+            let nexts = guest.wishes.iter().skip(1).copied().map(Some).chain([None]);
+            let visits = guest.wishes.iter().zip(nexts).map(|(wish, next)| self.visit(*wish, next));
+            recording.add(Time::ZERO + came, visits);
+        }
+        recording
+    }
+
+    fn visit(&self, wish: Wish, next: Option<Wish>) -> Visit {
+        let asked = &self.asked[wish.last as usize];
+        let think = next
+            .map_or(Span::ZERO, |next| less(self.asked[next.first as usize].began, asked.ended()));
+        let order = self.terms.is_order(asked);
+        Visit { class: usize::from(asked.class), demand: self.demand(wish), think, order }
+    }
+
+    fn demand(&self, wish: Wish) -> Span {
+        let asked = &self.asked[wish.last as usize];
+        measured(asked).unwrap_or(self.means[usize::from(asked.class)].time)
+    }
+
+    fn gaps(&self, guests: &[Guest]) -> Gaps {
+        let mut gaps = Gaps::default();
+        let ended = |wish: &Wish| &self.asked[wish.last as usize];
+        for asked in guests.iter().flat_map(|guest| &guest.wishes).map(ended) {
+            if measured(asked).is_none() {
+                gaps.unserved += usize::from(asked.is_vain());
+                gaps.untold += usize::from(!asked.is_vain());
+                gaps.means.insert(self.means[usize::from(asked.class)].from);
+            }
+        }
+        let last = |guest: &Guest| guest.wishes.last().is_some_and(|wish| ended(wish).is_vain());
+        gaps.cut_short = guests.iter().filter(|guest| last(guest)).count();
+        gaps
+    }
+
+    /// The work that was asked for in the busiest stretch of this length.
+    fn busiest(&self, guests: &[Guest], stretch: Span) -> Option<Span> {
+        let mut work: BTreeMap<u64, Span> = BTreeMap::new();
+        for wish in guests.iter().flat_map(|guest| &guest.wishes) {
+            let began = less(self.asked[wish.first as usize].began, self.began);
+            let sum = work.entry(began.as_nanos() / stretch.as_nanos()).or_default();
+            *sum += self.demand(*wish);
+        }
+        work.into_values().max()
+    }
+}
+
+fn scenario(
+    name: &str,
+    config: &Config,
+    terms: &Terms,
+    means: &[Mean],
+    recording: Recording,
+    (rho, lasted): (f64, Span),
+    args: &Replay,
+) -> Scenario {
+    let classes = config.classes.iter().enumerate().map(|(index, class)| Class {
+        name: class.class.name.clone(),
+        // Nothing is sent.
+        method: String::new(),
+        path: String::new(),
+        tier: match class.class.tier {
+            EngineTier::Transact => Tier::Transact,
+            EngineTier::Browse => Tier::Browse,
+        },
+        utility: class.class.utility,
+        queue: class.class.queue,
+        after: indices(class.class.after),
+        service: Law::Constant(means[index].time),
+        earns: match class.class.earns {
+            earns if earns.get() > 0.0 => earns,
+            _ => Utility::new(1.0),
+        },
+        pinned: class.class.pinned,
+        patience: class.patience.map(Law::Constant),
+    });
+    Scenario {
+        name: name.to_owned(),
+        about: String::new(),
+        workers: terms.workers,
+        servers: Servers::default(),
+        max_wait: config.engine.max_wait,
+        classes: classes.collect(),
+        // Nobody is drawn.
+        graph: Graph { start: 0, next: vec![Vec::new(); config.classes.len()], order: 0 },
+        starts: Vec::new(),
+        profile: Profile::Times(recording.starts(args.speed)),
+        source: Source::Recorded(recording),
+        rho: vec![rho * args.speed],
+        client: client(args),
+        signals: Vec::new(),
+        closes: vec![if args.hidden { Closes::Hidden } else { Closes::Visible }],
+        adversaries: Vec::new(),
+        policies: Vec::new(),
+        seeds: 1,
+        length: Length::Duration(lasted.scale(1.0 / args.speed)),
+    }
+}
+
+fn client(args: &Replay) -> Client {
+    Client {
+        // Recorded.
+        think: Law::Constant(Span::ZERO),
+        patience: Law::Exponential(args.patience),
+        waits_for: WaitsFor::Answer,
+        retries: args.retries,
+        retries_after_refusal: args.retries,
+        pause_after_timeout: PAUSE,
+        pause_after_refusal: Law::Constant(PAUSE),
+        abandon: 0.0,
+    }
+}
+
+fn indices(set: ClassSet) -> Vec<usize> {
+    set.iter().map(ClassId::index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::super::intake::Intake;
+    use super::*;
+    use crate::args::{Args, Command, Lab};
+
+    const CONFIG: &str = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n\
+        upstream.limit = 2\n[class.look]\nmatch = ['GET /look']\n\
+        [class.buy]\nmatch = ['POST /buy']\ntier = 'transact'\nutility = 9\nearns = 20\n\
+        patience = '3s'\n[class.rare]\nmatch = ['GET /rare']\n";
+
+    fn config() -> Config {
+        match Config::parse(CONFIG, "test") {
+            Ok((config, _)) => config,
+            Err(problems) => panic!("{}", problems.render(false)),
+        }
+    }
+
+    fn args(more: &[&str]) -> Replay {
+        let all = [&["bywash", "lab", "replay", "x", "--config", "y"], more].concat();
+        match Args::try_parse_from(all).unwrap().command {
+            Command::Lab(Lab::Replay(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A line of our own: who, what, its end at so many seconds, and how long it was served.
+    fn line(session: &str, what: &str, end: (&str, u16), second: f64, service_ms: u64) -> String {
+        let (method, target) = what.split_once(' ').unwrap();
+        let (outcome, status) = end;
+        let time = 1_700_000_000_000 + (second * 1e3) as u64;
+        format!(
+            "{{\"client\":\"::1\",\"method\":\"{method}\",\"outcome\":\"{outcome}\",\
+             \"queue_wait_us\":0,\"service_us\":{},\"session\":\"{session}\",\
+             \"status\":{status},\"target\":\"{target}\",\"time\":{time}}}\n",
+            service_ms * 1000
+        )
+    }
+
+    const OK: (&str, u16) = ("served", 200);
+
+    /// Ten seconds: three looks of 1, 2 and 3 s, a purchase, one that was refused, one that failed
+    /// for the buyer's own fault.
+    fn log() -> String {
+        [
+            line("a", "GET /look", OK, 1.0, 1000),
+            line("b", "GET /look", OK, 2.0, 2000),
+            line("a", "POST /buy", OK, 5.0, 2000),
+            line("b", "POST /buy", ("shed", 503), 6.0, 0),
+            line("c", "POST /buy", ("served", 400), 8.0, 1000),
+            line("c", "GET /look", OK, 10.0, 3000),
+        ]
+        .concat()
+    }
+
+    fn night(log: &str, more: &[&str]) -> (Night, Vec<Asked>, Terms) {
+        let (config, args) = (config(), args(more));
+        let terms = Terms::new(&args, &config).unwrap();
+        let asked = Intake::of(log.as_bytes(), &config.classifier, 99).unwrap().asked;
+        (Night::new("log", &config, &terms, &asked, &args), asked, terms)
+    }
+
+    #[test]
+    fn the_load_is_the_work_that_was_asked_for_on_the_workers_for_as_long_as_it_lasted() {
+        // The refused purchase costs the mean of the two others: 1 + 2 + 2 + 1.5 + 1 + 3 s, on two
+        // workers for ten seconds.
+        let (one, ..) = night(&log(), &[]);
+        assert!((one.rho - 10.5 / 20.0).abs() < 1e-9, "{}", one.rho);
+        assert_eq!((one.visitors, one.wishes, one.gaps.unserved, one.gaps.cut_short), (3, 6, 1, 1));
+        let (two, ..) = night(&log(), &["--speed", "2", "--workers", "1"]);
+        assert!((two.rho - 10.5 / 10.0).abs() < 1e-9, "{}", two.rho);
+        assert!((two.scenario.rho[0] - 2.1).abs() < 1e-9);
+        assert_eq!(two.scenario.duration(2.1), Span::from_secs(5));
+    }
+
+    #[test]
+    fn an_order_is_a_success_of_a_class_that_earns_and_a_refused_one_was_wished_for() {
+        let orders = |more: &[&str]| {
+            let (night, ..) = night(&log(), more);
+            let visitor = |index| night.scenario.visitor(1, index, Time::ZERO);
+            [0, 1, 2].map(|index| visitor(index).planned_orders())
+        };
+        assert_eq!(orders(&[]), [1, 1, 0]);
+        assert_eq!(orders(&["--order", "look"]), [1, 1, 1]);
+        let (night, ..) = night(&log(), &[]);
+        assert!((night.scenario.classes[1].earns.get() - 20.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn as_it_was_counts_what_the_log_says() {
+        let (night, asked, terms) = night(&log(), &[]);
+        let cell = night.as_it_was(&asked, &terms);
+        assert_eq!((cell.generated, cell.completed, cell.dropped), (6, 5, 1));
+        assert_eq!((cell.orders, cell.orders_planned), (1, 2));
+        assert!((cell.useful_work - 9.0 / 10.5).abs() < 1e-9, "{}", cell.useful_work);
+        assert_eq!(cell.closes, Closes::Hidden);
+    }
+
+    #[test]
+    fn she_thinks_from_an_answer_to_her_next_request() {
+        let (night, ..) = night(&log(), &[]);
+        let mut visitor = night.scenario.visitor(1, 0, Time::ZERO);
+        let attempt = visitor.attempt(&night.scenario);
+        assert_eq!((attempt.class, attempt.demand), (0, Span::from_secs(1)));
+        let next = visitor.ended(&night.scenario, Ending::Completed);
+        assert_eq!(next, bywash_scenario::Next::After(Span::from_secs(2)));
+        let attempt = visitor.attempt(&night.scenario);
+        assert_eq!(attempt.patience, Span::from_secs(3), "the patience of its class");
+    }
+
+    #[test]
+    fn what_the_log_does_not_tell_is_taken_from_what_is_said_before_it_is_assumed() {
+        let refused = line("a", "GET /rare", ("shed", 503), 9.0, 0);
+        let time = |log: &str, more: &[&str]| {
+            let (night, ..) = night(log, more);
+            (night.scenario.classes[2].service.mean(), night.gaps.means.into_iter().next())
+        };
+        let both = log() + &refused;
+        let all = Span::from_millis(1800);
+        assert_eq!(time(&both, &[]), (all, Some(From::Class)), "the purchase has one of its class");
+        let of = |more: &[&str]| time(&refused, more);
+        assert_eq!(of(&[]), (UNKNOWN, Some(From::Nothing)));
+        let (any, one) = (["--service", "1s"], ["--service", "rare=2s", "--service", "1s"]);
+        assert_eq!(of(&any), (Span::from_secs(1), Some(From::Told)));
+        assert_eq!(of(&one), (Span::from_secs(2), Some(From::Told)));
+    }
+
+    #[test]
+    fn everything_that_does_not_fit_the_configuration_is_told_at_once() {
+        let args = args(&["--order", "sell", "--service", "cook=1s"]);
+        let wrong = Terms::new(&args, &config()).unwrap_err();
+        assert!(wrong.contains("--order sell") && wrong.contains("--service cook"), "{wrong}");
+        assert!(wrong.contains("look, buy, rare, other"), "{wrong}");
+    }
+}

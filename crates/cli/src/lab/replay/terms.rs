@@ -1,0 +1,85 @@
+//! What was asked for beside the log: workers, orders and services, with the names looked up in the
+//! configuration.
+
+use bywash_config::Config;
+use bywash_scenario::file::Class;
+use bywash_sense::access_log::End;
+use bywash_units::Span;
+
+use super::intake::Asked;
+use crate::args::{Replay, ServiceOf};
+
+/// What was asked for beside the log, with the names looked up.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) workers: u32,
+    /// Whether a success of each class is an order.
+    pub(super) orders: Vec<bool>,
+    /// The service of each class where the log does not tell, and of any.
+    pub(super) given: Vec<Option<Span>>,
+    pub(super) any: Option<Span>,
+}
+
+impl Terms {
+    /// # Errors
+    /// Everything that does not fit the configuration, at once.
+    pub(super) fn new(args: &Replay, config: &Config) -> Result<Self, String> {
+        let mut wrong = Vec::new();
+        let names: Vec<&str> =
+            config.classes.iter().map(|class| class.class.name.as_str()).collect();
+        let mut find = |option: &str, name: &str| {
+            let found = names.iter().position(|known| *known == name);
+            if found.is_none() {
+                wrong.push(format!("{option} {name}: the classes are {}", names.join(", ")));
+            }
+            found
+        };
+        let mut orders: Vec<bool> =
+            config.classes.iter().map(|class| class.class.earns.get() > 0.0).collect();
+        if !args.order.is_empty() {
+            orders = vec![false; names.len()];
+            let chosen = args.order.iter().filter_map(|name| find("--order", name));
+            chosen.for_each(|class| orders[class] = true);
+        }
+        let (mut given, mut any) = (vec![None; names.len()], None);
+        for ServiceOf { class, time } in &args.service {
+            match class {
+                None => any = Some(*time),
+                Some(name) => {
+                    if let Some(class) = find("--service", name) {
+                        given[class] = Some(*time);
+                    }
+                }
+            }
+        }
+        let limit = &config.engine.limit;
+        let fixed = (limit.name() == "fixed").then(|| limit.count("slots"));
+        let workers = args.workers.or(fixed).unwrap_or_else(|| {
+            let why = format!("the limit of the configuration is `{}`, no number", limit.name());
+            wrong.push(format!("--workers N is needed: {why}"));
+            1
+        });
+        let terms = Self { workers, orders, given, any };
+        if wrong.is_empty() { Ok(terms) } else { Err(wrong.join("\nbywash: ")) }
+    }
+
+    /// Whether a success of some class is an order.
+    pub(super) fn has_orders(&self) -> bool {
+        self.orders.contains(&true)
+    }
+
+    /// The names of the classes whose success is an order.
+    pub(super) fn orders<'a>(&self, classes: &'a [Class]) -> Vec<&'a str> {
+        let both = classes.iter().zip(&self.orders);
+        both.filter(|(_, order)| **order).map(|(class, _)| class.name.as_str()).collect()
+    }
+
+    /// Whether this request was an order, or would have been if it had been served.
+    pub(super) fn is_order(&self, asked: &Asked) -> bool {
+        let good = match asked.end {
+            End::Answered(status) | End::Late(status) => status < 400,
+            End::Refused | End::Left | End::Failed => true,
+        };
+        good && self.orders[usize::from(asked.class)]
+    }
+}

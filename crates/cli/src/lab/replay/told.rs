@@ -1,0 +1,157 @@
+//! What a replay says beside its table: what was in the log, and what had to be assumed.
+
+use std::fmt::Write;
+
+use bywash_scenario::Scenario;
+use serde_json::{Value, json};
+
+use super::intake::Account;
+use super::night::{From, Night, PAUSE};
+use super::terms::Terms;
+use crate::args::Replay;
+
+/// Lines that were not read, for whoever watches.
+pub(super) fn flaws(account: &Account) -> Vec<String> {
+    let mut said = Vec::new();
+    if account.flawed > 0 {
+        said.push(format!("{} lines do not parse; the first:", account.flawed));
+        said.extend(account.first.iter().map(|(line, why)| format!("  line {line}: {why}")));
+    }
+    if account.strays > 0 {
+        let count = account.strays;
+        said.push(format!("{count} requests are left out: more than a month from most others"));
+    }
+    if account.cut {
+        said.push(format!("only the first {} lines are read: see --limit", account.lines));
+    }
+    said
+}
+
+/// The same as JSON.
+pub(super) fn account(account: &Account) -> Value {
+    let first = |(line, why): &(u64, String)| json!({ "line": line, "why": why });
+    json!({
+        "lines": account.lines,
+        "requests": account.requests,
+        "malformed": account.malformed,
+        "answered_in_front": account.elsewhere,
+        "flawed": account.flawed,
+        "first_flawed": account.first.iter().map(first).collect::<Vec<_>>(),
+        "strays": account.strays,
+        "cut": account.cut,
+    })
+}
+
+/// What was found and assumed, topic by topic.
+pub(super) fn facts(
+    night: &Night,
+    account: &Account,
+    terms: &Terms,
+    args: &Replay,
+) -> Vec<(String, String)> {
+    let entry = |topic: &str, text: String| (topic.to_owned(), text);
+    vec![
+        entry("log", log(night, account)),
+        entry("load", load(night, terms, args.speed)),
+        entry("service", service(night)),
+        entry("patience", patience(&night.scenario, args)),
+        entry("retries", retries(args.retries)),
+        entry("orders", orders(&night.scenario, terms)),
+        entry("unknown", unknown(night)),
+    ]
+}
+
+fn log(night: &Night, account: &Account) -> String {
+    let mut text = format!(
+        "{} requests in {} lines: {} wishes of {} visitors in {:.0} s",
+        account.requests,
+        account.lines,
+        night.wishes,
+        night.visitors,
+        night.lasted.as_secs_f64()
+    );
+    for (count, what) in [
+        (account.malformed, "messages that were no requests"),
+        (account.elsewhere, "requests answered in front of the application"),
+        (account.flawed, "lines that do not parse"),
+    ] {
+        if count > 0 {
+            let _ = write!(text, "; left out: {count} {what}");
+        }
+    }
+    text
+}
+
+fn load(night: &Night, terms: &Terms, speed: f64) -> String {
+    let mut text = format!("ρ {:.2} on {} workers", night.rho, terms.workers);
+    if let Some(busiest) = night.busiest {
+        let _ = write!(text, ", {busiest:.2} in the busiest minute");
+    }
+    if (speed - 1.0).abs() > f64::EPSILON {
+        let _ = write!(text, "; played {speed} times as fast, ρ {:.2}", night.rho * speed);
+    }
+    text
+}
+
+fn service(night: &Night) -> String {
+    if night.gaps.means.is_empty() {
+        return "as in the log".to_owned();
+    }
+    let from = |from: &From| match from {
+        From::Class => "of its class in the log",
+        From::Told => "given by --service",
+        From::Log => "of the log, as its class has none",
+        From::Nothing => "assumed, 100 ms",
+    };
+    let from = night.gaps.means.iter().map(from).collect::<Vec<_>>().join(", or ");
+    format!(
+        "as in the log; a mean for {} wishes that nobody served and {} of which it does not tell: \
+         {from}",
+        night.gaps.unserved, night.gaps.untold
+    )
+}
+
+fn patience(scenario: &Scenario, args: &Replay) -> String {
+    let own: Vec<String> = scenario
+        .classes
+        .iter()
+        .filter_map(|class| Some(format!("{} {}", class.name, class.patience?.mean())))
+        .collect();
+    let others = format!("exponential with a mean of {}", args.patience);
+    match own.as_slice() {
+        [] => format!("assumed: {others}"),
+        own => format!("of the configuration: {}; else assumed: {others}", own.join(", ")),
+    }
+}
+
+fn retries(retries: u32) -> String {
+    match retries {
+        0 => "assumed: nobody tries again what was refused or given up".to_owned(),
+        some => format!("assumed: up to {some}, each after {PAUSE}"),
+    }
+}
+
+fn orders(scenario: &Scenario, terms: &Terms) -> String {
+    if !terms.has_orders() {
+        return "none: no class earns anything, see --order".to_owned();
+    }
+    format!("successes of {}", terms.orders(&scenario.classes).join(", "))
+}
+
+/// What no assumption mends.
+fn unknown(night: &Night) -> String {
+    format!(
+        "what {} visitors who were refused or gave up at last would have asked for next; load and \
+         orders are at least these",
+        night.gaps.cut_short
+    )
+}
+
+/// For a terminal.
+pub(super) fn text(facts: &[(String, String)]) -> String {
+    let mut text = "\n".to_owned();
+    for (topic, fact) in facts {
+        let _ = writeln!(text, "{topic:<9} {fact}");
+    }
+    text
+}
