@@ -49,7 +49,7 @@ enum Outcome {
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let written: Written<'_> =
-        serde_json::from_str(text).map_err(|error| Flaw::Json(error.to_string()))?;
+        serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))?;
     if written.fault.is_some() {
         return Ok(Line::NoRequest);
     }
@@ -68,6 +68,14 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         waited,
         service,
     }))
+}
+
+/// What is wrong, in words that may quote what the line says: no longer than anybody reads, and
+/// nothing in them that a terminal would obey.
+fn told(error: &serde_json::Error) -> String {
+    const LONGEST: usize = 100;
+    let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    error.to_string().chars().take(LONGEST).map(harmless).collect()
 }
 
 fn who(client: &str, session: Option<&str>) -> Who {
@@ -140,6 +148,15 @@ mod tests {
         assert!(matches!(end("eaten"), Err(Flaw::Json(_))));
         let untold = logged("\"status\":200", "\"status\":null").unwrap();
         assert_eq!(untold.end, End::Left);
+    }
+
+    #[test]
+    fn a_flaw_that_quotes_the_line_is_short_and_harmless() {
+        let word = format!("\"a\\u001b[2J{}\"", "x".repeat(1000));
+        let Err(Flaw::Json(why)) = logged("\"served\"", &word) else {
+            panic!("{word} is no outcome")
+        };
+        assert!(why.contains("a\u{fffd}[2Jx") && why.chars().count() <= 100, "{why:?}");
     }
 
     #[test]
