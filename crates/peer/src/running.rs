@@ -9,7 +9,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::{custody, sys};
+use crate::custody;
+use crate::sys::{self, Signal};
 
 const START_BOUND: Duration = Duration::from_secs(20);
 /// How often it is looked whether something has happened.
@@ -91,6 +92,15 @@ impl Running {
             thread::sleep(LOOK);
         }
         Err(self.complaint(&format!("still runs after {bound:?}")))
+    }
+
+    /// Asks it to end and waits until it has.
+    ///
+    /// # Errors
+    /// If it still runs after `bound`, or ends badly.
+    pub fn stop(&mut self, bound: Duration) -> io::Result<()> {
+        sys::signal(self.child.id(), Signal::Terminate)?;
+        if self.wait_end(bound)? { Ok(()) } else { Err(self.complaint("ended badly")) }
     }
 
     /// Ends it and all that it started, without a chance to react, and waits until it has ended.

@@ -15,6 +15,8 @@ pub enum Signal {
     Hangup,
     /// Hand over to a new process.
     Upgrade,
+    /// End, after what there is left to do.
+    Terminate,
     /// Stop at once, without a chance to react.
     Kill,
     /// Stand still, without a chance to react.
@@ -28,6 +30,7 @@ pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
     let number = match signal {
         Signal::Hangup => libc::SIGHUP,
         Signal::Upgrade => libc::SIGUSR2,
+        Signal::Terminate => libc::SIGTERM,
         Signal::Kill => libc::SIGKILL,
         Signal::Stop => libc::SIGSTOP,
         Signal::Continue => libc::SIGCONT,

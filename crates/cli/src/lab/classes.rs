@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use bywash_scenario::file::Class;
-use bywash_scenario::{Scenario, Tier};
+use bywash_scenario::{Scenario, Shown, Signal, Tier};
+use bywash_units::Utility;
 
 /// The tables of bywash's configuration.
 pub(crate) fn toml(scenario: &Scenario) -> String {
@@ -18,6 +19,15 @@ pub(crate) fn toml(scenario: &Scenario) -> String {
         add(&mut text, class, &after);
     }
     text
+}
+
+/// The scenario's signals as bywash's configuration names them.
+pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
+    let written = |signal: &Signal| match &signal.shown {
+        Shown::Cookie { name, value } => format!("cookie:{name}={value}"),
+        Shown::Header { name, .. } => format!("header:{name}"),
+    };
+    scenario.signals.iter().map(written).collect()
 }
 
 fn add(text: &mut String, class: &Class, after: &[&str]) {
@@ -34,6 +44,9 @@ fn add(text: &mut String, class: &Class, after: &[&str]) {
         path(class),
         class.utility.get(),
     );
+    if class.earns > Utility::default() {
+        let _ = writeln!(text, "earns = {}", class.earns.get());
+    }
 }
 
 /// Where it is asked for, without the query.
@@ -106,6 +119,8 @@ mod tests {
         let text = toml(&peers());
         let search = "[class.search]\nmatch = [\"GET /search\"]\ntier = \"browse\"\nutility = 36\n";
         assert!(text.contains(search), "{text}");
-        assert!(text.contains("after = [\"payment\"]\n"), "{text}");
+        assert!(text.contains("after = [\"payment\"]\nearns = 1\n"), "{text}");
+        assert_eq!(text.matches("earns").count(), 1, "{text}");
+        assert_eq!(signals(&peers()), ["cookie:returning=1"]);
     }
 }

@@ -12,12 +12,13 @@ mod table;
 
 use std::time::Duration;
 
+use bywash_load::Progress;
 use bywash_peer::custody;
 use bywash_scenario::{Closes, Scenario};
 
 use self::limit::Limit;
 use self::peer::Peer;
-use self::stage::{DRAIN, Played, Setting};
+use self::stage::{DRAIN, Lesson, Played, Setting};
 use self::table::{Comparison, Row};
 use super::live::Line;
 use super::{prepare_report, read, wrong};
@@ -141,6 +142,7 @@ impl Plan<'_> {
     /// All of them; a row is added when its seeds are through.
     fn play(&self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         let mut done = 0;
+        let lesson = self.lesson()?;
         for rho in &self.setting.scenario.rho {
             let mut level: Vec<(Peer, Vec<Played>)> =
                 self.present.iter().map(|(peer, _)| (*peer, Vec::new())).collect();
@@ -148,7 +150,7 @@ impl Plan<'_> {
                 for (peer, played) in &mut level {
                     done += 1;
                     let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.runs());
-                    played.push(self.run(&run, *peer, *rho, seed)?);
+                    played.push(self.run(&run, *peer, *rho, seed, lesson.as_ref())?);
                 }
             }
             rows.extend(
@@ -158,23 +160,39 @@ impl Plan<'_> {
         Ok(())
     }
 
-    fn run(&self, run: &str, peer: Peer, rho: f64, seed: u64) -> Result<Played, Failure> {
-        let terminal = is_terminal();
-        if terminal {
-            say(run);
-        }
-        let mut line = Line::new();
-        let mut watch = |progress: &bywash_load::Progress| {
-            if terminal {
-                line.tell(progress);
-            }
-        };
-        let played = self.setting.play(peer, rho, seed, &mut watch)?;
-        if terminal {
-            line.end();
-        }
+    /// What bywash has learned before the first of them, if anybody asks for it.
+    fn lesson(&self) -> Result<Option<Lesson>, Failure> {
+        let learns = self.present.iter().any(|(peer, _)| *peer == Peer::BywashLearned);
+        let teach = || watched("the lesson", |watch| self.setting.teach(watch));
+        learns.then(teach).transpose()
+    }
+
+    fn run(
+        &self,
+        run: &str,
+        peer: Peer,
+        rho: f64,
+        seed: u64,
+        lesson: Option<&Lesson>,
+    ) -> Result<Played, Failure> {
+        let played = watched(run, |watch| self.setting.play(peer, rho, seed, lesson, watch))?;
         let flaw = played.invalid.as_ref().map_or(String::new(), |why| format!("; INVALID: {why}"));
         say(format!("{run}: {} orders{flaw}", played.rows));
         Ok(played)
     }
+}
+
+/// Plays something; how it goes is told on a terminal.
+fn watched<T>(
+    what: &str,
+    play: impl FnOnce(&mut dyn FnMut(&Progress)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if !is_terminal() {
+        return play(&mut |_| {});
+    }
+    say(what);
+    let mut line = Line::new();
+    let played = play(&mut |progress| line.tell(progress))?;
+    line.end();
+    Ok(played)
 }

@@ -16,6 +16,8 @@ use crate::lab::classes;
 pub(crate) enum Peer {
     /// The gateway, nothing tuned
     Bywash,
+    /// The gateway that ranks by value, and has learned it in a quiet minute
+    BywashLearned,
     /// The gateway with every decision switched off: a plain proxy
     BywashPlain,
     /// `HAProxy` in ordinary hands
@@ -44,8 +46,9 @@ pub(super) struct Place<'a> {
 }
 
 impl Peer {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Bywash,
+        Self::BywashLearned,
         Self::BywashPlain,
         Self::Haproxy,
         Self::HaproxyExpert,
@@ -56,6 +59,7 @@ impl Peer {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Bywash => "bywash",
+            Self::BywashLearned => "bywash-learned",
             Self::BywashPlain => "bywash-plain",
             Self::Haproxy => "haproxy",
             Self::HaproxyExpert => "haproxy-expert",
@@ -67,7 +71,7 @@ impl Peer {
     /// The program it is.
     pub(super) const fn kind(self) -> Kind {
         match self {
-            Self::Bywash | Self::BywashPlain => Kind::Bywash,
+            Self::Bywash | Self::BywashLearned | Self::BywashPlain => Kind::Bywash,
             Self::Haproxy | Self::HaproxyExpert => Kind::Haproxy,
             Self::Nginx => Kind::Nginx,
             Self::Envoy => Kind::Envoy,
@@ -79,6 +83,10 @@ impl Peer {
             Self::Bywash | Self::BywashPlain => {
                 include_str!("../../../../../lab/peers/bywash.toml")
             }
+            Self::BywashLearned => concat!(
+                include_str!("../../../../../lab/peers/bywash.toml"),
+                include_str!("../../../../../lab/peers/bywash-learned.toml"),
+            ),
             Self::Haproxy => include_str!("../../../../../lab/peers/haproxy.cfg"),
             Self::HaproxyExpert => include_str!("../../../../../lab/peers/haproxy-expert.cfg"),
             Self::Nginx => include_str!("../../../../../lab/peers/nginx.conf"),
@@ -89,7 +97,7 @@ impl Peer {
     /// What its configuration's file is called; Envoy goes by the ending.
     const fn file(self) -> &'static str {
         match self {
-            Self::Bywash | Self::BywashPlain => "bywash.toml",
+            Self::Bywash | Self::BywashLearned | Self::BywashPlain => "bywash.toml",
             Self::Haproxy | Self::HaproxyExpert => "haproxy.cfg",
             Self::Nginx => "nginx.conf",
             Self::Envoy => "envoy.yaml",
@@ -133,6 +141,8 @@ impl Peer {
             ("MOST_BROWSE", (u64::from(place.limit) * 20).to_string()),
             ("MOST_ALL", (u64::from(place.limit) * 50).to_string()),
             ("BYWASH_CLASSES", classes::toml(scenario)),
+            ("BYWASH_SIGNALS", format!("{:?}", classes::signals(scenario))),
+            ("STATE", state(place.folder).display().to_string()),
             ("TRANSACT_PATHS", checkout.join(" ")),
             ("TRANSACT_RANKS", ranks(&checkout)),
             ("NGINX_TRANSACT", unlimited(&checkout)),
@@ -142,6 +152,11 @@ impl Peer {
         };
         Ok(values.iter().fold(self.template().to_owned(), fill))
     }
+}
+
+/// Where, of the folder of a peer, it keeps what it has learned.
+pub(super) fn state(folder: &Path) -> PathBuf {
+    folder.join("state")
 }
 
 /// Slots that browsing may take where a quarter is kept for the checkout.

@@ -1,25 +1,37 @@
 //! One peer in front of one shop: opened, played against, closed.
 //!
 //! A shop is new for every run and so is the peer's process: what one run leaves behind (a queue of
-//! the departed, a learned limit) would be the next one's handicap.
+//! the departed, a learned limit) would be the next one's handicap. What [`Peer::BywashLearned`] may
+//! know is the same at the beginning of every run: the [`Lesson`].
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
-use bywash_load::{Options, Progress};
+use bywash_load::{Options, Progress, Run};
 use bywash_peer::{Kind, Running, Scratch, free_port};
 use bywash_scenario::{Closes, Scenario, Tally};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
-use super::peer::{Peer, Place};
+use super::peer::{self, Peer, Place};
 use crate::failure::Failure;
 use crate::lab::live::not_begun;
 use crate::lab::shop;
 
 /// How long visitors may go on after the last arrival.
 pub(super) const DRAIN: Span = Span::from_secs(5);
+
+/// Load of the lesson: what a shop has on a good day.
+const QUIET: f64 = 0.7;
+/// Its visitors are those of no run: seeds begin at 1.
+const LESSON_SEED: u64 = 0;
+/// A gateway has ended within this: nobody asks it for anything any more.
+const STOP_BOUND: Duration = Duration::from_secs(20);
+
+/// What the gateway has learned in a quiet run before the first: the folder it lies in.
+pub(super) struct Lesson(Scratch);
 
 /// What is the same for every run.
 #[derive(Clone, Debug)]
@@ -89,24 +101,18 @@ impl Setting {
         peer: Peer,
         rho: f64,
         seed: u64,
+        lesson: Option<&Lesson>,
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<Played, Failure> {
         let scratch = scratch(peer)?;
+        if let (Peer::BywashLearned, Some(lesson)) = (peer, lesson) {
+            lesson.learn_by_heart(&scratch).map_err(Failure::running)?;
+        }
         let database = scratch.join("shop.db");
         let shop = shop::open(&database, &self.scenario)?;
         let (mut program, port) = self.start(peer, &scratch, &shop)?;
-        let options = Options {
-            drain: DRAIN,
-            closes: self.closes,
-            tag: Some("peers".into()),
-            ..Options::new(format!("http://127.0.0.1:{port}"), rho, seed)
-        };
         let begun = SystemTime::now();
-        let run = bywash_load::run(&self.scenario, &options, watch);
-        let run = run.map_err(|error| not_begun(&error))?;
-        if !program.runs() {
-            return Err(Failure::running(program.complaint("has ended in mid-run")));
-        }
+        let run = self.visitors(&mut program, port, rho, seed, watch)?;
         program.end();
         let mut tally = run.tally;
         tally.worked(shop::busy(&shop));
@@ -116,6 +122,41 @@ impl Setting {
         let lost = (missing > 0).then(|| format!("{missing} confirmed orders are in no database"));
         let rows = self.in_time(&orders, rho, begun);
         Ok(Played { tally, rows, invalid: run.invalid.or(lost) })
+    }
+
+    /// What bywash learns of quiet visitors.
+    pub(super) fn teach(&self, watch: &mut dyn FnMut(&Progress)) -> Result<Lesson, Failure> {
+        let peer = Peer::BywashLearned;
+        let scratch = Scratch::new("lesson").map_err(Failure::running)?;
+        let shop = shop::open(&scratch.join("shop.db"), &self.scenario)?;
+        let (mut program, port) = self.start(peer, &scratch, &shop)?;
+        self.visitors(&mut program, port, QUIET, LESSON_SEED, watch)?;
+        program.stop(STOP_BOUND).map_err(Failure::running)?;
+        shop.stop();
+        Ok(Lesson(scratch))
+    }
+
+    /// The visitors of `seed` at `rho` come to the program, and go.
+    fn visitors(
+        &self,
+        program: &mut Running,
+        port: u16,
+        rho: f64,
+        seed: u64,
+        watch: &mut dyn FnMut(&Progress),
+    ) -> Result<Run, Failure> {
+        let options = Options {
+            drain: DRAIN,
+            closes: self.closes,
+            tag: Some("peers".into()),
+            ..Options::new(format!("http://127.0.0.1:{port}"), rho, seed)
+        };
+        let run = bywash_load::run(&self.scenario, &options, watch);
+        let run = run.map_err(|error| not_begun(&error))?;
+        if !program.runs() {
+            return Err(Failure::running(program.complaint("has ended in mid-run")));
+        }
+        Ok(run)
     }
 
     fn start(&self, peer: Peer, scratch: &Scratch, shop: &Shop) -> Result<(Running, u16), Failure> {
@@ -139,6 +180,19 @@ impl Setting {
         let begun = begun.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64;
         let last = begun + (duration.as_secs_f64() * 1e3) as i64;
         orders.iter().filter(|order| order.at_ms <= last).count() as u64
+    }
+}
+
+impl Lesson {
+    /// Puts what was learned where the peer of that folder looks for it.
+    fn learn_by_heart(&self, scratch: &Scratch) -> io::Result<()> {
+        let [from, to] = [&self.0, scratch].map(|folder| peer::state(folder.path()));
+        fs::create_dir_all(&to)?;
+        for file in fs::read_dir(from)? {
+            let file = file?;
+            fs::copy(file.path(), to.join(file.file_name()))?;
+        }
+        Ok(())
     }
 }
 
