@@ -5,6 +5,7 @@
 
 use bywash_bench::decision::counting::Counting;
 use bywash_bench::decision::crowd::Crowd;
+use bywash_bench::decision::publish::{self, CLASSES};
 use bywash_bench::decision::{BATCH, Cost, Kind, SESSIONS, Stopwatch, Way, chase};
 use bywash_bench::machine::Machine;
 use bywash_bench::table::Table;
@@ -93,10 +94,15 @@ fn run(options: &Options) -> io::Result<()> {
         table.row(row.cells(load));
     }
     println!("\n{table}\n{}", method(&watch, options));
+    let published = publish::publish();
+    for (classes, us) in CLASSES.iter().zip(published) {
+        println!("what requests are worth, computed anew with {classes} classes: {us:.0} µs");
+    }
     match &options.json {
-        Some(file) => {
-            fs::write(file, format!("{:#}\n", document(&machine, &watch, options, &rows)))
-        }
+        Some(file) => fs::write(
+            file,
+            format!("{:#}\n", document(&machine, &watch, options, &rows, published)),
+        ),
         None => Ok(()),
     }
 }
@@ -120,7 +126,7 @@ fn method(watch: &Stopwatch, options: &Options) -> String {
         "median per decision of {} batches of {BATCH} with so many waiting; ×: as a multiple of \
          10 waiting.\nReading the clock ({:.0} ns a batch) is taken off. Numbers are in random \
          order; up to {SESSIONS} sessions are\nknown. Arrivals are of sessions in progress: \
-         session-first pushes a worse one out, the others refuse.\nReference: a load that depends \
+         our own orders push a worse one out, the others refuse.\nReference: a load that depends \
          on the one before, from an array of one 64-byte\nline per waiting request; loads: a \
          decision with 1,000,000 waiting, in such loads.",
         options.batches,
@@ -128,8 +134,17 @@ fn method(watch: &Stopwatch, options: &Options) -> String {
     )
 }
 
-fn document(machine: &Machine, watch: &Stopwatch, options: &Options, rows: &[Row]) -> Value {
+fn document(
+    machine: &Machine,
+    watch: &Stopwatch,
+    options: &Options,
+    rows: &[Row],
+    published: [f64; CLASSES.len()],
+) -> Value {
+    let published = CLASSES.iter().zip(published);
+    let published = published.map(|(classes, us)| json!({ "classes": classes, "us": us }));
     json!({
+        "published": published.collect::<Vec<_>>(),
         "machine": machine.json(), "batches": options.batches, "batch": BATCH,
         "clock_ns": watch.clock(), "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
     })

@@ -81,7 +81,7 @@ impl<L: Lock<Core>> Desk<L> {
                 core.tell(now, Event::served(session, class), wakers);
             }
             core.seats[id.0 as usize] = Seat::Free;
-            core.tell(now, Event::Finished { id, end: End::Answered }, wakers);
+            core.tell(now, Event::Finished { id, end: End::ANSWERED }, wakers);
             core.free.push(id.0);
         });
     }

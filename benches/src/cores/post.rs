@@ -42,7 +42,7 @@ pub(super) fn serve(shift: &Shift, mut engine: Engine, inbox: &Receiver<Letter>)
                 if let Some(session) = session {
                     engine.on_event(now, Event::served(session, class), &mut actions);
                 }
-                engine.on_event(now, Event::Finished { id, end: End::Answered }, &mut actions);
+                engine.on_event(now, Event::Finished { id, end: End::ANSWERED }, &mut actions);
                 free.push(id.0);
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use bywash_engine::{AddressKey, ClassId, Request, SessionKey};
+use bywash_engine::{AddressKey, AttemptKey, ClassId, Request, SessionKey};
 
 use super::clock::Spent;
 use super::toil::{Toil, Workplace};
@@ -201,5 +201,6 @@ fn visit(dice: &mut Dice) -> Request {
     let session = dice.below(if known { u64::from(SESSIONS) } else { u64::MAX });
     let class: ClassId = if dice.below(4) == 0 { PAY } else { BROWSE };
     let address = Some(AddressKey(spread(dice.below(4_096))));
-    Request { session: Some(SessionKey(spread(session))), address, ..Request::of(class) }
+    let attempt = Some(AttemptKey(spread(session ^ u64::from(class.0))));
+    Request { session: Some(SessionKey(spread(session))), address, attempt, ..Request::of(class) }
 }

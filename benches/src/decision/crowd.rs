@@ -7,8 +7,8 @@ use std::array;
 
 use super::{BATCH, SESSIONS, Way};
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
-    Request, RequestId, SessionKey, Tier, catalog,
+    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
+    Options, Reading, Request, RequestId, SessionKey, Signals, Tier, catalog,
 };
 use bywash_units::{Share, Span, Time, Utility};
 
@@ -41,6 +41,11 @@ const PAY: ClassId = ClassId(1);
 
 /// Longer than any threshold of a detector: whoever waited through it makes it overload.
 const LONG: Span = Span::from_secs(3);
+
+/// Orders before anything is measured.
+const LESSONS: u64 = 100;
+/// What requests are worth is computed so rarely that no median holds it.
+const SELDOM: Span = Span::from_secs(10_000);
 
 fn classes() -> Vec<Class> {
     let class = |name: &str, tier, utility| Class {
@@ -80,7 +85,9 @@ impl Crowd {
     pub fn new(way: Way, waiting: u32) -> Self {
         let sessions = waiting.min(SESSIONS);
         let ttl = Span::from_secs(100 * 365 * 86_400);
-        let options = Options { limit: 1.into(), sessions, session_ttl: ttl, ..Options::default() };
+        let learn = Learn { every: SELDOM, ..Learn::default() };
+        let options =
+            Options { limit: 1.into(), sessions, session_ttl: ttl, learn, ..Options::default() };
         let numbers = waiting + 1 + BATCH as u32;
         let nothing = Request::of(BROWSE);
         let mut crowd = Self {
@@ -97,6 +104,7 @@ impl Crowd {
             free: (0..numbers).map(RequestId).collect(),
         };
         crowd.shuffle_numbers();
+        crowd.learn();
         crowd.fill(waiting);
         crowd
     }
@@ -105,6 +113,27 @@ impl Crowd {
         for i in (1..self.free.len()).rev() {
             self.free.swap(i, self.dice.below(i as u64 + 1) as usize);
         }
+    }
+
+    /// So much is bought that whoever ranks by worth knows what it is.
+    fn learn(&mut self) {
+        for session in 0..LESSONS {
+            let session = SessionKey(spread(session));
+            self.tell(Event::served(session, BROWSE));
+            self.enter(Request { session: Some(session), ..Request::of(PAY) });
+            self.tell(Event::Served {
+                session,
+                class: PAY,
+                signals: Signals::NONE,
+                earned: Utility::new(1.0),
+                in_time: true,
+                had_begun: false,
+            });
+            let id = self.running;
+            self.tell(Event::Finished { id, end: End::ANSWERED });
+            self.free.push(id);
+        }
+        self.now = self.now + SELDOM;
     }
 
     fn fill(&mut self, waiting: u32) {
@@ -127,11 +156,12 @@ impl Crowd {
 
     /// A first request, under a session that is made up.
     fn stranger(&mut self) -> Request {
-        let [session, address] = array::from_fn(|_| self.dice.next());
+        let [session, address, attempt] = array::from_fn(|_| self.dice.next());
         let class = BROWSE;
         Request {
             session: Some(SessionKey(session)),
             address: Some(AddressKey(address)),
+            attempt: Some(AttemptKey(attempt)),
             ..Request::of(class)
         }
     }
@@ -140,7 +170,8 @@ impl Crowd {
     fn known(&mut self, pays: bool) -> Request {
         let session = SessionKey(spread(self.dice.below(self.sessions)));
         let class = if pays { PAY } else { BROWSE };
-        Request { session: Some(session), ..Request::of(class) }
+        let attempt = Some(AttemptKey(self.dice.next()));
+        Request { session: Some(session), attempt, ..Request::of(class) }
     }
 
     /// Says `event` and keeps the books; not for what is measured.
@@ -233,7 +264,7 @@ impl Crowd {
     pub fn turn_over(&mut self) {
         let mut id = self.running;
         for _ in 0..BATCH {
-            let event = Event::Finished { id, end: End::Answered };
+            let event = Event::Finished { id, end: End::ANSWERED };
             self.engine.on_event(self.now, event, &mut self.actions);
             if let Some(Action::Dispatch { id: next, .. }) = self.actions.last() {
                 id = *next;
@@ -334,15 +365,17 @@ mod tests {
     }
 
     #[test]
-    fn session_first_pushes_out_and_the_others_refuse() {
+    fn our_own_orders_push_out_and_the_others_refuse() {
         for way in Way::ALL {
             let mut crowd = Crowd::new(way, 100);
+            assert!(crowd.engine.learning().is_known());
             let batch = crowd.newcomers();
             crowd.arrive(&batch);
             let came = |id| batch.iter().any(|(new, _)| *new == id);
             for action in &crowd.actions {
                 let Action::Shed { id, .. } = action else { panic!("{action:?}") };
-                assert_eq!(came(*id), way.policy != "session-first", "{way}");
+                let ours = matches!(way.policy, "session-first" | "value-index");
+                assert_eq!(came(*id), !ours, "{way}");
             }
             assert_eq!(crowd.actions.len(), BATCH);
         }

@@ -10,10 +10,13 @@
 //! Operations that are O(1) still take longer on a large queue, as what they touch is no longer
 //! in a cache. How much of the growth is that is told by [`chase`]: one load that depends on the
 //! one before, from an array of a cache line for each waiting request, in the same run.
+//!
+//! What is not a decision and is done between two of them is measured by itself: [`publish`].
 
 pub mod chase;
 pub mod counting;
 pub mod crowd;
+pub mod publish;
 
 use std::fmt;
 use std::hint;
@@ -40,9 +43,11 @@ pub struct Way {
 
 impl Way {
     /// Every policy of the catalogue; twice those that order otherwise in overload.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self { policy: "session-first", overloaded: false },
         Self { policy: "session-first", overloaded: true },
+        Self { policy: "value-index", overloaded: false },
+        Self { policy: "value-index", overloaded: true },
         Self { policy: "lifo-pri", overloaded: true },
         Self { policy: "always-fifo", overloaded: false },
         Self { policy: "single-queue", overloaded: false },

@@ -232,6 +232,9 @@ pub(crate) struct Tap {
     /// Only those decided about for this reason: `queue_full`, `pushed_out`, …
     #[arg(long)]
     pub(crate) reason: Option<String>,
+    /// Only those that had proven this: transaction, `in_progress`, new
+    #[arg(long)]
+    pub(crate) standing: Option<String>,
     /// Only those answered with this status
     #[arg(long)]
     pub(crate) status: Option<u16>,

@@ -25,6 +25,7 @@ fn filters(args: &Tap) -> String {
         ("class", args.class.clone()),
         ("outcome", args.outcome.clone()),
         ("reason", args.reason.clone()),
+        ("standing", args.standing.clone()),
         ("status", args.status.map(|status| status.to_string())),
         ("client", args.client.map(|client| client.to_string())),
     ];
@@ -98,13 +99,14 @@ fn explained(entry: &Value) -> String {
     let observed =
         if entry["mode"] == "observe" { " (only observed: nobody was held back)" } else { "" };
     let mut words = format!(
-        "{} {} {} from {}\nclass {}, session {}\nIt {decision}{observed}",
+        "{} {} {} from {}\nclass {}, session {}, standing {}\nIt {decision}{observed}",
         text("method"),
         text("target"),
         text("protocol"),
         text("client"),
         text("class"),
         text("session"),
+        text("standing"),
     );
     if let Some(explanation) = entry["explanation"].as_str() {
         let _ = write!(words, ": {explanation} ({})", text("reason"));

@@ -13,7 +13,9 @@ pub(crate) fn sessions(args: &Sessions) -> Result<(), Failure> {
     if args.json {
         return print_json(&learned);
     }
-    print(&format!("{}\n{}", headline(&learned), classes(&learned)))
+    print(&format!("{}\n{}", headline(&learned), classes(&learned)))?;
+    let signals = learned["signals"].as_array().filter(|signals| !signals.is_empty());
+    signals.map_or(Ok(()), |seen| print(&format!("\n{}", signals_table(seen))))
 }
 
 fn headline(learned: &Value) -> String {
@@ -50,9 +52,30 @@ fn classes(learned: &Value) -> Table {
             format!("{}{pin}", short(number(&class["worth"]))),
             change(class),
             index(class),
-            format!("{:.1}", number(&class["service_ms"])),
+            class["service_ms"].as_f64().map_or("—".to_owned(), |ms| format!("{ms:.1}")),
             format!("{:.0} %", 100.0 * number(&class["completes"])),
             next(class),
+        ]);
+    }
+    table
+}
+
+/// How often sessions order that began with these signals and no others.
+fn signals_table(seen: &[Value]) -> Table {
+    let mut table = Table::new(&[
+        ("sessions that began with", Align::Left),
+        ("sessions", Align::Right),
+        ("ordered", Align::Right),
+        ("times as likely", Align::Right),
+    ]);
+    for signals in seen {
+        let shown = signals["shown"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        table.push(vec![
+            if shown.is_empty() { "none of the signals".to_owned() } else { shown },
+            format!("{:.0}", number(&signals["sessions"])),
+            format!("{:.0}", number(&signals["ordered"])),
+            short(number(&signals["times_as_likely"])),
         ]);
     }
     table

@@ -83,6 +83,7 @@ codes! {
     NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";
     TOKEN_UNUSED = "W124", "There are keys for tokens and no sessions for them to be about.";
     NEVER_RETURNING = "W125", "Nobody can show that they return: no tokens, or no class that earns.";
+    LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class earns anything.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

@@ -1,5 +1,6 @@
 //! Whose request it is, resolved.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use bywash_token::Keys;
@@ -16,7 +17,7 @@ pub struct Identify {
     /// Session tokens, if there are any.
     pub token: Option<Token>,
     /// What a request may show of its visitor; a signal's place is the engine's number for it. At
-    /// most six.
+    /// most four.
     pub signals: Vec<Signal>,
     /// By which fields a request says that it is a repetition.
     pub retries: Vec<RetryHeader>,
@@ -58,6 +59,19 @@ pub enum Signal {
     Referrer(String),
     /// A token says that she has ordered of late.
     Returning,
+}
+
+impl fmt::Display for Signal {
+    /// As the configuration names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cookie(name) => write!(f, "cookie:{name}"),
+            Self::CookieValue(name, value) => write!(f, "cookie:{name}={value}"),
+            Self::Header(name) => write!(f, "header:{name}"),
+            Self::Referrer(host) => write!(f, "referrer:{host}"),
+            Self::Returning => f.write_str("returning"),
+        }
+    }
 }
 
 /// A field by which a request says that it is a repetition.

@@ -294,6 +294,18 @@ fn a_total_may_cut_short_what_others_say_and_not_what_stands_beside_it() {
 }
 
 #[test]
+fn nothing_is_learned_of_worth_where_nothing_is_earned() {
+    let with_class = |policy: &str, line: &str| {
+        beside(&format!("[order]\npolicy = \"{policy}\"\n[class.a]\nmatch = [\"GET /\"]\n{line}"))
+    };
+    let problems = with_class("value-index", "pin = 3\n");
+    assert_eq!((only(&problems).code, only(&problems).column), ("W129", 2), "{problems}");
+    assert!(help(only(&problems)).contains("`earns`"), "{problems}");
+    assert!(with_class("value-index", "earns = 1\n").is_empty());
+    assert!(with_class("session-first", "").is_empty());
+}
+
+#[test]
 fn whoever_believes_everybody_is_warned() {
     for network in ["0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96"] {
         let problems = beside(&format!("[listen]\ntrusted_proxies = [\"{network}\"]\n"));

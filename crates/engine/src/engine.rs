@@ -118,8 +118,10 @@ impl Engine {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Finished { id, end } => self.finished(now, id, end),
-            Event::Served { session, class, signals, earned, in_time } => {
-                self.served(now, session, Served { class, signals, earned, in_time });
+            Event::Withdrawn { id } => self.withdrawn(now, id),
+            Event::Served { session, class, signals, earned, in_time, had_begun } => {
+                let served = Served { class, signals, earned, in_time, had_begun };
+                self.served(now, session, served);
             }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.order.read(reading),
@@ -191,6 +193,11 @@ impl Engine {
         self.sessions.standing(now, session, ClassSet::NONE, &self.classes[class.index()])
     }
 
+    /// What a request that waits or runs had proven when it came.
+    pub fn standing_of(&self, id: RequestId) -> Standing {
+        self.moment(Time::ZERO).waiting(id).standing
+    }
+
     /// What a session was served, as far as it is remembered.
     pub fn path(&self, now: Time, session: SessionKey) -> ClassSet {
         self.sessions.path(now, session).unwrap_or_default()
@@ -219,7 +226,10 @@ impl Engine {
                 .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
             actions.push(match refused {
                 Some(reason) => self.shed(now, id, reason),
-                None => self.start(now, id, Reason::SlotFree),
+                None => {
+                    self.order.started_at_once(now, standing);
+                    self.start(now, id, Reason::SlotFree)
+                }
             });
             return;
         }
@@ -268,15 +278,24 @@ impl Engine {
         let State::Running(since) = self.requests.state(id) else {
             return;
         };
+        self.ran(now, id, since, end);
         let way = match end {
-            End::Answered => Way::Answered,
+            End::Answered { held_up: false, .. } => Way::Answered,
             End::TimedOut => Way::TimedOut,
-            End::Failed => Way::Void,
+            End::Answered { held_up: true, .. } | End::Failed => Way::Void,
         };
-        if end == End::Answered {
-            self.ran(now, id, since);
-        }
         self.take_back(now, id, since, way);
+    }
+
+    fn withdrawn(&mut self, now: Time, id: RequestId) {
+        match self.requests.state(id) {
+            State::Waiting => {
+                self.leave_queue(now, id);
+                self.requests.set(id, State::Free);
+            }
+            State::Running(since) => self.take_back(now, id, since, Way::Void),
+            State::Free => {}
+        }
     }
 
     /// Gives every free slot to the best that waits.
@@ -327,7 +346,9 @@ impl Engine {
         // When the requests that wait now will have been served, at the present pace.
         let services = self.moment(now).length() as u64 + 1;
         let drain = self.pace.mean() * services / u64::from(self.limit.slots());
-        Action::Shed { id, reason, retry_after: self.retry_after.refused(now, drain) }
+        // Who asks for more than one may says nothing of how much there is to do.
+        let is_load = reason != Reason::PrincipalCap;
+        Action::Shed { id, reason, retry_after: self.retry_after.refused(now, drain, is_load) }
     }
 
     const fn moment(&self, now: Time) -> Moment<'_> {
@@ -342,6 +363,7 @@ struct Served {
     signals: Signals,
     earned: Utility,
     in_time: bool,
+    had_begun: bool,
 }
 
 /// Apart from [`Engine::moment`] so that the order can be borrowed beside it.

@@ -27,6 +27,12 @@ pub enum Event {
         /// How.
         end: End,
     },
+    /// A request is over, and what became of it was not decided here: it held its place or its
+    /// slot in the engine's books alone. It gives that back, and nothing is learned from it.
+    Withdrawn {
+        /// Which.
+        id: RequestId,
+    },
     /// A session was served a request of this class: it has come so far.
     Served {
         /// Whose session.
@@ -40,6 +46,9 @@ pub enum Event {
         /// Whether it came while somebody still waited for it. What came later was work done, and
         /// proves a path, but says nothing of what visitors do next.
         in_time: bool,
+        /// Somebody whom the driver believes says that the session had begun before: of what is
+        /// not remembered of it, this is not the beginning.
+        had_begun: bool,
     },
     /// A session goes on under another name: its application has given it a new cookie.
     Renamed {
@@ -56,19 +65,29 @@ impl Event {
     /// A session was served a request of `class`, in time, and it brought nothing.
     pub fn served(session: SessionKey, class: ClassId) -> Self {
         let (signals, earned) = (Signals::NONE, Utility::default());
-        Self::Served { session, class, signals, earned, in_time: true }
+        Self::Served { session, class, signals, earned, in_time: true, had_begun: false }
     }
 }
 
 /// How a request that ran came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The upstream answered: its time in service is a measurement.
-    Answered,
+    /// The upstream answered: so long the request held its slot.
+    Answered {
+        /// While somebody still waited for it.
+        in_time: bool,
+        /// The client was slow to take it: how long it took says nothing of the upstream.
+        held_up: bool,
+    },
     /// It took longer than it may: what a slot too many comes to.
     TimedOut,
     /// It did not: nothing can be learned from how long it took.
     Failed,
+}
+
+impl End {
+    /// As it should be.
+    pub const ANSWERED: Self = Self::Answered { in_time: true, held_up: false };
 }
 
 /// A measurement of the machine since the last one.

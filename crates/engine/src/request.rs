@@ -129,7 +129,7 @@ impl Class {
     /// Whether every order treats this class as it treats `other`. Names and paths are not an
     /// order's business.
     pub(crate) fn ranks_like(&self, other: &Self) -> bool {
-        let of = |class: &Self| (class.tier, class.utility, class.earns, class.queue);
+        let of = |class: &Self| (class.tier, class.utility, class.queue);
         of(self) == of(other)
     }
 }
@@ -236,6 +236,15 @@ pub enum Standing {
 impl Standing {
     pub(crate) const COUNT: usize = 3;
     pub(crate) const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
+
+    /// For logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transaction => "transaction",
+            Self::InProgress => "in_progress",
+            Self::New => "new",
+        }
+    }
 
     pub(crate) const fn index(self) -> usize {
         match self {

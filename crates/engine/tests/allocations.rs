@@ -7,8 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use bywash_engine::{
-    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter, Options,
-    Reading, Request, RequestId, SessionKey, Tier, catalog,
+    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
+    Options, Reading, Request, RequestId, SessionKey, Tier, catalog,
 };
 use bywash_units::{Share, Span, Time, Utility};
 
@@ -170,14 +170,19 @@ impl Driver {
         self.waiting.push(id);
         self.tell(Event::Arrived {
             id,
-            request: Request { session, address, ..Request::of(class) },
+            request: Request {
+                session,
+                address,
+                attempt: Some(AttemptKey(key)),
+                ..Request::of(class)
+            },
         });
     }
 
     fn finish(&mut self) {
         let id = self.running.swap_remove(0);
         self.free.push(id);
-        self.tell(Event::Finished { id, end: End::Answered });
+        self.tell(Event::Finished { id, end: End::ANSWERED });
     }
 
     fn decide(&mut self) {

@@ -4,7 +4,13 @@
 //! (the engine has it in its queue; `waker` is whoever polls the ticket), `Granted` (it holds a
 //! slot) and `Shed` (refused; the engine has forgotten the number, the ticket not yet). Only the
 //! ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
-//! a microsecond) and never while waking somebody: wakers are taken out and called after it.
+//! a microsecond, but for the one in ten seconds that computes what requests are worth; both are
+//! measured by `benches`, `decision`) and never while waking somebody: wakers are taken out and
+//! called after it.
+//!
+//! **What was only observed** runs at once, whatever the engine says. If that was the same the
+//! other way round (the engine had it start at once as well) its end tells as much as any; if
+//! not, the engine forgets it without learning anything.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -13,7 +19,7 @@ use std::time::Instant;
 use bywash_engine::queue::Order;
 use bywash_engine::{
     Action, Class, ClassId, ClassSet, Counts, End, Engine, Event, Learning, Meter, Options, Pace,
-    Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Status,
+    Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Standing, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -52,8 +58,10 @@ pub(crate) struct Refusal {
 pub(crate) struct Knowledge {
     pub(crate) sessions: Vec<Remembered>,
     pub(crate) pace: Pace,
-    /// By class.
-    pub(crate) counts: Vec<Counts>,
+    /// By class: what was counted, and what was published.
+    pub(crate) counts: Vec<(Counts, Option<[f64; 2]>)>,
+    /// What the kinds of signals are, and of each combination what was counted and published.
+    pub(crate) signals: (u64, Vec<[f64; 3]>),
 }
 
 /// What the engine has decided about a request so far.
@@ -88,16 +96,18 @@ impl Driver {
         Time::ZERO + Span::from(self.started.elapsed())
     }
 
-    /// A request has arrived.
-    pub(crate) fn arrive(self: &Arc<Self>, request: Request) -> Ticket {
-        let id = self.with(|core, now, wakers| {
+    /// A request has arrived; `obeyed`: it does what is decided, rather than being observed.
+    pub(crate) fn arrive(self: &Arc<Self>, request: Request, obeyed: bool) -> Ticket {
+        let (id, standing, at_once) = self.with(|core, now, wakers| {
             let id = core.take_seat();
             core.tell(now, Event::Arrived { id, request }, wakers);
-            id
+            let at_once = matches!(core.decision(id), Decision::Granted { .. });
+            (id, core.engine.standing_of(id), at_once)
         });
         let driver = Arc::clone(self);
-        let Request { class, session, signals, .. } = request;
-        Ticket { driver, id, class, session, signals, done: false }
+        let Request { class, session, signals, proven, .. } = request;
+        let claimed = Claimed { class, session, signals, had_begun: !proven.is_empty() };
+        Ticket { driver, id, standing, claimed, measured: obeyed || at_once, done: false }
     }
 
     /// A measurement of the machine.
@@ -141,7 +151,10 @@ impl Driver {
         let core = self.lock();
         let engine = &core.engine;
         let sessions = engine.sessions(self.now()).collect();
-        Knowledge { sessions, pace: engine.pace(), counts: engine.counts() }
+        let learning = engine.learning();
+        let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
+        let (counts, signals) = (counts.collect(), learning.signal_counts());
+        Knowledge { sessions, pace: engine.pace(), counts, signals }
     }
 
     /// What it has learned of what requests are worth, and the classes that it is about: a copy, to
@@ -154,13 +167,14 @@ impl Driver {
     /// What a process before this one had learned; `counts` are by class. Says how many sessions
     /// are remembered now.
     pub(crate) fn restore(&self, known: Knowledge) -> usize {
-        let Knowledge { sessions, pace, counts } = known;
+        let Knowledge { sessions, pace, counts, signals } = known;
         let mut core = self.lock();
         let now = self.now();
         core.engine.restore_pace(pace);
-        for (class, counts) in counts.iter().enumerate() {
-            core.engine.restore_counts(ClassId(class as u8), counts);
+        for (class, (counts, published)) in counts.iter().enumerate() {
+            core.engine.restore_counts(ClassId(class as u8), counts, *published);
         }
+        core.engine.restore_signals(signals.0, &signals.1);
         let sessions = sessions.into_iter();
         sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
@@ -243,18 +257,11 @@ impl Core {
         }
     }
 
-    /// The request is over; `end` is `None` when nobody waits for its answer any more.
-    fn leave(&mut self, now: Time, id: RequestId, end: Option<End>, wakers: &mut Wakers) {
+    /// The request is over, and this is how.
+    fn leave(&mut self, now: Time, id: RequestId, how: Event, wakers: &mut Wakers) {
         let seat = std::mem::replace(&mut self.seats[id.0 as usize], Seat::Free);
-        match (seat, end) {
-            (Seat::Granted { .. }, Some(end)) => {
-                self.tell(now, Event::Finished { id, end }, wakers);
-            }
-            // One that waits and is over all the same was only observed: it leaves the queue.
-            (Seat::Waiting(_), _) | (Seat::Granted { .. }, None) => {
-                self.tell(now, Event::ClientGone { id }, wakers);
-            }
-            (Seat::Shed(_) | Seat::Free, _) => {}
+        if matches!(seat, Seat::Waiting(_) | Seat::Granted { .. }) {
+            self.tell(now, how, wakers);
         }
         self.free.push(id.0);
     }
@@ -265,13 +272,29 @@ impl Core {
 pub(crate) struct Ticket {
     driver: Arc<Driver>,
     id: RequestId,
-    class: ClassId,
-    session: Option<SessionKey>,
-    signals: Signals,
+    standing: Standing,
+    claimed: Claimed,
+    /// It ran while the engine thought so: how it ends is a measurement.
+    measured: bool,
     done: bool,
 }
 
+/// What of a request is needed again when it is over.
+#[derive(Clone, Copy)]
+struct Claimed {
+    class: ClassId,
+    session: Option<SessionKey>,
+    signals: Signals,
+    /// A token says so.
+    had_begun: bool,
+}
+
 impl Ticket {
+    /// What the request had proven when it came.
+    pub(crate) const fn standing(&self) -> Standing {
+        self.standing
+    }
+
     /// What the engine has decided so far.
     pub(crate) fn decision(&self) -> Decision {
         self.driver.lock().decision(self.id)
@@ -295,28 +318,32 @@ impl Ticket {
 
     /// The upstream has answered in full. `progress`: of the session that has got on by it, which
     /// is the request's own or one that the answer has begun.
-    /// `measured`: what it took says how long requests take; not so if it was only observed and
-    /// ran while the engine had it wait.
-    pub(crate) fn answered(mut self, progress: Option<Progress>, measured: bool) {
-        let (id, class, claimed, signals) = (self.id, self.class, self.session, self.signals);
+    pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
+        let Claimed { class, session: claimed, signals, had_begun } = self.claimed;
+        let how = self.ended(end);
         self.done = true;
         self.driver.with(|core, now, wakers| {
             if let Some(Progress { session, earned, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.tell(now, Event::Renamed { from, to: session }, wakers);
                 }
-                core.tell(now, Event::Served { session, class, signals, earned, in_time }, wakers);
+                let served = Event::Served { session, class, signals, earned, in_time, had_begun };
+                core.tell(now, served, wakers);
             }
-            let end = if measured { End::Answered } else { End::Failed };
-            core.leave(now, id, Some(end), wakers);
+            core.leave(now, self.id, how, wakers);
         });
     }
 
     /// The upstream has failed it, in this way.
     pub(crate) fn failed(mut self, end: End) {
-        let id = self.id;
+        let how = self.ended(end);
         self.done = true;
-        self.driver.with(|core, now, wakers| core.leave(now, id, Some(end), wakers));
+        self.driver.with(|core, now, wakers| core.leave(now, self.id, how, wakers));
+    }
+
+    const fn ended(&self, end: End) -> Event {
+        let id = self.id;
+        if self.measured { Event::Finished { id, end } } else { Event::Withdrawn { id } }
     }
 }
 
@@ -324,7 +351,9 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.done {
             let id = self.id;
-            self.driver.with(|core, now, wakers| core.leave(now, id, None, wakers));
+            let gone = Event::ClientGone { id };
+            let how = if self.measured { gone } else { Event::Withdrawn { id } };
+            self.driver.with(|core, now, wakers| core.leave(now, id, how, wakers));
         }
     }
 }

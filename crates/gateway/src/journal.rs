@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use bywash_config::Mode;
-use bywash_engine::{Outcome, SessionKey};
+use bywash_engine::{Outcome, SessionKey, Standing};
 use bywash_units::Span;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -43,6 +43,8 @@ pub(crate) struct Entry {
 pub(crate) struct Decided {
     pub(crate) class: Arc<str>,
     pub(crate) session: Option<SessionKey>,
+    /// What it had proven; `None` if the engine was not asked.
+    pub(crate) standing: Option<Standing>,
     pub(crate) mode: Mode,
     pub(crate) verdict: Verdict,
     pub(crate) outcome: Outcome,
@@ -112,6 +114,7 @@ impl Decided {
         let (decision, reason) = self.verdict.words();
         line["class"] = (*self.class).into();
         line["session"] = self.session.map(|SessionKey(key)| format!("{key:016x}")).into();
+        line["standing"] = self.standing.map(Standing::name).into();
         line["mode"] = self.mode.name().into();
         line["decision"] = decision.into();
         line["reason"] = reason.into();

@@ -27,14 +27,15 @@ pub(crate) struct Learned {
     at: u64,
     classes: Vec<String>,
     /// By those classes.
-    counts: Vec<Counts>,
+    counts: Vec<Known>,
+    signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
 /// over nor read at a start.
 pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
-    let Knowledge { sessions, pace, counts } = shared.driver.learned();
+    let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret();
     let rest = json!({
@@ -43,7 +44,8 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "pace": [pace.mean().as_nanos(), pace.seen()],
         "at": wall_clock_ms(),
         "classes": names,
-        "counts": counts.iter().map(count_values).collect::<Vec<_>>(),
+        "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
+        "signals": signals,
     });
     with_sessions(rest.to_string(), &sessions, MOST_STATE as usize).into_bytes()
 }
@@ -73,22 +75,34 @@ fn with_sessions(rest: String, sessions: &[Remembered], most: usize) -> String {
     text
 }
 
-fn count_values(counts: &Counts) -> Value {
+/// What was counted of a class, and what was published of it.
+type Known = (Counts, Option<[f64; 2]>);
+
+fn known_values((counts, published): &Known) -> Value {
     let Counts { later, first, orders, earned, begun_earned, reached } = counts;
-    json!([later.0, later.1, first.0, first.1, orders, earned, begun_earned, reached.0, reached.1])
+    let ((later, next), (first, first_next)) = (later, first);
+    let (came, brought) = reached;
+    json!([later, next, first, first_next, orders, earned, begun_earned, came, brought, published])
 }
 
-fn read_counts(value: &Value) -> Option<Counts> {
+fn read_known(value: &Value) -> Option<Known> {
     let number = |value: &Value| value.as_f64();
     let row = |value: &Value| value.as_array()?.iter().map(number).collect::<Option<Vec<_>>>();
-    Some(Counts {
+    let counts = Counts {
         later: (number(&value[0])?, row(&value[1])?),
         first: (number(&value[2])?, row(&value[3])?),
         orders: number(&value[4])?,
         earned: number(&value[5])?,
         begun_earned: number(&value[6])?,
         reached: (number(&value[7])?, number(&value[8])?),
-    })
+    };
+    // Nothing may have been published yet.
+    Some((counts, number(&value[9][0]).zip(number(&value[9][1])).map(<[f64; 2]>::from)))
+}
+
+fn read_signals(value: &Value) -> Option<(u64, Vec<[f64; 3]>)> {
+    let one = |of: &Value| Some([of[0].as_f64()?, of[1].as_f64()?, of[2].as_f64()?]);
+    Some((value[0].as_u64()?, value[1].as_array()?.iter().map(one).collect::<Option<_>>()?))
 }
 
 fn write_session(text: &mut String, session: &Remembered) {
@@ -109,7 +123,7 @@ impl Learned {
         let pace = &value["pace"];
         // A bywash that did not count yet has written none.
         let counts = value.get("counts").map_or(Some(Vec::new()), |counts| {
-            counts.as_array()?.iter().map(read_counts).collect::<Option<_>>()
+            counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
         let mean = Span::from_nanos(number(&pace[0])?);
         let name = |name: &Value| name.as_str().map(str::to_owned);
@@ -126,6 +140,8 @@ impl Learned {
             at: number(&value["at"])?,
             classes: value["classes"].as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
+            // As with the counts.
+            signals: value.get("signals").map_or(Some((0, Vec::new())), read_signals)?,
             sessions: value["sessions"].as_array()?.iter().map(session).collect::<Option<_>>()?,
         })
     }
@@ -154,19 +170,14 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        shared.driver.restore(Knowledge { sessions, pace: self.pace, counts })
+        let signals = self.signals.clone();
+        shared.driver.restore(Knowledge { sessions, pace: self.pace, counts, signals })
     }
-}
 
-impl Learned {
     /// The counts by the numbers that classes have now; those of classes that are gone are left
     /// out, as is what was asked for of them.
-    fn counts_by(
-        &self,
-        classes: usize,
-        number: impl Fn(ClassId) -> Option<ClassId>,
-    ) -> Vec<Counts> {
-        let mut counts = vec![Counts::default(); classes];
+    fn counts_by(&self, classes: usize, number: impl Fn(ClassId) -> Option<ClassId>) -> Vec<Known> {
+        let mut counts = vec![Known::default(); classes];
         let moved = |(visits, next): &(f64, Vec<f64>)| {
             let mut row = vec![0.0; classes];
             for (before, count) in next.iter().enumerate().take(ClassSet::MOST) {
@@ -176,10 +187,10 @@ impl Learned {
             }
             (*visits, row)
         };
-        for (before, known) in self.counts.iter().enumerate().take(ClassSet::MOST) {
+        for (before, (known, published)) in self.counts.iter().enumerate().take(ClassSet::MOST) {
             if let Some(class) = number(ClassId(before as u8)) {
                 let (later, first) = (moved(&known.later), moved(&known.first));
-                counts[class.index()] = Counts { later, first, ..known.clone() };
+                counts[class.index()] = (Counts { later, first, ..known.clone() }, *published);
             }
         }
         counts

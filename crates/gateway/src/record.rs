@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bywash_config::{ClassConfig, Mode};
-use bywash_engine::{ClassId, Outcome, Reason};
+use bywash_engine::{ClassId, Outcome, Reason, Standing};
 use bywash_message::Request;
 use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
@@ -30,6 +30,8 @@ pub(crate) struct Record {
     message: Box<str>,
     arrived: Time,
     started: Option<Time>,
+    /// What it had proven, if the engine was asked.
+    standing: Option<Standing>,
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
@@ -76,6 +78,7 @@ impl Record {
             message: message(request),
             arrived: worker.shared.driver.now(),
             started: None,
+            standing: None,
             verdict: Verdict::None,
             status: None,
             outcome: None,
@@ -128,6 +131,11 @@ impl Record {
     /// How long it had waited at this time.
     pub(crate) fn waited(&self, at: Time) -> Span {
         at.since(self.arrived)
+    }
+
+    /// The engine was asked, and it had proven this.
+    pub(crate) const fn stands(&mut self, standing: Standing) {
+        self.standing = Some(standing);
     }
 
     /// The engine has given it a slot.
@@ -250,6 +258,7 @@ impl Drop for Record {
             decided: Some(Decided {
                 class: Arc::clone(self.settings.class_name(self.class())),
                 session: self.facts.request.session,
+                standing: self.standing,
                 mode: self.mode(),
                 verdict: self.verdict,
                 outcome,

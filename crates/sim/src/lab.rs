@@ -7,8 +7,9 @@ use bywash_engine::catalog::{self, Decides, LimitSettings, ParameterError, Polic
 use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess};
 
 use crate::adversary::Got;
+use crate::case::{Case, Outturn, Trace};
 use crate::peers;
-use crate::world::{Case, Outturn, Trace, play};
+use crate::world::play;
 
 /// Why a scenario cannot be simulated.
 #[derive(Debug, thiserror::Error)]

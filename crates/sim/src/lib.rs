@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod adversary;
+mod case;
 mod events;
 pub mod lab;
 pub mod peers;
@@ -22,6 +23,7 @@ mod slots;
 mod world;
 
 pub use adversary::Got;
+pub use case::{Case, Outturn, Sample, Trace};
 pub use lab::{Job, SimError, Traced, run, run_all, runs, trace};
 pub use phases::{Phase, phases};
-pub use world::{Case, Outturn, Sample, Trace, play};
+pub use world::play;

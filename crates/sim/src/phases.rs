@@ -8,7 +8,7 @@
 use bywash_scenario::Scenario;
 use bywash_units::{Span, Time};
 
-use crate::world::Sample;
+use crate::case::Sample;
 
 /// Between two changes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,130 +1,22 @@
 //! One run: visitors, servers and the engine between them.
+//!
+//! Here are the run itself, the servers and the engine; `people` are who makes requests,
+//! `instruments` what is read of the servers.
 
-use bywash_engine::catalog::{LimitSettings, Settings};
-use bywash_engine::{
-    Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options,
-    Reading, Request, RequestId, SessionKey, Signals, Tier,
-};
+mod instruments;
+mod people;
+
+use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Attempt, Closes, Ending, Next, Of, Scenario, Tally, Visitor, WaitsFor};
-use bywash_units::{Share, Span, Time, Utility};
+use bywash_scenario::{Closes, Ending, Of, Tally, WaitsFor};
+use bywash_units::{Span, Time, Utility};
 
-use crate::adversary::{Adversaries, Got, Hit};
+use crate::adversary::Adversaries;
+use crate::case::{Case, Outturn, Trace, engine_classes};
 use crate::events::{Events, Happening};
 use crate::servers::{Meters, Servers};
 use crate::slots::Slots;
-
-/// What is to be played.
-#[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
-    /// The load.
-    pub scenario: &'a Scenario,
-    /// The policy.
-    pub settings: &'a Settings,
-    /// What decides how many run at once.
-    pub limit: &'a LimitSettings,
-    /// The level of load.
-    pub rho: f64,
-    /// Whether departures are seen.
-    pub closes: Closes,
-    /// Which visitors.
-    pub seed: u64,
-    /// How often to write down how things stand, if at all.
-    pub trace: Option<Trace>,
-}
-
-/// How things are to be written down.
-#[derive(Clone, Copy, Debug)]
-pub struct Trace {
-    /// After every such step.
-    pub every: Span,
-    /// With what the engine has learned of what requests are worth.
-    pub worths: bool,
-}
-
-/// How things stood over a step of time.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// The end of the step.
-    pub at: Time,
-    /// Slots then.
-    pub slots: u32,
-    /// Requests that waited for a slot then.
-    pub waiting: u32,
-    /// Work done in the step.
-    pub work: Span,
-    /// Work that all workers could have done.
-    pub capacity: Span,
-    /// Mean number of requests inside the application beyond one for each worker.
-    pub inside: f64,
-    /// Mean number of workers.
-    pub workers: f64,
-    /// By class: what the engine took a session to be worth that had come there, if that was asked
-    /// for.
-    pub worths: Vec<f64>,
-}
-
-/// What a run yields.
-#[derive(Clone, Debug)]
-pub struct Outturn {
-    /// Counts, work and revenue.
-    pub tally: Tally,
-    /// Requests that got a server.
-    pub started: u64,
-    /// Those of them that had to wait for it.
-    pub delayed: u64,
-    /// How long they waited, all together.
-    pub waited: Span,
-    /// What adversaries got, if there were any; in nothing above but what started and waited.
-    pub hostile: Option<Got>,
-    /// Events of the run.
-    pub events: u64,
-    /// How things stood, step by step until arrivals ended, if that was asked for.
-    pub trace: Vec<Sample>,
-}
-
-/// Who makes a request, by slab index.
-#[derive(Clone, Copy, Debug)]
-enum By {
-    Visitor(u32),
-    Intruder(u32),
-}
-
-/// A request in the world. The engine knows it by its index.
-#[derive(Clone, Copy, Debug)]
-struct Live {
-    by: By,
-    session: SessionKey,
-    /// It names its session: whoever makes it has a cookie, or pretends to.
-    claims: bool,
-    of: Of,
-    signals: Signals,
-    demand: Span,
-    made: Time,
-    /// Its client has given up and nobody could see it.
-    abandoned: bool,
-    /// Changes with every use of the slot; events that name another are void.
-    serial: u64,
-}
-
-impl Live {
-    /// The session that its answer belongs to. The answer to a request without a cookie begins a
-    /// session; if nobody reads it, one that nobody will ever name.
-    const fn served_session(&self) -> SessionKey {
-        let unread = self.abandoned && !self.claims;
-        if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
-    }
-}
-
-/// A visitor in the world.
-#[derive(Debug)]
-struct Guest {
-    /// Which visitor of the run: the name of her session, and of her address.
-    number: u64,
-    visitor: Visitor,
-    /// She has read an answer, and with it got her session's cookie.
-    cookie: bool,
-}
+use people::{Guest, Live};
 
 struct World<'a> {
     case: Case<'a>,
@@ -253,100 +145,6 @@ impl<'a> World<'a> {
         }
     }
 
-    fn schedule_next_session(&mut self) {
-        match self.starts.next() {
-            Some(at) => self.events.schedule(at, Happening::SessionStarts),
-            None => self.arrivals_over = true,
-        }
-    }
-
-    fn session_starts(&mut self) {
-        let Case { scenario, rho, seed, .. } = self.case;
-        let visitor = scenario.visitor(seed, self.sessions, self.now);
-        let rho_now = scenario.profile.rho_at(rho, self.now);
-        self.out.tally.session(&visitor, rho_now);
-        let guest = Guest { number: self.sessions, visitor, cookie: false };
-        let visitor = self.visitors.put(guest);
-        self.sessions += 1;
-        self.attempt(visitor);
-        self.schedule_next_session();
-    }
-
-    fn attempt(&mut self, number: u32) {
-        let guest = self.visitors.get_mut(number);
-        let (session, claims) = (SessionKey(guest.number), guest.cookie);
-        let carried = guest.visitor.signals().iter();
-        let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
-        let attempt = guest.visitor.attempt(self.case.scenario);
-        let request = Request {
-            session: claims.then_some(session),
-            address: Some(AddressKey(guest.number)),
-            signals,
-            attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
-            ..Request::of(ClassId(attempt.class as u8))
-        };
-        self.out.tally.generated(attempt.class, self.now);
-        let Attempt { class, order, .. } = attempt;
-        let by = By::Visitor(number);
-        let live = self.live(by, session, &request, Of { class, order }, attempt.demand);
-        self.comes(live, attempt.patience, request);
-    }
-
-    fn schedule_next_burst(&mut self, population: usize) {
-        if let Some(at) = self.adversaries.next_burst(population, self.now) {
-            let population = population as u32;
-            self.events.schedule(at, Happening::BurstComes { population });
-        }
-    }
-
-    fn burst_comes(&mut self, population: usize) {
-        for _ in 0..self.adversaries.burst(population) {
-            let intruder = self.adversaries.begin(population);
-            self.intrude(intruder);
-        }
-        self.schedule_next_burst(population);
-    }
-
-    fn intrude(&mut self, intruder: u32) {
-        let Hit { request, session, demand, patience } = self.adversaries.hit(intruder);
-        // She has put nothing into a cart, and the application says so.
-        let of = Of { class: request.class.index(), order: false };
-        let live = self.live(By::Intruder(intruder), session, &request, of, demand);
-        self.comes(live, patience, request);
-    }
-
-    /// A request that is made now.
-    fn live(
-        &mut self,
-        by: By,
-        session: SessionKey,
-        request: &Request,
-        of: Of,
-        demand: Span,
-    ) -> Live {
-        self.serial += 1;
-        Live {
-            by,
-            session,
-            claims: request.session.is_some(),
-            of,
-            signals: request.signals,
-            demand: self.servers.demand(self.now, of.class, demand),
-            made: self.now,
-            abandoned: false,
-            serial: self.serial,
-        }
-    }
-
-    fn comes(&mut self, live: Live, patience: Span, request: Request) {
-        let id = self.requests.put(live);
-        if patience < Span::MAX {
-            let end = Happening::PatienceEnds { request: id, serial: live.serial };
-            self.events.schedule(self.now + patience, end);
-        }
-        self.tell(Event::Arrived { id: RequestId(id), request });
-    }
-
     fn service_ends(&mut self, serial: u64) {
         if serial != self.service.1 {
             return;
@@ -354,7 +152,7 @@ impl<'a> World<'a> {
         self.service.0 = None;
         let Some(id) = self.servers.finish(self.now) else { return };
         let live = *self.requests.get_mut(id);
-        self.work_done(&live, live.demand);
+        self.worked(&live, live.demand, !live.abandoned);
         self.requests.free(id);
         if !live.abandoned {
             self.ended(&live, Ending::Completed);
@@ -365,8 +163,10 @@ impl<'a> World<'a> {
             signals: live.signals,
             earned: self.earned(live.of),
             in_time: !live.abandoned,
+            had_begun: false,
         });
-        self.tell(Event::Finished { id: RequestId(id), end: End::Answered });
+        let end = End::Answered { in_time: !live.abandoned, held_up: false };
+        self.tell(Event::Finished { id: RequestId(id), end });
     }
 
     /// What an answer brings: only orders bring anything.
@@ -386,48 +186,12 @@ impl<'a> World<'a> {
             Closes::Hidden => self.requests.get_mut(id).abandoned = true,
             Closes::Visible => {
                 let work = self.servers.remove(self.now, id);
-                self.work_done(&Live { abandoned: true, ..live }, work);
+                self.worked(&live, work, false);
                 self.requests.free(id);
                 self.tell(Event::ClientGone { id: RequestId(id) });
             }
         }
         self.ended(&live, Ending::TimedOut);
-    }
-
-    /// A request ended for its client; what does she do now?
-    fn ended(&mut self, live: &Live, ending: Ending) {
-        match live.by {
-            By::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
-            By::Intruder(intruder) => {
-                if self.adversaries.ended(intruder, ending) {
-                    self.events.schedule(self.now, Happening::Intrusion { intruder });
-                }
-            }
-        }
-    }
-
-    fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
-        let response = self.now.since(live.made);
-        self.out.tally.ended(live.of, self.now, response, ending);
-        let guest = self.visitors.get_mut(number);
-        guest.cookie |= ending == Ending::Completed;
-        match guest.visitor.ended(self.case.scenario, ending) {
-            Next::After(pause) => {
-                self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
-            }
-            Next::Gone { not_generated } => {
-                self.out.tally.session_over(not_generated);
-                self.visitors.free(number);
-            }
-        }
-    }
-
-    fn work_done(&mut self, live: &Live, work: Span) {
-        match live.by {
-            By::Intruder(_) => self.adversaries.worked(self.now, work),
-            By::Visitor(_) if live.abandoned => self.out.tally.wasted(self.now, work),
-            By::Visitor(_) => self.out.tally.useful(self.now, work),
-        }
     }
 
     /// Tells the engine and does what it says.
@@ -478,66 +242,4 @@ impl<'a> World<'a> {
             self.ended(&live, Ending::Dropped);
         }
     }
-
-    fn cpu_reading(&mut self) {
-        let Some((meter, interval)) = self.engine.meter() else { return };
-        let meters = self.servers.meters(self.now);
-        let before = std::mem::replace(&mut self.read, meters);
-        let (used, before, whole) = match meter {
-            Meter::Cpu => (meters.busy, before.busy, interval * u64::from(self.servers.workers())),
-            Meter::Pressure => (meters.stalled, before.stalled, interval),
-        };
-        let used = Span::from_nanos(used.as_nanos() - before.as_nanos());
-        let share = Share::new(used.as_secs_f64() / whole.as_secs_f64());
-        self.tell(Event::Read(Reading { meter, share }));
-        if !self.arrivals_over || self.visitors.in_use() > 0 {
-            self.events.schedule(self.now + interval, Happening::CpuReading);
-        }
-    }
-
-    fn trace(&mut self) {
-        let Some(Trace { every: step, worths }) = self.case.trace else { return };
-        let (was, meters) = (self.traced, self.servers.meters(self.now));
-        self.traced = meters;
-        let status = self.engine.status(self.now);
-        let mean = |now: Span, was: Span| {
-            Span::from_nanos(now.as_nanos() - was.as_nanos()).as_secs_f64() / step.as_secs_f64()
-        };
-        self.out.trace.push(Sample {
-            at: self.now,
-            slots: status.limit,
-            waiting: status.waiting,
-            work: Span::from_nanos((meters.work - was.work) as u64),
-            capacity: Span::from_nanos((meters.capacity - was.capacity) as u64),
-            inside: mean(meters.waited, was.waited),
-            workers: mean(meters.manned, was.manned),
-            worths: if worths { self.worths() } else { Vec::new() },
-        });
-        if !self.arrivals_over {
-            self.events.schedule(self.now + step, Happening::Trace);
-        }
-    }
-}
-
-impl World<'_> {
-    fn worths(&self) -> Vec<f64> {
-        let learned = self.engine.learning().learned(self.engine.classes());
-        learned.iter().map(|class| class.utility).collect()
-    }
-}
-
-fn engine_classes(scenario: &Scenario) -> Vec<Class> {
-    let class = |class: &bywash_scenario::file::Class| Class {
-        name: class.name.clone(),
-        tier: match class.tier {
-            bywash_scenario::Tier::Transact => Tier::Transact,
-            bywash_scenario::Tier::Browse => Tier::Browse,
-        },
-        utility: class.utility,
-        earns: class.earns,
-        pinned: class.pinned,
-        queue: class.queue,
-        after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),
-    };
-    scenario.classes.iter().map(class).collect()
 }

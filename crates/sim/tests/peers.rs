@@ -65,7 +65,7 @@ impl Server {
     }
 
     fn ends(&mut self, ms: u64, name: char) {
-        self.tell(ms, Event::Finished { id: id(name), end: End::Answered });
+        self.tell(ms, Event::Finished { id: id(name), end: End::ANSWERED });
     }
 
     /// Whoever runs ends, one after the other from `ms` on, until nobody waits.

@@ -27,7 +27,7 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
     let need = files_needed(config, workers);
     let (connections, limit) = (config.limits.connections, config.upstream.limit);
     let sum = format!(
-        "limits.connections {connections} + upstream.limit {limit} × {workers} workers + 96 make \
+        "limits.connections {connections} + at most {limit} slots × {workers} workers + 96 make \
          {need}"
     );
     let finding = if have < need {

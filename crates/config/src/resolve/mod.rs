@@ -14,8 +14,11 @@ mod timeouts;
 mod tls;
 mod upstream;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use bywash_engine::catalog::LimitSettings;
 use bywash_engine::{Learn, Options};
+use toml::Spanned;
 
 use crate::code;
 use crate::config::{AccessLog, Config, Limits, Queue, State, Stop};
@@ -42,7 +45,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         mode,
         tls: tls::tls(document, &listeners, report),
         listen,
-        order: order::settings(document, report),
+        order: order::settings(document, &classes, report),
         engine: options(limit, &queue, &identify, &document.section(&keys::LEARN, report)),
         upstream,
         queue: buffers(&queue, report),
@@ -59,6 +62,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
 }
 
 fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Values) -> Options {
+    let signals = identify.of(&keys::SIGNALS).texts();
     Options {
         limit,
         max_wait: Some(queue.of(&keys::MAX_WAIT).span()),
@@ -69,9 +73,17 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
             half_life: learn.of(&keys::HALF_LIFE).span(),
             drift: learn.of(&keys::DRIFT).number(),
             orders: learn.of(&keys::ORDERS).whole() as u32,
+            kinds: kinds_of(signals.iter().map(Spanned::get_ref)),
             ..Learn::default()
         },
     }
+}
+
+/// A number that changes with the list of signals. Its only use is to be compared.
+fn kinds_of<'a>(signals: impl Iterator<Item = &'a String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    signals.for_each(|signal| signal.hash(&mut hasher));
+    hasher.finish()
 }
 
 fn buffers(values: &Values, report: &mut Report) -> Queue {

@@ -1,18 +1,36 @@
 //! `[order]`: the policy, and the parameters that the engine's catalogue gives it.
 
 use bywash_engine::catalog::{Orders, POLICIES, Settings, Value};
-use bywash_units::Share;
+use bywash_units::{Share, Utility};
 
 use super::policy::{self, Chosen};
 use crate::code;
+use crate::config::ClassConfig;
 use crate::document::Document;
 use crate::keys;
 use crate::report::{Finding, Report};
 
-pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Settings {
+pub(super) fn settings(
+    document: &Document<'_>,
+    classes: &[ClassConfig],
+    report: &mut Report,
+) -> Settings {
     let chosen = policy::chosen(document, &keys::ORDER, &POLICIES, report);
     check_thresholds(&chosen, report);
+    check_earnings(&chosen, classes, report);
     chosen.settings
+}
+
+/// Where nothing is earned there is no order to learn from.
+fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut Report) {
+    let earns = |class: &ClassConfig| class.class.earns > Utility::default();
+    if chosen.settings.name() != "value-index" || classes.iter().any(earns) {
+        return;
+    }
+    let message = "`value-index` ranks by what requests are worth, and no class earns anything";
+    let help = "say with `earns` which class is an order; until then it ranks as `session-first`";
+    let finding = Finding::new(&code::LEARNS_NOTHING, chosen.values.table(), message.to_string());
+    report.add(finding.help(help.to_string()));
 }
 
 /// The two thresholds of `engine::overload::Cpu`: with the lower one above, there would be no

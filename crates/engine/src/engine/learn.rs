@@ -1,11 +1,13 @@
 //! What the engine learns from what happens: how long requests take, what sessions do, what is
 //! repeated.
 
-use bywash_units::Time;
+use bywash_units::{Time, Utility};
 
 use super::{Engine, Served};
+use crate::event::End;
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
+use crate::session::Page;
 use crate::value::Learning;
 
 impl Engine {
@@ -35,14 +37,15 @@ impl Engine {
 
     /// A session was served.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
-        let Served { class, signals, earned, in_time } = served;
-        self.learning.ended(class, in_time);
+        let Served { class, signals, earned, in_time, had_begun } = served;
         if in_time {
-            let step = self.sessions.steps(now, session, class, signals);
+            let page = Page { class, signals, earns: earned > Utility::default() };
+            let step = self.sessions.steps(now, session, page, had_begun);
             if let Some(place) = step.visit {
                 self.learning.visited(place, step.new, step.signals);
             }
-            if earned.get() > 0.0 {
+            // The first time: who looks at her receipt again has not ordered again.
+            if step.new && page.earns {
                 self.learning.earned(class, &step, earned.get());
                 self.sessions.ordered(now, session);
             }
@@ -50,20 +53,25 @@ impl Engine {
         self.sessions.served(now, session, class);
     }
 
-    /// A request has run to its end.
-    pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time) {
+    /// A request has run, and came to this end.
+    pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, .. } = *self.moment(now).waiting(id);
-        self.pace.learn(took);
-        self.learning.took(class, took);
-        self.retry_after.served(now);
+        match end {
+            End::Answered { in_time, .. } => {
+                self.pace.learn(took);
+                self.learning.ran(class, took, in_time);
+                self.retry_after.served(now);
+            }
+            End::TimedOut => self.learning.ran(class, took, false),
+            End::Failed => {}
+        }
     }
 
     /// A request has run, and its client is gone.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, .. } = *self.moment(now).waiting(id);
-        self.learning.took(class, now.since(since));
-        self.learning.ended(class, false);
+        self.learning.ran(class, now.since(since), false);
     }
 
     /// An attempt was in vain.

@@ -25,8 +25,8 @@ impl Engine {
     /// What becomes of
     /// - **slots**: running requests keep theirs; with a lower limit they end, and nobody starts
     ///   until fewer run than may. A limit with the same settings goes on with what it has
-    ///   learned; another starts where its settings say. Slots that a higher limit adds are given away first, by the old order, so that nobody is refused while one
-    ///   is free;
+    ///   learned; another starts where its settings say. Slots that a higher limit adds are given
+    ///   away first, by the old order, so that nobody is refused while one is free;
     /// - **the queue**: it moves to the new order oldest first; a request keeps its arrival, its
     ///   standing and its principal. Those that the new order refuses or pushes out, with a
     ///   smaller queue or a lower cap, are shed as [`Reason::Reconfigured`];
@@ -59,13 +59,21 @@ impl Engine {
         assert!(after == before || order.is_some(), "new classes need an order that knows them");
         self.sessions.resize(options.sessions, options.session_ttl);
         self.attempts.reconfigure(options.retry_window);
+        if self.learning.kinds() != options.learn.kinds {
+            self.sessions.forget_signals();
+        }
         self.learning.reconfigure(classes.len(), options.learn);
         if self.options.limit != options.limit {
             self.limit = options.limit.limit();
         }
         self.options = options;
         self.fill(now, actions);
+        let pins = |classes: &[Class]| classes.iter().map(|class| class.pinned).collect::<Vec<_>>();
+        let pinned_otherwise = pins(&self.classes) != pins(&classes);
         self.classes = classes;
+        if pinned_otherwise || self.learning.is_due_at_once() {
+            self.learning.publish(now, &self.classes);
+        }
         if let Some(order) = order {
             self.move_to(now, order, actions);
         }

@@ -3,16 +3,15 @@
 //! It is what took visitors' time to prove (sessions) and what is needed before the first answer
 //! has come (the pace: without it the overload detector takes a queue of 20 ms for a backlog even
 //! if one service takes seconds, and refused clients are told to come again after one second).
-//! The counts of the graph of sessions and of signals took days. Who waits and who runs is not kept: their connections are gone. Nor is whether it was overload:
-//! the new queue tells. Reading and writing files is the driver's.
-
-use alloc::vec::Vec;
+//! The counts of the graph of sessions and of signals took days. Who waits and who runs is not
+//! kept: their connections are gone. Nor is whether it was overload: the new queue tells. Reading
+//! and writing files is the driver's.
 
 use bywash_units::Time;
 
 use super::Engine;
 use crate::pace::Pace;
-use crate::request::{ClassId, Signals};
+use crate::request::ClassId;
 use crate::session::Remembered;
 use crate::value::Counts;
 
@@ -33,21 +32,16 @@ impl Engine {
         self.sessions.restore(now, session)
     }
 
-    /// What was counted of every class in the graph of sessions, by class.
-    pub fn counts(&self) -> Vec<Counts> {
-        let graph = self.learning.graph();
-        (0..self.classes.len()).map(|class| graph.counts(ClassId(class as u8))).collect()
+    /// Goes on with a class as [`Learning::counts`](crate::Learning::counts) gave it in a process before this one, with
+    /// [`Counts::later`] and [`Counts::first`] in the numbers that the classes have now. Before the
+    /// first request.
+    pub fn restore_counts(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
+        self.learning.restore(class, counts, published);
     }
 
-    /// Counts a class as a process before this one has, with [`Counts::later`] and
-    /// [`Counts::first`] in the numbers that the classes have now. Before the first request.
-    pub fn restore_counts(&mut self, class: ClassId, counts: &Counts) {
-        self.learning.restore(class, counts);
-    }
-
-    /// Counts sessions that began with these signals as a process before this one has.
-    pub fn restore_signals(&mut self, signals: Signals, sessions: f64, ordered: f64) {
-        self.learning.restore_signals(signals, sessions, ordered);
+    /// Goes on with signals as [`Learning::signal_counts`](crate::Learning::signal_counts) gave them in a process before this one.
+    pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
+        self.learning.restore_signals(kinds, counts);
     }
 
     /// How long requests take.

@@ -32,7 +32,7 @@ use bywash_units::{Span, Time};
 use self::bases::Bases;
 use self::schedule::{Direction, Probe, Schedule};
 use self::window::{LEAST, Seen, Window};
-use super::{Ended, Limit, Load, Range};
+use super::{Ended, Limit, Load, Range, vegas};
 use crate::catalog::LimitSettings;
 
 /// Parts of the requests that time out below which they are chance.
@@ -204,7 +204,7 @@ impl Slope {
     }
 
     fn rise(&mut self) {
-        let step = f64::from((self.limit as u32).max(1).ilog10().max(1)) * self.stride;
+        let step = vegas::step(self.limit) * self.stride;
         self.limit = self.range.clamp(self.limit + step.min(self.limit / 2.0).max(1.0));
         self.stride *= 2.0;
         self.trial = None;

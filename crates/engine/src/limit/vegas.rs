@@ -3,8 +3,8 @@
 //! Source: Netflix concurrency-limits, `VegasLimit` (after Brakmo and Peterson's TCP Vegas). With
 //! the least latency seen as the latency without a queue, q = ⌈L(1 − least/latency)⌉ requests wait
 //! inside. α = 3·log₁₀ L and β = 6·log₁₀ L: with q ≤ log₁₀ L the limit rises by β, below α by
-//! log₁₀ L; above β, or after a drop, it falls by log₁₀ L. It stays while fewer than half of the
-//! slots are in use. After 30·L rounds the next latency is taken for the least, however long the
+//! log₁₀ L; above β, or after a drop, it falls by log₁₀ L. Without a drop it stays while fewer than
+//! half of the slots are in use. After 30·L rounds the next latency is taken for the least, however long the
 //! queue is by then: that is the known weakness, as is one lucky answer.
 //!
 //! Our difference: the source draws the number of rounds between 15·L and 30·L at random, we
@@ -57,13 +57,13 @@ impl Vegas {
     }
 
     fn follow(&mut self, least: f64, round: Round) {
-        if f64::from(round.running) * 2.0 < self.limit {
+        if !round.dropped && f64::from(round.running) * 2.0 < self.limit {
             return;
         }
         let step = step(self.limit);
         // One request is never a part of a request.
         let queue = self.limit * (1.0 - least / round.latency);
-        let queue = if queue > 0.0 { f64::from(queue as u32) + 1.0 } else { 0.0 };
+        let queue = libm::ceil(queue);
         let (alpha, beta) = (3.0 * step, 6.0 * step);
         let change = if round.dropped || queue > beta {
             -step

@@ -11,6 +11,8 @@
 //! load is below capacity, the same limit costs a point.
 //!
 //! Patience is estimated as for any censored life: time waited, all together, for each departure.
+//! Only what is waited beyond a quarter of the patience counts: within a moment nobody leaves
+//! anywhere.
 
 use bywash_units::{Span, Time};
 
@@ -27,6 +29,8 @@ pub(super) struct Departures {
 
 /// Departures are hidden if clients seem to be so many times as patient as they are.
 const HIDDEN: f64 = 5.0;
+/// A wait is evidence from this part of the patience on.
+const LONG: u64 = 4;
 /// Of what is known, half is forgotten when this many patiences have been waited.
 const MEMORY: f64 = 200.0;
 
@@ -36,9 +40,14 @@ impl Departures {
         Self { patience, waited: 0.0, gone: 0.0, full: None }
     }
 
-    /// Somebody who had waited so long waits no longer, and has left or not.
+    /// Somebody who had waited so long waits no longer: because she has left, or for another
+    /// reason, and was still there as far as anybody could see.
     pub(super) fn waited(&mut self, age: Span, gone: bool) {
-        self.waited += age.as_secs_f64();
+        let short = self.patience / LONG;
+        if age < short {
+            return;
+        }
+        self.waited += age.as_secs_f64() - short.as_secs_f64();
         self.gone += f64::from(u8::from(gone));
         if self.waited > MEMORY * self.patience.as_secs_f64() {
             self.waited /= 2.0;
@@ -79,7 +88,7 @@ mod tests {
         let mut departures = Departures::new(PATIENCE);
         for number in 0..1000 {
             let gone = every.is_some_and(|every| number % every == 0);
-            departures.waited(Span::from_secs(5), gone);
+            departures.waited(Span::from_secs(10), gone);
         }
         departures.was_full(at(100));
         departures
@@ -95,8 +104,16 @@ mod tests {
 
     #[test]
     fn where_departures_are_seen_who_waits_is_there() {
-        // One in four of those who waited five seconds: patience is twenty.
+        // One in four of those who waited for five seconds more: patience is twenty.
         assert!(!seen(Some(4)).presume_gone(at(101), OLD));
+    }
+
+    #[test]
+    fn short_waits_that_nobody_leaves_say_nothing() {
+        let mut departures = Departures::new(PATIENCE);
+        (0..100_000).for_each(|_| departures.waited(Span::from_millis(110), false));
+        departures.was_full(at(100));
+        assert!(!departures.presume_gone(at(101), OLD));
     }
 
     #[test]

@@ -42,6 +42,11 @@ impl Lists {
         Self { links: Vec::new(), ends: vec![EMPTY; lists], length: 0 }
     }
 
+    /// The same with room for the numbers below `most`, so that nothing is allocated later.
+    pub(crate) fn with_room(lists: usize, most: usize) -> Self {
+        Self { links: Vec::with_capacity(most), ..Self::new(lists) }
+    }
+
     /// Adds empty lists until there are at least so many.
     pub(crate) fn grow(&mut self, lists: usize) {
         self.ends.resize(self.ends.len().max(lists), EMPTY);

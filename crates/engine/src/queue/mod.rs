@@ -140,6 +140,11 @@ pub trait Order: Send {
         None
     }
 
+    /// A request of this standing has come and got a slot without waiting.
+    fn started_at_once(&mut self, now: Time, standing: Standing) {
+        let _ = (now, standing);
+    }
+
     /// A request wants to wait.
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push;
 

@@ -37,7 +37,15 @@ pub(super) trait Ranking: Send {
     fn cell(&self, waiting: &Waiting, last: bool) -> usize;
 
     /// The cells, best first, if that has changed since it was last asked.
-    fn order(&mut self, values: &Values) -> Option<Vec<u32>>;
+    fn order(&mut self, values: &Values) -> Option<Ranks>;
+}
+
+/// How cells rank from now on.
+pub(super) struct Ranks {
+    /// Best first.
+    pub(super) cells: Vec<u32>,
+    /// Requests stand in other cells than before.
+    pub(super) regrouped: bool,
 }
 
 /// Which repetitions rank below the first attempts of their kind.
@@ -162,14 +170,28 @@ impl<R: Ranking> Ranked<R> {
     }
 
     /// Ranks the cells anew if what they rank by has changed.
-    fn follow(&mut self, values: &Values) {
-        let Some(order) = self.ranking.order(values) else { return };
-        self.occupied = Occupied::none(order.len());
-        for (rank, cell) in order.iter().enumerate() {
+    fn follow(&mut self, moment: &Moment<'_>) {
+        let Some(Ranks { cells, regrouped }) = self.ranking.order(moment.values) else { return };
+        if regrouped {
+            self.regroup(moment);
+        }
+        self.occupied = Occupied::none(cells.len());
+        for (rank, cell) in cells.iter().enumerate() {
             self.rank[*cell as usize] = rank as u32;
             self.occupied.set(rank as u32, self.cells.length(*cell as usize) > 0);
         }
-        self.cell = order;
+        self.cell = cells;
+    }
+
+    /// Puts everybody who waits where she belongs now, in the order in which they came.
+    fn regroup(&mut self, moment: &Moment<'_>) {
+        for standing in 0..Standing::COUNT {
+            for id in self.standings.iter(standing).collect::<Vec<_>>() {
+                let cell = self.cell_of(moment.waiting(id));
+                self.cells.remove(id);
+                self.cells.push_back(cell, id);
+            }
+        }
     }
 
     /// Whether the newest of this standing go first, after a look at how old its oldest is.
@@ -234,6 +256,7 @@ impl<R: Ranking> Ranked<R> {
         let Some(out) = self.push_out(moment, id) else {
             return Push::Refused(Reason::QueueFull);
         };
+        self.departures.waited(moment.age(out), false);
         self.remove(moment, out);
         self.insert(moment, id);
         Push::PushedOut(out)
@@ -241,10 +264,18 @@ impl<R: Ranking> Ranked<R> {
 }
 
 impl<R: Ranking> Order for Ranked<R> {
+    fn started_at_once(&mut self, now: Time, standing: Standing) {
+        self.detector.arrived(now, false);
+        self.detector.left(standing.index(), Span::ZERO);
+    }
+
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
-        self.follow(moment.values);
+        self.follow(moment);
         let push = self.admit(moment, id);
-        self.detector.arrived(moment.now, push != Push::Queued);
+        // Who asks for more than one may says nothing of how much there is to do.
+        if push != Push::Refused(Reason::PrincipalCap) {
+            self.detector.arrived(moment.now, push != Push::Queued);
+        }
         if matches!(push, Push::PushedOut(_) | Push::Refused(Reason::QueueFull)) {
             self.departures.was_full(moment.now);
         }
@@ -252,7 +283,7 @@ impl<R: Ranking> Order for Ranked<R> {
     }
 
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        self.follow(moment.values);
+        self.follow(moment);
         let best = self.occupied.best()?;
         let (id, reason) = if self.floor.due() {
             (self.longest_waiting(moment)?, Reason::FloorShare)
@@ -272,7 +303,7 @@ impl<R: Ranking> Order for Ranked<R> {
         let old = fronts.into_iter().filter_map(|standing| self.standings.front(standing));
         let id =
             old.into_iter().find(|id| self.departures.presume_gone(moment.now, moment.age(*id)))?;
-        self.departures.waited(moment.age(id), false);
+        // It was not there to be seen: who is refused for being presumed gone is no evidence.
         self.remove(moment, id);
         Some((id, Reason::WaitedTooLong))
     }

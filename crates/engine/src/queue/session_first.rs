@@ -11,9 +11,8 @@
 //! How requests are pushed out and what guards there are: `ranked`.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking};
+use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, Standing};
@@ -38,7 +37,7 @@ impl Ranking for ByStanding {
     }
 
     /// As they are numbered, for ever.
-    fn order(&mut self, _: &Values) -> Option<Vec<u32>> {
+    fn order(&mut self, _: &Values) -> Option<Ranks> {
         None
     }
 }

@@ -13,7 +13,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::ranked::{Ranked, Ranking};
+use super::ranked::{Ranked, Ranking, Ranks};
 use super::{Order, Waiting};
 use crate::catalog::Settings;
 use crate::request::{Class, ClassId, Signals, Standing, Tier};
@@ -27,8 +27,7 @@ pub fn value_index(settings: &Settings, classes: &[Class]) -> Box<dyn Order> {
 }
 
 /// A cell for each standing, class, combination of signals, and for their retries. Cells that
-/// cannot be stay empty. While nothing is known, the first class's cells stand for all classes;
-/// who waits there when something becomes known stays there.
+/// cannot be stay empty. While nothing is known, the first class's cells stand for all classes.
 #[derive(Debug)]
 struct ByValue {
     tiers: Vec<Tier>,
@@ -95,10 +94,12 @@ impl Ranking for ByValue {
         })
     }
 
-    fn order(&mut self, values: &Values) -> Option<Vec<u32>> {
+    fn order(&mut self, values: &Values) -> Option<Ranks> {
         if self.version == Some(values.version()) {
             return None;
         }
+        let is_known = |version: &u32| *version > 0;
+        let regrouped = self.version.as_ref().is_some_and(is_known) != is_known(&values.version());
         self.version = Some(values.version());
         let mut order: Vec<(f64, bool, u32)> = (0..self.cells())
             .map(|number| {
@@ -112,7 +113,8 @@ impl Ranking for ByValue {
             })
             .collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-        Some(order.into_iter().map(|(_, _, number)| number).collect())
+        let cells = order.into_iter().map(|(_, _, number)| number).collect();
+        Some(Ranks { cells, regrouped })
     }
 }
 

@@ -35,11 +35,11 @@ impl RetryAfter {
         self.served = self.served.saturating_add(1);
     }
 
-    /// A request was refused, with `drain` to wait until the queue is served. When may it come
-    /// again?
-    pub fn refused(&mut self, now: Time, drain: Span) -> Span {
+    /// A request was refused, with `drain` to wait until the queue is served; `is_load`: because
+    /// there is too much to do. When may it come again?
+    pub fn refused(&mut self, now: Time, drain: Span, is_load: bool) -> Span {
         self.look(now);
-        self.refused = self.refused.saturating_add(1);
+        self.refused = self.refused.saturating_add(u32::from(is_load));
         drain.max(self.pressure).clamp_to(RANGE.0, RANGE.1)
     }
 
@@ -49,7 +49,8 @@ impl RetryAfter {
         if passed < self.pressure {
             return;
         }
-        self.pressure = if self.refused > self.served {
+        // A pause that nobody has looked at is one in which nobody was refused.
+        self.pressure = if self.refused > self.served && passed < self.pressure * 2 {
             (self.pressure * 2).clamp_to(RANGE.0, RANGE.1)
         } else {
             // A second less for every pause that has gone by, seen or not.
@@ -75,7 +76,7 @@ mod tests {
         let mut last = Span::ZERO;
         for second in from..to {
             for i in 0..refused {
-                last = after.refused(at(second * 1000 + i), Span::ZERO);
+                last = after.refused(at(second * 1000 + i), Span::ZERO, true);
             }
             (0..served).for_each(|i| after.served(at(second * 1000 + 500 + i)));
         }
@@ -103,7 +104,26 @@ mod tests {
     #[test]
     fn a_long_queue_asks_for_as_long_as_it_takes_to_drain() {
         let mut after = RetryAfter::CALM;
-        assert_eq!(after.refused(at(0), Span::from_secs(9)), Span::from_secs(9));
-        assert_eq!(after.refused(at(0), Span::from_secs(900)), Span::from_secs(32));
+        assert_eq!(after.refused(at(0), Span::from_secs(9), true), Span::from_secs(9));
+        assert_eq!(after.refused(at(0), Span::from_secs(900), true), Span::from_secs(32));
+    }
+
+    #[test]
+    fn an_hour_in_which_nobody_came_is_calm() {
+        let mut after = RetryAfter::CALM;
+        play(&mut after, 0, 200, 5, 2);
+        assert_eq!(play(&mut after, 3800, 3801, 1, 0), Span::from_secs(1));
+    }
+
+    #[test]
+    fn who_asks_for_more_than_one_may_presses_nobody_else() {
+        let mut after = RetryAfter::CALM;
+        for second in 0..100 {
+            (0..50).for_each(|i| {
+                after.refused(at(second * 1000 + i), Span::ZERO, false);
+            });
+            after.served(at(second * 1000 + 900));
+        }
+        assert_eq!(after.refused(at(100_000), Span::ZERO, true), Span::from_secs(1));
     }
 }

@@ -29,7 +29,7 @@ struct Lost {
     at: Time,
 }
 
-/// How many lost attempts are known. More than a queue is long; 200 kB.
+/// How many lost attempts are known. More than a queue is long; with the map 800 kB.
 const MOST: usize = 8192;
 
 impl Attempts {
@@ -37,8 +37,8 @@ impl Attempts {
     pub fn new(window: Span) -> Self {
         Self {
             places: HashMap::with_capacity_and_hasher(MOST * SPARE, KeyHasher),
-            lost: Vec::new(),
-            recency: Lists::new(1),
+            lost: Vec::with_capacity(MOST),
+            recency: Lists::with_room(1, MOST),
             window,
         }
     }

@@ -21,8 +21,8 @@ use crate::request::{Class, ClassId, ClassSet, RequestId, SessionKey, Signals, S
 use crate::value::Place;
 
 pub(crate) use keys::{KeyHasher, SPARE};
-pub use walk::Step;
 use walk::Walk;
+pub use walk::{Page, Step};
 
 /// A session that is remembered: what may be kept over a restart of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Sessions {
 
     /// A session was served a request of `class`.
     pub fn served(&mut self, now: Time, key: SessionKey, class: ClassId) {
-        self.session(now, key);
+        self.session(now, key, Walk::UNKNOWN);
         let Some(place) = self.places.get(&key).copied() else { return };
         let session = &mut self.known[place as usize];
         session.served = session.served.with(class);
@@ -83,10 +83,10 @@ impl Sessions {
         self.becomes_youngest(place);
     }
 
-    /// The session of that name; a new one if there is none, or if it is too old.
-    fn session(&mut self, now: Time, key: SessionKey) -> &mut Session {
-        let fresh =
-            Session { key, served: ClassSet::NONE, last: now + BEFORE, walk: Walk::UNKNOWN };
+    /// The session of that name; a new one that has come so far if there is none, or if it is too
+    /// old.
+    fn session(&mut self, now: Time, key: SessionKey, walk: Walk) -> &mut Session {
+        let fresh = Session { key, served: ClassSet::NONE, last: now + BEFORE, walk };
         let known = self.places.get(&key).copied();
         let place = known.unwrap_or_else(|| {
             let place = self.place_for(fresh);
@@ -109,20 +109,27 @@ impl Sessions {
         if is_old { None } else { session.walk.asks(class) }
     }
 
-    /// What the graph of sessions learns when a session is served `class` in time: before
-    /// [`Sessions::served`]. `signals` are those of the request.
-    pub fn steps(&mut self, now: Time, key: SessionKey, class: ClassId, signals: Signals) -> Step {
-        self.session(now, key).walk.steps(class, signals)
+    /// What the graph of sessions learns when a session is served a page in time: before
+    /// [`Sessions::served`]. `had_begun`: a session that is not known here does not begin with
+    /// this.
+    pub fn steps(&mut self, now: Time, key: SessionKey, page: Page, had_begun: bool) -> Step {
+        let walk = if had_begun { Walk::SOMEWHERE } else { Walk::UNKNOWN };
+        self.session(now, key, walk).walk.steps(page)
     }
 
     /// A session has made an order.
     pub fn ordered(&mut self, now: Time, key: SessionKey) {
-        self.session(now, key).walk.orders();
+        self.session(now, key, Walk::UNKNOWN).walk.orders();
     }
 
     /// What a session showed when it began, if it is known.
     pub fn signals(&self, key: SessionKey) -> Option<Signals> {
         self.known[*self.places.get(&key)? as usize].walk.signals()
+    }
+
+    /// What sessions showed when they began means nothing any more.
+    pub fn forget_signals(&mut self) {
+        self.known.iter_mut().for_each(|session| session.walk.forget_signals());
     }
 
     fn becomes_youngest(&mut self, place: u32) {

@@ -61,6 +61,24 @@ impl Chain {
         index
     }
 
+    /// Expected revenue from every state on, if nobody stops: h = r + P·h.
+    pub fn totals(mut self) -> Vec<f64> {
+        for state in 0..self.states {
+            let others: Vec<usize> = (0..self.states).filter(|other| *other != state).collect();
+            self.eliminate(state, &others);
+            for other in others {
+                self.leads(other, state, 0.0);
+            }
+        }
+        let total = |state: usize| self.revenue[state] / self.leaves(state);
+        (0..self.states).map(total).collect()
+    }
+
+    /// Probability that another state follows, or none.
+    fn leaves(&self, state: usize) -> f64 {
+        1.0 - self.next[state * self.states + state].min(MOST_LOOP)
+    }
+
     fn ratio(&self, state: usize) -> f64 {
         self.revenue[state] / self.work[state]
     }
@@ -74,9 +92,9 @@ impl Chain {
     /// Whoever comes to `state` goes through it from now on.
     fn eliminate(&mut self, state: usize, left: &[usize]) {
         let row = state * self.states;
-        let stays = 1.0 - self.next[row + state].min(MOST_LOOP);
+        let leaves = self.leaves(state);
         for &other in left {
-            let through = self.next[other * self.states + state] / stays;
+            let through = self.next[other * self.states + state] / leaves;
             if through > 0.0 {
                 self.revenue[other] += through * self.revenue[state];
                 self.work[other] += through * self.work[state];
@@ -186,6 +204,21 @@ mod tests {
             for (index, expected) in chain.indices().iter().zip(&expected) {
                 assert!((index - expected).abs() < 1e-9, "case {case}: {index}, not {expected}");
             }
+        }
+    }
+
+    #[test]
+    fn what_a_session_brings_in_all_is_what_it_brings_step_by_step() {
+        let chain = seed_1();
+        let mut expected = alloc::vec![0.0; 8];
+        for _ in 0..1000 {
+            for state in 0..8 {
+                let follows = (0..8).map(|to| chain.next[state * 8 + to] * expected[to]);
+                expected[state] = chain.revenue[state] + follows.sum::<f64>();
+            }
+        }
+        for (total, expected) in seed_1().totals().iter().zip(&expected) {
+            assert!((total / expected - 1.0).abs() < 1e-9, "{total}, not {expected}");
         }
     }
 

@@ -104,6 +104,11 @@ impl Graph {
         *self = grown;
     }
 
+    /// How many classes there are.
+    pub const fn classes(&self) -> usize {
+        self.classes
+    }
+
     const fn state(&self, place: Place) -> usize {
         place.class.index() + if place.first { self.classes } else { 0 }
     }
@@ -283,25 +288,8 @@ impl Graph {
     /// Expected revenue of a session from each class on, if everything it asks for is served:
     /// h = r + P·h. Later visits first, then first visits.
     pub fn utilities(&self, pinned: impl Fn(ClassId) -> Option<f64>) -> Vec<f64> {
-        const ROUNDS: usize = 500;
-        let n = self.classes;
-        let place = |state: usize| Place { class: ClassId((state % n) as u8), first: state >= n };
-        let rows: Vec<Vec<f64>> = (0..2 * n).map(|state| self.row(place(state))).collect();
-        let mut utility = vec![0.0; 2 * n];
-        for _ in 0..ROUNDS {
-            let mut change = 0.0_f64;
-            for state in 0..2 * n {
-                let class = place(state).class;
-                let follows = || rows[state].iter().zip(&utility).map(|(p, h)| p * h).sum::<f64>();
-                let updated = pinned(class).unwrap_or_else(|| self.revenue(class) + follows());
-                change = change.max((updated - utility[state]).abs());
-                utility[state] = updated;
-            }
-            if change < 1e-9 {
-                break;
-            }
-        }
-        utility
+        let visit = |class| Visit { pinned: pinned(class), work: 0.0, completes: 1.0 };
+        self.chain(visit).totals()
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! States of the published values: *unknown* (version 0) until enough orders were seen that a
 //! ranking by them is better than one by standing alone; then *known*, for good. Every
-//! [`Learn::every`], at the next event, counts fade and the index is computed anew; from one publication to the next no
-//! index and no lift changes by more than [`Learn::drift`] per hour allows, so that whoever wants
-//! to bend it has to keep paying for hours, in the open.
+//! [`Learn::every`], at the next event, counts fade and the index is computed anew; from one
+//! publication to the next no index and no lift changes by more than [`Learn::drift`] per hour
+//! allows, so that whoever wants to bend it has to keep paying for hours, in the open. That holds
+//! over a restart and over a reload as well: what was published is kept with the counts. What is
+//! pinned is neither measured by its outcome nor held back, nor is what was pinned until now.
 
 use alloc::vec::Vec;
 
@@ -12,7 +14,7 @@ use bywash_units::{Span, Time, Utility};
 
 use super::Values;
 use super::graph::{Counts, Graph, Place, Visit};
-use super::lift::Lift;
+use super::lift::{self, Lift};
 use super::work::Works;
 use crate::request::{Class, ClassId, Signals, Tier};
 use crate::session::Step;
@@ -28,6 +30,9 @@ pub struct Learn {
     pub drift: f64,
     /// Orders that must have been seen before anything is published; at least one.
     pub orders: u32,
+    /// What the kinds of signals are, as a number that changes with them: then what was counted of
+    /// signals is forgotten.
+    pub kinds: u64,
 }
 
 impl Default for Learn {
@@ -37,6 +42,7 @@ impl Default for Learn {
             half_life: Span::from_secs(24 * 3600),
             drift: 2.0,
             orders: 20,
+            kinds: 0,
         }
     }
 }
@@ -53,6 +59,10 @@ pub struct Learning {
     last: Time,
     /// Something was counted since.
     news: bool,
+    /// Something else has changed, so that it is to be computed before the next event.
+    at_once: bool,
+    /// By class: pinned when the index was last computed.
+    pinned: Vec<bool>,
     /// Utilities an hour ago, to say what has changed.
     reference: (Time, Vec<f64>),
 }
@@ -77,8 +87,8 @@ pub struct Learned {
     /// Expected revenue per second of work, as published: of sessions that come here, and of those
     /// that begin here. `None` while it is not known.
     pub index: [Option<f64>; 2],
-    /// Seconds of a slot.
-    pub work: f64,
+    /// Seconds of a slot, if one has run.
+    pub work: Option<f64>,
     /// Probability of being answered in time once it runs.
     pub completes: f64,
 }
@@ -96,15 +106,34 @@ impl Learning {
             values: Values::default(),
             last: Time::ZERO,
             news: false,
+            at_once: false,
+            pinned: Vec::new(),
             reference: (Time::ZERO, Vec::new()),
         }
     }
 
-    /// Other settings, and perhaps more classes; what was learned stays.
+    /// Other settings, and perhaps more classes; what was learned stays. It is to be published
+    /// before anybody is ranked by it if the classes or the signals are others.
     pub fn reconfigure(&mut self, classes: usize, learn: Learn) {
+        let same = learn.kinds == self.learn.kinds && classes == self.graph.classes();
+        if learn.kinds != self.learn.kinds {
+            self.lift = Lift::NONE;
+            self.values.lift.clear();
+        }
         self.learn = learn;
         self.graph.grow(classes);
         self.works.grow(classes);
+        self.values.grow(classes);
+        if !same {
+            // It says what it is about by place.
+            self.reference.1.clear();
+            self.at_once = true;
+        }
+    }
+
+    /// What the kinds of signals are.
+    pub const fn kinds(&self) -> u64 {
+        self.learn.kinds
     }
 
     /// What is published.
@@ -134,35 +163,36 @@ impl Learning {
     /// A visit to `class` brought `amount` to a session that has come so far.
     pub fn earned(&mut self, class: ClassId, step: &Step, amount: f64) {
         self.graph.earned(class, step.entry, step.seen, amount);
-        if !step.ordered {
+        if !step.ordered && step.entry.is_some() {
             self.lift.ordered(step.signals);
         }
         self.news = true;
     }
 
-    /// A request of `class` held a slot for so long.
-    pub fn took(&mut self, class: ClassId, span: Span) {
-        self.works.took(class, span);
-    }
-
-    /// A request of `class` that ran was answered in time, or not.
-    pub fn ended(&mut self, class: ClassId, in_time: bool) {
-        self.works.ended(class, in_time);
+    /// A request of `class` held a slot for so long, and was answered in time or not.
+    pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
+        self.works.ran(class, took, in_time);
     }
 
     /// Whether it is time to [publish](Learning::publish): there is something new, and the last
     /// time is long enough ago.
     pub fn is_due(&self, now: Time) -> bool {
-        self.news && now.since(self.last) >= self.learn.every
+        self.at_once || (self.news && now.since(self.last) >= self.learn.every)
+    }
+
+    /// Whether it cannot wait for the next event.
+    pub const fn is_due_at_once(&self) -> bool {
+        self.at_once
     }
 
     /// Computes the index anew.
     pub fn publish(&mut self, now: Time, classes: &[Class]) {
         let seconds = now.since(self.last).as_secs_f64();
-        self.graph.fade(libm::exp2(-seconds / self.learn.half_life.as_secs_f64()));
-        self.lift.fade(libm::exp2(-seconds / self.learn.half_life.as_secs_f64()));
+        let kept = libm::exp2(-seconds / self.learn.half_life.as_secs_f64());
+        self.graph.fade(kept);
+        self.lift.fade(kept);
         self.remember_for_an_hour(now, classes);
-        (self.last, self.news) = (now, false);
+        (self.last, self.news, self.at_once) = (now, false, false);
         if self.values.version == 0 && self.graph.orders() < f64::from(self.learn.orders.max(1)) {
             return;
         }
@@ -170,10 +200,14 @@ impl Learning {
         let mut index = self.index(classes);
         let mut lift: Vec<f64> =
             (0..Signals::MOST).map(Signals::from_index).map(|s| self.lift.of(s)).collect();
-        if self.values.classes == classes.len() {
-            bound(&mut index, &self.values.index, factor);
-            bound(&mut lift, &self.values.lift, factor);
-        }
+        let pinned: Vec<bool> = classes.iter().map(|class| class.pinned.is_some()).collect();
+        let is_held = |state: usize| {
+            let class = state % classes.len();
+            !pinned[class] && !self.pinned.get(class).copied().unwrap_or_default()
+        };
+        bound(&mut index, &self.values.index, factor, is_held);
+        bound(&mut lift, &self.values.lift, factor, |_| true);
+        self.pinned = pinned;
         // Zero means that nothing is known, so the count leaves it out when it comes round.
         let version = self.values.version.wrapping_add(1).max(1);
         self.values = Values { version, classes: classes.len(), index, lift };
@@ -188,15 +222,15 @@ impl Learning {
         };
         let mut index = self.graph.chain(visit).indices();
         let n = classes.len();
-        let utilities = self.utilities(classes);
-        for (state, index) in index.iter_mut().enumerate() {
+        // What is measured knows of no pins, so what it is measured by must not either.
+        let predicted = self.graph.utilities(|_| None);
+        let is_pinned = |state: usize| classes[state % n].pinned.is_some();
+        for (state, index) in index.iter_mut().enumerate().filter(|(state, _)| !is_pinned(*state)) {
             let place = Place { class: ClassId((state % n) as u8), first: state >= n };
-            *index *= self.graph.outcome(place, utilities[state]);
+            *index *= self.graph.outcome(place, predicted[state]);
         }
-        let is_known = |state: usize| {
-            let class = &classes[state % n];
-            class.pinned.is_some() || self.graph.knows(ClassId((state % n) as u8))
-        };
+        let is_known =
+            |state: usize| is_pinned(state) || self.graph.knows(ClassId((state % n) as u8));
         for tier in [Tier::Transact, Tier::Browse] {
             let of_tier = |state: &usize| classes[state % n].tier == tier;
             let known = || (0..2 * n).filter(of_tier).filter(|state| is_known(*state));
@@ -234,7 +268,7 @@ impl Learning {
                 before: self.reference.1.get(class).copied(),
                 pinned: classes[class].pinned.is_some(),
                 index: [Place::later(id), Place::first(id)].map(|place| self.values.index(place)),
-                work: self.works.seconds(id),
+                work: self.works.measured(id),
                 completes: self.works.completes(id),
             }
         };
@@ -248,20 +282,43 @@ impl Learning {
         (sessions, ordered, self.lift.of(signals))
     }
 
-    /// What was counted, by class, to be kept over a restart.
-    pub const fn graph(&self) -> &Graph {
-        &self.graph
+    /// What was counted of a class and published of it, to be kept over a restart.
+    pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
+        let [later, first] = [Place::later(class), Place::first(class)];
+        let known = |place| self.values.index(place).filter(|_| self.is_known());
+        (self.graph.counts(class), known(later).zip(known(first)).map(<[f64; 2]>::from))
     }
 
-    /// Counts a class as it was counted before a restart.
-    pub fn restore(&mut self, class: ClassId, counts: &Counts) {
+    /// Goes on with a class as [`Learning::counts`] gave it before a restart.
+    pub fn restore(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.graph.restore(class, counts);
-        self.news = true;
+        if let Some(index) = published {
+            self.values.restore(class, self.graph.classes(), index);
+        }
+        self.at_once = true;
     }
 
-    /// Counts sessions that began with these signals as they were counted before a restart.
-    pub fn restore_signals(&mut self, signals: Signals, sessions: f64, ordered: f64) {
-        self.lift.restore(signals, sessions, ordered);
+    /// What was counted of signals, by combination ([`Signals::index`]): sessions that began so,
+    /// those of them that ordered, and the lift that is published. And what the kinds are
+    /// ([`Learn::kinds`]).
+    pub fn signal_counts(&self) -> (u64, Vec<[f64; 3]>) {
+        let of = |signals| {
+            let (sessions, ordered) = self.lift.counts(signals);
+            [sessions, ordered, self.values.lift(signals)]
+        };
+        (self.learn.kinds, (0..Signals::MOST).map(Signals::from_index).map(of).collect())
+    }
+
+    /// Goes on with signals as [`Learning::signal_counts`] gave them before a restart, if their
+    /// kinds are the same.
+    pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
+        if kinds != self.learn.kinds || counts.len() != Signals::MOST {
+            return;
+        }
+        for (signals, [sessions, ordered, _]) in counts.iter().enumerate() {
+            self.lift.restore(Signals::from_index(signals), *sessions, *ordered);
+        }
+        self.values.lift = counts.iter().map(|[.., lift]| lift::possible(*lift)).collect();
     }
 
     /// Whether enough is known to rank by it.
@@ -275,9 +332,79 @@ impl Learning {
     }
 }
 
-/// Keeps every value within `factor` of what it was. What was nothing may become anything.
-fn bound(values: &mut [f64], before: &[f64], factor: f64) {
-    for (value, before) in values.iter_mut().zip(before).filter(|(_, before)| **before > 0.0) {
-        *value = value.clamp(before / factor, before * factor);
+/// Keeps every value that `is_held` within `factor` of what it was. What was nothing may become
+/// anything.
+fn bound(values: &mut [f64], before: &[f64], factor: f64, is_held: impl Fn(usize) -> bool) {
+    for (number, (value, before)) in values.iter_mut().zip(before).enumerate() {
+        if *before > 0.0 && is_held(number) {
+            *value = value.clamp(before / factor, before * factor);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::ClassSet;
+    use alloc::string::String;
+
+    const PAGE: ClassId = ClassId(0);
+    const BUY: ClassId = ClassId(1);
+
+    fn classes(pinned: Option<f64>) -> [Class; 2] {
+        let class = |tier, pinned: Option<f64>| Class {
+            name: String::new(),
+            tier,
+            utility: Utility::default(),
+            earns: Utility::new(1.0),
+            pinned: pinned.map(Utility::new),
+            queue: None,
+            after: ClassSet::NONE,
+        };
+        [class(Tier::Browse, pinned), class(Tier::Transact, None)]
+    }
+
+    /// So many sessions of which one in ten buys.
+    fn sessions(learning: &mut Learning, many: u32) {
+        let step = Step { entry: Some(PAGE), seen: ClassSet::NONE.with(PAGE), ..Step::default() };
+        for number in 0..many {
+            learning.visited(Place::first(PAGE), true, Signals::NONE);
+            if number % 10 == 0 {
+                learning.asked(Place::first(PAGE), BUY);
+                learning.visited(Place::later(BUY), true, Signals::NONE);
+                learning.earned(BUY, &step, 1.0);
+            }
+        }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn published(learning: &mut Learning, seconds: u64, classes: &[Class]) -> f64 {
+        learning.publish(at(seconds), classes);
+        learning.values().index(Place::first(PAGE)).unwrap_or(0.0)
+    }
+
+    #[test]
+    fn nothing_is_published_before_so_many_orders() {
+        let mut learning = Learning::new(2, Learn::default());
+        sessions(&mut learning, 190);
+        assert!(published(&mut learning, 10, &classes(None)) <= 0.0 && !learning.is_known());
+        sessions(&mut learning, 20);
+        assert!(published(&mut learning, 20, &classes(None)) > 0.0 && learning.is_known());
+    }
+
+    #[test]
+    fn a_worth_moves_no_faster_than_the_drift_and_a_pin_at_once() {
+        let mut learning = Learning::new(2, Learn { drift: 2.0, ..Learn::default() });
+        sessions(&mut learning, 300);
+        let before = published(&mut learning, 10, &classes(None));
+        (0..100_000).for_each(|_| learning.visited(Place::first(PAGE), true, Signals::NONE));
+        let half_an_hour = published(&mut learning, 1810, &classes(None));
+        assert!((half_an_hour / before - libm::sqrt(0.5)).abs() < 1e-3, "{half_an_hour}, {before}");
+        let pinned = published(&mut learning, 1820, &classes(Some(50.0)));
+        let work = learning.works.seconds(PAGE);
+        assert!((pinned * work / 50.0 - 1.0).abs() < 1e-9, "{pinned}");
     }
 }

@@ -69,8 +69,13 @@ impl Lift {
         }
         let (sessions, ordered) = self.counts(signals);
         let rate = (ordered + BELIEF) / (sessions + BELIEF / mean);
-        (rate / mean).clamp(1.0 / MOST, MOST)
+        possible(rate / mean)
     }
+}
+
+/// The lift that is nearest to a number.
+pub(super) fn possible(lift: f64) -> f64 {
+    if lift.is_finite() { lift.clamp(1.0 / MOST, MOST) } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -51,6 +51,32 @@ impl Values {
         (place.class.index() < self.classes).then(|| self.index.get(state).copied()).flatten()
     }
 
+    /// Room for more classes, of which nothing is known.
+    fn grow(&mut self, classes: usize) {
+        let (few, many) = (self.classes, classes.max(self.classes));
+        if self.index.is_empty() || few == many {
+            return;
+        }
+        let mut grown = alloc::vec![0.0; 2 * many];
+        grown[..few].copy_from_slice(&self.index[..few]);
+        grown[many..many + few].copy_from_slice(&self.index[few..]);
+        (self.index, self.classes) = (grown, many);
+    }
+
+    /// Publishes the index of one of so many classes as a process before this one did.
+    fn restore(&mut self, class: ClassId, classes: usize, index: [f64; 2]) {
+        if index.iter().any(|index| !index.is_finite() || *index < 0.0) {
+            return;
+        }
+        if self.index.is_empty() {
+            (self.index, self.classes) = (alloc::vec![0.0; 2 * classes], classes);
+        }
+        for (state, index) in [class.index(), class.index() + classes].into_iter().zip(index) {
+            self.index[state] = index;
+        }
+        self.version = self.version.max(1);
+    }
+
     /// What the index of browsing is multiplied by for a session that began with these signals.
     pub fn lift(&self, signals: Signals) -> f64 {
         self.lift.get(signals.index()).copied().unwrap_or(1.0)

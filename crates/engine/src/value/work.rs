@@ -35,28 +35,26 @@ impl Works {
         self.0.extend(more.0.into_iter().skip(self.0.len()));
     }
 
-    /// A request of `class` held a slot for so long.
-    pub fn took(&mut self, class: ClassId, span: Span) {
-        self.0[class.index()].pace.learn(span);
-    }
-
-    /// One that ran was answered in time, or not.
-    pub fn ended(&mut self, class: ClassId, in_time: bool) {
+    /// A request of `class` held a slot for so long, and was answered in time or not.
+    pub fn ran(&mut self, class: ClassId, took: Span, in_time: bool) {
         let work = &mut self.0[class.index()];
+        work.pace.learn(took);
         work.completes += WEIGHT * (f64::from(u8::from(in_time)) - work.completes);
     }
 
     /// Mean seconds of a slot; those of all classes together while this one is unknown.
     pub fn seconds(&self, class: ClassId) -> f64 {
+        self.measured(class).unwrap_or_else(|| {
+            let known = (0..self.0.len()).filter_map(|other| self.measured(ClassId(other as u8)));
+            let (sum, count) = known.fold((0.0, 0.0), |(sum, n), work| (sum + work, n + 1.0));
+            if count > 0.0 { sum / count } else { 1.0 }
+        })
+    }
+
+    /// Mean seconds of a slot, if one has run.
+    pub fn measured(&self, class: ClassId) -> Option<f64> {
         let pace = self.0[class.index()].pace;
-        if pace.seen() > 0 {
-            return pace.mean().as_secs_f64();
-        }
-        let known = self.0.iter().filter(|work| work.pace.seen() > 0);
-        let (sum, count) = known.fold((0.0, 0.0), |(sum, count), work| {
-            (sum + work.pace.mean().as_secs_f64(), count + 1.0)
-        });
-        if count > 0.0 { sum / count } else { 1.0 }
+        (pace.seen() > 0).then(|| pace.mean().as_secs_f64())
     }
 
     /// Probability that a request which runs is answered in time.
@@ -72,15 +70,15 @@ mod tests {
     #[test]
     fn a_class_that_never_ran_costs_what_others_do() {
         let mut works = Works::new(3);
-        works.took(ClassId(0), Span::from_millis(100));
-        works.took(ClassId(1), Span::from_millis(300));
+        works.ran(ClassId(0), Span::from_millis(100), true);
+        works.ran(ClassId(1), Span::from_millis(300), true);
         assert!((works.seconds(ClassId(2)) - 0.2).abs() < 1e-9);
     }
 
     #[test]
     fn requests_that_end_for_nobody_lower_the_chance() {
         let mut works = Works::new(1);
-        (0..1000).for_each(|i| works.ended(ClassId(0), i % 4 != 0));
+        (0..1000).for_each(|i| works.ran(ClassId(0), Span::from_millis(100), i % 4 != 0));
         assert!((works.completes(ClassId(0)) - 0.75).abs() < 0.05);
     }
 }

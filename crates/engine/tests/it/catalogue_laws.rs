@@ -206,7 +206,7 @@ impl Model {
                 let Some(index) = counted_off(self.running.len(), who) else { return };
                 let id = self.running.remove(index);
                 self.ended += 1;
-                let end = if answered { End::Answered } else { End::Failed };
+                let end = if answered { End::ANSWERED } else { End::Failed };
                 let actions = self.tell(Event::Finished { id, end });
                 self.follow(&actions, None);
             }
@@ -214,7 +214,7 @@ impl Model {
                 let id = RequestId(u32::from(who));
                 if self.is_free(id) {
                     assert_eq!(self.tell(Event::ClientGone { id }), [], "{id:?} is not in use");
-                    let over = Event::Finished { id, end: End::Answered };
+                    let over = Event::Finished { id, end: End::ANSWERED };
                     assert_eq!(self.tell(over), [], "{id:?} is not in use");
                 }
             }

@@ -86,7 +86,7 @@ proptest! {
                     0..4 => drop(site.arrive(MAIN)),
                     4..7 if !running.is_empty() => {
                         let id = running.swap_remove(dice.below(running.len() as u64) as usize);
-                        let ends = [End::Answered, End::Answered, End::TimedOut, End::Failed];
+                        let ends = [End::ANSWERED, End::ANSWERED, End::TimedOut, End::Failed];
                         let end = ends[dice.below(4) as usize];
                         site.tell(Event::Finished { id, end });
                     }

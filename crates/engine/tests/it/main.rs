@@ -5,6 +5,7 @@
 
 mod catalogue_laws;
 mod dice;
+mod guards;
 mod limits;
 mod patterns;
 mod reconfigure;
@@ -15,4 +16,5 @@ mod session_first;
 mod sessions;
 mod setup;
 mod site;
+mod value_index;
 mod waiting;

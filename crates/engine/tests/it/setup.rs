@@ -98,6 +98,7 @@ fn options(dice: &mut Dice) -> Options {
             half_life: Span::from_secs(10 + dice.below(1000)),
             drift: 1.0 + dice.share(),
             orders: dice.below(3) as u32,
+            kinds: dice.below(2),
         },
     }
 }

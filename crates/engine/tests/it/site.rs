@@ -162,7 +162,7 @@ impl Site {
     /// The request that has run longest is answered; who gets the slot and why, if anybody.
     pub(crate) fn finish(&mut self) -> Option<(RequestId, Reason)> {
         let id = self.running.remove(0);
-        let actions = self.tell(Event::Finished { id, end: End::Answered });
+        let actions = self.tell(Event::Finished { id, end: End::ANSWERED });
         actions.iter().find_map(|action| match action {
             Action::Dispatch { id, reason } => Some((*id, *reason)),
             Action::Shed { .. } | Action::Cancel { .. } => None,

@@ -98,7 +98,7 @@ fn a_request_that_ran_and_whose_client_left_gives_its_slot_on() {
     let actions = site.leave(RequestId(0));
     let cancel = Action::Cancel { id: RequestId(0), reason: Reason::ClientLeft };
     assert_eq!(actions, [cancel, Action::Dispatch { id: next, reason: Reason::Best }]);
-    let late = Event::Finished { id: RequestId(0), end: End::Answered };
+    let late = Event::Finished { id: RequestId(0), end: End::ANSWERED };
     assert_eq!(site.tell(late), [], "the upstream's answer came after the client had left");
     assert_eq!(site.status().running, 1);
 }

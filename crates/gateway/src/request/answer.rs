@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     sent: u64,
     /// It may stand still for as long as it likes.
     endless: bool,
+    /// There was no room for more of it: its client was slow to take it.
+    held_up: bool,
     /// `None` once the request has ended.
     running: Option<Streaming>,
 }
@@ -95,6 +97,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         takes_trailers,
         sent: 0,
         endless,
+        held_up: false,
         running: Some(running),
     };
     let body = if matches!(framing, Framing::None | Framing::Length(0)) {
@@ -170,7 +173,7 @@ impl Streaming {
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
             // How long it took to begin says nothing about how long requests take.
-            ticket.answered(self.progress(served, earned), false);
+            ticket.answered(self.progress(served, earned), End::Failed);
         }
     }
 
@@ -237,6 +240,7 @@ impl Stream {
         if let Some(exchange) = &mut self.exchange {
             exchange.poll_upload(cx);
             self.deadline.progressed();
+            self.held_up = true;
         }
     }
 
@@ -251,7 +255,8 @@ impl Stream {
         }
         if let Some(ticket) = ticket {
             record.decided(&ticket);
-            ticket.answered(progress, record.is_enforced());
+            let end = End::Answered { in_time: record.is_in_time(), held_up: self.held_up };
+            ticket.answered(progress, end);
         }
         let failed = self.status.is_server_error();
         let outcome = if failed { Outcome::UpstreamError } else { record.served_or_late() };

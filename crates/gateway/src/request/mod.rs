@@ -19,7 +19,6 @@ mod wait;
 
 use std::rc::Rc;
 
-use bywash_config::Mode;
 use bywash_engine::{End, Outcome};
 use bywash_message::{Fault, Request};
 use http::StatusCode;
@@ -103,8 +102,9 @@ async fn admit(
     if shared.is_bypassed() {
         return Ok(Admitted { record, upload, ticket: None });
     }
-    let ticket = shared.driver.arrive(facts.request);
-    if record.mode() == Mode::Enforce {
+    let ticket = shared.driver.arrive(facts.request, record.is_enforced());
+    record.stands(ticket.standing());
+    if record.is_enforced() {
         match wait::for_slot(&ticket, &mut upload).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {

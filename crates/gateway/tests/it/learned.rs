@@ -1,8 +1,9 @@
 //! What a gateway has learned, given to the one after it.
 
 use bywash_gateway::Inheritance;
+use serde_json::{Value, json};
 
-use crate::setup::{Running, Setup};
+use crate::setup::{Running, Setup, admin};
 use crate::upstream::{Calls, Upstream};
 use crate::wire::Wire;
 
@@ -127,4 +128,57 @@ fn what_it_has_learned_goes_on_from_one_to_the_next() {
         learned = start(&shop(&upstream), learned).gateway().learned();
     }
     assert!(pushes_out(&start(&shop(&upstream), learned), &calls));
+}
+
+/// What `/v1/sessions` tells.
+fn told(gateway: &Running) -> Value {
+    serde_json::from_slice(&admin(gateway.admin(), "/v1/sessions").body).unwrap()
+}
+
+#[test]
+fn what_sessions_did_and_showed_is_kept_while_the_signals_are_the_same() {
+    let (upstream, calls) = Upstream::by_hand();
+    let signals = |list: &str| {
+        let shop = shop(&upstream).set("identify.signals", list);
+        shop.set("class.buy", "{ match = ['GET /buy'], tier = 'transact', earns = 1 }")
+    };
+    let shop = signals("['cookie:cart', 'cookie:mail=1']");
+    let gateway = shop.start();
+    for (cookie, target) in
+        [("sid=one; cart=7; mail=2", "/p/1"), ("sid=one", "/buy"), ("sid=two", "/p/2")]
+    {
+        let mut visitor =
+            gateway.sends(format!("GET {target} HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n"));
+        calls.next().answer("");
+        visitor.answer().unwrap();
+        gateway.is_idle_again();
+    }
+    let before = told(&gateway);
+    let combination = |at: usize| {
+        let of = &before["signals"][at];
+        (of["shown"].clone(), of["sessions"].as_f64(), of["ordered"].as_f64())
+    };
+    assert_eq!(combination(0), (json!([]), Some(1.0), Some(0.0)));
+    assert_eq!(combination(1), (json!(["cookie:cart"]), Some(1.0), Some(1.0)));
+    assert_eq!(before["orders"].as_f64(), Some(1.0));
+    let class = |name: &str| {
+        let classes = before["classes"].as_array().unwrap();
+        classes.iter().find(|class| class["name"] == name).unwrap().clone()
+    };
+    assert_eq!(class("product")["first_visits"].as_f64(), Some(2.0));
+    assert_eq!(class("product")["next"]["buy"].as_f64(), Some(0.5));
+    let learned = gateway.gateway().learned();
+
+    let after = told(&start(&shop, learned.clone()));
+    for what in ["orders", "signals"] {
+        assert_eq!(after[what], before[what]);
+    }
+    for (after, before) in
+        after["classes"].as_array().unwrap().iter().zip(before["classes"].as_array().unwrap())
+    {
+        assert_eq!((&after["next"], &after["worth"]), (&before["next"], &before["worth"]));
+    }
+
+    let others = told(&start(&signals("['cookie:basket']"), learned));
+    assert_eq!((&others["orders"], &others["signals"]), (&before["orders"], &json!([])));
 }

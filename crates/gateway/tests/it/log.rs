@@ -45,6 +45,7 @@ fn each_request_has_a_line() {
         ("target", "/p?q=1"),
         ("class", "other"),
         ("mode", "enforce"),
+        ("standing", "new"),
         ("decision", "run"),
         ("reason", "slot_free"),
         ("outcome", "served"),

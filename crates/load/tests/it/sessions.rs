@@ -12,6 +12,21 @@ use bywash_units::Span;
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
 
+/// A site that answers everything, and what it was asked, in small letters.
+fn listening() -> (String, Arc<Mutex<Vec<String>>>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let url = handling({
+        let requests = Arc::clone(&requests);
+        move |mut stream| {
+            while let Some(text) = request(&mut stream) {
+                requests.lock().expect("no test panics with this lock").push(text.to_lowercase());
+                write_ok(&mut stream);
+            }
+        }
+    });
+    (url, requests)
+}
+
 #[test]
 fn everybody_is_served_by_a_site_that_is_well() {
     let url = answering(|_| answer(200, "here you are"));
@@ -33,16 +48,7 @@ fn everybody_is_served_by_a_site_that_is_well() {
 
 #[test]
 fn a_request_says_what_it_asks_for_and_who_asks() {
-    let requests = Arc::new(Mutex::new(Vec::new()));
-    let url = handling({
-        let requests = Arc::clone(&requests);
-        move |mut stream| {
-            while let Some(text) = request(&mut stream) {
-                requests.lock().unwrap().push(text.to_lowercase());
-                write_ok(&mut stream);
-            }
-        }
-    });
+    let (url, requests) = listening();
     let options = Options { tag: Some("demo".into()), ..at(&url) };
     let (_, cell) = play(&alone(), &options);
     assert_eq!(cell.completed, 2);
@@ -89,16 +95,7 @@ fn cookies_come_back_and_belong_to_one_visitor() {
 
 #[test]
 fn who_carries_a_signal_shows_it_in_every_request_and_nobody_else_does() {
-    let requests = Arc::new(Mutex::new(Vec::new()));
-    let url = handling({
-        let requests = Arc::clone(&requests);
-        move |mut stream| {
-            while let Some(text) = request(&mut stream) {
-                requests.lock().unwrap().push(text.to_lowercase());
-                write_ok(&mut stream);
-            }
-        }
-    });
+    let (url, requests) = listening();
     let mut scenario = crowd();
     let signal = |shown| Signal { name: "s".into(), shown, buyers: 0.5, others: 0.5 };
     scenario.signals = vec![

@@ -12,11 +12,11 @@
 //! It believes a cookie. Whoever sends one, ever served or not, is a session in progress.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Order, Push};
-use bywash_engine::{Class, Reason, RequestId, Tier};
+use bywash_engine::queue::Moment;
+use bywash_engine::{Class, RequestId, Tier};
 use bywash_units::Span;
 
-use super::tree::{Tree, newest_first, overdue};
+use super::tree::{Backend, Rules, newest_first};
 use super::{TOTAL, tiers};
 
 /// HAProxy as somebody sets it up who knows all of it.
@@ -51,36 +51,34 @@ pub(super) const POLICY: Policy = Policy {
             why: "How long a request may wait: short, as the newest go first anyway.",
         },
     ],
-    build: |settings, classes| Box::new(HaproxyExpert::new(settings, classes)),
+    build: |settings, classes| {
+        Box::new(Backend::new(Expert::new(settings, classes), settings.span("timeout")))
+    },
 };
 
 /// The class of transactions with a cookie: they stay oldest first.
 const BUYING: u16 = 1;
 
 #[derive(Debug)]
-struct HaproxyExpert {
+struct Expert {
     tiers: Vec<Tier>,
-    tree: Tree,
     new: usize,
     browse: usize,
     total: usize,
     lifo_from: usize,
-    timeout: Span,
     /// Whether the queue was deep when a request was last queued.
     deep: bool,
 }
 
-impl HaproxyExpert {
+impl Expert {
     fn new(settings: &Settings, classes: &[Class]) -> Self {
         let total = settings.count("total") as usize;
         Self {
             tiers: tiers(classes),
-            tree: Tree::default(),
             new: total.min(settings.count("new") as usize),
             browse: total.min(settings.count("browse") as usize),
             total,
             lifo_from: settings.count("lifo_from") as usize,
-            timeout: settings.span("timeout"),
             deep: false,
         }
     }
@@ -96,34 +94,16 @@ impl HaproxyExpert {
     }
 }
 
-impl Order for HaproxyExpert {
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+impl Rules for Expert {
+    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)> {
         let depth = moment.length();
         let (class, bound) = self.class_and_bound(moment, id);
         if depth >= bound {
-            return Push::Refused(Reason::QueueFull);
+            return None;
         }
         self.deep = depth >= self.lifo_from;
         let newest = self.deep && class != BUYING;
-        let offset = if newest { newest_first(moment.now) } else { 0 };
-        self.tree.insert(moment.now, id, class, offset);
-        Push::Queued
-    }
-
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let late = overdue(moment, self.timeout)?;
-        self.tree.remove(late);
-        Some((late, Reason::WaitedTooLong))
-    }
-
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let first = self.tree.first(moment.now)?;
-        self.tree.remove(first);
-        Some((first, Reason::Best))
-    }
-
-    fn remove(&mut self, _: &Moment<'_>, id: RequestId) {
-        self.tree.remove(id);
+        Some((class, if newest { newest_first(moment.now) } else { 0 }))
     }
 
     fn newest_first(&self) -> bool {

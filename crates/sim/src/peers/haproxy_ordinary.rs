@@ -6,11 +6,11 @@
 //! scenario's visible closes are. It believes the path: a transaction is whoever asks for one.
 
 use bywash_engine::catalog::{Domain, Parameter, Policy, Settings};
-use bywash_engine::queue::{Moment, Order, Push};
-use bywash_engine::{Class, Reason, RequestId, Tier};
+use bywash_engine::queue::Moment;
+use bywash_engine::{Class, RequestId, Tier};
 use bywash_units::Span;
 
-use super::tree::{Tree, overdue};
+use super::tree::{Backend, Rules};
 use super::{TOTAL, tiers};
 
 /// HAProxy as most set it up.
@@ -35,60 +35,34 @@ pub(super) const POLICY: Policy = Policy {
             why: "How long a request may wait (`timeout queue`).",
         },
     ],
-    build: |settings, classes| Box::new(HaproxyOrdinary::new(settings, classes)),
+    build: |settings, classes| {
+        Box::new(Backend::new(Ordinary::new(settings, classes), settings.span("timeout")))
+    },
 };
 
 #[derive(Debug)]
-struct HaproxyOrdinary {
+struct Ordinary {
     tiers: Vec<Tier>,
-    tree: Tree,
     browse: usize,
     total: usize,
-    timeout: Span,
 }
 
-impl HaproxyOrdinary {
+impl Ordinary {
     fn new(settings: &Settings, classes: &[Class]) -> Self {
         Self {
             tiers: tiers(classes),
-            tree: Tree::default(),
             browse: settings.count("browse") as usize,
             total: settings.count("total") as usize,
-            timeout: settings.span("timeout"),
         }
     }
 }
 
-impl Order for HaproxyOrdinary {
-    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+impl Rules for Ordinary {
+    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)> {
         let (class, bound) = match self.tiers[moment.waiting(id).class.index()] {
             Tier::Transact => (1, self.total),
             Tier::Browse => (10, self.browse.min(self.total)),
         };
-        if moment.length() >= bound {
-            return Push::Refused(Reason::QueueFull);
-        }
-        self.tree.insert(moment.now, id, class, 0);
-        Push::Queued
-    }
-
-    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let late = overdue(moment, self.timeout)?;
-        self.tree.remove(late);
-        Some((late, Reason::WaitedTooLong))
-    }
-
-    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
-        let first = self.tree.first(moment.now)?;
-        self.tree.remove(first);
-        Some((first, Reason::Best))
-    }
-
-    fn remove(&mut self, _: &Moment<'_>, id: RequestId) {
-        self.tree.remove(id);
-    }
-
-    fn newest_first(&self) -> bool {
-        false
+        (moment.length() < bound).then_some((class, 0))
     }
 }

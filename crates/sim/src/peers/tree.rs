@@ -8,17 +8,74 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use bywash_engine::RequestId;
-use bywash_engine::queue::Moment;
+use bywash_engine::queue::{Moment, Order, Push};
+use bywash_engine::{Reason, RequestId};
 use bywash_units::{Span, Time};
 
 /// Milliseconds on the clock face of a key, and how far back a time on it can lie.
 const FACE: i64 = 1 << 20;
 const LOOK_BACK: i64 = 1 << 19;
 
+/// What a configuration says of a request that comes.
+pub(super) trait Rules: Send {
+    /// Its priority class and offset; `None`: it is refused.
+    fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)>;
+
+    /// Whether newest go first somewhere.
+    fn newest_first(&self) -> bool {
+        false
+    }
+}
+
+/// A backend that queues by such rules, with its `timeout queue`.
+#[derive(Debug)]
+pub(super) struct Backend<R> {
+    rules: R,
+    tree: Tree,
+    timeout: Span,
+}
+
+impl<R: Rules> Backend<R> {
+    pub(super) fn new(rules: R, timeout: Span) -> Self {
+        Self { rules, tree: Tree::default(), timeout }
+    }
+}
+
+impl<R: Rules> Order for Backend<R> {
+    fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        let Some((class, offset)) = self.rules.queue(moment, id) else {
+            return Push::Refused(Reason::QueueFull);
+        };
+        self.tree.insert(moment.now, id, class, offset);
+        Push::Queued
+    }
+
+    /// Who has been waiting for longer than `timeout queue`. HAProxy has a timer for each; here
+    /// they are cleared up when the next slot is given, which is no later than one service after.
+    fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
+        self.tree.remove(late);
+        Some((late, Reason::WaitedTooLong))
+    }
+
+    fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
+        let first = self.tree.first(moment.now)?;
+        self.tree.remove(first);
+        Some((first, Reason::Best))
+    }
+
+    fn remove(&mut self, _: &Moment<'_>, id: RequestId) {
+        self.tree.remove(id);
+    }
+
+    fn newest_first(&self) -> bool {
+        self.rules.newest_first()
+    }
+}
+
 /// Waiting requests by class and time.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+struct Tree {
     waiting: BTreeMap<Key, RequestId>,
     keys: HashMap<RequestId, Key>,
     queued: u64,
@@ -34,7 +91,7 @@ struct Key {
 
 impl Tree {
     /// Queues `id` as HAProxy does with `set-priority-class` and `set-priority-offset`.
-    pub(super) fn insert(&mut self, now: Time, id: RequestId, class: u16, offset: i64) {
+    fn insert(&mut self, now: Time, id: RequestId, class: u16, offset: i64) {
         self.queued += 1;
         let time = (milliseconds(now) + offset).rem_euclid(FACE);
         let key = Key { class, time, queued: self.queued };
@@ -43,7 +100,7 @@ impl Tree {
     }
 
     /// The first of the best class: from half a face ago onwards, or else from the face's zero.
-    pub(super) fn first(&self, now: Time) -> Option<RequestId> {
+    fn first(&self, now: Time) -> Option<RequestId> {
         let (best, first) = self.waiting.first_key_value()?;
         let time = (milliseconds(now) - LOOK_BACK).rem_euclid(FACE);
         let from = Key { time, queued: 0, ..*best };
@@ -52,7 +109,7 @@ impl Tree {
     }
 
     /// `id` waits no longer.
-    pub(super) fn remove(&mut self, id: RequestId) {
+    fn remove(&mut self, id: RequestId) {
         if let Some(key) = self.keys.remove(&id) {
             self.waiting.remove(&key);
         }
@@ -67,10 +124,4 @@ fn milliseconds(now: Time) -> i64 {
 /// every 262 s; what was queued before the jump then goes before what comes after it.
 pub(super) fn newest_first(now: Time) -> i64 {
     milliseconds(now) % 262_144 * -2
-}
-
-/// Who has been waiting for longer than `timeout queue`. HAProxy has a timer for each; here they
-/// are cleared up when the next slot is given, which is no later than one service after.
-pub(super) fn overdue(moment: &Moment<'_>, timeout: Span) -> Option<RequestId> {
-    moment.oldest().filter(|id| moment.age(*id) > timeout)
 }

@@ -1,0 +1,56 @@
+//! What it takes to compute what requests are worth, every ten seconds, while everybody waits.
+
+use std::array;
+use std::time::Instant;
+
+use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
+use bywash_units::{Span, Time, Utility};
+
+use super::crowd::Dice;
+use crate::stats;
+
+/// So many classes; the last is as many as there can be.
+pub const CLASSES: [usize; 3] = [8, 32, ClassSet::MOST];
+/// Publications of each.
+const ROUNDS: u64 = 101;
+
+/// Microseconds of one publication with each number of [`CLASSES`], the median.
+pub fn publish() -> [f64; CLASSES.len()] {
+    array::from_fn(|size| with(CLASSES[size]))
+}
+
+fn with(count: usize) -> f64 {
+    let classes: Vec<Class> = (0..count).map(class).collect();
+    let mut learning = Learning::new(count, Learn::default());
+    let mut dice = Dice::new(1);
+    let mut sample = Vec::new();
+    for round in 1..=ROUNDS {
+        // Everything leads to everything, so nothing is left out of the computation.
+        for class in 0..count {
+            let mut next = || (0..count).map(|_| dice.below(1000) as f64).collect::<Vec<_>>();
+            let visits = 600.0 * count as f64;
+            let (later, first) = ((visits, next()), (visits, next()));
+            let orders = if class == 0 { 1000.0 } else { 0.0 };
+            let counts = Counts { later, first, orders, earned: orders, ..Counts::default() };
+            learning.restore(ClassId(class as u8), &counts, None);
+        }
+        let now = Time::ZERO + Span::from_secs(10 * round);
+        let start = Instant::now();
+        learning.publish(now, &classes);
+        sample.push(start.elapsed().as_nanos() as f64 / 1e3);
+        assert!(learning.is_known(), "there were orders enough");
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+fn class(number: usize) -> Class {
+    Class {
+        name: format!("class-{number}"),
+        tier: if number % 4 == 0 { Tier::Transact } else { Tier::Browse },
+        utility: Utility::default(),
+        earns: Utility::default(),
+        pinned: None,
+        queue: None,
+        after: ClassSet::NONE,
+    }
+}

@@ -1,0 +1,246 @@
+//! The order by worth: what it learns from sessions, and whom that puts first.
+
+use bywash_engine::{
+    Class, ClassId, ClassSet, End, Event, Learned, Options, Request, RequestId, SessionKey, Signals,
+};
+use bywash_units::{Span, Utility};
+
+use crate::site::{
+    BROWSE, CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SEARCH, SHIPPING, Site, classes,
+};
+
+const CART: Signals = Signals::NONE.with(0);
+/// What whoever buys walks through behind her first page.
+const CHECKOUT: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
+
+fn earning() -> Vec<Class> {
+    let mut classes = classes();
+    classes[CONFIRM.index()].earns = Utility::new(1.0);
+    classes
+}
+
+fn site(policy: &str, given: &[(&str, &str)]) -> Site {
+    let options = Options { limit: 1.into(), ..Options::default() };
+    Site::with(policy, given, earning(), options)
+}
+
+/// A session is served this, which takes 10 ms; an order brings 1.
+fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
+    let key = SessionKey(session);
+    site.request(Request { session: Some(key), signals, ..Request::of(class) });
+    site.now = site.now + Span::from_millis(10);
+    let earned = Utility::new(if class == CONFIRM { 1.0 } else { 0.0 });
+    site.tell(Event::Served {
+        session: key,
+        class,
+        signals,
+        earned,
+        in_time: true,
+        had_begun: false,
+    });
+    site.finish();
+}
+
+/// So many sessions begin with `class` and those signals, and every `nth` of them buys.
+fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u64) {
+    let first = 1 << 40 | u64::from(class.0) << 32 | (signals.index() as u64) << 24;
+    for session in first..first + many {
+        served(site, session, class, signals);
+        if session % nth == 0 {
+            CHECKOUT.into_iter().for_each(|class| served(site, session, class, signals));
+        }
+    }
+}
+
+/// Some 100 orders; visitors who begin with `MAIN` buy ten times as often as those who begin with
+/// `SEARCH`, and with a cart four times as often as without. It is published.
+fn taught(policy: &str) -> Site {
+    let mut site = site(policy, &[]);
+    sessions(&mut site, 400, MAIN, Signals::NONE, 10);
+    sessions(&mut site, 150, MAIN, CART, 3);
+    sessions(&mut site, 400, SEARCH, Signals::NONE, 100);
+    site.now = site.now + Span::from_secs(10);
+    site
+}
+
+/// The only slot is taken.
+fn busy(mut site: Site) -> Site {
+    site.arrive(BROWSE);
+    site
+}
+
+fn newcomer(site: &mut Site, class: ClassId, signals: Signals) -> RequestId {
+    site.request(Request { signals, ..Request::of(class) })
+}
+
+#[test]
+fn who_begins_where_visitors_buy_goes_first() {
+    let order = |policy: &str| {
+        let mut site = busy(taught(policy));
+        let ids = [SEARCH, MAIN].map(|class| newcomer(&mut site, class, Signals::NONE));
+        (site.drain(), ids)
+    };
+    let (served, [search, main]) = order("value-index");
+    assert_eq!(served, [main, search]);
+    let (served, [search, main]) = order("session-first");
+    assert_eq!(served, [search, main], "it does not ask what they are worth");
+}
+
+#[test]
+fn who_shows_what_buyers_show_goes_first() {
+    let mut site = busy(taught("value-index"));
+    let [plain, cart] = [Signals::NONE, CART].map(|shown| newcomer(&mut site, MAIN, shown));
+    assert_eq!(site.drain(), [cart, plain]);
+}
+
+#[test]
+fn a_session_has_the_signals_that_it_began_with() {
+    let mut site = taught("value-index");
+    let sessions = [(1, Signals::NONE), (2, CART)];
+    sessions.iter().for_each(|(session, shown)| served(&mut site, *session, MAIN, *shown));
+    let mut site = busy(site);
+    let [plain, cart] = sessions.map(|(session, _)| site.arrive_in(session, DETAILS));
+    assert_eq!(site.drain(), [cart, plain]);
+}
+
+#[test]
+fn the_nearer_to_the_order_the_sooner() {
+    let mut site = taught("value-index");
+    let sessions = [1, 2, 3];
+    for (session, steps) in sessions.into_iter().zip(1..) {
+        served(&mut site, session, MAIN, Signals::NONE);
+        CHECKOUT[..steps]
+            .iter()
+            .for_each(|class| served(&mut site, session, *class, Signals::NONE));
+    }
+    let mut site = busy(site);
+    let waiting = sessions.map(|session| site.arrive_in(session, CHECKOUT[session as usize]));
+    assert_eq!(site.drain(), [waiting[2], waiting[1], waiting[0]]);
+}
+
+#[test]
+fn an_order_of_nobody_is_worth_no_more_than_the_cheapest_page() {
+    let mut site = busy(taught("value-index"));
+    let claimed = site.arrive(CONFIRM);
+    let main = newcomer(&mut site, MAIN, Signals::NONE);
+    assert_eq!(site.drain(), [main, claimed]);
+}
+
+#[test]
+fn the_least_worth_makes_room() {
+    let mut site = taught("value-index");
+    let mut other = self::site("value-index", &[("capacity", "2")]);
+    for class in 0..8 {
+        let (counts, published) = site.engine.learning().counts(ClassId(class));
+        other.engine.restore_counts(ClassId(class), &counts, published);
+    }
+    other.now = site.now;
+    site = busy(other);
+    let [search, main] = [SEARCH, MAIN].map(|class| newcomer(&mut site, class, Signals::NONE));
+    let another = newcomer(&mut site, MAIN, Signals::NONE);
+    assert!(site.refusal(search).is_some());
+    assert_eq!(site.drain(), [main, another]);
+}
+
+#[test]
+fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
+    let mut site = site("value-index", &[]);
+    // In less than ten seconds, after which nothing has been published.
+    sessions(&mut site, 200, MAIN, Signals::NONE, 2);
+    assert!(!site.engine.learning().is_known());
+    let mut site = busy(site);
+    site.prove(1, &[SHIPPING]);
+    site.prove(2, &[MAIN]);
+    let payment = site.arrive_in(1, PAYMENT);
+    site.now = site.now + Span::from_secs(10);
+    let details = site.arrive_in(2, MAIN);
+    assert!(site.engine.learning().is_known());
+    assert_eq!(site.drain(), [payment, details]);
+}
+
+fn learned(site: &Site, class: ClassId) -> Learned {
+    let learned = site.engine.learning().learned(site.engine.classes());
+    learned[class.index()].clone()
+}
+
+#[test]
+fn who_looks_at_her_receipt_again_has_not_ordered_again() {
+    let mut site = site("value-index", &[]);
+    served(&mut site, 1, MAIN, Signals::NONE);
+    (0..50).for_each(|_| served(&mut site, 1, CONFIRM, Signals::NONE));
+    assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn what_ran_in_vain_counts_whoever_asked_for_it() {
+    let mut site = site("value-index", &[]);
+    let mut play = |ends: &[End], gone: usize| {
+        for _ in 0..300 {
+            for end in ends {
+                let id = site.arrive(DETAILS);
+                site.tell(Event::Finished { id, end: *end });
+            }
+            for _ in 0..gone {
+                let id = site.arrive(DETAILS);
+                site.leave(id);
+            }
+        }
+        learned(&site, DETAILS).completes
+    };
+    // Without a session, which makes no difference to what it cost.
+    assert!((play(&[End::ANSWERED; 3], 1) - 0.75).abs() < 0.1);
+    assert!(play(&[End::TimedOut], 0) < 0.4);
+    let late = End::Answered { in_time: false, held_up: false };
+    assert!(play(&[End::ANSWERED], 0) > 0.6);
+    assert!(play(&[late], 0) < 0.4);
+}
+
+#[test]
+fn a_session_that_began_elsewhere_is_no_beginning_here() {
+    let mut site = site("value-index", &[]);
+    let (signals, earned) = (CART, Utility::new(1.0));
+    let session = SessionKey(7);
+    site.tell(Event::Served {
+        session,
+        class: PAYMENT,
+        signals,
+        earned: Utility::default(),
+        in_time: true,
+        had_begun: true,
+    });
+    site.arrive_in(7, CONFIRM);
+    site.tell(Event::Served {
+        session,
+        class: CONFIRM,
+        signals,
+        earned,
+        in_time: true,
+        had_begun: true,
+    });
+    assert!(learned(&site, PAYMENT).first_visits <= 0.0);
+    assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
+    let (sessions, ordered, _) = site.engine.learning().signals(CART);
+    assert!(sessions <= 0.0 && ordered <= 0.0, "{sessions}, {ordered}");
+}
+
+#[test]
+fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
+    let mut site = taught("value-index");
+    site.arrive(MAIN);
+    let before = learned(&site, MAIN).index[0].unwrap();
+    let mut classes = earning();
+    classes.push(Class {
+        name: "wallet".into(),
+        after: ClassSet::NONE,
+        ..classes[PAYMENT.index()].clone()
+    });
+    let wallet = ClassId(8);
+    let policy = bywash_engine::catalog::find("value-index").unwrap();
+    let settings = policy.settings([]).unwrap();
+    let options = Options { limit: 1.into(), ..Options::default() };
+    site.reconfigure(classes, Some(&settings), options);
+    let index = |class| learned(&site, class).index[0].unwrap();
+    assert!(index(wallet) > index(MAIN), "{} and {}", index(wallet), index(MAIN));
+    // One of the others moved no further than it may in a moment.
+    assert!((index(MAIN) / before - 1.0).abs() < 0.01, "{} after {before}", index(MAIN));
+}

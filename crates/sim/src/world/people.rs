@@ -1,0 +1,188 @@
+//! Who makes requests: visitors, and adversaries beside them.
+
+use bywash_engine::{
+    AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
+};
+use bywash_scenario::{Attempt, Ending, Next, Of, Visitor};
+use bywash_units::{Span, Time};
+
+use super::World;
+use crate::adversary::Hit;
+use crate::case::Case;
+use crate::events::Happening;
+
+/// Who makes a request, by slab index.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    Visitor(u32),
+    Intruder(u32),
+}
+
+/// A request in the world. The engine knows it by its index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Live {
+    by: By,
+    session: SessionKey,
+    /// It names its session: whoever makes it has a cookie, or pretends to.
+    claims: bool,
+    pub(super) of: Of,
+    pub(super) signals: Signals,
+    pub(super) demand: Span,
+    pub(super) made: Time,
+    /// Its client has given up and nobody could see it.
+    pub(super) abandoned: bool,
+    /// Changes with every use of the slot; events that name another are void.
+    pub(super) serial: u64,
+}
+
+impl Live {
+    /// The session that its answer belongs to. The answer to a request without a cookie begins a
+    /// session; if nobody reads it, one that nobody will ever name.
+    pub(super) const fn served_session(&self) -> SessionKey {
+        let unread = self.abandoned && !self.claims;
+        if unread { SessionKey(u64::MAX - self.serial) } else { self.session }
+    }
+}
+
+/// A visitor in the world.
+#[derive(Debug)]
+pub(super) struct Guest {
+    /// Which visitor of the run: the name of her session, and of her address.
+    number: u64,
+    visitor: Visitor,
+    /// She has read an answer, and with it got her session's cookie.
+    cookie: bool,
+}
+
+impl World<'_> {
+    pub(super) fn schedule_next_session(&mut self) {
+        match self.starts.next() {
+            Some(at) => self.events.schedule(at, Happening::SessionStarts),
+            None => self.arrivals_over = true,
+        }
+    }
+
+    pub(super) fn session_starts(&mut self) {
+        let Case { scenario, rho, seed, .. } = self.case;
+        let visitor = scenario.visitor(seed, self.sessions, self.now);
+        let rho_now = scenario.profile.rho_at(rho, self.now);
+        self.out.tally.session(&visitor, rho_now);
+        let guest = Guest { number: self.sessions, visitor, cookie: false };
+        let visitor = self.visitors.put(guest);
+        self.sessions += 1;
+        self.attempt(visitor);
+        self.schedule_next_session();
+    }
+
+    pub(super) fn attempt(&mut self, number: u32) {
+        let guest = self.visitors.get_mut(number);
+        let (session, claims) = (SessionKey(guest.number), guest.cookie);
+        let carried = guest.visitor.signals().iter();
+        let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
+        let attempt = guest.visitor.attempt(self.case.scenario);
+        let request = Request {
+            session: claims.then_some(session),
+            address: Some(AddressKey(guest.number)),
+            signals,
+            attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
+            ..Request::of(ClassId(attempt.class as u8))
+        };
+        self.out.tally.generated(attempt.class, self.now);
+        let Attempt { class, order, .. } = attempt;
+        let by = By::Visitor(number);
+        let live = self.live(by, session, &request, Of { class, order }, attempt.demand);
+        self.comes(live, attempt.patience, request);
+    }
+
+    pub(super) fn schedule_next_burst(&mut self, population: usize) {
+        if let Some(at) = self.adversaries.next_burst(population, self.now) {
+            let population = population as u32;
+            self.events.schedule(at, Happening::BurstComes { population });
+        }
+    }
+
+    pub(super) fn burst_comes(&mut self, population: usize) {
+        for _ in 0..self.adversaries.burst(population) {
+            let intruder = self.adversaries.begin(population);
+            self.intrude(intruder);
+        }
+        self.schedule_next_burst(population);
+    }
+
+    pub(super) fn intrude(&mut self, intruder: u32) {
+        let Hit { request, session, demand, patience } = self.adversaries.hit(intruder);
+        // She has put nothing into a cart, and the application says so.
+        let of = Of { class: request.class.index(), order: false };
+        let live = self.live(By::Intruder(intruder), session, &request, of, demand);
+        self.comes(live, patience, request);
+    }
+
+    /// A request that is made now.
+    fn live(
+        &mut self,
+        by: By,
+        session: SessionKey,
+        request: &Request,
+        of: Of,
+        demand: Span,
+    ) -> Live {
+        self.serial += 1;
+        Live {
+            by,
+            session,
+            claims: request.session.is_some(),
+            of,
+            signals: request.signals,
+            demand: self.servers.demand(self.now, of.class, demand),
+            made: self.now,
+            abandoned: false,
+            serial: self.serial,
+        }
+    }
+
+    fn comes(&mut self, live: Live, patience: Span, request: Request) {
+        let id = self.requests.put(live);
+        if patience < Span::MAX {
+            let end = Happening::PatienceEnds { request: id, serial: live.serial };
+            self.events.schedule(self.now + patience, end);
+        }
+        self.tell(Event::Arrived { id: RequestId(id), request });
+    }
+
+    /// A request ended for its client; what does she do now?
+    pub(super) fn ended(&mut self, live: &Live, ending: Ending) {
+        match live.by {
+            By::Visitor(visitor) => self.ended_for_visitor(visitor, live, ending),
+            By::Intruder(intruder) => {
+                if self.adversaries.ended(intruder, ending) {
+                    self.events.schedule(self.now, Happening::Intrusion { intruder });
+                }
+            }
+        }
+    }
+
+    fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
+        let response = self.now.since(live.made);
+        self.out.tally.ended(live.of, self.now, response, ending);
+        let guest = self.visitors.get_mut(number);
+        guest.cookie |= ending == Ending::Completed;
+        match guest.visitor.ended(self.case.scenario, ending) {
+            Next::After(pause) => {
+                self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
+            }
+            Next::Gone { not_generated } => {
+                self.out.tally.session_over(not_generated);
+                self.visitors.free(number);
+            }
+        }
+    }
+
+    /// The servers have worked on a request, and somebody has got its answer in time or nobody.
+    pub(super) fn worked(&mut self, live: &Live, work: Span, in_time: bool) {
+        match live.by {
+            By::Intruder(_) => self.adversaries.worked(self.now, work),
+            By::Visitor(_) if in_time => self.out.tally.useful(self.now, work),
+            By::Visitor(_) => self.out.tally.wasted(self.now, work),
+        }
+    }
+}
