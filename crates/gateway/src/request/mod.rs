@@ -4,6 +4,7 @@
 //! for the client's departure: that drops the connection's future, and this one with it.
 
 mod answer;
+mod cacheable;
 mod cookies;
 mod deadline;
 mod examine;
