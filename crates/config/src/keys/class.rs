@@ -58,7 +58,8 @@ pub(crate) const EARNS: Key = Key::new(
     "earns",
     Kind::Number { min: 0.0, max: 1e12 },
     "0",
-    "What an answer of it with a status below 400 brings, on average: an order's worth, say.",
+    "What a success of it brings, on average: an order's worth, say. Success is 2xx, or 3xx where \
+     the method is to change something (POST). So choose an answer that only an order gets.",
 );
 pub(crate) const EARNS_HEADER: Key = Key::optional(
     "earns_header",

@@ -83,7 +83,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     if !takes_trailers {
         fields.remove(Name::Trailer);
     }
-    let earned = success::earned(running.record.class_config(), status, &mut fields);
+    let earned = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     if endless {
         running.gives_slot_back(served.filter(|_| gets_on(status)), earned);
@@ -121,7 +121,7 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     }
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
-    let earned = success::earned(running.record.class_config(), status, &mut fields);
+    let earned = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     running.gives_slot_back(served, earned);
     running.record.ends(Outcome::Served, status);

@@ -5,10 +5,9 @@
 use std::net::IpAddr;
 
 use bywash_config::{Charge, Mode, Session};
-use bywash_engine::{AttemptKey, Request as EngineRequest, SessionKey};
+use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey};
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
-use http::Method;
 
 use super::{Peer, cookies, forwarded, signals};
 use crate::access_log::wall_clock_ms;
@@ -26,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) token: Shown,
     /// Its way from the client is encrypted, as far as the hops in front are believed.
     pub(crate) secure: bool,
+    /// It asks to see something and for nothing to be done (RFC 9110 §9.2.1).
+    pub(crate) safe: bool,
 }
 
 pub(super) fn examine(
@@ -35,7 +36,7 @@ pub(super) fn examine(
     peer: &Peer,
 ) -> Facts {
     let config = &settings.config;
-    let fields = &request.fields;
+    let (fields, safe) = (&request.fields, request.method.is_safe());
     let client = forwarded::client(fields, peer, &config.listen.trusted_proxies);
     let class = config.classifier.class(request.method.as_str(), request.target.path());
     let gives = config.classes[class.index()].mode == Mode::Enforce;
@@ -49,16 +50,17 @@ pub(super) fn examine(
         Charge::Session => None,
         Charge::Address => Some(shared.address_key(client)),
     };
+    let hashed = || address.unwrap_or_else(|| shared.address_key(client));
     let request = EngineRequest {
         session,
         address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
         proven: token.proven,
-        attempt: Some(attempt(shared, request, session, client)),
+        attempt: Some(attempt(shared, request, session, hashed)),
         retry: signals::is_retry(&config.identify.retries, fields),
         ..EngineRequest::of(class)
     };
-    Facts { request, client, token, secure: forwarded::is_secure(fields, peer) }
+    Facts { request, client, token, secure: forwarded::is_secure(fields, peer), safe }
 }
 
 /// The name of the application's session cookie, if it has one.
@@ -87,15 +89,14 @@ fn attempt(
     shared: &Shared,
     request: &Request,
     session: Option<SessionKey>,
-    client: IpAddr,
+    address: impl FnOnce() -> AddressKey,
 ) -> AttemptKey {
     let named = |name: &[u8]| request.fields.named(name).next();
     let (kind, who, browser) = match session {
         Some(SessionKey(key)) => (b"s", key, None),
-        None => (b"a", shared.address_key(client).0, named(b"user-agent")),
+        None => (b"a", address().0, named(b"user-agent")),
     };
-    let is_safe = matches!(request.method, Method::GET | Method::HEAD | Method::OPTIONS);
-    let same = if is_safe { None } else { named(b"idempotency-key") };
+    let same = if request.method.is_safe() { None } else { named(b"idempotency-key") };
     let target = request.target.path_and_query().as_bytes();
     shared.attempt_key([
         kind,

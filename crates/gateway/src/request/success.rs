@@ -1,14 +1,19 @@
 //! What an answer brings, by the word of the application: a success that was seen here, and not
 //! one that a path promises.
 //!
+//! A redirection is how a form that was sent is answered (303), and an order with it. To a request
+//! that only asks to see something it says that there is nothing to see: who has not ordered is sent
+//! from the page of thanks to the basket.
+//!
 //! Why at most a hundred times the mean: the amount may follow from what a visitor has typed (a
 //! basket of a million teapots, given back tomorrow), and one visitor shall not turn the measured
 //! worth of a class.
 
-use bywash_config::ClassConfig;
 use bywash_message::Fields;
 use bywash_units::Utility;
 use http::StatusCode;
+
+use crate::record::Record;
 
 /// One answer counts for no more than so many average ones.
 const MOST: f64 = 100.0;
@@ -18,19 +23,21 @@ const LONGEST: usize = 20;
 
 /// What an answer with this head brings. The field that says so is the gateway's: it goes no
 /// further.
-pub(super) fn earned(class: &ClassConfig, status: StatusCode, fields: &mut Fields) -> Utility {
-    let mean = class.class.earns;
+pub(super) fn earned(record: &Record, status: StatusCode, fields: &mut Fields) -> Utility {
+    let class = record.class_config();
+    let (mean, counts) = (class.class.earns, counts(record.facts().safe, status));
     let Some(header) = &class.earns_header else {
-        return if counts(status) { mean } else { Utility::default() };
+        return if counts { mean } else { Utility::default() };
     };
     let amount = one_amount(fields, header.as_bytes());
     fields.remove_named(header.as_bytes());
-    let amount = amount.filter(|_| counts(status)).unwrap_or(0.0);
+    let amount = amount.filter(|_| counts).unwrap_or(0.0);
     Utility::new(amount.min(MOST * mean.get()))
 }
 
-fn counts(status: StatusCode) -> bool {
-    status.as_u16() < 400
+/// Whether the answer says that something was done; `safe`: nothing was asked to be.
+fn counts(safe: bool, status: StatusCode) -> bool {
+    status.is_success() || (!safe && status.is_redirection())
 }
 
 /// The amount, if there is one and no second.

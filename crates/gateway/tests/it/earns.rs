@@ -1,7 +1,7 @@
 //! What successful answers bring: counted for the class, said by the application, kept from the
 //! client.
 
-use crate::setup::{Running, Setup, eventually, get};
+use crate::setup::{Running, Setup, eventually, get, post};
 use crate::upstream::{Calls, Upstream, with_fields};
 
 const EARNED: &str = "bywash_earned_total{class=\"order\"}";
@@ -9,16 +9,20 @@ const EARNED: &str = "bywash_earned_total{class=\"order\"}";
 /// `/order` brings 40 on average; `lines` are further keys of its class.
 fn shop(lines: &str) -> (Upstream, Calls, Running) {
     let (upstream, calls) = Upstream::by_hand();
-    let class = format!("{{ match = ['GET /order'], earns = 40 {lines} }}");
+    let class = format!("{{ match = ['* /order'], earns = 40 {lines} }}");
     let gateway = Setup::before(&upstream).set("class.order", &class).start();
     (upstream, calls, gateway)
 }
 
-/// What the class has earned once the upstream has given this answer.
+/// What the class has earned once a GET has been given this answer.
 fn earned_by(gateway: &Running, calls: &Calls, answer: &str) -> f64 {
+    earned_with(gateway, calls, &get("/order"), answer)
+}
+
+fn earned_with(gateway: &Running, calls: &Calls, request: &str, answer: &str) -> f64 {
     let ended = || gateway.outcomes().values().sum::<u64>();
     let before = ended();
-    let mut client = gateway.sends(get("/order"));
+    let mut client = gateway.sends(request);
     calls.next().send(answer);
     assert_eq!(client.answer().unwrap().field("order-total"), None);
     eventually("the request has ended", || ended() == before + 1);
@@ -30,10 +34,25 @@ fn a_success_brings_what_its_class_brings_and_an_error_nothing() {
     let (_upstream, calls, gateway) = shop("");
     assert_eq!(gateway.metric(EARNED), 0.0);
     assert_eq!(earned_by(&gateway, &calls, &with_status("200 OK", "")), 40.0);
-    assert_eq!(earned_by(&gateway, &calls, &with_status("303 See Other", "")), 80.0);
+    assert_eq!(earned_by(&gateway, &calls, &with_status("201 Created", "")), 80.0);
     for status in ["404 Not Found", "422 Unprocessable Content", "503 Busy"] {
         assert_eq!(earned_by(&gateway, &calls, &with_status(status, "")), 80.0, "{status}");
     }
+}
+
+#[test]
+fn a_redirection_brings_something_where_something_was_done_and_else_nothing() {
+    let (_upstream, calls, gateway) = shop("");
+    for status in ["302 Found", "303 See Other", "304 Not Modified", "307 Temporary Redirect"] {
+        assert_eq!(earned_by(&gateway, &calls, &with_status(status, "")), 0.0, "{status}");
+    }
+    let (order, done) = (post("/order", "a=1"), with_status("303 See Other", ""));
+    assert_eq!(earned_with(&gateway, &calls, &order, &done), 40.0);
+    // Also where the application names the amount.
+    let (_upstream, calls, gateway) = shop(", earns_header = 'Order-Total'");
+    let said = with_status("302 Found", "Order-Total: 12\r\n");
+    assert_eq!(earned_by(&gateway, &calls, &said), 0.0);
+    assert_eq!(earned_with(&gateway, &calls, &order, &said), 12.0);
 }
 
 #[test]
