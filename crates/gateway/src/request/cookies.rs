@@ -1,5 +1,7 @@
 //! Cookies in a head: found by their name, and one of them taken out.
 
+mod date;
+
 use bywash_message::{Fields, Name};
 
 /// The value of a cookie that a request brings. The first of that name counts, one that is empty
@@ -8,9 +10,36 @@ pub(super) fn brought<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }
 
-/// The value of a cookie that an answer sets.
-pub(super) fn set<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
-    fields.all(Name::SetCookie).find_map(|line| value(name, pairs(line).next()?))
+/// The value of a cookie that an answer sets. `now`: seconds since 1970. One that is deleted has a
+/// value as well, which is everybody's (`deleted`) and nobody's session.
+pub(super) fn set<'a>(fields: &'a Fields, name: &str, now: i64) -> Option<&'a [u8]> {
+    let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, now));
+    fields.all(Name::SetCookie).find_map(set)
+}
+
+/// Whether a line deletes its cookie: `Max-Age` counts before `Expires`, and of each the last that
+/// can be read (RFC 6265 §5.2, §5.3).
+fn is_deleted(line: &[u8], now: i64) -> bool {
+    match attribute(line, b"max-age", is_over) {
+        Some(is_over) => is_over,
+        None => attribute(line, b"expires", date::parse).is_some_and(|end| end <= now),
+    }
+}
+
+fn attribute<T>(line: &[u8], name: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+    let attributes = pairs(line).skip(1).filter_map(|pair| {
+        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        let (spelled, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
+        if spelled.eq_ignore_ascii_case(name) { read(value) } else { None }
+    });
+    attributes.last()
+}
+
+/// Whether so many seconds are none, or less.
+fn is_over(seconds: &[u8]) -> Option<bool> {
+    let digits = seconds.strip_prefix(b"-").unwrap_or(seconds);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.len() < seconds.len() || digits.iter().all(|digit| *digit == b'0'))
 }
 
 /// Takes every cookie of this name out of a request. What is left is as it came.
@@ -19,15 +48,21 @@ pub(super) fn take_out(fields: &mut Fields, name: &str) {
     if !fields.all(Name::Cookie).any(is_there) {
         return;
     }
-    let without = |line| {
-        let kept: Vec<&[u8]> = pairs(line).filter(|pair| !is_of(name, pair)).collect();
-        kept.join(&b';').trim_ascii().to_vec()
-    };
-    let lines: Vec<Vec<u8>> = fields.all(Name::Cookie).map(without).collect();
+    let lines: Vec<Vec<u8>> = fields.all(Name::Cookie).map(|line| without(line, name)).collect();
     fields.remove(Name::Cookie);
-    for line in lines.iter().filter(|line| !line.is_empty()) {
+    for line in lines.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty()) {
         fields.push(b"Cookie", line);
     }
+}
+
+fn without(line: &[u8], name: &str) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(line.len() + 1);
+    for pair in pairs(line).filter(|pair| !is_of(name, pair)) {
+        kept.extend_from_slice(pair);
+        kept.push(b';');
+    }
+    kept.pop();
+    kept
 }
 
 fn pairs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -68,6 +103,43 @@ mod tests {
         }
         let fields = fields(&["a=1; sid=", "sid=2; sid=3"]);
         assert_eq!(brought(&fields, "sid"), Some(&b"2"[..]));
+    }
+
+    /// The session that an answer with these lines begins, in the year 2033.
+    fn begun(lines: &[&str]) -> Option<String> {
+        let mut fields = Fields::new();
+        for line in lines {
+            fields.push(b"Set-Cookie", line.as_bytes());
+        }
+        let value = set(&fields, "sid", 2_000_000_000);
+        value.map(|value| String::from_utf8(value.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_cookie_is_set_by_a_line_that_does_not_delete_it() {
+        for line in [
+            "sid=1",
+            "sid=1; Max-Age=1",
+            "sid=1; max-age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+            "sid=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+            "sid=1; Expires=never",
+            "sid=1; Max-Age=\"0\"; Max-Age=; Max-Age=-; Max-Age=0s; Max-Age",
+            "sid=1; Max-Age=0; Max-Age=99999999999999999999",
+            "sid=1; Path=/max-age=0",
+        ] {
+            assert_eq!(begun(&[line]).as_deref(), Some("1"), "{line}");
+        }
+        for line in [
+            "sid=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0; path=/",
+            "sid=deleted; expires=Thu, 01 Jan 1970 00:00:01 GMT",
+            "sid=1; Expires=Wed, 18 May 2033 03:33:20 GMT",
+            "sid=1; MAX-AGE = 0 ; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+            "sid=1;Max-Age=-1",
+            "sid=1; Max-Age=60; Max-Age=000; Max-Age=x",
+        ] {
+            assert_eq!(begun(&[line]), None, "{line}");
+            assert_eq!(begun(&[line, "sid=2"]).as_deref(), Some("2"), "{line}");
+        }
     }
 
     #[test]

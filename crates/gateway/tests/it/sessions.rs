@@ -87,6 +87,19 @@ fn a_session_whose_cookie_is_renewed_keeps_what_it_has_proven() {
 }
 
 #[test]
+fn a_logout_makes_no_session_of_what_it_leaves_in_the_cookie() {
+    let (_upstream, calls, gateway) = shop();
+    let mut visitor = gateway.client();
+    visit(&calls, &mut visitor, &with_cookie("GET /p/1", "walked"), "");
+    let logout = "Set-Cookie: sid=deleted; expires=Thu, 01-Jan-1970 00:00:01 GMT; Max-Age=0\r\n";
+    visit(&calls, &mut visitor, &with_cookie("GET /logout", "walked"), logout);
+    gateway.is_idle_again();
+    let _crowd = crowd(&gateway, &calls);
+    let mut liar = gateway.sends(with_cookie("POST /pay", "deleted"));
+    assert_eq!(reason(&liar.answer().unwrap()), "queue_full");
+}
+
+#[test]
 fn a_made_up_cookie_pushes_nobody_out() {
     let (_upstream, calls, gateway) = shop();
     let mut visitor = gateway.client();
