@@ -3,9 +3,10 @@
 //!
 //! Behind that nginx is often told to write `rt=$request_time` and `urt=$upstream_response_time`,
 //! in seconds. With them a request's beginning and service are known; without them its line says
-//! when it was, to the second, and no more. What stands in quotes was sent by clients: both servers
-//! escape quotes in it (`\"`, `\x22`), so a field ends at the first quote without a backslash
-//! before it, and times are looked for only behind the last such field.
+//! when it was, to the second, and no more. What stands in quotes was sent by clients, and there may
+//! be more of it behind (`"$http_x_forwarded_for"`): both servers escape quotes in it (`\"`, `\x22`),
+//! so a field ends at the first quote without a backslash before it, and times are looked for between
+//! such fields, never in them.
 
 use std::borrow::Cow;
 
@@ -93,12 +94,11 @@ impl Times {
     fn read(text: &str) -> Result<Self, Flaw> {
         let mut times = Self::default();
         if let Some(value) = named(text, "rt=") {
-            times.all = Some(seconds(value)?);
+            times.all = Some(seconds(number(value).0)?);
         }
-        match named(text, "urt=") {
-            None => {}
-            Some("-") => times.elsewhere = true,
-            Some(value) => times.service = Some(seconds(value)?),
+        if let Some(list) = named(text, "urt=") {
+            times.service = total(list)?;
+            times.elsewhere = times.service.is_none();
         }
         Ok(times)
     }
@@ -109,31 +109,52 @@ impl Times {
     }
 }
 
-/// The value behind a name at the start of a word: numbers, and what nginx puts between those of
-/// several servers that were tried.
+/// What stands behind a name that begins a word. A quote there is the value's own; all other fields
+/// in quotes are passed over.
 fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let starts = |at: usize| at == 0 || text.as_bytes()[at - 1].is_ascii_whitespace();
-    let (at, _) = text.match_indices(name).find(|(at, _)| starts(*at))?;
-    let value = text[at + name.len()..].trim_start_matches('"');
-    let of_a_list = |c: char| c.is_ascii_digit() || ".,:- ".contains(c);
-    let end = value.find(|c| !of_a_list(c)).unwrap_or(value.len());
-    Some(value[..end].trim())
+    let mut rest = text.trim_start();
+    loop {
+        if rest.starts_with('"') {
+            rest = quoted(rest)?.1.trim_start();
+        } else if let Some(value) = rest.strip_prefix(name) {
+            return Some(value.strip_prefix('"').unwrap_or(value));
+        } else {
+            let end = rest.find(|c: char| c.is_whitespace() || c == '"')?;
+            rest = rest[end..].trim_start();
+        }
+    }
 }
 
-/// The sum of a list: one request may have been tried at several servers.
-fn seconds(list: &str) -> Result<Span, Flaw> {
-    let mut sum = Span::ZERO;
-    let mut any = false;
-    for number in list.split([',', ':', ' ']).filter(|number| !matches!(*number, "" | "-")) {
-        let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
-        let seconds = seconds.ok_or(Flaw::Part("time in seconds behind rt= and urt="))?;
-        if seconds > DAY.as_secs_f64() {
-            return Err(Flaw::Duration);
+/// The number that a text begins with, or the `-` that stands for none, and what follows.
+fn number(text: &str) -> (&str, &str) {
+    let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
+    text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))
+}
+
+fn seconds(number: &str) -> Result<Span, Flaw> {
+    let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
+    let seconds = seconds.ok_or(Flaw::Part("time in seconds behind rt= and urt="))?;
+    if seconds > DAY.as_secs_f64() { Err(Flaw::Duration) } else { Ok(Span::from_secs_f64(seconds)) }
+}
+
+/// The sum of a list: one request may have been tried at several servers (`0.1, 0.2`) and then been
+/// sent to others (`0.1 : 0.2`). What follows a space alone is the next field. `None`: it was at no
+/// server (`-`).
+fn total(list: &str) -> Result<Option<Span>, Flaw> {
+    let mut sum: Option<Span> = None;
+    let (mut item, mut behind) = number(list);
+    loop {
+        if item != "-" {
+            sum = Some(sum.unwrap_or_default() + seconds(item)?);
         }
-        sum += Span::from_secs_f64(seconds);
-        any = true;
+        let next = behind.strip_prefix(',').or_else(|| behind.trim_start().strip_prefix(':'));
+        let Some(next) = next else { break };
+        (item, behind) = number(next.trim_start());
+        if item.is_empty() {
+            break;
+        }
     }
-    if any { Ok(sum) } else { Err(Flaw::Part("time in seconds behind rt= and urt=")) }
+    if sum.is_some_and(|sum| sum > DAY) { Err(Flaw::Duration) } else { Ok(sum) }
 }
 
 #[cfg(test)]
@@ -192,6 +213,25 @@ mod tests {
     }
 
     #[test]
+    fn the_field_behind_a_time_is_no_part_of_it() {
+        let tail = |tail: &str| {
+            let text = format!(r#"::1 - - {AT} "GET /b HTTP/2.0" 200 9 "-" "x" {tail}"#);
+            let logged = logged(&text);
+            (1_700_000_000_000 - logged.began.as_millis(), logged.service)
+        };
+        let both = |all, service| (all, Some(Span::from_millis(service)));
+        for (text, expected) in [
+            ("rt=0.050 512", both(50, 50)),
+            ("rt=0.050 512 urt=0.040 200 10.0.0.1:80", both(50, 40)),
+            ("urt=0.040 10.0.0.1:80 rt=0.050", both(50, 40)),
+            ("urt=0.010, 0.020 : - : 0.005 200, 200 : 200 rt=0.050", both(50, 35)),
+            ("rt=0.050, urt=0.040, uct=0.9", both(50, 40)),
+        ] {
+            assert_eq!(tail(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_refusal_by_nginx_itself_is_a_request_that_nobody_served() {
         let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 503 9 "-" "x" rt=0.000 urt=-"#);
         assert_eq!(logged(&text).end, End::Refused);
@@ -206,6 +246,23 @@ mod tests {
         let text = format!(r#"::1 - - {AT} "GET /\" 200 1 rt=9 HTTP/1.1" 404 9 "-" "\\""#);
         let logged = logged(&text);
         assert_eq!((logged.end, logged.service), (End::Answered(404), None));
+    }
+
+    #[test]
+    fn nor_can_any_other_field_in_quotes() {
+        for tail in [
+            r#""x rt=80000 urt=0" rt=0.010 urt=0.010"#,
+            r#"rt=0.010 "rt=9" urt=0.010 "urt=9""#,
+            r#""\" rt=9 urt=9 \"" rt="0.010" urt="0.010""#,
+            r#"xff="1 rt=9 urt=9" rt="0.010" x"rt=9"urt=0.010"#,
+        ] {
+            let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 200 9 "-" "x" {tail}"#);
+            let logged = logged(&text);
+            assert_eq!(logged.service, Some(Span::from_millis(10)), "{tail}");
+            assert_eq!(logged.began, Span::from_millis(1_699_999_999_990), "{tail}");
+        }
+        let text = format!(r#"::1 - - {AT} "GET / HTTP/1.1" 200 9 "-" "x" "half rt=9 urt=9"#);
+        assert_eq!(logged(&text).service, None);
     }
 
     #[test]
