@@ -78,6 +78,7 @@ codes! {
     EVERYBODY = "W120", "The whole Internet is among the hops that are believed.";
     SLOTS = "E127", "`upstream.limit` and `[limit]` name two numbers of slots to start with.";
     BOUNDS = "E128", "The least number of slots lies above the most.";
+    START = "E130", "The number of slots to start with lies outside of the least and the most.";
     UNREACHED = "W121", "A timeout is longer than the total, so it can never run out.";
     EARNS_NOTHING = "W122", "A field says what answers bring, up to a multiple of nothing.";
     NO_TOKEN_KEYS = "E123", "The token is to be the session, and there are no keys to sign one.";

@@ -209,6 +209,28 @@ fn the_least_limit_may_not_lie_above_the_most() {
 }
 
 #[test]
+fn a_limit_may_not_start_where_it_may_not_be() {
+    let slope = |start: &str, lines: &str| with(&format!("{start}[limit]\npolicy = \"slope\"\n{lines}"));
+    for (start, lines, place, bound, words) in [
+        ("limit = 500\n", "max = 200\n", (4, 9), Some(7), "`upstream.limit` 500 lies above"),
+        ("limit = 2000\n", "", (4, 9), None, "`upstream.limit` 2000 lies above `limit.max` 1000"),
+        ("", "initial = 300\nmax = 200\n", (6, 11), Some(7), "`limit.initial` 300 lies above"),
+        ("limit = 2\n", "min = 4\n", (4, 9), Some(7), "`upstream.limit` 2 lies below `limit.min`"),
+    ] {
+        let problems = slope(start, lines);
+        let problem = only(&problems);
+        assert_eq!((problem.code, problem.line, problem.column), ("E130", place.0, place.1));
+        assert_eq!(problem.elsewhere.as_ref().map(|bound| bound.line), bound, "{problems}");
+        assert!(problem.message.starts_with(words), "{problems}");
+    }
+    let help = slope("limit = 2000\n", "").iter().next().unwrap().help.clone().unwrap();
+    assert!(help.starts_with("write max = 2000 or more under [limit]"), "{help}");
+    assert!(slope("limit = 200\n", "min = 200\nmax = 200\n").is_empty());
+    // Of a bound that cannot be read nobody knows what lies beyond it.
+    assert_eq!(only(&slope("limit = 2000\n", "max = 0\n")).code, "E004");
+}
+
+#[test]
 fn a_threshold_alone_is_compared_with_the_default_of_the_other() {
     assert_eq!(only(&with("[order]\nupper = 0.5\n")).code, "E102");
     assert!(with("[order]\nupper = 0.75\n").is_empty());

@@ -93,6 +93,8 @@ fn a_limit_is_a_policy_like_the_order_or_just_a_number() {
     let (text, most) = limit("upstream.limit = 8\n[limit]\npolicy = \"slope\"\nmax = 200");
     assert!(text.starts_with("slope([Count(1), Count(200), Count(8), "), "{text}");
     assert_eq!(most, 200, "connections must suffice for the most");
+    let (text, _) = limit("upstream.limit = 8\n[limit]\npolicy = \"slope\"\ninitial = 8");
+    assert!(text.starts_with("slope([Count(1), Count(1000), Count(8), "), "{text}");
 }
 
 #[test]

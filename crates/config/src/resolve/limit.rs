@@ -1,10 +1,13 @@
 //! `[limit]`, and `upstream.limit`, which is short for the number that it starts with.
 
+use std::ops::Range;
+
 use bywash_engine::catalog::{LIMITS, LimitSettings, Limits};
 
 use super::policy::{self, Chosen};
 use crate::code;
 use crate::document::Document;
+use crate::key::Key;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
@@ -15,36 +18,61 @@ pub(super) fn settings(
     report: &mut Report,
 ) -> LimitSettings {
     let chosen = policy::chosen(document, &keys::LIMIT, &LIMITS, report);
-    check_bounds(&chosen, report);
-    let Some((short, at)) = upstream.given(&keys::SLOTS) else {
-        return chosen.settings;
-    };
-    let (slots, first) = (short.whole() as u32, chosen.settings.first());
+    let first = chosen.settings.first();
     let key = chosen.key(first).expect("every limit has a parameter that it starts with");
-    if let Some((_, there)) = chosen.values.given(key) {
-        if chosen.settings.start() != slots {
-            let message = format!(
-                "`upstream.limit` is {slots} and `limit.{first}` is {}",
-                chosen.settings.start()
-            );
-            let help = "both say how many slots there are to start with: keep one".to_string();
-            let finding = Finding::new(&code::SLOTS, at, message).help(help);
-            report.add(finding.elsewhere(there, "the other"));
-        }
-        return chosen.settings;
+    let number = |of: &Values, key: &Key| of.given(key).map(|(value, at)| (value.whole(), at));
+    let (named, short) = (number(&chosen.values, key), number(upstream, &keys::SLOTS));
+    if let (Some((there, elsewhere)), Some((slots, at))) = (&named, &short)
+        && there != slots
+    {
+        let message = format!("`upstream.limit` is {slots} and `limit.{first}` is {there}");
+        let help = "both say how many slots there are to start with: keep one".to_string();
+        let finding = Finding::new(&code::SLOTS, at.clone(), message).help(help);
+        report.add(finding.elsewhere(elsewhere.clone(), "the other"));
     }
-    chosen.settings.starting_with(slots)
+    let start = match (named, short) {
+        (Some((slots, at)), _) => Some((format!("limit.{first}"), slots, at)),
+        (None, Some((slots, at))) => Some(("upstream.limit".to_string(), slots, at)),
+        (None, None) => None,
+    };
+    check_bounds(&chosen, start.as_ref(), report);
+    match start {
+        Some((_, slots, _)) => chosen.settings.starting_with(slots as u32),
+        None => chosen.settings,
+    }
 }
 
-fn check_bounds(chosen: &Chosen<Limits>, report: &mut Report) {
+/// Under which key the number to start with stands, the number, and where.
+type Start = (String, u64, Range<usize>);
+
+fn check_bounds(chosen: &Chosen<Limits>, start: Option<&Start>, report: &mut Report) {
     let (Some(least), Some(most)) = (chosen.key("min"), chosen.key("max")) else {
         return;
     };
+    if chosen.values.refused(least) || chosen.values.refused(most) {
+        return;
+    }
     let (min, max) = (chosen.values.of(least).whole(), chosen.values.of(most).whole());
     if min > max {
         let message = format!("`limit.min` {min} lies above `limit.max` {max}");
         let at = chosen.values.given(least).map_or_else(|| chosen.values.at(most), |(_, at)| at);
         let help = format!("set `min` to {max} or less");
         report.add(Finding::new(&code::BOUNDS, at, message).help(help));
+        return;
     }
+    let Some((name, slots, at)) = start else { return };
+    let (bound, message, help) = if *slots > max {
+        let message = format!("`{name}` {slots} lies above `limit.max` {max}");
+        (most, message, format!("write max = {slots} or more under [limit], or start with less"))
+    } else if *slots < min {
+        let message = format!("`{name}` {slots} lies below `limit.min` {min}");
+        (least, message, format!("set `min` to {slots} or less, or start with more"))
+    } else {
+        return;
+    };
+    let finding = Finding::new(&code::START, at.clone(), message).help(help);
+    report.add(match chosen.values.given(bound) {
+        Some((_, there)) => finding.elsewhere(there, "the bound"),
+        None => finding,
+    });
 }

@@ -128,9 +128,9 @@ impl LimitSettings {
         if self.has("slots") { "slots" } else { "initial" }
     }
 
-    /// How many slots there are at first.
+    /// How many slots there are at first: as many as that parameter says, within the bounds.
     pub fn start(&self) -> u32 {
-        self.count(self.first())
+        self.count(self.first()).clamp(self.least(), self.most())
     }
 
     /// The same limit with so many slots at first, as far as they lie in the parameter's range.
@@ -148,8 +148,11 @@ impl LimitSettings {
 
     /// The most slots that there can ever be: what connections and files must suffice for.
     pub fn most(&self) -> u32 {
-        let least = if self.has("min") { self.count("min") } else { 1 };
-        self.count(if self.has("max") { "max" } else { "slots" }).max(least)
+        self.count(if self.has("max") { "max" } else { "slots" }).max(self.least())
+    }
+
+    fn least(&self) -> u32 {
+        if self.has("min") { self.count("min") } else { 1 }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -175,6 +178,14 @@ mod tests {
             let settings = policy.settings([]).unwrap();
             assert_eq!(settings.limit().slots(), settings.start());
             assert!(settings.most() >= settings.limit().slots(), "{}", policy.name);
+        }
+    }
+
+    #[test]
+    fn a_limit_starts_within_its_bounds() {
+        for (bounds, start) in [([("min", "20"), ("max", "30")], 20), ([("min", "2"), ("max", "8")], 8)] {
+            let settings = find_limit("slope").unwrap().settings(bounds).unwrap();
+            assert_eq!((settings.start(), settings.limit().slots()), (start, start));
         }
     }
 
