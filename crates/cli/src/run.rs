@@ -94,28 +94,42 @@ fn config(args: &Run) -> Result<Config, Failure> {
     };
     config.listen.http = args.listen.unwrap_or(config.listen.http);
     config.listen.admin = args.admin.clone().unwrap_or(config.listen.admin);
-    fit_files(&mut config);
+    fit_files(&mut config)?;
     Ok(config)
 }
 
+/// Fewer connections of clients serve nobody: a browser alone opens six.
+const FEWEST: usize = 64;
+
 /// Every connection is an open file. With too few of them requests would be admitted and find no
 /// socket for the upstream, and operators no way in: then fewer clients are let in.
-fn fit_files(config: &mut Config) {
+fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = if config.listen.workers == 0 { cores() } else { config.listen.workers };
     let need = files_needed(config, workers);
-    if have < need {
-        let wanted = config.limits.connections;
-        let missing = usize::try_from(need - have).unwrap_or(usize::MAX);
-        config.limits.connections = wanted.saturating_sub(missing).max(1);
-        say(format!(
-            "bywash: this process may open {have} files, and limits.connections and upstream.limit \
-             may need {need}: it takes {} connections instead of {wanted}; raise the limit \
-             (ulimit -n, LimitNOFILE=)",
-            config.limits.connections
-        ));
+    if have >= need {
+        return Ok(());
     }
+    let (wanted, slots) = (config.limits.connections, config.upstream.limit);
+    let missing = usize::try_from(need - have).unwrap_or(usize::MAX);
+    let left = wanted.saturating_sub(missing);
+    let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
+    let sum = format!(
+        "this process may open {have} files, and limits.connections {wanted}, {key} {slots} for each \
+         of {workers} workers and {RESERVE} others need {need}"
+    );
+    if left < wanted.min(FEWEST) {
+        return Err(Failure::running(format!(
+            "{sum}: {left} connections would be left for clients; raise the limit (ulimit -n, \
+             LimitNOFILE=), or lower {key} or listen.workers"
+        )));
+    }
+    config.limits.connections = left;
+    say(format!(
+        "bywash: {sum}: it takes {left} connections; raise the limit (ulimit -n, LimitNOFILE=)"
+    ));
+    Ok(())
 }
 
 /// Each worker keeps connections to the upstream of its own; the rest is listeners, the log and

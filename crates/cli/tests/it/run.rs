@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::binary::bywash;
+use crate::binary::{bywash, finish, program};
 use crate::folder::Folder;
-use crate::gateway::{Gateway, get};
+use crate::gateway::{Gateway, RUN, get};
 use crate::upstream::Upstream;
 
 /// Long enough for a busy machine, shorter than the thirty seconds of grace.
@@ -95,6 +95,24 @@ fn an_application_that_is_not_there_yet_is_told() {
     let mut gateway = Gateway::start(&["--upstream", &format!("http://{gone}")]);
     assert!(gateway.hear("nobody answers").contains(&gone.to_string()));
     assert!(get(&gateway.clients(), "/").starts_with("HTTP/1.1 502"));
+}
+
+#[test]
+fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower() {
+    let folder = Folder::new();
+    let limit = "[limit]\npolicy = \"slope\"\n";
+    let text = "version = 1\nlisten.workers = 1\nupstream.server = \"http://127.0.0.1:1\"\n";
+    let file = folder.file("bywash.toml", &format!("{text}{limit}"));
+    let with = |files: &str| {
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        let begin = ["-c", &script, env!("CARGO_BIN_EXE_bywash")];
+        program("sh", &[&begin[..], &RUN, &["--config", &file]].concat())
+    };
+    let mut gateway = Gateway::begin(with("1400"));
+    assert!(gateway.hear("it takes").contains(" 304 connections"), "{:?}", gateway.said);
+    let outcome = finish(with("1100"));
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.err.contains("limit.max 1000") && outcome.err.contains("4 connections"));
 }
 
 #[test]
