@@ -70,7 +70,7 @@ fn standings<'a>(
 
 fn classes(shared: &Shared, settings: &Settings) -> Vec<Value> {
     let waiting = shared.driver.waiting_by_class();
-    let class = |(index, class): (usize, &bywash_config::ClassConfig)| {
+    let class = |(index, (class, waiting)): (usize, (&bywash_config::ClassConfig, u32))| {
         let count = |outcome: &Outcome| {
             let count = settings.class_metrics(ClassId(index as u8)).outcome(*outcome);
             (outcome.name().to_owned(), Value::from(count))
@@ -80,11 +80,11 @@ fn classes(shared: &Shared, settings: &Settings) -> Vec<Value> {
             "tier": class.class.tier.name(),
             "mode": class.mode.name(),
             "utility": class.class.utility.get(),
-            "waiting": waiting[index],
+            "waiting": waiting,
             "outcomes": Outcome::ALL.iter().map(count).collect::<Map<_, _>>(),
         })
     };
-    settings.config.classes.iter().enumerate().map(class).collect()
+    settings.config.classes.iter().zip(waiting).enumerate().map(class).collect()
 }
 
 fn setting(value: Setting) -> Value {
@@ -114,7 +114,43 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.tap_missed.set(large(shared.journal.missed()));
     let settings = shared.settings();
     shared.metrics.set_servers(standings(shared, &settings));
-    for (class, waiting) in shared.driver.waiting_by_class().into_iter().enumerate() {
+    // In the middle of a reload the engine has classes that these settings do not know yet.
+    let known = settings.config.classes.len();
+    for (class, waiting) in shared.driver.waiting_by_class().into_iter().take(known).enumerate() {
         settings.class_metrics(ClassId(class as u8)).set_waiting(waiting);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_config::Config;
+    use bywash_engine::Engine;
+    use bywash_units::Time;
+
+    use super::*;
+    use crate::access_log::AccessLog;
+    use crate::driver::Driver;
+    use crate::journal::Journal;
+    use crate::metrics::Metrics;
+    use crate::shared::Secret;
+
+    fn config(lines: &str) -> Config {
+        let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+        let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+        config
+    }
+
+    #[test]
+    fn in_the_middle_of_a_reload_the_classes_of_both_sides_are_told() {
+        let (before, after) = (config(""), config("class.a = { match = ['GET /a'] }"));
+        let classes: Vec<_> = after.classes.iter().map(|class| class.class.clone()).collect();
+        let order = after.order.order(&classes);
+        let driver = Driver::new(Engine::new(classes, order, after.engine));
+        let log = AccessLog::open(&bywash_config::AccessLog::Off).unwrap();
+        let metrics = Metrics::new();
+        let settings = Settings::new(before, &metrics, Time::ZERO, None).unwrap();
+        let shared = Shared::new(settings, driver, metrics, Journal::new(log), Secret(1, 2));
+        read_gauges(&shared);
+        assert_eq!(status(&shared)["classes"].as_array().map(Vec::len), Some(1));
     }
 }
