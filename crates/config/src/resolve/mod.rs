@@ -14,10 +14,11 @@ mod timeouts;
 mod tls;
 mod upstream;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;
 use bywash_engine::{Learn, Options};
+use siphasher::sip::SipHasher13;
 use toml::Spanned;
 
 use crate::code;
@@ -79,10 +80,14 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
     }
 }
 
-/// A number that changes with the list of signals. Its only use is to be compared.
+/// A number that changes with the list of signals. Its only use is to be compared, also with what
+/// another build has written down: so it is a function that is written down as well, with fixed keys.
 fn kinds_of<'a>(signals: impl Iterator<Item = &'a String>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    signals.for_each(|signal| signal.hash(&mut hasher));
+    let mut hasher = SipHasher13::new();
+    for signal in signals {
+        hasher.write(signal.as_bytes());
+        hasher.write_u8(0xff);
+    }
     hasher.finish()
 }
 
@@ -149,5 +154,20 @@ fn access_log(values: &Values, report: &mut Report) -> AccessLog {
             report.add(Finding::new(&code::ACCESS_LOG, at, message).help(help));
             AccessLog::Off
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_signals_has_the_same_number_in_every_build() {
+        let number = |signals: &[&str]| {
+            let signals: Vec<String> = signals.iter().map(|signal| (*signal).to_string()).collect();
+            kinds_of(signals.iter())
+        };
+        assert_eq!(number(&["cookie:cart", "returning"]), 0x4d29_9118_a003_be20);
+        assert_eq!(number(&["cookie:ca", "rtreturning"]), 0xaafc_af6e_f92f_e9f3);
     }
 }
