@@ -231,6 +231,16 @@ fn a_limit_may_not_start_where_it_may_not_be() {
 }
 
 #[test]
+fn no_order_is_worth_more_than_there_is_money() {
+    let class = |line: &str| with(&format!("[class.a]\nmatch = [\"GET /\"]\n{line}\n"));
+    for key in ["earns", "pin"] {
+        assert!(class(&format!("{key} = 1e12")).is_empty(), "{key}");
+        let problems = class(&format!("{key} = 1.1e12"));
+        assert_eq!((only(&problems).code, only(&problems).line), ("E004", 6), "{problems}");
+    }
+}
+
+#[test]
 fn a_threshold_alone_is_compared_with_the_default_of_the_other() {
     assert_eq!(only(&with("[order]\nupper = 0.5\n")).code, "E102");
     assert!(with("[order]\nupper = 0.75\n").is_empty());

@@ -54,9 +54,11 @@ pub(crate) const UTILITY: Key = Key::new(
     "1",
     "Worth of one: its probability of ending in revenue, times the revenue. Only ratios count.",
 );
+/// More than any order. Sums of what is not more stay numbers.
+const MONEY: f64 = 1e12;
 pub(crate) const EARNS: Key = Key::new(
     "earns",
-    Kind::Number { min: 0.0, max: 1e12 },
+    Kind::Number { min: 0.0, max: MONEY },
     "0",
     "What a success of it brings, on average: an order's worth, say. Success is 2xx, or 3xx where \
      the method is to change something (POST). So choose an answer that only an order gets.",
@@ -70,7 +72,7 @@ pub(crate) const EARNS_HEADER: Key = Key::optional(
 );
 pub(crate) const PIN: Key = Key::optional(
     "pin",
-    Kind::Number { min: 0.0, max: f64::MAX },
+    Kind::Number { min: 0.0, max: MONEY },
     "50",
     "What a session that is here is worth, instead of what was learned; in the unit of `earns`.",
 );
