@@ -5,7 +5,7 @@
 #![no_main]
 
 use bywash_token::{
-    Claims, Holder, Keys, LONGEST, Mark, Moment, Secret, Secrets, SessionName, open, seal,
+    Claims, Holder, KeyFault, Keys, LONGEST, Mark, Moment, Secret, Secrets, SessionName, open, seal,
 };
 use bywash_units::Span;
 use libfuzzer_sys::fuzz_target;
@@ -19,7 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(secrets) = Secrets::parse(text)
     {
-        assert_eq!(Secrets::parse(&secrets.to_text()), Ok(secrets));
+        assert_eq!(Secrets::parse(&secrets.to_text()).as_ref(), Ok(&secrets));
+        let rotated = Secrets::rotated(text, &Secret::from_bytes([8; 32])).expect("it was read");
+        assert!(matches!(Secrets::parse(&rotated), Ok(_) | Err(KeyFault::Same)));
     }
 
     let Some((head, rest)) = bytes.split_first_chunk::<16>() else { return };

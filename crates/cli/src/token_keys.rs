@@ -1,14 +1,16 @@
 //! `bywash token-keys`: a file of keys for session tokens, and the exchange of the key in one.
 //!
 //! Exchanging is one command on the file that is in use: the key that signs becomes the one that
-//! still verifies, a new one signs. The new file takes the old one's place at once, with its owner
-//! and mode, so that a gateway which reads it just then finds one of the two and never a half.
+//! still verifies, a new one signs. The new file takes the old one's place at once, with its owner,
+//! mode and comments, so that a gateway which reads it just then finds one of the two and never a
+//! half.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use bywash_config::{LARGEST_KEYS, read_keys};
 use bywash_token::{Secret, Secrets};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -22,7 +24,7 @@ pub(crate) fn token_keys(args: &TokenKeys) -> Result<(), Failure> {
         return print(&Secrets::fresh(fresh).to_text());
     };
     if args.rotate {
-        rotate(path, fresh).map_err(|why| not_done(path, &why))?;
+        rotate(path, &fresh).map_err(|why| not_done(path, &why))?;
         say(format!("{}: a new key signs, the one before still verifies", path.display()));
         return Ok(());
     }
@@ -49,23 +51,18 @@ fn create(path: &Path, text: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// What a file of keys may have; what is longer is another.
-const LARGEST: u64 = 4096;
-
-fn rotate(path: &Path, fresh: Secret) -> Result<(), String> {
+fn rotate(path: &Path, fresh: &Secret) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
-    if !fs::metadata(path).map_err(told)?.is_file() {
-        return Err("it is no file".to_owned());
-    }
     // Where a symbolic link leads, so that the link stays.
     let path = fs::canonicalize(path).map_err(told)?;
-    let old = File::open(&path).map_err(told)?;
-    let found = old.metadata().map_err(told)?;
-    let mut text = String::new();
-    old.take(LARGEST).read_to_string(&mut text).map_err(told)?;
-    let secrets = Secrets::parse(&text).map_err(|fault| fault.to_string())?;
+    let text = read_keys(&path)?;
+    let found = fs::metadata(&path).map_err(told)?;
+    let text = Secrets::rotated(&text, fresh).map_err(|fault| fault.to_string())?;
+    if text.len() > LARGEST_KEYS {
+        return Err(format!("with another key it would have more than {LARGEST_KEYS} bytes"));
+    }
     let beside = beside(&path);
-    let replaced = create(&beside, &secrets.rotated(fresh).to_text()).and_then(|file| {
+    let replaced = create(&beside, &text).and_then(|file| {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (found.uid(), found.gid()) {
             fchown(&file, Some(found.uid()), Some(found.gid()))?;

@@ -1,7 +1,8 @@
 //! From a file, a text or a URL to a [`Config`].
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::code;
@@ -41,6 +42,26 @@ impl Config {
         let config = resolve::config(&Document::for_upstream(url), &mut report);
         report.finish(config).map(|(config, _)| config)
     }
+}
+
+/// Bytes of a file of keys for session tokens: two lines, and what somebody has to say about them.
+pub const LARGEST_KEYS: usize = 4096;
+
+/// The text of a file of keys.
+///
+/// # Errors
+/// Why it cannot be used; nothing of what is in it.
+pub fn read_keys(path: &Path) -> Result<String, String> {
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    // A pipe that nobody writes to would hold up the start for ever.
+    if !found.is_file() {
+        return Err("it is no file".to_string());
+    }
+    let mode = found.mode() & 0o777;
+    if mode & 0o007 != 0 {
+        return Err(format!("every user may read or write it: its mode is {mode:03o}"));
+    }
+    text_of(path, LARGEST_KEYS)
 }
 
 /// At most one byte more than the largest file: whoever reads on sees that it is too large.

@@ -51,6 +51,7 @@ pub use config::{
     AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
 };
 pub use example::example;
+pub use file::{LARGEST_KEYS, read_keys};
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};
 pub use network::{Network, NoNetwork};

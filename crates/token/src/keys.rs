@@ -91,9 +91,9 @@ impl Secrets {
     /// those that begin with `#` are nothing.
     pub fn parse(text: &str) -> Result<Self, KeyFault> {
         let mut found: [Option<Secret>; 2] = [None, None];
-        let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
-        for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
-            let secret = Secret::parse(text).ok_or(KeyFault::NoKey { line })?;
+        let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
+        for (line, text) in lines.filter(|(_, text)| is_key(text)) {
+            let secret = Secret::parse(text.trim()).ok_or(KeyFault::NoKey { line })?;
             let place = found.iter_mut().find(|place| place.is_none());
             *place.ok_or(KeyFault::TooMany { line })? = Some(secret);
         }
@@ -104,11 +104,25 @@ impl Secrets {
         }
     }
 
-    /// With a new key that signs; the one that has signed so far still verifies, and the one before
-    /// that is gone.
-    #[must_use]
-    pub fn rotated(self, fresh: Secret) -> Self {
-        Self { first: fresh, second: Some(self.first) }
+    /// The text of a file with a new key that signs; the one that has signed so far still verifies,
+    /// and the one before that is gone. Lines that are no keys stay.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn rotated(text: &str, fresh: &Secret) -> Result<String, KeyFault> {
+        Self::parse(text)?;
+        let (mut rotated, mut keys) = (String::new(), 0);
+        for line in text.lines() {
+            keys += usize::from(is_key(line));
+            match (is_key(line), keys) {
+                (false, _) => {}
+                (true, 1) => rotated.push_str(&fresh.line()),
+                (true, _) => continue,
+            }
+            rotated.push_str(line);
+            rotated.push('\n');
+        }
+        Ok(rotated)
     }
 
     /// As a file.
@@ -121,6 +135,12 @@ impl Secrets {
         text.extend(self.second.iter().map(Secret::line));
         text
     }
+}
+
+/// Whether a line of a file is to be a key.
+fn is_key(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('#')
 }
 
 /// Whose a token is.

@@ -17,6 +17,11 @@ fn secret(number: u8) -> Secret {
     Secret::from_bytes([number; 32])
 }
 
+fn rotated(secrets: &Secrets, byte: u8) -> Secrets {
+    let text = Secrets::rotated(&secrets.to_text(), &secret(byte)).unwrap();
+    Secrets::parse(&text).unwrap()
+}
+
 fn keys(number: u8) -> Keys {
     Keys::new(&Secrets::fresh(secret(number)))
 }
@@ -79,7 +84,7 @@ fn it_lives_as_long_as_a_session_and_is_not_from_the_future() {
 fn it_asks_to_be_renewed_at_half_its_time_and_when_its_key_is_on_its_way_out() {
     let secrets = Secrets::fresh(secret(1));
     let before = Keys::new(&secrets);
-    let after = Keys::new(&secrets.rotated(secret(2)));
+    let after = Keys::new(&rotated(&secrets, 2));
     let text = token(&before, &["login"]);
     let wants = |keys, second| {
         open(keys, text.as_bytes()).map(|opened| opened.wants_renewal(at(second), TTL)).unwrap()
@@ -90,8 +95,8 @@ fn it_asks_to_be_renewed_at_half_its_time_and_when_its_key_is_on_its_way_out() {
 #[test]
 fn a_key_is_exchanged_without_anybody_losing_a_token() {
     let first = Secrets::fresh(secret(1));
-    let second = first.clone().rotated(secret(2));
-    let third = second.clone().rotated(secret(3));
+    let second = rotated(&first, 2);
+    let third = rotated(&second, 3);
     let [first, second, third] = [first, second, third].map(|secrets| Keys::new(&secrets));
     let [old, new] = [&first, &second].map(|keys| token(keys, &["login"]));
     let read = |keys, text: &Text| refusal(keys, text.as_bytes(), at(0), &HERS);
@@ -148,7 +153,7 @@ fn names_with_the_same_mark_are_found_and_belong_to_none() {
 #[test]
 fn a_file_of_keys_is_read_as_it_is_written_and_says_in_which_line_it_is_wrong() {
     let one = Secrets::fresh(secret(0xa5));
-    let two = one.clone().rotated(secret(0x5a));
+    let two = rotated(&one, 0x5a);
     for secrets in [&one, &two] {
         assert_eq!(Secrets::parse(&secrets.to_text()).as_ref(), Ok(secrets));
     }
@@ -169,6 +174,18 @@ fn a_file_of_keys_is_read_as_it_is_written_and_says_in_which_line_it_is_wrong() 
     ] {
         assert_eq!(Secrets::parse(&text), Err(fault), "{text}");
     }
+}
+
+#[test]
+fn an_exchange_of_the_key_leaves_what_else_stands_in_the_file() {
+    let [one, two, three] = [1, 2, 3].map(|byte| Secrets::fresh(secret(byte)).to_text());
+    let [one, two, three] = [&one, &two, &three].map(|text| text.lines().last().unwrap());
+    let before = format!("# shop\n\n {one}\r\n# the one before\n{two}\n# end");
+    let after = Secrets::rotated(&before, &secret(3)).unwrap();
+    assert_eq!(after, format!("# shop\n\n{three}\n {one}\n# the one before\n# end\n"));
+    let expected = Secrets::parse(&format!("{three}\n{one}"));
+    assert_eq!(Secrets::parse(&after), expected);
+    assert_eq!(Secrets::rotated("# none", &secret(3)), Err(KeyFault::None));
 }
 
 #[test]

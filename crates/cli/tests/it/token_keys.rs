@@ -44,6 +44,8 @@ fn a_key_is_exchanged_in_place_and_the_one_before_stays_second() {
     let (path, link) = (folder.path("token.keys"), folder.path("link"));
     bywash(&["token-keys", &path]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let made = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{made}# of the shop\n")).unwrap();
     symlink("token.keys", &link).unwrap();
     let first = fs::read_to_string(&path).unwrap();
     for round in 0..2 {
@@ -53,6 +55,7 @@ fn a_key_is_exchanged_in_place_and_the_one_before_stays_second() {
         let after = fs::read_to_string(&path).unwrap();
         assert_eq!((keys(&after).len(), keys(&after)[1]), (2, keys(&before)[0]));
         assert_eq!(after.contains(keys(&first)[0]), round == 0, "the third is gone");
+        assert!(after.ends_with("# of the shop\n"), "comments stay");
         assert!(!turned.err.contains(keys(&after)[0]), "a key is not shown");
     }
     assert_eq!(mode(&path), 0o640);
@@ -64,11 +67,20 @@ fn a_key_is_exchanged_in_place_and_the_one_before_stays_second() {
 #[test]
 fn what_is_no_file_of_keys_is_left_as_it_is() {
     let folder = Folder::new();
-    let path = folder.file("bywash.toml", "version = 1\n");
-    let outcome = bywash(&["token-keys", "--rotate", &path]);
-    let why = KeyFault::NoKey { line: 1 }.to_string();
-    assert!(outcome.code == Some(1) && outcome.err.contains(&why), "{}", outcome.err);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "version = 1\n");
+    let key = format!("{}\n", "0a".repeat(32));
+    let no_key = KeyFault::NoKey { line: 1 }.to_string();
+    for (text, mode, why) in [
+        ("version = 1\n".to_owned(), 0o600, no_key.as_str()),
+        (key.clone(), 0o644, "its mode is 644"),
+        (format!("{key}#{}", "x".repeat(4096)), 0o600, "more than 4096 bytes"),
+        (format!("{key}#{}", "x".repeat(4000)), 0o600, "with another key"),
+    ] {
+        let path = folder.file("bywash.toml", &text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let outcome = bywash(&["token-keys", "--rotate", &path]);
+        assert!(outcome.code == Some(1) && outcome.err.contains(why), "{}", outcome.err);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
     let missing = bywash(&["token-keys", "--rotate", &folder.path("none")]);
     assert_eq!(missing.code, Some(1));
     assert_eq!(bywash(&["token-keys", "--rotate"]).code, Some(2));

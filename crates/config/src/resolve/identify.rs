@@ -3,9 +3,6 @@
 //! The keys of tokens are read at once, so that a file that cannot be used is told of with
 //! everything else, and a reload either has the keys or changes nothing.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use bywash_token::{Keys, Secrets};
@@ -16,6 +13,7 @@ use super::fields::is_token;
 use super::server;
 use crate::code;
 use crate::config::{ClassConfig, Mode};
+use crate::file;
 use crate::guess;
 use crate::identify::{Identify, RetryHeader, Session, Signal, Token};
 use crate::keys;
@@ -61,9 +59,6 @@ fn meant_session(text: &str) -> Option<String> {
     guess::did_you_mean(text, ["none"]).or_else(|| (!name.is_empty()).then(meant))
 }
 
-/// Bytes of a file of keys: two lines, and what somebody has to say about them.
-const LARGEST: u64 = 4096;
-
 fn token(values: &Values, report: &mut Report) -> Option<Token> {
     let cookie = token_cookie(values, report);
     let (value, at) = values.given(&keys::TOKEN_KEYS)?;
@@ -81,22 +76,7 @@ fn token(values: &Values, report: &mut Report) -> Option<Token> {
 
 /// Why the file cannot be used: never with anything of what is in it.
 fn token_keys(path: &Path) -> Result<Keys, String> {
-    let told = |error: std::io::Error| error.to_string();
-    // A pipe that nobody writes to would hold up the start for ever.
-    if !fs::metadata(path).map_err(told)?.is_file() {
-        return Err("it is no file".to_string());
-    }
-    let file = File::open(path).map_err(told)?;
-    let mode = file.metadata().map_err(told)?.mode();
-    if mode & 0o007 != 0 {
-        return Err(format!("every user may read or write it: its mode is {:03o}", mode & 0o777));
-    }
-    let mut text = String::new();
-    let read = file.take(LARGEST + 1).read_to_string(&mut text).map_err(told)?;
-    if read as u64 > LARGEST {
-        return Err(format!("it has more than {LARGEST} bytes"));
-    }
-    let secrets = Secrets::parse(&text).map_err(|fault| fault.to_string())?;
+    let secrets = Secrets::parse(&file::read_keys(path)?).map_err(|fault| fault.to_string())?;
     Ok(Keys::new(&secrets))
 }
 

@@ -33,7 +33,9 @@ impl KeyFile {
     }
 
     fn rotate(&mut self, secret: u8) {
-        self.secrets = self.secrets.clone().rotated(Secret::from_bytes([secret; 32]));
+        let fresh = Secret::from_bytes([secret; 32]);
+        let text = Secrets::rotated(&self.secrets.to_text(), &fresh).unwrap();
+        self.secrets = Secrets::parse(&text).unwrap();
         self.write();
     }
 
