@@ -9,8 +9,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::custody;
 use crate::sys::{self, Signal};
+use crate::{custody, processes};
 
 const START_BOUND: Duration = Duration::from_secs(20);
 /// How often it is looked whether something has happened.
@@ -108,7 +108,14 @@ impl Running {
         if self.ended {
             return;
         }
-        custody::end_below(self.child.id());
+        // Once it has been waited for its number may be another's, but not while any of its group is
+        // there: then nothing of ours is.
+        let pid = self.child.id();
+        if self.runs() || !processes::is_alive(pid) {
+            // Those who have left its group are found while it runs; the others are its group.
+            custody::end_below(pid);
+            let _ = sys::signal_group(pid, Signal::Kill);
+        }
         // It may have ended by itself; then there is nothing left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -133,7 +140,7 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Scratch, free_port, processes};
+    use crate::{Scratch, free_port};
 
     fn shell(scratch: &Scratch, script: &str) -> Running {
         let mut command = Command::new("sh");
@@ -154,7 +161,7 @@ mod tests {
         let scratch = Scratch::new("running-ends").unwrap();
         let mut program = shell(&scratch, "sleep 60 & echo $!; wait");
         let child = loop {
-            if let Some(child) = program.log().lines().next().and_then(|line| line.parse().ok()) {
+            if let Some(child) = child(&program) {
                 break child;
             }
             assert!(program.runs());
@@ -163,6 +170,26 @@ mod tests {
         assert!(processes::is_alive(child));
         program.end();
         assert!(!processes::is_alive(program.pid()));
+        ends(child);
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_when_it_ends_by_itself_ends_as_well() {
+        let scratch = Scratch::new("running-leaves").unwrap();
+        let mut program = shell(&scratch, "sleep 60 & echo $!");
+        assert!(program.wait_end(START_BOUND).unwrap());
+        let child = child(&program).unwrap();
+        assert!(processes::is_alive(child));
+        program.end();
+        ends(child);
+    }
+
+    /// The process whose number it has written.
+    fn child(program: &Running) -> Option<u32> {
+        program.log().lines().next().and_then(|line| line.parse().ok())
+    }
+
+    fn ends(child: u32) {
         let start = Instant::now();
         while processes::is_alive(child) {
             assert!(start.elapsed() < START_BOUND, "{child} is still there");

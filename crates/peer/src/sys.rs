@@ -25,21 +25,37 @@ pub enum Signal {
     Continue,
 }
 
+impl Signal {
+    const fn number(self) -> i32 {
+        match self {
+            Self::Hangup => libc::SIGHUP,
+            Self::Upgrade => libc::SIGUSR2,
+            Self::Terminate => libc::SIGTERM,
+            Self::Kill => libc::SIGKILL,
+            Self::Stop => libc::SIGSTOP,
+            Self::Continue => libc::SIGCONT,
+        }
+    }
+}
+
 /// Sends `signal` to the process `pid`.
 pub fn signal(pid: u32, signal: Signal) -> io::Result<()> {
-    let number = match signal {
-        Signal::Hangup => libc::SIGHUP,
-        Signal::Upgrade => libc::SIGUSR2,
-        Signal::Terminate => libc::SIGTERM,
-        Signal::Kill => libc::SIGKILL,
-        Signal::Stop => libc::SIGSTOP,
-        Signal::Continue => libc::SIGCONT,
-    };
-    // Zero and what does not fit would mean whole groups of processes.
-    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
-    let pid = pid.ok_or_else(|| io::Error::other("no process has this number"))?;
+    let pid = one(pid)?;
     // SAFETY: plain integers.
-    check(unsafe { libc::kill(pid, number) }).map(drop)
+    check(unsafe { libc::kill(pid, signal.number()) }).map(drop)
+}
+
+/// Sends `signal` to every process of the group that `leader` has begun.
+pub fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
+    let group = one(leader)?;
+    // SAFETY: plain integers.
+    check(unsafe { libc::killpg(group, signal.number()) }).map(drop)
+}
+
+/// The number of one process. Zero and what does not fit would mean groups: ours, or all there are.
+fn one(pid: u32) -> io::Result<i32> {
+    let pid = i32::try_from(pid).ok().filter(|&pid| pid > 1);
+    pid.ok_or_else(|| io::Error::other("no process has this number"))
 }
 
 /// Makes this process the parent of what its children leave behind when they end.
