@@ -33,7 +33,7 @@ fn check_earnings(chosen: &Chosen<Orders>, classes: &[ClassConfig], report: &mut
     report.add(finding.help(help.to_string()));
 }
 
-/// The two thresholds of `engine::overload::Cpu`: with the lower one above, there would be no
+/// The two thresholds of `engine::overload::Thresholds`: with the lower one above, there would be no
 /// calm to come back to.
 fn check_thresholds(chosen: &Chosen<Orders>, report: &mut Report) {
     let settings = &chosen.settings;

@@ -8,7 +8,8 @@
 //! (`max_pending_accept_reset_streams`); remembers 50 streams that it has reset for 1 s
 //! (`reset_stream_max`, `reset_stream_duration`); takes 1.25 times the CONTINUATION frames that
 //! the largest list of fields needs, at least 5; and ends a connection for which it had to reset
-//! 1,024 streams (`max_local_error_reset_streams`).
+//! more streams than `h2.rs` allows: 256, or any number where many users share the connection
+//! (`max_local_error_reset_streams`).
 //!
 //! **What it leaves**: time. PING, SETTINGS, PRIORITY, `WINDOW_UPDATE`, unknown frames, frames for
 //! closed streams, resets of streams that were looked at, and tiny DATA that is read at once go on
@@ -19,8 +20,8 @@
 //! **Made you reset** makes the server reset the client's streams. Seen here: dependencies on
 //! oneself, increments that overflow or are zero, requests without fields. Not seen, because it
 //! would take HPACK or the state of each stream: malformed fields, bodies unlike their
-//! `content-length` or beyond the window, trailers that do not end. For those stands the library's
-//! own limit of 1,024, which also counts streams refused above `max_concurrent_streams`. DATA on a
+//! `content-length` or beyond the window, trailers that do not end. For those stands that limit of
+//! the library's, which also counts streams refused above `max_concurrent_streams`. DATA on a
 //! half-closed stream, and increments of zero, end the connection there at once.
 //!
 //! How much is allowed, and why, is in `budgets`.

@@ -24,7 +24,7 @@ use crate::record::Record;
 use crate::settings::Settings;
 use crate::traces::{self, Trace};
 use crate::upstream::servers::Load;
-use crate::upstream::{Exchange, MOST_BEFORE, Outbound, Pool, UpstreamError};
+use crate::upstream::{Exchange, MOST_HEADS, Outbound, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// A request as it is to be forwarded.
@@ -128,7 +128,7 @@ async fn head(
     back: &Back,
     upgrade: bool,
 ) -> Result<Response, UpstreamError> {
-    let (mut sent, mut before) = (0, 0);
+    let (mut sent, mut heads) = (0, 0);
     poll_fn(|cx| {
         loop {
             let mut response = match exchange.poll_head(cx) {
@@ -138,8 +138,8 @@ async fn head(
                     return deadline.poll(cx).map(Err);
                 }
             };
-            before += 1;
-            if before > MOST_BEFORE {
+            heads += 1;
+            if heads > MOST_HEADS {
                 return Poll::Ready(Err(UpstreamError::Garbage(Fault::Syntax)));
             }
             let status = response.status;

@@ -31,9 +31,9 @@ use crate::body::{BodyError, Piece};
 use crate::request::Upload;
 use crate::wire::Wire;
 
-/// Answers that may come before the answer. Of a request they are kept for a client that does not
-/// read.
-pub(crate) const MOST_BEFORE: usize = 64;
+/// Heads that may come for one request, that of the answer among them. Those before it are kept for
+/// a client that does not read.
+pub(crate) const MOST_HEADS: usize = 64;
 
 /// What went wrong between the gateway and the upstream.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::health::Schedule;
-use super::{Exchange, MOST_BEFORE, Outbound, SharedUpstreams};
+use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams};
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -98,7 +98,7 @@ async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
     };
     let mut exchange = Exchange::begin(link, &outbound, Upload::none());
     // What comes before the answer (early hints, say) says nothing about it.
-    for _ in 0..MOST_BEFORE {
+    for _ in 0..MOST_HEADS {
         let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
         let Ok(status) = answer.map(|answer| answer.status) else { return false };
         if !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS {
