@@ -1,5 +1,6 @@
 //! Who a request comes from and whose session it is: whatever a head says, strangers are not
-//! believed, and what is written for the upstream is a head again.
+//! believed, and what is written for the upstream is a head again. And what the same fields say in an
+//! answer: which session it begins, and whether a cache may keep it.
 //!
 //! The first byte of the input says whether the peer is trusted, the rest is a head.
 #![no_main]
@@ -18,6 +19,10 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/gateway/src/request"]
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 mod request {
+    use bywash_message::{Fields, Name};
+    use http::StatusCode;
+
+    mod cacheable;
     mod cookies;
     mod examine;
     mod forwarded;
@@ -33,9 +38,27 @@ mod request {
         request: &bywash_message::Request,
         peer: &Peer,
     ) -> Facts {
-        let begun = examine::session_begun(settings, &request.fields);
-        assert!(begun.is_none() || !request.fields.is_empty());
+        answer(settings, &request.fields);
         examine::examine(shared, settings, request, peer)
+    }
+
+    fn answer(settings: &crate::settings::Settings, fields: &Fields) {
+        let begun = examine::session_begun(settings, fields);
+        let sets = |line: &[u8], value: &[u8]| {
+            let rest = line.trim_ascii().strip_prefix(b"sid=").and_then(|r| r.strip_prefix(value));
+            rest.is_some_and(|rest| matches!(rest.trim_ascii_start().first(), None | Some(b';')))
+        };
+        let is_set = |value| fields.all(Name::SetCookie).any(|line| sets(line, value));
+        assert!(begun.is_none_or(|value| !value.is_empty() && is_set(value)));
+        if !cacheable::may_be_kept(StatusCode::OK, fields) {
+            let has = |line: &[u8], word: &[u8]| {
+                line.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word))
+            };
+            let mut lines = fields.all(Name::CacheControl);
+            let says_no = lines.any(|line| has(line, b"private") || has(line, b"no-store"));
+            let dated = [&b"expires"[..], b"last-modified", b"etag"];
+            assert!(says_no || dated.iter().all(|name| fields.named(name).next().is_none()));
+        }
     }
 
     pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer, facts: &Facts) {

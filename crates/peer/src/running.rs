@@ -108,11 +108,11 @@ impl Running {
         if self.ended {
             return;
         }
-        // Once it has been waited for its number may be another's, but not while any of its group is
-        // there: then nothing of ours is.
+        // If it has ended and its number is there again, that is another's by now; and while any of
+        // its group is there nobody else gets the number.
         let pid = self.child.id();
         if self.runs() || !processes::is_alive(pid) {
-            // Those who have left its group are found while it runs; the others are its group.
+            // Below it are also those who have left its group, as long as it runs.
             custody::end_below(pid);
             let _ = sys::signal_group(pid, Signal::Kill);
         }
