@@ -4,7 +4,7 @@ use bywash_engine::catalog::Entry;
 
 use crate::key::{Key, Presence, Section};
 use crate::kind::Kind;
-use crate::{Config, Problem, Problems, keys, schema};
+use crate::{Config, Problem, Problems, Severity, keys, schema};
 
 /// A key in the table where it may stand.
 struct Place {
@@ -60,10 +60,12 @@ impl Place {
         Config::parse(&self.file(lines), "test").expect_err(lines)
     }
 
-    /// The only problem of a file with this value.
+    /// The only error of a file with this value. (`value-index` warns that nothing earns.)
     fn problem_of(&self, value: &str) -> Problem {
         let problems = self.problems(&format!("{} = {value}\n", self.key.name));
-        let [problem] = &problems.list[..] else { panic!("{value}: {problems}") };
+        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let errors: Vec<&Problem> = errors.collect();
+        let [problem] = errors[..] else { panic!("{value}: {problems}") };
         let line = self.file("\u{1}").lines().position(|line| line.contains('\u{1}'));
         assert_eq!(problem.line, line.unwrap() + 1, "{problems}");
         problem.clone()

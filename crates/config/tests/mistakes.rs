@@ -210,7 +210,8 @@ fn the_least_limit_may_not_lie_above_the_most() {
 
 #[test]
 fn a_limit_may_not_start_where_it_may_not_be() {
-    let slope = |start: &str, lines: &str| with(&format!("{start}[limit]\npolicy = \"slope\"\n{lines}"));
+    let slope =
+        |start: &str, lines: &str| with(&format!("{start}[limit]\npolicy = \"slope\"\n{lines}"));
     for (start, lines, place, bound, words) in [
         ("limit = 500\n", "max = 200\n", (4, 9), Some(7), "`upstream.limit` 500 lies above"),
         ("limit = 2000\n", "", (4, 9), None, "`upstream.limit` 2000 lies above `limit.max` 1000"),

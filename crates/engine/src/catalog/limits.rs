@@ -183,7 +183,9 @@ mod tests {
 
     #[test]
     fn a_limit_starts_within_its_bounds() {
-        for (bounds, start) in [([("min", "20"), ("max", "30")], 20), ([("min", "2"), ("max", "8")], 8)] {
+        for (bounds, start) in
+            [([("min", "20"), ("max", "30")], 20), ([("min", "2"), ("max", "8")], 8)]
+        {
             let settings = find_limit("slope").unwrap().settings(bounds).unwrap();
             assert_eq!((settings.start(), settings.limit().slots()), (start, start));
         }
