@@ -102,7 +102,7 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
     let folder = Folder::new();
     let limit = "[limit]\npolicy = \"slope\"\n";
     let text = "version = 1\nlisten.workers = 1\nupstream.server = \"http://127.0.0.1:1\"\n";
-    let file = folder.file("bywash.toml", &format!("{text}{limit}"));
+    let file = folder.file("bywash.toml", format!("{text}{limit}"));
     let with = |files: &str| {
         let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
         let begin = ["-c", &script, env!("CARGO_BIN_EXE_bywash")];
