@@ -20,7 +20,7 @@ pub(crate) enum Happening {
     ServiceEnds { serial: u64 },
     /// A client's patience ends. Void if `serial` is no longer the one of that slot.
     PatienceEnds { request: u32, serial: u64 },
-    /// The engine asked to be called.
+    /// The engine asked to be called. Void if it has asked for another time since.
     EngineTimer,
     /// It is time to read the CPU.
     CpuReading,

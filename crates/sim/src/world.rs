@@ -202,6 +202,10 @@ impl<'a> World<'a> {
     }
 
     fn engine_timer(&mut self) {
+        // One that was called off by an earlier one must not schedule the next: both would.
+        if self.timer != Some(self.now) {
+            return;
+        }
         self.timer = None;
         let mut actions = std::mem::take(&mut self.actions);
         self.engine.on_timer(self.now, &mut actions);
