@@ -1,6 +1,6 @@
 //! The books of one run: the scenario's tally, how late the generator was, what went wrong here.
 
-use bywash_scenario::{Attempt, Ending, Of, Tally, Visitor};
+use bywash_scenario::{Attempt, Ending, Of, Scenario, Tally, Visitor};
 use bywash_units::{Span, Time};
 use hdrhistogram::Histogram;
 
@@ -55,10 +55,16 @@ impl Ledger {
         }
     }
 
-    /// A visitor comes while offered load is `rho_now`.
-    pub(crate) fn session(&mut self, visitor: &Visitor, rho_now: f64) {
+    /// A visitor comes at `start`, while offered load is `rho_now`.
+    pub(crate) fn session(
+        &mut self,
+        scenario: &Scenario,
+        visitor: &Visitor,
+        start: Time,
+        rho_now: f64,
+    ) {
         self.counts.active += 1;
-        self.tally.session(visitor, rho_now);
+        self.tally.session(scenario, visitor, start, rho_now);
     }
 
     /// A visitor is gone; so many of her requests were never made.

@@ -133,7 +133,7 @@ async fn arrivals(field: &Rc<Field>) {
 /// One visitor comes, or finds no place.
 fn arrival(field: &Rc<Field>, index: u64, start: Time) {
     match field.slots.take() {
-        Some(slot) => drop(spawn_local(Walk::new(field, index, slot).go(start))),
+        Some(slot) => drop(spawn_local(Walk::new(field, index, start, slot).go())),
         None => field.ledger.borrow_mut().flaws.not_started += 1,
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Walk {
     field: Rc<Field>,
     visitor: Visitor,
     index: u64,
+    /// When her session is meant to start.
+    start: Time,
     jar: Jar,
     /// Her tag, and what she shows of herself.
     marks: HeaderMap,
@@ -31,10 +33,11 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// The `index`-th visitor of the run, before her first request.
-    pub(crate) fn new(field: &Rc<Field>, index: u64, slot: Slot) -> Self {
-        let visitor = Visitor::new(&field.scenario, field.seed, index);
+    /// The `index`-th visitor of the run, who is meant to come at `start`.
+    pub(crate) fn new(field: &Rc<Field>, index: u64, start: Time, slot: Slot) -> Self {
+        let visitor = field.scenario.visitor(field.seed, index, start);
         Self {
+            start,
             index,
             marks: field.requests.marks(index, visitor.signals()),
             jar: field.requests.jar(visitor.signals()),
@@ -45,11 +48,11 @@ impl Walk {
         }
     }
 
-    /// All of her session, which is meant to start at `start`.
-    pub(crate) async fn go(mut self, start: Time) {
-        let field = Rc::clone(&self.field);
+    /// All of her session.
+    pub(crate) async fn go(mut self) {
+        let (field, start) = (Rc::clone(&self.field), self.start);
         let rho = field.rho_at(start);
-        field.ledger.borrow_mut().session(&self.visitor, rho);
+        field.ledger.borrow_mut().session(&field.scenario, &self.visitor, start, rho);
         let not_generated = self.requests(start).await;
         field.ledger.borrow_mut().session_over(not_generated);
     }

@@ -83,6 +83,14 @@ impl Servers {
         self.value_at(now, 1.0, service)
     }
 
+    /// What a request of `class` asks for at `now`, that would ask for `demand` at first.
+    pub fn demand(&self, now: Time, class: usize, demand: Span) -> Span {
+        if self.changes.is_empty() {
+            return demand;
+        }
+        demand.scale(self.service_at(class, now))
+    }
+
     /// A value that starts as `first` and goes through the changes that name one.
     fn value_at(&self, now: Time, first: f64, of: impl Fn(To) -> Option<f64>) -> f64 {
         let begun = self.changes.iter().filter(|change| Time::ZERO + change.at <= now);
@@ -94,6 +102,14 @@ impl Servers {
                 if part >= over { to } else { from + (to - from) * part / over }
             },
         )
+    }
+
+    /// Work that `workers` can do from the start to `end`.
+    pub fn capacity(&self, workers: u32, end: Span) -> Span {
+        if self.changes.is_empty() {
+            return end * u64::from(workers);
+        }
+        self.work(workers, end, |_| true)
     }
 
     /// Work that `workers` do in `step`s of time for which `counts` says yes, from the start to

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(next, Next::After(Span::from_secs(10)));
         assert!(first.attempt(&scenario).order);
         let second = scenario.visitor(1, 1, at(6));
-        assert_eq!(second.planned_work(), Span::from_millis(30));
+        assert_eq!(second.planned_work(&scenario.servers, at(6)), Span::from_millis(30));
     }
 
     #[test]

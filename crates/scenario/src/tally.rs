@@ -2,6 +2,8 @@
 
 mod sum;
 
+pub use sum::standard_error;
+
 use bywash_units::{Span, Time};
 
 use crate::file::Scenario;
@@ -99,14 +101,14 @@ impl Tally {
         }
     }
 
-    /// A session starts while offered load is `rho_now`.
-    pub fn session(&mut self, visitor: &Visitor, rho_now: f64) {
+    /// A session starts at `now`, while offered load is `rho_now`.
+    pub fn session(&mut self, scenario: &Scenario, visitor: &Visitor, now: Time, rho_now: f64) {
         let planned = visitor.planned_orders();
         self.requests_planned += visitor.planned_requests();
         self.orders_planned += planned;
         self.orders_possible += planned as f64 * (1.0 / rho_now).min(1.0);
         if rho_now < 1.0 {
-            self.planned_below_capacity += visitor.planned_work();
+            self.planned_below_capacity += visitor.planned_work(&scenario.servers, now);
         }
     }
 
@@ -214,6 +216,7 @@ mod tests {
     use super::*;
     use crate::file::Closes;
     use crate::file::tests::small;
+    use crate::servers::{Change, To};
 
     #[test]
     fn a_cell_sums_its_seeds_and_serialises_under_the_promised_names() {
@@ -261,10 +264,31 @@ mod tests {
         let scenario = small();
         let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
         let visitor = Visitor::new(&scenario, 1, 1);
-        tally.session(&visitor, 0.5);
-        tally.useful(Time::ZERO, visitor.planned_work());
+        tally.session(&scenario, &visitor, Time::ZERO, 0.5);
+        tally.useful(Time::ZERO, visitor.planned_work(&scenario.servers, Time::ZERO));
         let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
         assert!((cell.useful_work - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_offered_below_capacity_is_what_requests_cost_by_then() {
+        let mut scenario = small();
+        let visitor = Visitor::new(&scenario, 1, 1);
+        let as_written = visitor.planned_work(&scenario.servers, Time::ZERO);
+        let heavier = |class| Change {
+            at: Span::from_secs(5),
+            over: Span::ZERO,
+            to: To::Service { class, factor: 2.0 },
+        };
+        scenario.servers.changes = vec![heavier(0), heavier(1)];
+        let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+        for (second, work) in [(4, as_written), (6, as_written * 2)] {
+            let now = Time::ZERO + Span::from_secs(second);
+            tally.session(&scenario, &visitor, now, 0.5);
+            tally.useful(now, work);
+        }
+        let cell = Tally::cell(&[tally], &scenario, "x", 0.5, Closes::Visible);
+        assert!((cell.useful_work - 1.0).abs() < 1e-6, "{}", cell.useful_work);
     }
 
     #[test]
@@ -276,7 +300,7 @@ mod tests {
             .expect("one session in five of this graph buys");
         for (rho, possible) in [(0.5, 1.0), (1.0, 1.0), (2.0, 0.5), (10.0, 0.1)] {
             let mut tally = Tally::new(&scenario, rho, Span::from_secs(10));
-            tally.session(&buyer, rho);
+            tally.session(&scenario, &buyer, Time::ZERO, rho);
             let cell = Tally::cell(&[tally], &scenario, "x", rho, Closes::Visible);
             assert!((cell.orders_possible - possible).abs() < 1e-9, "{rho}: {cell:?}");
             assert_eq!(cell.orders_planned, 1);

@@ -3,10 +3,11 @@
 //! What she wants (her path, the demand of every request, her think times) is drawn when she
 //! arrives and does not depend on how she is treated; only what she gets does.
 
-use bywash_units::Span;
+use bywash_units::{Span, Time};
 
 use crate::file::{Client, Scenario};
 use crate::law::Stream;
+use crate::servers::Servers;
 use crate::signal;
 use crate::tally::Ending;
 
@@ -146,9 +147,10 @@ impl Visitor {
         Next::After(pause)
     }
 
-    /// Service time of everything she means to do.
-    pub fn planned_work(&self) -> Span {
-        self.visits.iter().fold(Span::ZERO, |sum, visit| sum + visit.demand)
+    /// Service time of everything she means to do, by what requests cost when she comes at `now`.
+    pub fn planned_work(&self, servers: &Servers, now: Time) -> Span {
+        let demand = |visit: &Visit| servers.demand(now, visit.class, visit.demand);
+        self.visits.iter().map(demand).fold(Span::ZERO, |sum, demand| sum + demand)
     }
 
     /// Requests she means to make.

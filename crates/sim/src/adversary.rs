@@ -72,7 +72,7 @@ impl<'a> Adversaries<'a> {
             requests: 0,
             present: Slots::default(),
             got: Got {
-                capacity: duration * u64::from(scenario.workers),
+                capacity: scenario.servers.capacity(scenario.workers, duration),
                 end: Time::ZERO + duration,
                 work: Span::ZERO,
                 generated: 0,

@@ -155,14 +155,6 @@ impl Servers {
         self.description.changes.iter().filter_map(next).min()
     }
 
-    /// What a request of `class` asks for at `now`, that would ask for `demand` at first.
-    pub(crate) fn demand(&self, now: Time, class: usize, demand: Span) -> Span {
-        if self.description.changes.is_empty() {
-            return demand;
-        }
-        demand.scale(self.description.service_at(class, now))
-    }
-
     /// What has added up until `now`.
     pub(crate) fn meters(&mut self, now: Time) -> Meters {
         self.advance(now);

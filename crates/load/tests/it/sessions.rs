@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use bywash_load::{LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Scenario, Shown, Signal, Visitor, WaitsFor};
-use bywash_units::Span;
+use bywash_scenario::{Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor};
+use bywash_units::{Span, Time};
 
 use crate::play::{alone, at, crowd, play};
 use crate::site::{answer, answering, handling, request, wait_for_close, write_ok};
@@ -116,6 +116,22 @@ fn who_carries_a_signal_shows_it_in_every_request_and_nobody_else_does() {
     }
     assert_eq!(requests.len() as u64, cell.completed);
     assert!(shown > 10 && shown < 2 * requests.len(), "{shown} of {}", requests.len());
+}
+
+#[test]
+fn a_recorded_visitor_asks_for_what_she_asked_for_then() {
+    let (url, requests) = listening();
+    let demand = Span::from_millis(3);
+    let visit = |class| Visit { class, demand, think: Span::ZERO, order: false };
+    let mut recording = Recording::default();
+    recording.add(Time::ZERO, [1, 1, 0].map(visit));
+    let scenario = Scenario { source: Source::Recorded(recording), ..alone() };
+    let (_, cell) = play(&scenario, &at(&url));
+    assert_eq!(cell.completed, 3);
+    let requests = requests.lock().unwrap();
+    let asked = requests.iter().map(|text| text.split(" http").next().unwrap_or_default());
+    assert_eq!(asked.collect::<Vec<_>>(), ["post /buy", "post /buy", "get /"]);
+    assert!(requests.iter().all(|text| text.contains("shop-demand-us: 3000\r\n")));
 }
 
 #[test]
