@@ -128,7 +128,8 @@ impl Starts {
         let Profile::Times(times) = &self.profile else {
             return None;
         };
-        let start = times.get(self.taken).copied().filter(|start| *start < self.end)?;
+        // The last moment too: a log may end as it begins to tell of somebody.
+        let start = times.get(self.taken).copied().filter(|start| *start <= self.end)?;
         self.taken += 1;
         Some(start)
     }
@@ -201,6 +202,14 @@ mod tests {
         let ramp = Profile::Ramp { base: 0.0, at: Span::ZERO, over: Span::from_secs(100) };
         let half = count(&ramp, 2.0, 0, 50) as f64 / count(&ramp, 2.0, 0, 100) as f64;
         assert!((half - 0.25).abs() < 0.03, "half the time holds a quarter of a ramp, not {half}");
+    }
+
+    #[test]
+    fn who_comes_at_the_very_end_of_a_list_of_times_comes() {
+        let times = [0, 4, 5, 6].map(|second| Time::ZERO + Span::from_secs(second)).to_vec();
+        let profile = Profile::Times(times);
+        let starts = Starts::new(&profile, 1.0, Rate::per_second(1.0), Span::from_secs(5), 1);
+        assert_eq!(starts.count(), 3);
     }
 
     #[test]

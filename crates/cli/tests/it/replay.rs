@@ -83,6 +83,20 @@ fn twice_as_fast_is_twice_the_load_for_the_same_visitors() {
         cell["timed_out"].as_u64().unwrap() + cell["dropped"].as_u64().unwrap()
     };
     assert!(refused(&twice) > refused(&once));
+    assert!(once["told"]["counted"].is_null(), "all of it is");
+    let counted = twice["told"]["counted"].as_str().unwrap();
+    assert!(counted.contains("come later, as nobody thinks faster"), "{counted}");
+}
+
+#[test]
+fn who_comes_at_the_very_end_of_a_log_without_times_comes_again() {
+    let two = combined("");
+    let (first, last) = two.split_once('\n').unwrap();
+    let other = last.replace("2001:db8::7", "2001:db8::8");
+    let result = replay(&format!("{first}\n{other}"), &["--json"]).json();
+    for policy in ["as it was", "session-first"] {
+        assert_eq!(cell(&result, policy)["generated"], 2, "{policy}");
+    }
 }
 
 #[test]

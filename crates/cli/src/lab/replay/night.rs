@@ -56,7 +56,17 @@ pub(super) struct Night {
     pub(super) visitors: usize,
     pub(super) wishes: usize,
     pub(super) gaps: Gaps,
+    pub(super) beyond: Beyond,
     began: Span,
+}
+
+/// What is asked for only after the last visitor has come, though nobody had to wait: played faster,
+/// visitors come closer together and think as long as before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Beyond {
+    pub(super) wishes: usize,
+    /// Orders among them.
+    pub(super) orders: usize,
 }
 
 /// What the log does not tell.
@@ -102,6 +112,7 @@ impl Night {
             visitors: recording.len(),
             wishes: recording.visits().len(),
             gaps: recorder.gaps(&guests),
+            beyond: recorder.beyond(&guests, lasted, args.speed),
             scenario: scenario(name, config, terms, &means, recording, (rho, lasted), args),
             began,
         }
@@ -112,7 +123,8 @@ impl Night {
         let scenario = &self.scenario;
         let mut tally = Tally::new(scenario, self.rho, self.lasted);
         for index in 0..self.visitors {
-            tally.session(&scenario.visitor(1, index as u64, Time::ZERO), self.rho);
+            let visitor = scenario.visitor(1, index as u64, Time::ZERO);
+            tally.session(scenario, &visitor, Time::ZERO, self.rho);
         }
         for request in asked {
             let class = usize::from(request.class);
@@ -234,6 +246,23 @@ impl Recorder<'_> {
         gaps
     }
 
+    fn beyond(&self, guests: &[Guest], lasted: Span, speed: f64) -> Beyond {
+        let mut beyond = Beyond::default();
+        let began = |wish: &Wish| self.asked[wish.first as usize].began;
+        for guest in guests {
+            let Some(came) = guest.wishes.first().map(began) else { continue };
+            let comes = less(came, self.began).scale(1.0 / speed);
+            for wish in &guest.wishes {
+                if comes + less(began(wish), came) > lasted.scale(1.0 / speed) {
+                    beyond.wishes += 1;
+                    let order = self.terms.is_order(&self.asked[wish.last as usize]);
+                    beyond.orders += usize::from(order);
+                }
+            }
+        }
+        beyond
+    }
+
     /// The work that was asked for in the busiest stretch of this length.
     fn busiest(&self, guests: &[Guest], stretch: Span) -> Option<Span> {
         let mut work: BTreeMap<u64, Span> = BTreeMap::new();
@@ -294,6 +323,7 @@ fn scenario(
         adversaries: Vec::new(),
         policies: Vec::new(),
         seeds: 1,
+        first_seed: 1,
         length: Length::Duration(lasted.scale(1.0 / args.speed)),
     }
 }
@@ -391,6 +421,14 @@ mod tests {
         assert!((two.rho - 10.5 / 10.0).abs() < 1e-9, "{}", two.rho);
         assert!((two.scenario.rho[0] - 2.1).abs() < 1e-9);
         assert_eq!(two.scenario.duration(2.1), Span::from_secs(5));
+    }
+
+    #[test]
+    fn what_is_asked_for_after_the_faster_arrivals_are_over_is_known() {
+        let beyond = |speed: &str| night(&log(), &["--speed", speed]).0.beyond;
+        assert_eq!(beyond("1"), Beyond::default());
+        // Arrivals are over after 2.5 s. Both purchases follow by 3 s and more on what came at once.
+        assert_eq!(beyond("4"), Beyond { wishes: 2, orders: 2 });
     }
 
     #[test]

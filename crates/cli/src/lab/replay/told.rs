@@ -6,7 +6,7 @@ use bywash_scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::intake::Account;
-use super::night::{From, Night, PAUSE};
+use super::night::{Beyond, From, Night, PAUSE};
 use super::terms::Terms;
 use crate::args::Replay;
 
@@ -50,7 +50,7 @@ pub(super) fn facts(
     args: &Replay,
 ) -> Vec<(String, String)> {
     let entry = |topic: &str, text: String| (topic.to_owned(), text);
-    vec![
+    let mut facts = vec![
         entry("log", log(night, account)),
         entry("load", load(night, terms, args.speed)),
         entry("service", service(night)),
@@ -58,7 +58,9 @@ pub(super) fn facts(
         entry("retries", retries(args.retries)),
         entry("orders", orders(&night.scenario, terms)),
         entry("unknown", unknown(night)),
-    ]
+    ];
+    facts.extend(counted(night, args.speed).map(|text| entry("counted", text)));
+    facts
 }
 
 fn log(night: &Night, account: &Account) -> String {
@@ -145,6 +147,20 @@ fn unknown(night: &Night) -> String {
          orders are at least these",
         night.gaps.cut_short
     )
+}
+
+/// What of the wishes cannot be counted, if anything: under overload to the end it is over when nobody
+/// comes any more.
+fn counted(night: &Night, speed: f64) -> Option<String> {
+    let Beyond { wishes, orders } = night.beyond;
+    let cut = night.rho * speed >= 1.0 && wishes > 0;
+    let until = night.lasted.as_secs_f64() / speed;
+    cut.then(|| {
+        format!(
+            "work and orders until the last visitor has come, after {until:.0} s; at this speed \
+             {wishes} wishes, {orders} orders among them, come later, as nobody thinks faster"
+        )
+    })
 }
 
 /// For a terminal.
