@@ -55,6 +55,8 @@ pub struct Scenario {
     pub policies: Vec<PolicyChoice>,
     /// Seeds to run and to average over.
     pub seeds: u32,
+    /// The first of them; the others follow it.
+    pub first_seed: u64,
     /// How long arrivals go on.
     pub length: Length,
 }
@@ -167,6 +169,19 @@ pub struct PolicyChoice {
     pub parameters: BTreeMap<String, String>,
     /// What decides how many run at once; `servers.limit` if the file says nothing.
     pub limit: Option<LimitChoice>,
+    /// Who answers for a request without a proven session.
+    pub charge: Charge,
+}
+
+/// Who answers for a request without a proven session: the gateway's `identify.charge`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Charge {
+    /// Nobody: many visitors may share an address.
+    #[default]
+    Session,
+    /// Its address. The simulator's visitors have one each, which is the best case for this.
+    Address,
 }
 
 /// A limit to run, with the parameters that differ from their defaults.
@@ -229,6 +244,11 @@ impl Scenario {
     /// Reads a scenario from text; a base and a file of arrival times are looked for in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
         written::resolve(base::read(text, folder)?, folder)
+    }
+
+    /// The seeds to run.
+    pub fn seed_numbers(&self) -> impl Iterator<Item = u64> + use<> {
+        (self.first_seed..).take(self.seeds as usize)
     }
 
     /// Sessions per second that make ρ = 1.
@@ -366,6 +386,19 @@ pub(crate) mod tests {
         let limit = scenario.policies[0].limit.clone().expect("it was given");
         assert_eq!((limit.name.as_str(), limit.parameters["max"].as_str()), ("aimd", "50"));
         assert!(scenario.policies[0].parameters.is_empty());
+    }
+
+    #[test]
+    fn a_policy_charges_addresses_only_if_it_is_told_to() {
+        let with = |charge: &str| {
+            let text = format!("{SMALL}\n[[policy]]\nname = \"x\"\n{charge}");
+            Scenario::parse(&text, Path::new(".")).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("").unwrap().policies[0].charge, Charge::Session);
+        let told = with("charge = \"address\"").unwrap();
+        assert_eq!(told.policies[0].charge, Charge::Address);
+        assert!(told.policies[0].parameters.is_empty());
+        assert!(with("charge = \"adress\"").unwrap_err().contains("unknown variant `adress`"));
     }
 
     #[test]

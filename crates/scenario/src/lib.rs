@@ -32,7 +32,9 @@ mod written;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
-pub use file::{Closes, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
+pub use file::{
+    Charge, Closes, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor,
+};
 pub use graph::Graph;
 pub use law::{Law, Stream};
 pub use result::{
@@ -41,6 +43,6 @@ pub use result::{
 pub use servers::{Change, Discipline, Servers, To};
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};
-pub use tally::{Ending, Of, Tally};
+pub use tally::{Ending, Of, Tally, standard_error};
 pub use vary::{Setting, guess};
 pub use visitor::{Attempt, Next, Visit, Visitor};

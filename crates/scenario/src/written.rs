@@ -13,8 +13,8 @@ use serde::Deserialize;
 use crate::adversary;
 use crate::arrivals::{self, Profile};
 use crate::file::{
-    Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier,
-    WaitsFor,
+    Charge, Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError,
+    Tier, WaitsFor,
 };
 use crate::graph::Graph;
 use crate::law::Law;
@@ -130,6 +130,8 @@ struct WrittenPolicy {
     label: Option<String>,
     #[serde(default)]
     limit: Option<WrittenLimit>,
+    #[serde(default)]
+    charge: Charge,
     #[serde(flatten)]
     parameters: BTreeMap<String, toml::Value>,
 }
@@ -167,6 +169,7 @@ pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioErr
         signals: signal::resolve(file.signal)?,
         closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
         seeds: file.run.seeds.unwrap_or(1),
+        first_seed: 1,
         length: length(&file.run)?,
         rho: file.run.rho,
         adversaries: adversary::resolve(file.adversary, &index)?,
@@ -403,6 +406,7 @@ fn choice(written: WrittenPolicy) -> PolicyChoice {
         label: written.label.unwrap_or_else(|| written.name.clone()),
         parameters: texts(written.parameters),
         limit: written.limit.map(limit),
+        charge: written.charge,
         name: written.name,
     }
 }

@@ -2,7 +2,7 @@
 
 use bywash_engine::catalog::{LimitSettings, Settings};
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_scenario::{Closes, Scenario, Tally};
+use bywash_scenario::{Charge, Closes, Scenario, Tally};
 use bywash_units::{Span, Time};
 
 use crate::adversary::Got;
@@ -16,6 +16,8 @@ pub struct Case<'a> {
     pub settings: &'a Settings,
     /// What decides how many run at once.
     pub limit: &'a LimitSettings,
+    /// Who answers for a request without a proven session.
+    pub charge: Charge,
     /// The level of load.
     pub rho: f64,
     /// Whether departures are seen.

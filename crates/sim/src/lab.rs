@@ -3,8 +3,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bywash_engine::catalog::{self, Decides, LimitSettings, ParameterError, Policy, Settings};
-use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess};
+use bywash_engine::catalog::{
+    self, Decides, LimitSettings, Orders, Parameter, ParameterError, Policy, Settings,
+};
+use bywash_scenario::{
+    Cell, Charge, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess,
+};
 
 use crate::adversary::Got;
 use crate::case::{Case, Outturn, Trace};
@@ -23,22 +27,20 @@ pub enum SimError {
         there_is: String,
     },
     /// Neither the catalogue nor the peers have a limit of that name.
-    #[error("there is no limit `{name}`; there are {known}, and of the peers {peers}")]
+    #[error("there is no limit `{name}`; {there_is}")]
     UnknownLimit {
         /// The name that was given.
         name: String,
-        /// The names in the catalogue.
-        known: String,
-        /// The names of the peers' limits.
-        peers: String,
+        /// The name that was probably meant, and those that there are.
+        there_is: String,
     },
-    /// Parameters that the policy does not take.
-    #[error("policy `{policy}`: {}", errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    /// Parameters that the policy or limit does not take.
+    #[error("policy `{policy}`: {wrong}")]
     Parameters {
         /// The policy.
         policy: String,
-        /// What is wrong with them.
-        errors: Vec<ParameterError>,
+        /// What is wrong with them, all of it.
+        wrong: String,
     },
     /// The scenario lists no policy and none was asked for.
     #[error("the scenario lists no [[policy]] to run")]
@@ -55,7 +57,7 @@ pub struct Job {
     seed: u64,
 }
 
-/// Runs every cell of `scenario` with the seeds 1, 2, …; `progress(done, all)` is called after
+/// Runs every cell of `scenario` with each of its seeds; `progress(done, all)` is called after
 /// each run, from whichever thread did it. Gives the number of events besides.
 ///
 /// # Errors
@@ -139,7 +141,7 @@ fn result(scenario: &Scenario, jobs: &[Job], outturns: &[Outturn]) -> RunResult 
     let each = scenario.seeds as usize;
     RunResult {
         scenario: scenario.name.clone(),
-        seeds: seeds(scenario).collect(),
+        seeds: scenario.seed_numbers().collect(),
         invalid: None,
         cells: jobs.chunks(each).zip(outturns.chunks(each)).map(cell).collect(),
     }
@@ -184,74 +186,98 @@ pub fn trace(
 struct Chosen {
     settings: Settings,
     limit: LimitSettings,
+    charge: Charge,
+}
+
+/// Whether a scenario can be played.
+///
+/// # Errors
+/// As [`run`].
+pub fn check(scenario: &Scenario) -> Result<(), SimError> {
+    chosen(scenario).map(drop)
 }
 
 fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
-    let settings = policies(&scenario.policies)?.into_iter();
-    let both = settings.zip(limits(scenario)?);
-    Ok(both.map(|(settings, limit)| Chosen { settings, limit }).collect())
+    if scenario.policies.is_empty() {
+        return Err(SimError::NoPolicy);
+    }
+    scenario.policies.iter().map(|choice| one_chosen(scenario, choice)).collect()
 }
 
-/// The settings of the limit of each policy that a scenario lists; `servers.limit` or as many slots
-/// as workers for those that have none of their own.
-pub fn limits(scenario: &Scenario) -> Result<Vec<LimitSettings>, SimError> {
-    let slots = scenario.servers.limit.unwrap_or(scenario.workers);
-    let limit = |choice: &PolicyChoice| match &choice.limit {
-        None => Ok(LimitSettings::from(slots)),
-        Some(limit) => limit_of(limit),
+fn one_chosen(scenario: &Scenario, choice: &PolicyChoice) -> Result<Chosen, SimError> {
+    let limit = match &choice.limit {
+        None => LimitSettings::from(scenario.servers.limit.unwrap_or(scenario.workers)),
+        Some(limit) => limit_of(limit)?,
     };
-    scenario.policies.iter().map(limit).collect()
+    let settings = settings(choice, limit.limit().slots())?;
+    // Another program sees addresses whatever ours is told.
+    let is_peer = peers::find(&choice.name).is_some();
+    let charge = if is_peer { Charge::Address } else { choice.charge };
+    Ok(Chosen { settings, limit, charge })
 }
 
 fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
     let found = catalog::find_limit(&choice.name).or_else(|| peers::find_limit(&choice.name));
     let policy = found.ok_or_else(|| SimError::UnknownLimit {
         name: choice.name.clone(),
-        known: names(&catalog::LIMITS),
-        peers: names(&peers::LIMITS),
+        there_is: there_is(&choice.name, &catalog::LIMITS, &peers::LIMITS),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    policy
-        .settings(given)
-        .map_err(|errors| SimError::Parameters { policy: choice.name.clone(), errors })
+    policy.settings(given).map_err(|errors| refused(policy, &errors))
 }
 
-/// The settings of each policy that a scenario lists.
-pub fn policies(choices: &[PolicyChoice]) -> Result<Vec<Settings>, SimError> {
-    if choices.is_empty() {
-        return Err(SimError::NoPolicy);
-    }
-    choices.iter().map(settings).collect()
+/// Whether there are policies of these names that take these parameters.
+///
+/// # Errors
+/// For the first that is not so.
+pub fn policies(choices: &[PolicyChoice]) -> Result<(), SimError> {
+    choices.iter().try_for_each(|choice| settings(choice, 1).map(drop))
+}
+
+/// The settings of a policy before a server of so many slots, which a peer may be told.
+fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
+    let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
+    let policy: &'static Policy<Orders> = found.ok_or_else(|| SimError::UnknownPolicy {
+        name: choice.name.clone(),
+        there_is: there_is(&choice.name, &catalog::POLICIES, &peers::POLICIES),
+    })?;
+    let slots = slots.to_string();
+    let is_told = policy.parameters.iter().any(|parameter| parameter.name == peers::SLOTS);
+    let told = is_told.then_some((peers::SLOTS, slots.as_str()));
+    let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    policy.settings(told.into_iter().chain(given)).map_err(|errors| refused(policy, &errors))
 }
 
 /// What to say to a name that is none; the name that was probably meant first, as a command line cuts
 /// what is long.
-fn there_is(name: &str) -> String {
-    let all = catalog::POLICIES.iter().chain(&peers::POLICIES);
-    let meant = guess(name, all.map(|policy| policy.name));
+fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
+    let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
-    let [known, peers] = [names(&catalog::POLICIES), names(&peers::POLICIES)];
-    format!("{meant}there are {known}, and the peers {peers}")
-}
-
-fn settings(choice: &PolicyChoice) -> Result<Settings, SimError> {
-    let found = catalog::find(&choice.name).or_else(|| peers::find(&choice.name));
-    let policy = found.ok_or_else(|| SimError::UnknownPolicy {
-        name: choice.name.clone(),
-        there_is: there_is(&choice.name),
-    })?;
-    let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    policy
-        .settings(given)
-        .map_err(|errors| SimError::Parameters { policy: choice.name.clone(), errors })
+    let [own, peers] = [own, peers].map(names);
+    format!("{meant}there are {own}, and of the peers {peers}")
 }
 
 fn names<D: Decides>(policies: &[Policy<D>]) -> String {
     policies.iter().map(|policy| policy.name).collect::<Vec<_>>().join(", ")
 }
 
-fn seeds(scenario: &Scenario) -> impl Iterator<Item = u64> + use<> {
-    1..=u64::from(scenario.seeds)
+/// What is wrong with the parameters of a policy, with those that were probably meant.
+fn refused<D: Decides>(policy: &Policy<D>, errors: &[ParameterError]) -> SimError {
+    let words = |error: &ParameterError| match meant(error, policy.parameters) {
+        Some(best) => format!("{error}; did you mean `{best}`?"),
+        None => error.to_string(),
+    };
+    let wrong = errors.iter().map(words).collect::<Vec<_>>().join("; ");
+    SimError::Parameters { policy: policy.name.into(), wrong }
+}
+
+fn meant(error: &ParameterError, parameters: &'static [Parameter]) -> Option<&'static str> {
+    match error {
+        ParameterError::Unknown { name } => {
+            guess(name, parameters.iter().map(|parameter| parameter.name))
+        }
+        ParameterError::Value { .. } => None,
+    }
 }
 
 /// How many runs a scenario asks for.
@@ -266,7 +292,7 @@ fn jobs((index, scenario): (usize, &Scenario)) -> Vec<Job> {
         for &rho in &scenario.rho {
             for policy in 0..scenario.policies.len() {
                 let job = |seed| Job { scenario: index, policy, rho, closes, seed };
-                jobs.extend(seeds(scenario).map(job));
+                jobs.extend(scenario.seed_numbers().map(job));
             }
         }
     }
@@ -287,9 +313,11 @@ fn play_all(
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
             let Job { scenario, policy, rho, closes, seed } = *job;
-            let Chosen { settings, limit } = &chosen[scenario][policy];
+            let Chosen { settings, limit, charge } = &chosen[scenario][policy];
             let scenario = scenarios[scenario];
-            let outturn = play(Case { scenario, settings, limit, rho, closes, seed, trace });
+            let charge = *charge;
+            let outturn =
+                play(Case { scenario, settings, limit, charge, rho, closes, seed, trace });
             *results[index].lock().expect("no thread panics with this lock") = Some(outturn);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use bywash_scenario::file::Length;
-use bywash_scenario::{Adversary, Cell, Claims, Closes, Hostile, Law, Scenario};
+use bywash_scenario::{
+    Adversary, Cell, Change, Charge, Claims, Closes, Hostile, Law, Scenario, To,
+};
 use bywash_units::Span;
 
 fn scenario(file: &str) -> Scenario {
@@ -108,22 +110,37 @@ fn work_is_spent_on_visitors_on_adversaries_or_in_vain_and_never_counted_twice()
 }
 
 #[test]
-fn a_forged_cookie_is_priority_for_whoever_believes_it_and_little_for_session_first() {
-    let scenario = scenario("attack-spoofing.toml");
-    let [believer, ours] = ["haproxy-expert", "session-first"].map(|policy| {
-        let cell = cell(&scenario, policy);
-        cell.useful_work
-    });
-    assert!(believer < 0.1 && ours > 0.3, "useful work: {believer} and {ours}");
+fn what_they_got_is_a_share_of_the_servers_that_there_were() {
+    let mut scenario = plenty();
+    scenario.adversaries = vec![adversary(0.2)];
+    let half = Change { at: Span::ZERO, over: Span::ZERO, to: To::Workers(50) };
+    scenario.servers.changes = vec![half];
+    let got = hostile(&cell(&scenario, "session-first"));
+    assert!((got.hostile_work - 0.4).abs() < 0.04, "0.2 of a hundred is 0.4 of fifty: {got:?}");
 }
 
 #[test]
-fn one_address_that_floods_a_class_costs_the_visitors_of_session_first_next_to_nothing() {
+fn a_path_is_priority_for_whoever_believes_it_and_little_for_who_asks_what_was_served() {
+    let scenario = scenario("attack-spoofing.toml");
+    let useful = |policy| cell(&scenario, policy).useful_work;
+    let believer = useful("haproxy-ordinary");
+    assert!(believer < 0.1, "useful work where a path is believed: {believer}");
+    for policy in ["session-first", "haproxy-expert"] {
+        assert!(useful(policy) > 0.3, "{policy}: {}", useful(policy));
+    }
+}
+
+/// The address is charged only where the gateway is told that nobody shares one.
+#[test]
+fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     let scenario = scenario("attack-flooding.toml");
     let parity = cell(&scenario, "LIFO-Pri").useful_work;
     assert!(parity < 0.1, "length × utility rises with the flood, and yet useful work is {parity}");
-    let ours = cell(&scenario, "session-first");
+    let ours = cell(&scenario, "session-first, addresses charged");
     assert!(ours.useful_work > 0.95, "{}", ours.useful_work);
     let refused = hostile(&ours).refused as f64 / hostile(&ours).generated as f64;
     assert!(refused > 0.5, "{refused} of the flood was refused");
+    let default = cell(&scenario, "session-first");
+    assert!(default.useful_work < ours.useful_work - 0.1, "{}", default.useful_work);
+    assert_eq!(scenario.policies[0].charge, Charge::Session, "as the gateway's default");
 }

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use bywash_engine::catalog;
-use bywash_scenario::{Cell, Closes, LimitChoice, PolicyChoice, RunResult, Scenario};
-use bywash_sim::peers;
+use bywash_engine::catalog::{self, LimitPolicy};
+use bywash_engine::limit::{Ended, Limit, Load};
+use bywash_scenario::{Cell, Charge, Closes, LimitChoice, PolicyChoice, RunResult, Scenario};
+use bywash_sim::{Case, peers, play};
+use bywash_units::{Span, Time};
 
 fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/seed-1.toml");
@@ -12,7 +14,7 @@ fn seed_1(rho: f64, closes: Closes, minutes: u64) -> Scenario {
     scenario.rho = vec![rho];
     scenario.closes = vec![closes];
     scenario.seeds = 2;
-    let span = bywash_units::Span::from_secs(minutes * 60);
+    let span = Span::from_secs(minutes * 60);
     scenario.length = bywash_scenario::file::Length::Duration(span);
     scenario
 }
@@ -34,10 +36,11 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             label: policy.name.into(),
             parameters: [].into(),
             limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
+            charge: Charge::Address,
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
-        scenario.max_wait = Some(bywash_units::Span::from_secs(30));
+        scenario.max_wait = Some(Span::from_secs(30));
         for cell in run(&scenario).cells {
             let ended = cell.completed + cell.timed_out + cell.dropped + cell.failed;
             assert_eq!(cell.generated, ended, "{} with {} closes", cell.policy, cell.closes);
@@ -60,6 +63,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
         label: label.into(),
         parameters: [].into(),
         limit,
+        charge: Charge::Session,
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
     let result = run(&scenario);
@@ -88,7 +92,7 @@ fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
     let text = error.to_string();
     assert!(text.contains("`haproxy`; did you mean `haproxy-expert`?"), "{text}");
     assert!(text.contains("there are session-first, value-index, lifo-pri"), "{text}");
-    assert!(text.contains("and the peers haproxy-expert, haproxy-ordinary"), "{text}");
+    assert!(text.contains("and of the peers haproxy-expert, haproxy-ordinary"), "{text}");
 }
 
 #[test]
@@ -116,6 +120,57 @@ fn many_scenarios_at_once_give_what_each_gives_alone() {
         assert_eq!(format!("{result:?}"), format!("{:?}", run(scenario)));
     }
     assert_eq!(results.len(), scenarios.len());
+}
+
+/// One slot, and a wish to be called soon after each time that it is given.
+#[derive(Debug, Default)]
+struct Restless(Option<Time>);
+
+static RESTLESS: LimitPolicy = LimitPolicy {
+    name: "restless",
+    source: "this test",
+    about: "",
+    parameters: &[],
+    build: |_| Box::new(Restless::default()),
+};
+
+impl Limit for Restless {
+    fn slots(&self) -> u32 {
+        1
+    }
+
+    fn dispatched(&mut self, now: Time, _: Load) {
+        self.0 = Some(now + Span::from_millis(10));
+    }
+
+    fn ended(&mut self, _: Time, _: Load, _: Ended) {}
+
+    fn next_timer(&self) -> Option<Time> {
+        self.0
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.0 = self.0.filter(|at| *at > now);
+    }
+}
+
+/// A call that was called off by an earlier one asks for no other: else there would be ever more.
+#[test]
+fn events_are_as_many_as_requests_however_long_the_run() {
+    let each = |minutes| {
+        let mut scenario = seed_1(2.0, Closes::Visible, minutes);
+        scenario.max_wait = Some(Span::from_secs(20));
+        let settings = catalog::find("single-queue").unwrap().settings([]).unwrap();
+        let limit = RESTLESS.settings([]).unwrap();
+        let (settings, limit, charge) = (&settings, &limit, Charge::Session);
+        let (scenario, closes) = (&scenario, Closes::Visible);
+        let case =
+            Case { scenario, settings, limit, charge, rho: 2.0, closes, seed: 1, trace: None };
+        let out = play(case);
+        out.events as f64 / out.started as f64
+    };
+    let (short, long) = (each(5), each(30));
+    assert!(long < 1.2 * short, "events for each request: {short}, then {long}");
 }
 
 #[test]

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use bywash_engine::catalog::{self, Settings};
-use bywash_scenario::{Closes, Scenario};
+use bywash_scenario::{Charge, Closes, Scenario};
 use bywash_sim::{Case, Outturn, play};
 
 /// With twenty the error itself is estimated so roughly that one right comparison in thirty thousand
@@ -79,6 +79,7 @@ impl System {
                 scenario: &scenario,
                 settings: &settings,
                 limit: &self.servers.into(),
+                charge: Charge::Session,
                 rho: self.rho,
                 closes: Closes::Visible,
                 seed,

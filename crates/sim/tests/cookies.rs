@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use bywash_engine::catalog::Policy;
+use bywash_engine::catalog::{LimitSettings, Policy, Settings};
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
-use bywash_scenario::{Adversary, Cell, Claims, Closes, Law, Scenario, Tally};
+use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Law, Scenario, Tally};
 use bywash_sim::{Case, play};
 use bywash_units::Span;
 
@@ -58,12 +58,21 @@ fn pages(patience: &str) -> Scenario {
     Scenario::parse(&text, Path::new(".")).expect("the scenario is well-formed")
 }
 
+fn case<'a>(
+    scenario: &'a Scenario,
+    settings: &'a Settings,
+    limit: &'a LimitSettings,
+    closes: Closes,
+) -> Case<'a> {
+    let charge = Charge::Session;
+    Case { scenario, settings, limit, charge, rho: 0.5, closes, seed: 1, trace: None }
+}
+
 fn played(patience: &str, closes: Closes) -> Cell {
     let scenario = pages(patience);
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
     let (settings, limit) = (&settings, &scenario.workers.into());
-    let case =
-        Case { scenario: &scenario, settings, limit, rho: 0.5, closes, seed: 1, trace: None };
+    let case = case(&scenario, settings, limit, closes);
     Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
 }
 
@@ -102,8 +111,7 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
         let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
         let closes = Closes::Visible;
         let (settings, limit) = (&settings, &scenario.workers.into());
-        let case =
-            Case { scenario: &scenario, settings, limit, rho: 0.5, closes, seed: 1, trace: None };
+        let case = case(&scenario, settings, limit, closes);
         let got = play(case).hostile.expect("there are adversaries");
         (got.served() > 100, got.refused() > 100, got.served() == got.refused())
     };

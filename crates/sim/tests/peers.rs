@@ -4,14 +4,16 @@
 //! buy.
 
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading, Request,
-    RequestId, SessionKey, Tier,
+    Action, AddressKey, Class, ClassId, ClassSet, End, Engine, Event, Meter, Options, Reading,
+    Request, RequestId, SessionKey, Signals, Tier,
 };
 use bywash_sim::peers;
 use bywash_units::{Share, Span, Time, Utility};
 
 const BROWSE: ClassId = ClassId(0);
 const BUY: ClassId = ClassId(1);
+/// The step after it.
+const PAY: ClassId = ClassId(2);
 
 /// A server behind a peer; requests are letters.
 struct Server {
@@ -24,16 +26,20 @@ impl Server {
     fn new(limit: u32, policy: &str, parameters: &[(&str, &str)]) -> Self {
         let policy = peers::find(policy).expect("the peer is listed");
         let settings = policy.settings(parameters.iter().copied()).expect("it takes these");
-        let class = |name: &str, tier| Class {
+        let class = |name: &str, tier, utility| Class {
             name: name.into(),
             tier,
-            utility: Utility::new(1.0),
+            utility: Utility::new(utility),
             earns: Utility::default(),
             pinned: None,
             queue: None,
             after: ClassSet::NONE,
         };
-        let classes = vec![class("browse", Tier::Browse), class("buy", Tier::Transact)];
+        let classes = vec![
+            class("browse", Tier::Browse, 1.0),
+            class("buy", Tier::Transact, 10.0),
+            class("pay", Tier::Transact, 20.0),
+        ];
         let order = settings.order(&classes);
         let options = Options { limit: limit.into(), ..Options::default() };
         let engine = Engine::new(classes, order, options);
@@ -52,16 +58,36 @@ impl Server {
         }
     }
 
-    /// A request without a cookie comes.
-    fn comes(&mut self, ms: u64, name: char, class: ClassId) {
-        self.tell(ms, Event::Arrived { id: id(name), request: Request::of(class) });
+    fn arrives(&mut self, ms: u64, name: char, request: Request) {
+        self.tell(ms, Event::Arrived { id: id(name), request });
     }
 
-    /// A request comes that sends a cookie.
+    /// A request without a cookie comes.
+    fn comes(&mut self, ms: u64, name: char, class: ClassId) {
+        self.arrives(ms, name, Request::of(class));
+    }
+
+    /// One without a cookie, from this address.
+    fn comes_from(&mut self, ms: u64, name: char, address: u64) {
+        let address = Some(AddressKey(address));
+        self.arrives(ms, name, Request { address, ..Request::of(BROWSE) });
+    }
+
+    /// A request comes that sends a cookie of its own, which an answer bore.
     fn returns(&mut self, ms: u64, name: char, class: ClassId) {
-        let session = Some(SessionKey(name.into()));
-        let request = Request { session, ..Request::of(class) };
-        self.tell(ms, Event::Arrived { id: id(name), request });
+        self.goes_on(ms, name, name.into(), class);
+    }
+
+    /// The same of this session.
+    fn goes_on(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
+        self.tell(ms, Event::served(SessionKey(session), BROWSE));
+        self.forges(ms, name, session, class);
+    }
+
+    /// A request comes that sends a cookie, which nobody need have issued.
+    fn forges(&mut self, ms: u64, name: char, session: u64, class: ClassId) {
+        let session = Some(SessionKey(session));
+        self.arrives(ms, name, Request { session, ..Request::of(class) });
     }
 
     fn ends(&mut self, ms: u64, name: char) {
@@ -145,17 +171,89 @@ fn the_expert_puts_cookies_before_none_and_refuses_new_visitors_first() {
 }
 
 #[test]
-fn haproxy_refuses_who_arrives_when_full_and_who_has_waited_too_long() {
-    let bounds = [("browse", "2"), ("total", "3"), ("timeout", "5s")];
-    let mut server = Server::new(1, "haproxy-ordinary", &bounds);
-    for (ms, name) in [(0, 'a'), (1, 'b'), (3000, 'c'), (3001, 'd')] {
+fn the_expert_takes_a_cookie_that_nobody_issued_for_none() {
+    let mut server = Server::new(1, "haproxy-expert", &[("new", "1")]);
+    server.comes(0, 'a', BROWSE);
+    server.comes(1, 'b', BROWSE);
+    server.forges(2, 'c', 7, BUY);
+    server.goes_on(3, 'd', 7, BUY);
+    assert_eq!(server.refused, "c");
+    assert_eq!(server.drain(10), "adb");
+}
+
+#[test]
+fn the_expert_puts_the_last_step_first_and_who_was_at_the_checkout_before_other_sessions() {
+    let mut server = Server::new(1, "haproxy-expert", &[]);
+    // A buyer is known by her asking, which a free slot does not hide.
+    server.goes_on(0, 'a', 1, BUY);
+    server.goes_on(1, 'b', 2, BROWSE);
+    server.goes_on(2, 'c', 1, BROWSE);
+    server.goes_on(3, 'd', 3, BUY);
+    server.goes_on(4, 'e', 4, PAY);
+    assert_eq!(server.drain(10), "aedcb");
+}
+
+#[test]
+fn the_expert_never_turns_the_checkout_around() {
+    let mut server = Server::new(1, "haproxy-expert", &[("lifo_from", "0")]);
+    server.comes(0, 'a', BROWSE);
+    for (ms, name) in (1..).zip("bcd".chars()) {
+        server.comes(ms, name, BUY);
+    }
+    assert_eq!(server.drain(10), "abcd", "nor for those who have no session");
+}
+
+#[test]
+fn the_bounds_of_the_expert_are_multiples_of_the_servers_limit() {
+    for (maxconn, waiting) in [("1", 16), ("2", 32)] {
+        let mut server = Server::new(1, "haproxy-expert", &[("maxconn", maxconn)]);
+        ('A'..='z').for_each(|name| server.comes(0, name, BROWSE));
+        assert_eq!(server.drain(10).len(), 1 + waiting, "{maxconn}");
+    }
+}
+
+#[test]
+fn one_address_may_have_only_so_many_strangers_waiting() {
+    let mut server = Server::new(1, "haproxy-expert", &[]);
+    for name in "abcd".chars() {
+        server.comes_from(0, name, 1);
+    }
+    server.comes_from(1, 'e', 2);
+    assert_eq!(server.refused, "d", "a runs");
+    server.tell(2, Event::ClientGone { id: id('b') });
+    server.comes_from(3, 'f', 1);
+    server.ends(4, 'a');
+    server.comes_from(5, 'g', 1);
+    server.comes_from(6, 'h', 1);
+    assert_eq!(server.refused, "dh", "whoever leaves or starts makes room");
+}
+
+#[test]
+fn the_expert_who_is_told_prefers_who_shows_a_signal_and_refuses_her_later() {
+    let played = |cookie: &str| {
+        let parameters = [("cookie", cookie), ("new", "2"), ("told", "3")];
+        let mut server = Server::new(1, "haproxy-expert", &parameters);
+        "abc".chars().for_each(|name| server.comes(0, name, BROWSE));
+        for (ms, name) in [(1, 'd'), (2, 'e')] {
+            let signals = Signals::NONE.with(1);
+            server.arrives(ms, name, Request { signals, ..Request::of(BROWSE) });
+        }
+        server.drain(10);
+        (server.started, server.refused)
+    };
+    assert_eq!(played("told"), ("adbc".into(), "e".into()));
+    assert_eq!(played("untold"), ("abc".into(), "de".into()));
+}
+
+#[test]
+fn haproxy_in_ordinary_hands_refuses_nobody_who_comes_but_who_has_waited_too_long() {
+    let mut server = Server::new(1, "haproxy-ordinary", &[("timeout", "5s")]);
+    for (ms, name) in [(0, 'a'), (1, 'b'), (3000, 'c')] {
         server.comes(ms, name, BROWSE);
     }
-    server.comes(3002, 'e', BUY);
-    server.comes(3003, 'f', BUY);
-    assert_eq!(server.refused, "df");
-    assert_eq!(server.drain(5002), "aec");
-    assert_eq!(server.refused, "dfb", "b waited for 5.001 s");
+    server.comes(3002, 'd', BUY);
+    assert_eq!(server.drain(5002), "adc");
+    assert_eq!(server.refused, "b", "b waited for 5.001 s");
 }
 
 #[test]

@@ -30,7 +30,9 @@ impl Tally {
             sum.add(tally);
         }
         let per_seed: Vec<SeedFigures> = tallies.iter().map(Self::figures).collect();
-        let error = |of: fn(&SeedFigures) -> f64| standard_error(per_seed.iter().map(of));
+        let error = |of: fn(&SeedFigures) -> f64| {
+            standard_error(&per_seed.iter().map(of).collect::<Vec<f64>>())
+        };
         Cell {
             policy: label.into(),
             rho,
@@ -151,8 +153,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
 }
 
 /// Standard error of the mean of what the seeds came to; `None` for one seed.
-fn standard_error(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
+pub fn standard_error(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     if values.len() < 2 {
         return None;
@@ -216,8 +217,8 @@ mod tests {
     #[test]
     fn the_error_of_a_mean_is_that_of_the_textbook() {
         // Variance of 1, 2, 3, 4 is 5/3; over 4 seeds the mean is known to its root over 2.
-        let error = standard_error([1.0, 2.0, 3.0, 4.0].into_iter()).unwrap();
+        let error = standard_error(&[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!((error - (5.0_f64 / 3.0).sqrt() / 2.0).abs() < 1e-12, "{error}");
-        assert_eq!(standard_error([1.0].into_iter()), None);
+        assert_eq!(standard_error(&[1.0]), None);
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! One file is one peer: its rule in our words, where it is from, and what is simplified. They are
 //! here and not in the engine because the product does not ship them; the lab finds them by name as
-//! it finds the product's own. An order sees of a request what the real program could see, its path's
-//! class and whether it *claims* a session (sends a cookie), and makes no use of what only our engine
-//! knows (what a session was served, who is charged).
+//! it finds the product's own. An order sees of a request what the real program could see: its path's
+//! class, its address, whether it *claims* a session (sends a cookie) and whether that session was
+//! issued (an answer bore its cookie). It makes no use of what only our engine knows (what a session
+//! was served, what is a repetition).
 //!
 //! Common to all: refusing costs nothing, and a departure is seen at once or never.
 
 mod codel_lifo;
 mod envoy_adaptive;
-mod haproxy_expert;
-mod haproxy_ordinary;
+pub mod haproxy_expert;
+pub mod haproxy_ordinary;
 mod partitions;
 mod session_admission;
 mod tree;
@@ -42,16 +43,15 @@ pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
 }
 
+/// The parameter by which a peer is told the limit of the server behind it.
+pub(crate) const SLOTS: &str = "maxconn";
+
 const CAPACITY: Parameter = Parameter {
     name: "capacity",
     domain: Domain::Count { min: 1, max: 1_000_000, default: 100 },
     why: "Places in the queue.",
 };
-const TOTAL: Parameter = Parameter {
-    name: "total",
-    domain: Domain::Count { min: 1, max: 1_000_000, default: 150 },
-    why: "Waiting requests from which on everything is refused.",
-};
+
 /// What a path says of a request: the tier of its class.
 fn tiers(classes: &[Class]) -> Vec<Tier> {
     classes.iter().map(|class| class.tier).collect()

@@ -18,8 +18,18 @@ const LOOK_BACK: i64 = 1 << 19;
 
 /// What a configuration says of a request that comes.
 pub(super) trait Rules: Send {
+    /// One has come, whether it finds a slot or not.
+    fn comes(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let _ = (moment, id);
+    }
+
     /// Its priority class and offset; `None`: it is refused.
     fn queue(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<(u16, i64)>;
+
+    /// One that was queued waits no longer.
+    fn leaves(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let _ = (moment, id);
+    }
 
     /// Whether newest go first somewhere.
     fn newest_first(&self) -> bool {
@@ -42,7 +52,14 @@ impl<R: Rules> Backend<R> {
 }
 
 impl<R: Rules> Order for Backend<R> {
+    /// Who meets a free slot is refused nowhere, but is looked at.
+    fn turn_away(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<Reason> {
+        self.rules.comes(moment, id);
+        None
+    }
+
     fn push(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
+        self.rules.comes(moment, id);
         let Some((class, offset)) = self.rules.queue(moment, id) else {
             return Push::Refused(Reason::QueueFull);
         };
@@ -54,18 +71,19 @@ impl<R: Rules> Order for Backend<R> {
     /// they are cleared up when the next slot is given, which is no later than one service after.
     fn discard(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let late = moment.oldest().filter(|id| moment.age(*id) > self.timeout)?;
-        self.tree.remove(late);
+        self.remove(moment, late);
         Some((late, Reason::WaitedTooLong))
     }
 
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let first = self.tree.first(moment.now)?;
-        self.tree.remove(first);
+        self.remove(moment, first);
         Some((first, Reason::Best))
     }
 
-    fn remove(&mut self, _: &Moment<'_>, id: RequestId) {
+    fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
         self.tree.remove(id);
+        self.rules.leaves(moment, id);
     }
 
     fn newest_first(&self) -> bool {

@@ -3,7 +3,7 @@
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };
-use bywash_scenario::{Attempt, Ending, Next, Of, Visitor};
+use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Visitor};
 use bywash_units::{Span, Time};
 
 use super::World;
@@ -66,7 +66,7 @@ impl World<'_> {
         let Case { scenario, rho, seed, .. } = self.case;
         let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
-        self.out.tally.session(&visitor, rho_now);
+        self.out.tally.session(scenario, &visitor, self.now, rho_now);
         let guest = Guest { number: self.sessions, visitor, cookie: false };
         let visitor = self.visitors.put(guest);
         self.sessions += 1;
@@ -133,14 +133,17 @@ impl World<'_> {
             claims: request.session.is_some(),
             of,
             signals: request.signals,
-            demand: self.servers.demand(self.now, of.class, demand),
+            demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             made: self.now,
             abandoned: false,
             serial: self.serial,
         }
     }
 
-    fn comes(&mut self, live: Live, patience: Span, request: Request) {
+    fn comes(&mut self, live: Live, patience: Span, mut request: Request) {
+        if self.case.charge == Charge::Session {
+            request.address = None;
+        }
         let id = self.requests.put(live);
         if patience < Span::MAX {
             let end = Happening::PatienceEnds { request: id, serial: live.serial };

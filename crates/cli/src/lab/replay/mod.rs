@@ -18,7 +18,7 @@ use std::path::Path;
 use bywash_config::{Config, Problems};
 use bywash_engine::catalog::Value;
 use bywash_report::{result_report, table};
-use bywash_scenario::PolicyChoice;
+use bywash_scenario::{Charge, PolicyChoice};
 
 use self::intake::Intake;
 use self::night::Night;
@@ -50,11 +50,7 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
 }
 
 fn deliver(night: &Night, intake: &Intake, terms: &Terms, args: &Replay) -> Result<(), Failure> {
-    let bar = progress_bar();
-    let progress = |done: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let (bar, progress) = progress_bar();
     let (mut result, _) = bywash_sim::run(&night.scenario, &progress).map_err(Failure::usage)?;
     bar.finish_and_clear();
     result.cells.insert(0, night.as_it_was(&intake.asked, terms));
@@ -96,5 +92,9 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
     } else {
         BTreeMap::new()
     };
-    PolicyChoice { name: name.to_owned(), label: name.to_owned(), parameters, limit: None }
+    let charge = match config.identify.charge {
+        bywash_config::Charge::Session => Charge::Session,
+        bywash_config::Charge::Address => Charge::Address,
+    };
+    PolicyChoice { name: name.to_owned(), label: name.to_owned(), parameters, limit: None, charge }
 }
