@@ -30,6 +30,24 @@ pub(crate) fn signals(scenario: &Scenario) -> Vec<String> {
     scenario.signals.iter().map(written).collect()
 }
 
+/// The same as `HAProxy` tests for them.
+///
+/// # Errors
+/// When one has a quote in it, which would end the one that it stands in.
+pub(crate) fn told(scenario: &Scenario) -> Result<Vec<String>, String> {
+    let test = |signal: &Signal| {
+        let (sample, value) = match &signal.shown {
+            Shown::Cookie { name, value } => (format!("req.cook({name})"), value),
+            Shown::Header { name, value } => (format!("req.hdr({name})"), value),
+        };
+        if sample.contains('\'') || value.contains('\'') {
+            return Err(format!("signal `{}`: HAProxy cannot be told of a quote", signal.name));
+        }
+        Ok(format!("'{sample}' -m str -- '{value}'"))
+    };
+    scenario.signals.iter().map(test).collect()
+}
+
 fn add(text: &mut String, class: &Class, after: &[&str]) {
     let tier = match class.tier {
         Tier::Transact => "transact",
@@ -122,5 +140,18 @@ mod tests {
         assert!(text.contains("after = [\"payment\"]\nearns = 1\n"), "{text}");
         assert_eq!(text.matches("earns").count(), 1, "{text}");
         assert_eq!(signals(&peers()), ["cookie:returning=1"]);
+    }
+
+    #[test]
+    fn a_signal_cannot_end_the_quote_that_it_stands_in() {
+        let mut scenario = peers();
+        assert_eq!(told(&scenario).unwrap(), ["'req.cook(returning)' -m str -- '1'"]);
+        for shown in [
+            Shown::Header { name: "from".into(), value: "it's".into() },
+            Shown::Cookie { name: "it's".into(), value: "1".into() },
+        ] {
+            scenario.signals[0].shown = shown;
+            assert!(told(&scenario).unwrap_err().contains("signal `returning`"));
+        }
     }
 }

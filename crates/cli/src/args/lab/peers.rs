@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 
-use super::level;
+use super::{first_seed, level};
 use crate::lab::peers::limit::Limit;
 use crate::lab::peers::peer::Peer;
 
@@ -30,6 +30,9 @@ pub(crate) struct PeersRun {
     /// So many seeds instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100))]
     pub(crate) seeds: Option<u32>,
+    /// The first of them [default: 1]
+    #[arg(long, value_name = "SEED", value_parser = first_seed())]
+    pub(crate) first_seed: Option<u64>,
     /// Only these
     #[arg(long, value_delimiter = ',', value_name = "PEER,…", value_enum)]
     pub(crate) peers: Vec<Peer>,

@@ -72,6 +72,7 @@ fn setting(args: &PeersRun) -> Result<Setting, Failure> {
         scenario.rho.clone_from(&args.rho);
     }
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
     super::classes::checkout(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
     let limit = args.limit.unwrap_or(Limit::Times(1)).slots(scenario.workers);
     let limit = limit.map_err(|why| Failure::usage(format!("--limit: {why}")))?;
@@ -146,7 +147,7 @@ impl Plan<'_> {
         for rho in &self.setting.scenario.rho {
             let mut level: Vec<(Peer, Vec<Played>)> =
                 self.present.iter().map(|(peer, _)| (*peer, Vec::new())).collect();
-            for seed in 1..=u64::from(self.setting.scenario.seeds) {
+            for seed in self.setting.scenario.seed_numbers() {
                 for (peer, played) in &mut level {
                     done += 1;
                     let run = format!("{done}/{} ρ {rho}, seed {seed}, {peer}", self.runs());

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use bywash_peer::Kind;
 use bywash_scenario::Scenario;
+use bywash_sim::peers::haproxy_expert;
 
 use crate::lab::classes;
 
@@ -24,6 +25,8 @@ pub(crate) enum Peer {
     Haproxy,
     /// `HAProxy` in expert hands
     HaproxyExpert,
+    /// The same in hands that know which signals buyers show
+    HaproxyTold,
     /// nginx, which refuses and has no queue
     Nginx,
     /// Envoy, which looks for its limit itself
@@ -46,12 +49,13 @@ pub(super) struct Place<'a> {
 }
 
 impl Peer {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Bywash,
         Self::BywashLearned,
         Self::BywashPlain,
         Self::Haproxy,
         Self::HaproxyExpert,
+        Self::HaproxyTold,
         Self::Nginx,
         Self::Envoy,
     ];
@@ -63,6 +67,7 @@ impl Peer {
             Self::BywashPlain => "bywash-plain",
             Self::Haproxy => "haproxy",
             Self::HaproxyExpert => "haproxy-expert",
+            Self::HaproxyTold => "haproxy-told",
             Self::Nginx => "nginx",
             Self::Envoy => "envoy",
         }
@@ -72,7 +77,7 @@ impl Peer {
     pub(super) const fn kind(self) -> Kind {
         match self {
             Self::Bywash | Self::BywashLearned | Self::BywashPlain => Kind::Bywash,
-            Self::Haproxy | Self::HaproxyExpert => Kind::Haproxy,
+            Self::Haproxy | Self::HaproxyExpert | Self::HaproxyTold => Kind::Haproxy,
             Self::Nginx => Kind::Nginx,
             Self::Envoy => Kind::Envoy,
         }
@@ -88,7 +93,9 @@ impl Peer {
                 include_str!("../../../../../lab/peers/bywash-learned.toml"),
             ),
             Self::Haproxy => include_str!("../../../../../lab/peers/haproxy.cfg"),
-            Self::HaproxyExpert => include_str!("../../../../../lab/peers/haproxy-expert.cfg"),
+            Self::HaproxyExpert | Self::HaproxyTold => {
+                include_str!("../../../../../lab/peers/haproxy-expert.cfg")
+            }
             Self::Nginx => include_str!("../../../../../lab/peers/nginx.conf"),
             Self::Envoy => include_str!("../../../../../lab/peers/envoy.yaml"),
         }
@@ -98,7 +105,7 @@ impl Peer {
     const fn file(self) -> &'static str {
         match self {
             Self::Bywash | Self::BywashLearned | Self::BywashPlain => "bywash.toml",
-            Self::Haproxy | Self::HaproxyExpert => "haproxy.cfg",
+            Self::Haproxy | Self::HaproxyExpert | Self::HaproxyTold => "haproxy.cfg",
             Self::Nginx => "nginx.conf",
             Self::Envoy => "envoy.yaml",
         }
@@ -127,6 +134,8 @@ impl Peer {
 
     fn config(self, scenario: &Scenario, place: Place<'_>) -> Result<String, String> {
         let checkout = classes::checkout(scenario)?;
+        let told = if self == Self::HaproxyTold { classes::told(scenario)? } else { Vec::new() };
+        let times = |bound: u32| (u64::from(place.limit) * u64::from(bound)).to_string();
         let values = [
             ("PORT", place.port.to_string()),
             ("ADMIN", place.admin.to_string()),
@@ -136,10 +145,14 @@ impl Peer {
             ("CONNECTIONS", place.connections.to_string()),
             ("FILES", (place.connections * 2).to_string()),
             ("FOLDER", place.folder.display().to_string()),
-            ("DEEP", (u64::from(place.limit) * 2).to_string()),
-            ("MOST_NEW", (u64::from(place.limit) * 4).to_string()),
-            ("MOST_BROWSE", (u64::from(place.limit) * 20).to_string()),
-            ("MOST_ALL", (u64::from(place.limit) * 50).to_string()),
+            ("DEEP", times(haproxy_expert::DEEP)),
+            ("MOST_NEW", times(haproxy_expert::MOST_NEW)),
+            ("MOST_TOLD", times(haproxy_expert::MOST_TOLD)),
+            ("MOST_BROWSE", times(haproxy_expert::MOST_BROWSE)),
+            ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
+            // Those who wait and those who run: nobody is refused for her address here.
+            ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
+            ("TOLD", signs(&told)),
             ("BYWASH_CLASSES", classes::toml(scenario)),
             ("BYWASH_SIGNALS", format!("{:?}", classes::signals(scenario))),
             ("STATE", state(place.folder).display().to_string()),
@@ -177,6 +190,14 @@ fn ranks(checkout: &[&str]) -> String {
     text
 }
 
+/// The lines by which `HAProxy` knows who shows a signal; of several that have a name any will do.
+fn signs(told: &[String]) -> String {
+    if told.is_empty() {
+        return "    acl told always_false".to_owned();
+    }
+    told.iter().map(|sign| format!("    acl told {sign}")).collect::<Vec<_>>().join("\n")
+}
+
 /// The checkout's entries of nginx's map.
 fn unlimited(checkout: &[&str]) -> String {
     let mut text = String::new();
@@ -195,6 +216,10 @@ impl fmt::Display for Peer {
 #[cfg(test)]
 mod tests {
     use bywash_peer::Scratch;
+    use bywash_sim::peers::haproxy_expert::{
+        BUYER, DEEP, MOST_ALL, MOST_BROWSE, MOST_NEW, MOST_TOLD, NEW, SESSION, TOLD,
+    };
+    use bywash_sim::peers::haproxy_ordinary::{BROWSE, TRANSACT};
 
     use super::*;
 
@@ -230,7 +255,52 @@ mod tests {
         // Of several that apply the last counts.
         assert!(place("class int(1000)\n") < place("class int(500) if session\n"));
         assert!(place("class int(500)") < place("class int(4) if session { path /login }"));
-        assert!(text.contains("!session { queue(app) ge 16 }"), "{text}");
+    }
+
+    /// What is played live is what is played in virtual time.
+    #[test]
+    fn the_expert_has_the_classes_and_bounds_of_the_simulated_one() {
+        for limit in [1, 4] {
+            let place = place(Path::new("/scratch"), limit);
+            let text = Peer::HaproxyTold.config(&scenario(), place).unwrap();
+            let has = |line: String| assert!(text.contains(&line), "{line}: {text}");
+            for (class, whose) in [
+                (NEW, ""),
+                (TOLD, " if told"),
+                (SESSION, " if session"),
+                (BUYER, " if session buyer"),
+            ] {
+                has(format!("http-request set-priority-class int({class}){whose}\n"));
+            }
+            for (whose, bound) in [
+                ("mul(-2) if !transact", DEEP),
+                ("2 if !session !told", MOST_NEW),
+                ("2 if !session", MOST_TOLD),
+                ("2 if !transact", MOST_BROWSE),
+                ("2 if", MOST_ALL),
+            ] {
+                has(format!("{whose} {{ queue(app) ge {} }}\n", bound * limit));
+            }
+        }
+        let text = Peer::Haproxy.config(&scenario(), place(Path::new("/scratch"), 4)).unwrap();
+        for (class, whose) in [(TRANSACT, "transact"), (BROWSE, "!transact")] {
+            assert!(text.contains(&format!("int({class}) if {whose}\n")), "{text}");
+        }
+        assert!(!text.contains("return status"), "it refuses nobody who comes: {text}");
+    }
+
+    #[test]
+    fn only_who_is_told_knows_what_signals_mean() {
+        let config = |peer: Peer, scenario: &Scenario| {
+            peer.config(scenario, place(Path::new("/scratch"), 4)).unwrap()
+        };
+        let mut scenario = scenario();
+        let untold = config(Peer::HaproxyExpert, &scenario);
+        assert!(untold.contains("acl told always_false\n") && !untold.contains("returning"));
+        let told = config(Peer::HaproxyTold, &scenario);
+        assert!(told.contains("acl told 'req.cook(returning)' -m str -- '1'\n"), "{told}");
+        scenario.signals.clear();
+        assert!(config(Peer::HaproxyTold, &scenario).contains("acl told always_false\n"));
     }
 
     #[test]

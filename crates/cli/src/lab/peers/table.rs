@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bywash_report::figure::{Axis, Bars, bars};
 use bywash_report::{Align, Block, Report, Section, Table, result_report};
-use bywash_scenario::{Cell, RunResult, Tally};
+use bywash_scenario::{Cell, RunResult, Tally, standard_error};
 use serde_json::{Value, json};
 
 use super::peer::Peer;
@@ -89,7 +89,7 @@ impl Comparison<'_> {
         let scenario = &self.setting.scenario;
         RunResult {
             scenario: scenario.name.clone(),
-            seeds: (1..=u64::from(scenario.seeds)).collect(),
+            seeds: scenario.seed_numbers().collect(),
             invalid: self.rows.iter().find_map(|row| row.invalid.clone()),
             cells: self.rows.iter().map(|row| row.cell.clone()).collect(),
         }
@@ -194,27 +194,6 @@ impl Comparison<'_> {
     }
 }
 
-/// Of the mean of these; nothing follows from one.
-fn standard_error(shares: &[f64]) -> Option<f64> {
-    let n = shares.len() as f64;
-    let mean = shares.iter().sum::<f64>() / n;
-    let squares: f64 = shares.iter().map(|share| (share - mean).powi(2)).sum();
-    (shares.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt())
-}
-
 fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_standard_error_is_that_of_the_mean() {
-        assert_eq!(standard_error(&[0.7]), None);
-        // Deviations of ±0.1 from 0.8: √(0.02/1/2).
-        let error = standard_error(&[0.7, 0.9]).unwrap();
-        assert!((error - 0.1).abs() < 1e-12, "{error}");
-    }
 }
