@@ -14,6 +14,7 @@ mod sweep;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use clap::builder::RangedU64ValueParser;
 
 pub(crate) use compare::Compare;
 pub(crate) use learn::LearnRun;
@@ -59,6 +60,11 @@ pub(crate) enum Lab {
     Replay(Replay),
     /// Play a paper whole and print what it printed beside what comes out here
     Paper(Paper),
+}
+
+/// A seed to begin with; 0 is that of lessons.
+fn first_seed() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(1..=1_000_000_000)
 }
 
 /// A level of load.

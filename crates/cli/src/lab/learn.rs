@@ -22,6 +22,7 @@ const NEAR: f64 = 0.10;
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
     if !args.rho.is_empty() {
         scenario.rho.clone_from(&args.rho);
     }
@@ -31,11 +32,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
             "no session of this graph makes an order, so there is nothing to learn",
         )
     })?;
-    let bar = progress_bar();
-    let progress = |done: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: EVERY, worths: true }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();

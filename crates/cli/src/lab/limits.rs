@@ -1,6 +1,7 @@
 //! `bywash lab limits`: what decides how many run at once, judged between one change and the next.
 
 use bywash_report::table::{Align, Table};
+use bywash_scenario::Closes;
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_units::Span;
 use serde_json::{Value, json};
@@ -16,17 +17,15 @@ const STEP: Span = Span::from_millis(100);
 pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
-    let bar = progress_bar();
-    let progress = |done: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
+    let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: STEP, worths: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let judge = |seeds: &[Traced]| Verdict {
         label: seeds[0].label.clone(),
         rho: seeds[0].rho,
+        closes: seeds[0].closes,
         phases: across(
             &seeds.iter().map(|run| phases(&scenario, &run.outturn.trace)).collect::<Vec<_>>(),
         ),
@@ -44,6 +43,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
 struct Verdict {
     label: String,
     rho: f64,
+    closes: Closes,
     phases: Vec<Mean>,
 }
 
@@ -92,7 +92,12 @@ impl Verdict {
             })
         };
         let phases: Vec<Value> = self.phases.iter().map(phase).collect();
-        json!({ "limit": self.label, "rho": self.rho, "phases": phases })
+        json!({
+            "limit": self.label,
+            "rho": self.rho,
+            "closes": self.closes,
+            "phases": phases,
+        })
     }
 
     fn rows(&self) -> impl Iterator<Item = Vec<String>> + '_ {
@@ -100,6 +105,7 @@ impl Verdict {
             vec![
                 self.label.clone(),
                 self.rho.to_string(),
+                self.closes.to_string(),
                 format!("{:.0}", phase.from.as_secs_f64()),
                 format!("{:.1}", phase.workers),
                 format!("{:.1}", phase.slots),
@@ -119,6 +125,7 @@ fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new(&[
         ("limit", Align::Left),
         ("ρ", Align::Right),
+        ("closes", Align::Left),
         ("from s", Align::Right),
         ("workers", Align::Right),
         ("slots", Align::Right),

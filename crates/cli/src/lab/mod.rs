@@ -41,16 +41,11 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<Scenario, Failure> {
-    let scenario = Scenario::read(path).map_err(|error| match error {
+    Scenario::read(path).map_err(|error| match error {
         // It names its file itself, which may be that of the arrivals.
         ScenarioError::Unreadable { .. } => Failure::configuration(format!("bywash: {error}")),
         _ => wrong(path, &error.to_string()),
-    })?;
-    // At a level that is no number nobody would ever come, and the run never end.
-    if scenario.rho.iter().any(|rho| rho.is_nan()) {
-        return Err(wrong(path, "run.rho needs numbers"));
-    }
-    Ok(scenario)
+    })
 }
 
 /// Something is wrong with a scenario.
@@ -123,14 +118,20 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     ]
 }
 
-/// A bar on standard error; nothing where that is no terminal.
-fn progress_bar() -> ProgressBar {
+/// A bar on standard error, nothing where that is no terminal; and how it is told how many runs are
+/// done, of how many.
+fn progress_bar() -> (ProgressBar, impl Fn(usize, usize) + Sync) {
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} runs, {eta} left");
     let bar = ProgressBar::new(0);
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    bar
+    let told = bar.clone();
+    let progress = move |done: usize, all: usize| {
+        told.set_length(all as u64);
+        told.set_position(done as u64);
+    };
+    (bar, progress)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub(super) fn narrowed(mut scenario: Scenario, args: &Narrow) -> Result<Scenario
         scenario.rho.clone_from(&args.rho);
     }
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
+    scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
     if let Some(orders) = args.orders {
         if scenario.graph.orders_per_session().is_none_or(|orders| orders <= 0.0) {
             return Err(Failure::usage("--orders: no session of this scenario makes an order"));

@@ -11,11 +11,7 @@ use crate::streams::{print, say};
 pub(super) fn sim(args: &Sim) -> Result<(), Failure> {
     let scenario = narrowed(read(&args.scenario)?, &args.narrow)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
-    let bar = progress_bar();
-    let progress = |done: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let (bar, progress) = progress_bar();
     let started = std::time::Instant::now();
     let run = bywash_sim::run(&scenario, &progress);
     let (result, events) = run.map_err(|error| wrong(&args.scenario, &error.to_string()))?;

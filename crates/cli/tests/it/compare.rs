@@ -80,6 +80,8 @@ fn what_cannot_be_compared_is_told() {
     let (toml, json) = (folder.path("tiny.toml"), folder.path("tiny.json"));
     let broken = folder.file("broken.json", "{ \"scenario\": \"x\",\n \"seeds\": [1] }");
     let gate = folder.file("gate.json", r#"{"scenario":"g","seeds":[1],"cells":[]}"#);
+    let wrong = "label = \"plain\"\nlimit = { name = \"slop\" }";
+    let limit = folder.file("limit.toml", SCENARIO.replace("label = \"plain\"", wrong));
     for (args, code, words) in [
         (&[json.as_str(), "/no/such/file.json"][..], 78, "/no/such/file.json"),
         (&[json.as_str(), "/no/such.toml:plain"], 78, "/no/such.toml:plain"),
@@ -89,6 +91,8 @@ fn what_cannot_be_compared_is_told() {
         (&[json.as_str(), &format!("{toml}:plan")], 2, "did you mean `plain`?"),
         (&[json.as_str(), &format!("{toml}:moon")], 2, "there are plain, session-first"),
         (&[json.as_str(), json.as_str(), "--seeds", "3"], 2, "for scenarios"),
+        (&[json.as_str(), json.as_str(), "--first-seed", "3"], 2, "for scenarios"),
+        (&[json.as_str(), &format!("{limit}:plain")], 78, "did you mean `slope`?"),
         (&[json.as_str(), json.as_str(), "--rho", "7"], 2, "no cell in common"),
         (&[json.as_str()], 2, "<B>"),
     ] {

@@ -64,12 +64,13 @@ fn limits_are_judged_between_one_change_and_the_next() {
     let args = ["lab", "limits", &file, "--seeds", "3"];
     let table = bywash(&args).out;
     assert!(table.contains("settled") && table.contains("told"), "{table}");
+    assert!(table.contains("closes") && table.contains("visible"), "{table}");
     let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
     assert_eq!((&result["scenario"], &result["seeds"]), (&json!("tiny"), &json!(3)));
     let [told, finds] = [0, 1].map(|cell| result["cells"][cell].clone());
     assert_eq!((&told["limit"], &finds["limit"]), (&json!("told"), &json!("finds")));
     let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
-    assert_eq!(phase(&told, 0, "slots"), json!(2.0));
+    assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
     assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
     // Two slots and one worker that is left: one waits inside, nearly all the time.
     let inside = phase(&told, 1, "inside").as_f64().unwrap();
@@ -81,14 +82,12 @@ fn limits_are_judged_between_one_change_and_the_next() {
 fn an_unknown_limit_is_named_with_those_that_there_are() {
     let limit = "label = \"plain\"\nlimit = { name = \"slop\" }";
     let outcome = play("label = \"plain\"", limit, &[]);
-    assert!(
-        outcome.err.contains("there is no limit `slop`; there are fixed, slope"),
-        "{}",
-        outcome.err
-    );
+    let words = "there is no limit `slop`; did you mean `slope`? there are fixed, slope";
+    assert!(outcome.err.contains(words), "{}", outcome.err);
     let limit = "label = \"plain\"\nlimit = { name = \"slope\", maxx = 3 }";
     let outcome = play("label = \"plain\"", limit, &[]);
-    assert!(outcome.err.contains("there is no parameter `maxx`"), "{}", outcome.err);
+    let words = "there is no parameter `maxx`; did you mean `max`?";
+    assert!(outcome.err.contains(words), "{}", outcome.err);
 }
 
 /// Plays the scenario after a change.
@@ -146,6 +145,19 @@ fn options_narrow_what_is_played() {
 }
 
 #[test]
+fn other_seeds_bring_other_visitors() {
+    let narrow = ["--json", "--rho", "2", "--policy", "plain"];
+    let seeds = |more: &[&str]| play("tiny", "tiny", &[&narrow[..], more].concat()).json();
+    let planned = |result: &Value, seed: usize| {
+        result["cells"][0]["per_seed"][seed]["requests_planned"].clone()
+    };
+    let (two, second) = (seeds(&[]), seeds(&["--seeds", "1", "--first-seed", "2"]));
+    assert_eq!((&two["seeds"], &second["seeds"]), (&json!([1, 2]), &json!([2])));
+    assert_eq!(planned(&two, 1), planned(&second, 0));
+    assert_ne!(planned(&two, 0), planned(&second, 0));
+}
+
+#[test]
 fn options_that_make_no_sense_are_misuse() {
     for (args, words) in [
         (["--rho", "nan"], "above 0"),
@@ -153,6 +165,7 @@ fn options_that_make_no_sense_are_misuse() {
         (["--rho", "0"], "above 0"),
         (["--rho", "inf"], "above 0"),
         (["--seeds", "0"], "1..=10000"),
+        (["--first-seed", "0"], "1..=1000000000"),
         (["--policy", "plain,other"], "plain, session-first"),
         (["--report", "/"], "folder"),
     ] {

@@ -79,6 +79,7 @@ fn what_cannot_be_varied_is_named_with_what_was_probably_meant() {
         (&["--vary", "policy.plan.capacity=1"], "did you mean `plain`?"),
         (&["--vary", "policy.plain.capcity=1"], "did you mean `capacity`?"),
         (&["--vary", "policy.plain.capacity=0"], "whole number from 1"),
+        (&["--vary", "policy.plain.limit.name=slop"], "did you mean `slope`?"),
         (&["--vary", "class.man.utility=1"], "did you mean `main`?"),
         (&["--vary", "servers.workers=1,zero"], "servers.workers = zero"),
         (&["--vary", "servers.workers=0"], "1 to 100000"),
@@ -100,6 +101,17 @@ fn what_cannot_be_varied_is_named_with_what_was_probably_meant() {
     let outcome = sweep(&["--vary", &twice[0], "--vary", &twice[1]]);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.err.contains("at most 2000 combinations"), "{}", outcome.err);
+}
+
+#[test]
+fn the_parameters_of_peers_are_guessed_as_our_own_are() {
+    let folder = Folder::new();
+    let peer = "[[policy]]\nname = \"haproxy-expert\"\n";
+    let file = folder.file("tiny.toml", format!("{SCENARIO}{peer}"));
+    let vary = "policy.haproxy-expert.brose=1";
+    let outcome = bywash(&["lab", "sweep", &file, "--vary", vary]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(outcome.err.contains("did you mean `browse`?"), "{}", outcome.err);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 
-use super::level;
+use super::{first_seed, level};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +27,9 @@ pub(crate) struct LearnRun {
     /// So many seeds instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
     pub(crate) seeds: Option<u32>,
+    /// The first of them [default: 1]
+    #[arg(long, value_name = "SEED", value_parser = first_seed())]
+    pub(crate) first_seed: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,7 +2,7 @@
 
 use clap::builder::RangedU64ValueParser;
 
-use super::level;
+use super::{first_seed, level};
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Narrow {
@@ -16,6 +16,9 @@ pub(crate) struct Narrow {
     /// So many seeds instead of the scenario's
     #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
+    /// The first of them, for visitors that nothing was tuned with [default: 1]
+    #[arg(long, value_name = "SEED", value_parser = first_seed())]
+    pub(crate) first_seed: Option<u64>,
     /// As long as an ideal policy needs for so many orders, instead of the scenario's length
     #[arg(long, value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
     pub(crate) orders: Option<u64>,

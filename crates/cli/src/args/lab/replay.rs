@@ -11,9 +11,9 @@ Examples:
   zcat access.log.*.gz | bywash lab replay - --config bywash.toml --workers 16 --speed 2
   bywash lab replay lab/logs/evening.log --config lab/logs/bywash.toml --report out/evening.html
 
-Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx and
-Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they are
-there. What a log cannot tell is assumed, and the output says what.";
+Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx
+and Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they
+are there. What a log cannot tell is assumed, and the output says what.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

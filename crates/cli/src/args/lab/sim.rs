@@ -9,6 +9,7 @@ Examples:
   bywash lab sim lab/scenarios/seed-1.toml
   bywash lab sim lab/scenarios/seed-1.toml --rho 1.4,5 --policy SQ,session-first --seeds 2
   bywash lab sim lab/scenarios/flash-crowd.toml --report out/crowd.html
+  bywash lab sim lab/scenarios/main-table.toml --first-seed 1001
 
 The same scenario gives the same numbers, whenever and wherever it is played.";
 

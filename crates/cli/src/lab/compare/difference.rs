@@ -1,10 +1,34 @@
 //! The difference of two cells in one figure, and its error.
 
-use bywash_scenario::{Cell, SeedFigures};
+use bywash_scenario::{Cell, SeedFigures, standard_error};
 
-/// So many standard errors are larger than chance: of twenty differences that are none, one is called
-/// so by mistake.
-const LARGE: f64 = 2.0;
+/// So many standard errors are larger than chance, with 1, 2, … degrees of freedom: of twenty
+/// differences that are none, one is called so by mistake. An error that was estimated from a few seeds
+/// may itself be far too small. Source: Student's t, the quantile of 97.5 %.
+const LARGE: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+];
+/// With more degrees than that: the normal law's.
+const LARGE_OF_MANY: f64 = 1.960;
+
+/// How exactly a difference is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Error {
+    /// Its standard error.
+    pub(super) standard: f64,
+    /// Degrees of freedom that it was estimated with.
+    degrees: usize,
+}
+
+impl Error {
+    /// What chance alone exceeds once in twenty.
+    fn large(self) -> f64 {
+        let index = self.degrees.saturating_sub(1);
+        self.standard * LARGE.get(index).copied().unwrap_or(LARGE_OF_MANY)
+    }
+}
 
 /// Two cells of the same load.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +91,8 @@ pub(super) struct Difference {
     pub(super) measure: Measure,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// Standard error of the difference; none if a side has but one seed, or tells no seeds.
-    pub(super) error: Option<f64>,
+    /// In percent too; none if a side has but one seed, or tells no seeds.
+    pub(super) error: Option<Error>,
 }
 
 /// Whether a difference may be chance.
@@ -105,7 +129,7 @@ impl Difference {
         match self.error {
             _ if self.left.total_cmp(&self.right).is_eq() => Chance::Same,
             None => Chance::Unknown,
-            Some(error) if self.by().abs() > LARGE * error => Chance::Larger,
+            Some(error) if self.by().abs() > error.large() => Chance::Larger,
             Some(_) => Chance::Within,
         }
     }
@@ -132,30 +156,23 @@ impl Pair<'_> {
             measure,
             left: 100.0 * (measure.of_cell)(self.left),
             right: 100.0 * (measure.of_cell)(self.right),
-            error: self.error(measure.of_seed).map(|error| 100.0 * error),
+            error: self.error(measure.of_seed),
         })
     }
 
-    fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<f64> {
-        let values = |cell: &Cell| cell.per_seed.iter().map(of).collect::<Vec<f64>>();
+    /// In percent.
+    fn error(&self, of: fn(&SeedFigures) -> f64) -> Option<Error> {
+        let percent = |seed: &SeedFigures| 100.0 * of(seed);
+        let values = |cell: &Cell| cell.per_seed.iter().map(percent).collect::<Vec<f64>>();
         let (left, right) = (values(self.left), values(self.right));
         if self.is_paired() {
             let differences: Vec<f64> = left.iter().zip(&right).map(|(a, b)| b - a).collect();
-            return error_of_mean(&differences);
+            let standard = standard_error(&differences)?;
+            return Some(Error { standard, degrees: differences.len() - 1 });
         }
-        let both = error_of_mean(&left).zip(error_of_mean(&right));
-        both.map(|(left, right)| left.hypot(right))
+        let standard = standard_error(&left)?.hypot(standard_error(&right)?);
+        Some(Error { standard, degrees: left.len() + right.len() - 2 })
     }
-}
-
-fn error_of_mean(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    Some((variance / n).sqrt())
 }
 
 #[cfg(test)]
@@ -194,15 +211,32 @@ mod tests {
         let difference = useful(&left, &right);
         // Differences of 2, 1 and 3 points: mean 2, standard deviation 1, over the root of 3.
         assert!((difference.by() - 2.0).abs() < 1e-9);
-        assert!((difference.error.unwrap() - 1.0 / 3.0_f64.sqrt()).abs() < 1e-9);
-        assert_eq!(difference.chance(), Chance::Larger);
+        let error = difference.error.unwrap();
+        assert!((error.standard - 1.0 / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert_eq!(error.degrees, 2);
+    }
+
+    #[test]
+    fn few_seeds_must_differ_by_more_standard_errors_than_many() {
+        // Each time a mean of 2 points and some 3.5 standard errors.
+        let by = |points: &[f64]| {
+            let right: Vec<f64> = points.iter().map(|by| 0.5 + by / 100.0).collect();
+            let (left, right) = (cell(&vec![0.5; points.len()], 10), cell(&right, 10));
+            let difference = useful(&left, &right);
+            let errors = difference.by() / difference.error.unwrap().standard;
+            assert!((3.4..3.7).contains(&errors), "{errors}");
+            difference.chance()
+        };
+        assert_eq!(by(&[2.0, 1.0, 3.0]), Chance::Within, "not above 4.3 of them");
+        assert_eq!(by(&[2.0, 0.6, 3.4, 1.0, 3.0]), Chance::Larger, "above 2.8");
     }
 
     #[test]
     fn other_visitors_are_compared_with_both_errors() {
         let (left, right) = (cell(&[0.5, 0.7, 0.9], 10), cell(&[0.52, 0.71, 0.93], 11));
         let difference = useful(&left, &right);
-        assert!(difference.error.unwrap() > 10.0, "{difference:?}");
+        let error = difference.error.unwrap();
+        assert!(error.standard > 10.0 && error.degrees == 4, "{error:?}");
         assert_eq!(difference.chance(), Chance::Within);
     }
 

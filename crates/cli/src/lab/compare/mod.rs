@@ -82,7 +82,7 @@ fn text(pairs: &[Pair<'_>]) -> String {
             format!("{:.2}", difference.left),
             format!("{:.2}", difference.right),
             format!("{:+.2}", difference.by()),
-            difference.error.map_or("–".into(), |error| format!("{error:.2}")),
+            difference.error.map_or("–".into(), |error| format!("{:.2}", error.standard)),
             difference.chance().name().into(),
         ]);
     }
@@ -102,7 +102,7 @@ fn summary(pairs: &[Pair<'_>]) -> String {
         _ => "compared seed by seed where both sides had the same visitors",
     };
     format!(
-        "{larger} of {} differences are larger than chance (two standard errors); {how}",
+        "{larger} of {} differences are larger than chance (Student's t, 95 %); {how}",
         all(pairs).count()
     )
 }
@@ -118,7 +118,7 @@ fn to_value(sides: &[Side; 2], pairs: &[Pair<'_>]) -> Value {
             "a_percent": one.left,
             "b_percent": one.right,
             "difference": one.by(),
-            "error": one.error,
+            "error": one.error.map(|error| error.standard),
             "paired": pair.is_paired(),
             "verdict": one.chance().name(),
         })

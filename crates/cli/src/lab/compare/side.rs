@@ -26,8 +26,10 @@ enum Meant<'a> {
 pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2], Failure> {
     let meant = [left, right].map(Meant::of);
     let plays = meant.iter().any(|meant| matches!(meant, Meant::Played(..)));
-    if !plays && (narrow.seeds.is_some() || narrow.orders.is_some()) {
-        let words = "--seeds and --orders are for scenarios: both sides are results already";
+    let visitors = narrow.seeds.is_some() || narrow.first_seed.is_some();
+    if !plays && (visitors || narrow.orders.is_some()) {
+        let words = "--seeds, --first-seed and --orders are for scenarios: both sides are results \
+                     already";
         return Err(Failure::usage(words));
     }
     let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
@@ -48,11 +50,8 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
 }
 
 fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
-    let bar = progress_bar();
-    let run = bywash_sim::run_all(scenarios, &|done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    });
+    let (bar, progress) = progress_bar();
+    let run = bywash_sim::run_all(scenarios, &progress);
     bar.finish_and_clear();
     Ok(run.map_err(Failure::running)?.0)
 }
@@ -104,8 +103,7 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         return Err(Failure::usage(presentable(&words)));
     }
     // So that one mistake is told with its file, and before anything is played.
-    bywash_sim::lab::policies(&scenario.policies)
-        .map_err(|error| wrong(path, &error.to_string()))?;
+    bywash_sim::lab::check(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
     Ok(scenario)
 }
 

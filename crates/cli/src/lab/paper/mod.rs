@@ -56,12 +56,8 @@ pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
 /// Plays every run of a paper, all on all cores.
 fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
     let scenarios = paper.runs.iter().map(scenario).collect::<Result<Vec<_>, _>>()?;
-    let bar = progress_bar();
-    let (results, _) = bywash_sim::run_all(&scenarios, &|done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    })
-    .map_err(Failure::running)?;
+    let (bar, progress) = progress_bar();
+    let (results, _) = bywash_sim::run_all(&scenarios, &progress).map_err(Failure::running)?;
     bar.finish_and_clear();
     let played = |((run, scenario), result): ((&claims::Run, Scenario), RunResult)| {
         let planned = run.planned;

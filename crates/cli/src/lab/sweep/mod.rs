@@ -8,10 +8,8 @@ mod figures;
 use std::path::Path;
 use std::slice::from_ref;
 
-use bywash_engine::catalog::{self, ParameterError};
 use bywash_report::{Align, Report, Section, Table};
-use bywash_scenario::{Cell, RunResult, Scenario, Setting, guess};
-use bywash_sim::SimError;
+use bywash_scenario::{Cell, RunResult, Scenario, Setting};
 use serde_json::{Value, json};
 
 use super::narrowed::narrowed;
@@ -106,31 +104,13 @@ fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Fai
     let scenario = Scenario::parse_with(text, folder, &settings);
     let scenario = scenario.map_err(|error| wrong(&error.to_string()))?;
     let scenario = narrowed(scenario, &args.narrow)?;
-    bywash_sim::lab::policies(&scenario.policies).map_err(|error| wrong(&guessed(&error)))?;
+    bywash_sim::lab::check(&scenario).map_err(|error| wrong(&error.to_string()))?;
     Ok(scenario)
 }
 
-/// What is wrong with a policy, with the parameter that was probably meant.
-fn guessed(error: &SimError) -> String {
-    let SimError::Parameters { policy, errors } = error else { return error.to_string() };
-    let parameters = catalog::find(policy).map_or(&[][..], |policy| policy.parameters);
-    let guess_of = |error: &ParameterError| match error {
-        ParameterError::Unknown { name } => {
-            guess(name, parameters.iter().map(|parameter| parameter.name))
-        }
-        ParameterError::Value { .. } => None,
-    };
-    let guesses = errors.iter().filter_map(guess_of);
-    guesses.fold(error.to_string(), |words, guess| format!("{words}; did you mean `{guess}`?"))
-}
-
 fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
-    let bar = progress_bar();
-    let (results, _) = bywash_sim::run_all(scenarios, &|done, all| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    })
-    .map_err(Failure::running)?;
+    let (bar, progress) = progress_bar();
+    let (results, _) = bywash_sim::run_all(scenarios, &progress).map_err(Failure::running)?;
     bar.finish_and_clear();
     Ok(results)
 }
