@@ -39,8 +39,11 @@ impl Dice {
 const BROWSE: ClassId = ClassId(0);
 const PAY: ClassId = ClassId(1);
 
-/// Longer than any threshold of a detector: whoever waited through it makes it overload.
-const LONG: Span = Span::from_secs(3);
+/// Longer than the threshold of the detector where services take no time: whoever waited through it
+/// makes it overload.
+const LONG: Span = Span::from_millis(25);
+/// So patient that nobody is presumed gone in as many batches as there are.
+const PATIENCE: &str = "1h";
 
 /// Orders before anything is measured.
 const LESSONS: u64 = 100;
@@ -338,6 +341,7 @@ fn engine(way: Way, waiting: u32, options: Options) -> Engine {
         ("browse", &browse),
         ("transact", &transact),
         ("principal_cap", "1000000"),
+        ("patience", PATIENCE),
     ];
     let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
     let settings = policy.settings(wanted.into_iter().filter(|(name, _)| has(name)));

@@ -224,12 +224,11 @@ impl Engine {
             let refused = self
                 .order
                 .turn_away(&moment(now, self.pace, self.learning.values(), &self.requests), id);
-            actions.push(match refused {
-                Some(reason) => self.shed(now, id, reason),
-                None => {
-                    self.order.started_at_once(now, standing);
-                    self.start(now, id, Reason::SlotFree)
-                }
+            actions.push(if let Some(reason) = refused {
+                self.shed(now, id, reason)
+            } else {
+                self.order.started_at_once(now, standing);
+                self.start(now, id, Reason::SlotFree)
             });
             return;
         }

@@ -47,7 +47,9 @@ fn sessions(site: &mut Site, many: u64, class: ClassId, signals: Signals, nth: u
     for session in first..first + many {
         served(site, session, class, signals);
         if session % nth == 0 {
-            CHECKOUT.into_iter().for_each(|class| served(site, session, class, signals));
+            for class in CHECKOUT {
+                served(site, session, class, signals);
+            }
         }
     }
 }
@@ -97,7 +99,9 @@ fn who_shows_what_buyers_show_goes_first() {
 fn a_session_has_the_signals_that_it_began_with() {
     let mut site = taught("value-index");
     let sessions = [(1, Signals::NONE), (2, CART)];
-    sessions.iter().for_each(|(session, shown)| served(&mut site, *session, MAIN, *shown));
+    for (session, shown) in sessions {
+        served(&mut site, session, MAIN, shown);
+    }
     let mut site = busy(site);
     let [plain, cart] = sessions.map(|(session, _)| site.arrive_in(session, DETAILS));
     assert_eq!(site.drain(), [cart, plain]);

@@ -143,6 +143,7 @@ mod tests {
             waited: None,
             service: Some(Span::from_millis(100)),
             target: 7,
+            safe: true,
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Asked {
     pub(super) service: Option<Span>,
     /// The same for the same method and target.
     pub(super) target: u64,
+    /// Its method asks for nothing to be done (RFC 9110 §9.2.1).
+    pub(super) safe: bool,
 }
 
 impl Asked {
@@ -162,6 +164,7 @@ fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
         waited: logged.waited,
         service: logged.service.map(|service| service.max(Span::from_micros(1))),
         target: logged.wish(),
+        safe: matches!(&*logged.method, "GET" | "HEAD" | "OPTIONS" | "TRACE"),
     }
 }
 

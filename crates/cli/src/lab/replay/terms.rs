@@ -74,10 +74,13 @@ impl Terms {
         both.filter(|(_, order)| **order).map(|(class, _)| class.name.as_str()).collect()
     }
 
-    /// Whether this request was an order, or would have been if it had been served.
+    /// Whether this request was an order, or would have been if it had been served: as the gateway
+    /// tells, which takes a redirection for a success only if something was to be done.
     pub(super) fn is_order(&self, asked: &Asked) -> bool {
         let good = match asked.end {
-            End::Answered(status) | End::Late(status) => status < 400,
+            End::Answered(status) | End::Late(status) => {
+                (200..300).contains(&status) || (!asked.safe && (300..400).contains(&status))
+            }
             End::Refused | End::Left | End::Failed => true,
         };
         good && self.orders[usize::from(asked.class)]
