@@ -11,8 +11,8 @@
 //! load is below capacity, the same limit costs a point.
 //!
 //! Patience is estimated as for any censored life: time waited, all together, for each departure.
-//! Only what is waited beyond a quarter of the patience counts: within a moment nobody leaves
-//! anywhere.
+//! Only what is waited beyond a twentieth of the patience counts: within a moment nobody leaves
+//! anywhere. More must not be asked for: under newest first a full queue pushes its oldest out young.
 
 use bywash_units::{Span, Time};
 
@@ -30,7 +30,7 @@ pub(super) struct Departures {
 /// Departures are hidden if clients seem to be so many times as patient as they are.
 const HIDDEN: f64 = 5.0;
 /// A wait is evidence from this part of the patience on.
-const LONG: u64 = 4;
+const LONG: u64 = 20;
 /// Of what is known, half is forgotten when this many patiences have been waited.
 const MEMORY: f64 = 200.0;
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn where_departures_are_seen_who_waits_is_there() {
-        // One in four of those who waited for five seconds more: patience is twenty.
+        // One in four of those who waited for nine seconds more: patience is 36.
         assert!(!seen(Some(4)).presume_gone(at(101), OLD));
     }
 
