@@ -398,7 +398,9 @@ pub(crate) mod tests {
         let told = with("charge = \"address\"").unwrap();
         assert_eq!(told.policies[0].charge, Charge::Address);
         assert!(told.policies[0].parameters.is_empty());
-        assert!(with("charge = \"sometimes\"").unwrap_err().contains("unknown variant `sometimes`"));
+        assert!(
+            with("charge = \"sometimes\"").unwrap_err().contains("unknown variant `sometimes`")
+        );
     }
 
     #[test]
