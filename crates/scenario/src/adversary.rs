@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::{Class, ScenarioError};
 use crate::law::Law;
+use crate::wrong::Wrong;
 
 /// A population that means harm.
 #[derive(Clone, Debug)]
@@ -125,35 +126,35 @@ pub(crate) fn resolve(
     if written.len() > MOST {
         return Err(ScenarioError::Senseless(format!("there can be {MOST} adversaries at most")));
     }
-    written.into_iter().map(|written| one_of(written, index)).collect()
+    let mut wrong = Wrong::default();
+    let all = wrong.parts(written.into_iter().map(|written| one_of(written, index)));
+    wrong.whole(Some(all))
 }
 
 fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
-    let wrong =
-        |why: String| ScenarioError::Senseless(format!("adversary `{}`: {why}", written.name));
-    let class = |name: &String| {
-        let found = index.get(name).copied();
-        found.ok_or_else(|| wrong(format!("path names class `{name}`, and there is none")))
+    let Written { name, rho, path, session, addresses, patience, burst, from, until } = written;
+    let mut wrong = Wrong::default();
+    wrong.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
+    let long = (1..=LONGEST).contains(&path.len());
+    wrong.unless(long, format!("path needs 1 to {LONGEST} classes"));
+    let some = (1..=1_000_000).contains(&addresses) && (1..=10_000).contains(&burst);
+    wrong.unless(some, "addresses takes 1 to 1000000, and burst 1 to 10000");
+    let class = |class: &String| {
+        let found = index.get(class).copied();
+        let why = || format!("path names class `{class}`, and there is none");
+        found.ok_or_else(|| ScenarioError::Senseless(why()))
     };
-    let span = |text: &Option<String>, or| match text {
-        Some(text) => text.parse::<Span>().map_err(|error| wrong(error.to_string())),
-        None => Ok(or),
+    let path = wrong.parts(path.iter().map(class));
+    let mut span = |text: Option<String>, or| {
+        let read = text.map(|text| text.parse::<Span>());
+        let read = read.transpose().map_err(|error| ScenarioError::Senseless(error.to_string()));
+        wrong.part(read).map(|span| span.unwrap_or(or))
     };
-    if !(written.rho > 0.0 && written.rho <= 1000.0) {
-        return Err(wrong("rho must be above 0 and at most 1000".into()));
-    }
-    if written.path.is_empty() || written.path.len() > LONGEST {
-        return Err(wrong(format!("path needs 1 to {LONGEST} classes")));
-    }
-    if !(1..=1_000_000).contains(&written.addresses) || !(1..=10_000).contains(&written.burst) {
-        return Err(wrong("addresses takes 1 to 1000000, and burst 1 to 10000".into()));
-    }
-    let (from, until) = (span(&written.from, Span::ZERO)?, span(&written.until, Span::MAX)?);
-    if from >= until {
-        return Err(wrong("it ends before it begins: until must be after from".into()));
-    }
-    let path = written.path.iter().map(class).collect::<Result<_, _>>()?;
-    let Written { name, rho, session, addresses, patience, burst, .. } = written;
+    let times = span(from, Span::ZERO).zip(span(until, Span::MAX));
+    let ends = times.is_none_or(|(from, until)| from < until);
+    wrong.unless(ends, "it ends before it begins: until must be after from");
+    let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
+    let (from, until) = wrong.whole(times).map_err(about)?;
     Ok(Adversary { name, rho, path, session, addresses, patience, burst, from, until })
 }
 

@@ -336,6 +336,22 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn all_mistakes_are_told_at_once() {
+        let mut text = SMALL
+            .replace("main = 0.5", "main = 0.95")
+            .replace("start = \"main\"", "start = \"home\"");
+        text = text
+            .replace("duration = \"10s\"", "duration = \"0s\"")
+            .replace("workers = 2", "workers = 0");
+        let error = Scenario::parse(&text, Path::new(".")).unwrap_err().to_string();
+        for words in
+            ["sum to at most 1", "`home`", "run.duration must be above 0", "servers.workers takes"]
+        {
+            assert!(error.contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_named() {
         assert!(refused("retries = 2", "retires = 2").contains("unknown field `retires`"));
         assert!(refused("start = \"main\"", "start = \"home\"").contains("`home`"));

@@ -29,6 +29,7 @@ pub mod tally;
 mod vary;
 pub mod visitor;
 mod written;
+mod wrong;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::file::ScenarioError;
 use crate::law::Stream;
+use crate::wrong::Wrong;
 
 /// Most signals of a scenario: as many kinds as a request of the engine can show.
 const MOST: usize = 4;
@@ -82,18 +83,18 @@ pub(crate) struct Written {
 
 /// Checks all of them; every mistake is named.
 pub(crate) fn resolve(written: Vec<Written>) -> Result<Vec<Signal>, ScenarioError> {
-    let mut wrong = Vec::new();
-    if written.len() > MOST {
-        wrong.push(format!("a scenario has at most {MOST} signals, not {}", written.len()));
-    }
-    let signals: Vec<Signal> =
-        written.into_iter().filter_map(|signal| resolve_one(signal, &mut wrong)).collect();
+    let mut wrong = Wrong::default();
+    let some = written.len() <= MOST;
+    wrong.unless(some, format!("a scenario has at most {MOST} signals, not {}", written.len()));
+    let signals = wrong.parts(written.into_iter().map(resolve_one));
     for (i, signal) in signals.iter().enumerate() {
         for earlier in &signals[..i] {
-            wrong.extend(clash(earlier, signal));
+            if let Some(why) = clash(earlier, signal) {
+                wrong.add(why);
+            }
         }
     }
-    if wrong.is_empty() { Ok(signals) } else { Err(ScenarioError::Senseless(wrong.join("; "))) }
+    wrong.whole(Some(signals))
 }
 
 /// Two signals that nobody could tell apart.
@@ -106,17 +107,15 @@ fn clash(earlier: &Signal, signal: &Signal) -> Option<String> {
         .then(|| format!("signals `{}` and `{}` are the same {kind}", earlier.name, signal.name))
 }
 
-fn resolve_one(written: Written, wrong: &mut Vec<String>) -> Option<Signal> {
+fn resolve_one(written: Written) -> Result<Signal, ScenarioError> {
     let Written { name, cookie, header, buyers, others } = written;
-    let before = wrong.len();
+    let mut wrong = Wrong::default();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !(1..=64).contains(&name.len()) || !name.chars().all(plain) {
-        wrong.push(format!("signal `{name}`: a name has 1 to 64 letters, digits, `-` or `_`"));
-    }
+    let named = (1..=64).contains(&name.len()) && name.chars().all(plain);
+    wrong.unless(named, format!("signal `{name}`: a name has 1 to 64 letters, digits, `-` or `_`"));
     for (key, chance) in [("buyers", buyers), ("others", others)] {
-        if !(0.0..=1.0).contains(&chance) {
-            wrong.push(format!("{key} of signal `{name}` is a probability, from 0 to 1"));
-        }
+        let right = (0.0..=1.0).contains(&chance);
+        wrong.unless(right, format!("{key} of signal `{name}` is a probability, from 0 to 1"));
     }
     let shown = match (cookie, header) {
         (Some(text), None) => as_cookie(&text)
@@ -125,14 +124,8 @@ fn resolve_one(written: Written, wrong: &mut Vec<String>) -> Option<Signal> {
             .ok_or_else(|| format!("header of signal `{name}`: write it like `referer: mail`")),
         _ => Err(format!("signal `{name}` needs either `cookie` or `header`")),
     };
-    match shown {
-        Ok(shown) if wrong.len() == before => Some(Signal { name, shown, buyers, others }),
-        Ok(_) => None,
-        Err(why) => {
-            wrong.push(why);
-            None
-        }
-    }
+    let shown = wrong.part(shown.map_err(ScenarioError::Senseless));
+    wrong.whole(shown).map(|shown| Signal { name, shown, buyers, others })
 }
 
 fn as_cookie(text: &str) -> Option<Shown> {

@@ -21,6 +21,7 @@ use crate::law::Law;
 use crate::servers::{self, Discipline};
 use crate::signal;
 use crate::source::Source;
+use crate::wrong::Wrong;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,75 +149,81 @@ fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
 }
 
 pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioError> {
+    // What else there is to say is said with the names of the classes.
     let index = class_index(&file.class)?;
-    let graph = graph(&file, &index)?;
-    let classes = file
-        .class
-        .iter()
-        .map(|class| resolve_class(class, &file.session.order, &index))
-        .collect::<Result<Vec<_>, _>>()?;
-    if graph.work_per_session(&classes).is_none() {
-        return senseless("sessions of this graph never end: some class always leads to another");
-    }
-    let scenario = Scenario {
-        workers: file.servers.workers,
-        servers: servers_of(&file.servers, &index)?,
-        starts: starts(&file.session, &index)?,
-        max_wait: file.servers.max_wait.as_deref().map(span).transpose()?,
-        profile: profile(file.arrivals, folder)?,
-        source: Source::Drawn,
-        client: client(&file.client)?,
-        signals: signal::resolve(file.signal)?,
-        closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
-        seeds: file.run.seeds.unwrap_or(1),
-        first_seed: 1,
-        length: length(&file.run)?,
-        rho: file.run.rho,
-        adversaries: adversary::resolve(file.adversary, &index)?,
-        policies: file.policy.into_iter().map(choice).collect(),
-        name: file.name,
-        about: file.about,
-        classes,
-        graph,
+    let mut wrong = Wrong::default();
+    check_numbers(&file, &mut wrong);
+    let class = |class| resolve_class(class, &file.session.order, &index);
+    let classes = wrong.parts(file.class.iter().map(class));
+    let graph = wrong.part(graph(&file, &index));
+    let servers = wrong.part(servers_of(&file.servers, &index));
+    let starts = wrong.part(starts(&file.session, &index));
+    let max_wait = wrong.part(file.servers.max_wait.as_deref().map(span).transpose());
+    let profile = wrong.part(profile(file.arrivals, folder));
+    let client = wrong.part(client(&file.client));
+    let signals = wrong.part(signal::resolve(file.signal));
+    let length = wrong.part(length(&file.run));
+    let adversaries = wrong.part(adversary::resolve(file.adversary, &index));
+    let whole = || {
+        Some(Scenario {
+            workers: file.servers.workers,
+            servers: servers?,
+            starts: starts?,
+            max_wait: max_wait?,
+            profile: profile?,
+            source: Source::Drawn,
+            client: client?,
+            signals: signals?,
+            closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
+            seeds: file.run.seeds.unwrap_or(1),
+            first_seed: 1,
+            length: length?,
+            rho: file.run.rho,
+            adversaries: adversaries?,
+            policies: file.policy.into_iter().map(choice).collect(),
+            name: file.name,
+            about: file.about,
+            classes,
+            graph: graph?,
+        })
     };
-    check(scenario)
+    let scenario = whole();
+    if let Some(scenario) = &scenario {
+        check_whole(scenario, &mut wrong);
+    }
+    wrong.whole(scenario)
+}
+
+/// Numbers that are wrong whatever the rest says.
+fn check_numbers(file: &File, wrong: &mut Wrong) {
+    let many = |count: u32| (1..=100_000).contains(&count);
+    wrong.unless(many(file.servers.workers), "servers.workers takes 1 to 100000");
+    let contention = (0.0..=10.0).contains(&file.servers.contention);
+    wrong.unless(contention, "servers.contention takes 0 to 10");
+    wrong.unless(file.servers.limit.is_none_or(many), "servers.limit takes 1 to 100000");
+    let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
+    let levels = !file.run.rho.is_empty() && file.run.rho.iter().all(level);
+    wrong.unless(levels, "run.rho needs at least one level, each above 0 and at most 1000");
+    let seeds = file.run.seeds.is_none_or(|seeds| (1..=10_000).contains(&seeds));
+    let closes = file.client.closes.as_ref().is_none_or(|closes| !closes.is_empty());
+    wrong.unless(seeds && closes, "run.seeds takes 1 to 10000, and client.closes at least one");
+    let abandon = (0.0..=1.0).contains(&file.client.abandon);
+    wrong.unless(abandon, "client.abandon is a probability, from 0 to 1");
 }
 
 /// The rules that tie one part of a scenario to another.
-fn check(scenario: Scenario) -> Result<Scenario, ScenarioError> {
-    if !(1..=100_000).contains(&scenario.workers) {
-        return senseless("servers.workers takes 1 to 100000");
-    }
-    if !(0.0..=10.0).contains(&scenario.servers.contention) {
-        return senseless("servers.contention takes 0 to 10");
-    }
-    if scenario.servers.limit.is_some_and(|limit| !(1..=100_000).contains(&limit)) {
-        return senseless("servers.limit takes 1 to 100000");
-    }
-    let in_order = |times: &mut dyn Iterator<Item = Span>| times.is_sorted();
-    if !in_order(&mut scenario.servers.changes.iter().map(|change| change.at))
-        || !in_order(&mut scenario.starts.iter().map(|(at, _)| *at))
-    {
-        return senseless("changes must stand in the order of time");
-    }
-    let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
-    if scenario.rho.is_empty() || !scenario.rho.iter().all(level) {
-        return senseless("run.rho needs at least one level, each above 0 and at most 1000");
-    }
-    if !(0.0..=1000.0).contains(&scenario.profile.base()) {
-        return senseless("arrivals.base is a level of load, from 0 to 1000");
-    }
-    if !(1..=10_000).contains(&scenario.seeds) || scenario.closes.is_empty() {
-        return senseless("run.seeds takes 1 to 10000, and client.closes at least one");
-    }
-    if !(0.0..=1.0).contains(&scenario.client.abandon) {
-        return senseless("client.abandon is a probability, from 0 to 1");
-    }
+fn check_whole(scenario: &Scenario, wrong: &mut Wrong) {
+    let changes = scenario.servers.changes.iter().map(|change| change.at);
+    let starts = scenario.starts.iter().map(|(at, _)| *at);
+    let in_order = changes.is_sorted() && starts.is_sorted();
+    wrong.unless(in_order, "changes must stand in the order of time");
+    let base = (0.0..=1000.0).contains(&scenario.profile.base());
+    wrong.unless(base, "arrivals.base is a level of load, from 0 to 1000");
+    let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
+    wrong.unless(ends, "sessions of this graph never end: some class always leads to another");
     let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
-    if matches!(scenario.length, Length::Orders(_)) && orders <= 0.0 {
-        return senseless("run.orders is given, and no session of this graph ever makes an order");
-    }
-    Ok(scenario)
+    let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
+    wrong.unless(ordered, "run.orders is given, and no session of this graph ever makes an order");
 }
 
 fn class_index(classes: &[WrittenClass]) -> Result<HashMap<String, usize>, ScenarioError> {
@@ -240,10 +247,12 @@ fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, S
 }
 
 fn graph(file: &File, index: &HashMap<String, usize>) -> Result<Graph, ScenarioError> {
-    let next = file.class.iter().map(|class| row(class, index)).collect::<Result<_, _>>()?;
-    let start = find(index, &file.session.start, "session.start")?;
-    let order = find(index, &file.session.order, "session.order")?;
-    Ok(Graph { start, next, order })
+    let mut wrong = Wrong::default();
+    let next = wrong.parts(file.class.iter().map(|class| row(class, index)));
+    let start = wrong.part(find(index, &file.session.start, "session.start"));
+    let order = wrong.part(find(index, &file.session.order, "session.order"));
+    let graph = || Some(Graph { start: start?, next, order: order? });
+    wrong.whole(graph())
 }
 
 fn servers_of(
@@ -252,12 +261,14 @@ fn servers_of(
 ) -> Result<servers::Servers, ScenarioError> {
     let change =
         |change: &servers::Written| change.resolve(|name| find(index, name, "servers.change"));
-    Ok(servers::Servers {
+    let mut wrong = Wrong::default();
+    let changes = wrong.parts(written.change.iter().map(change));
+    wrong.whole(Some(servers::Servers {
         discipline: written.discipline,
         contention: written.contention,
         limit: written.limit,
-        changes: written.change.iter().map(change).collect::<Result<_, _>>()?,
-    })
+        changes,
+    }))
 }
 
 fn starts(
@@ -267,7 +278,9 @@ fn starts(
     let change = |change: &SessionChange| {
         Ok((span(&change.at)?, find(index, &change.start, "session.change")?))
     };
-    session.change.iter().map(change).collect()
+    let mut wrong = Wrong::default();
+    let changes = wrong.parts(session.change.iter().map(change));
+    wrong.whole(Some(changes))
 }
 
 fn row(
@@ -290,29 +303,30 @@ fn resolve_class(
     order: &str,
     index: &HashMap<String, usize>,
 ) -> Result<Class, ScenarioError> {
-    let Some((method, path)) = class.request.split_once(' ') else {
-        return senseless(format!("request of `{}`: write a method and a path", class.name));
-    };
-    if !(class.utility >= 0.0 && class.utility.is_finite()) {
-        return senseless(format!("utility of `{}` must be a number, 0 or above", class.name));
-    }
-    if class.service == Law::Never || class.service.mean() == Span::ZERO {
-        return senseless(format!("service of `{}` must take some time, and end", class.name));
-    }
-    let after = class.after.iter().map(|name| find(index, name, &class.name));
-    Ok(Class {
-        name: class.name.clone(),
+    let mut wrong = Wrong::default();
+    let name = &class.name;
+    let request = wrong.part(class.request.split_once(' ').ok_or_else(|| {
+        ScenarioError::Senseless(format!("request of `{name}`: write a method and a path"))
+    }));
+    let worth = class.utility >= 0.0 && class.utility.is_finite();
+    wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
+    let ends = class.service != Law::Never && class.service.mean() > Span::ZERO;
+    wrong.unless(ends, format!("service of `{name}` must take some time, and end"));
+    let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
+    let class = request.map(|(method, path)| Class {
+        name: name.clone(),
         method: method.into(),
         path: path.trim().into(),
         tier: class.tier,
         utility: Utility::new(class.utility),
         queue: class.queue,
-        after: after.collect::<Result<_, _>>()?,
+        after,
         service: class.service,
-        earns: Utility::new(if class.name == order { 1.0 } else { 0.0 }),
+        earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,
         patience: None,
-    })
+    });
+    wrong.whole(class)
 }
 
 fn span(text: &str) -> Result<Span, ScenarioError> {

@@ -42,6 +42,9 @@ pub enum SimError {
         /// What is wrong with them, all of it.
         wrong: String,
     },
+    /// More than one thing is wrong.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Several(Vec<Self>),
     /// The scenario lists no policy and none was asked for.
     #[error("the scenario lists no [[policy]] to run")]
     NoPolicy,
@@ -162,7 +165,8 @@ pub struct Traced {
     pub outturn: Outturn,
 }
 
-/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand. The seeds of a cell stand together.
+/// Runs every cell of `scenario` as [`run`] does, and writes down how things stand. The seeds of a
+/// cell stand together.
 pub fn trace(
     scenario: &Scenario,
     trace: Trace,
@@ -189,24 +193,40 @@ struct Chosen {
     charge: Charge,
 }
 
-/// Whether a scenario can be played.
+/// Whether a scenario can be played with these policies.
 ///
 /// # Errors
 /// As [`run`].
-pub fn check(scenario: &Scenario) -> Result<(), SimError> {
-    chosen(scenario).map(drop)
+pub fn check(policies: &[PolicyChoice]) -> Result<(), SimError> {
+    choose(policies, 1).map(drop)
 }
 
 fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
-    if scenario.policies.is_empty() {
-        return Err(SimError::NoPolicy);
-    }
-    scenario.policies.iter().map(|choice| one_chosen(scenario, choice)).collect()
+    choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 
-fn one_chosen(scenario: &Scenario, choice: &PolicyChoice) -> Result<Chosen, SimError> {
+/// What each is played with; `slots`: of those that are given no limit of their own.
+fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError> {
+    if policies.is_empty() {
+        return Err(SimError::NoPolicy);
+    }
+    let (mut chosen, mut wrong) = (Vec::new(), Vec::new());
+    for choice in policies {
+        match choose_one(choice, slots) {
+            Ok(one) => chosen.push(one),
+            Err(error) => wrong.push(error),
+        }
+    }
+    match wrong.len() {
+        0 => Ok(chosen),
+        1 => Err(wrong.remove(0)),
+        _ => Err(SimError::Several(wrong)),
+    }
+}
+
+fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
     let limit = match &choice.limit {
-        None => LimitSettings::from(scenario.servers.limit.unwrap_or(scenario.workers)),
+        None => LimitSettings::from(slots),
         Some(limit) => limit_of(limit)?,
     };
     let settings = settings(choice, limit.limit().slots())?;
@@ -223,15 +243,11 @@ fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
         there_is: there_is(&choice.name, &catalog::LIMITS, &peers::LIMITS),
     })?;
     let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    policy.settings(given).map_err(|errors| refused(policy, &errors))
-}
-
-/// Whether there are policies of these names that take these parameters.
-///
-/// # Errors
-/// For the first that is not so.
-pub fn policies(choices: &[PolicyChoice]) -> Result<(), SimError> {
-    choices.iter().try_for_each(|choice| settings(choice, 1).map(drop))
+    let settings = policy.settings(given).map_err(|errors| refused(policy, &errors))?;
+    match settings.contradiction() {
+        Some(wrong) => Err(SimError::Parameters { policy: policy.name.into(), wrong }),
+        None => Ok(settings),
+    }
 }
 
 /// The settings of a policy before a server of so many slots, which a peer may be told.

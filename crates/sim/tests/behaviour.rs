@@ -73,6 +73,11 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
     assert!(text.contains("vegas") && text.contains("of the peers envoy-gradient"), "{text}");
+    let numbers = [("initial", "3"), ("max", "2")].map(|(name, text)| (name.into(), text.into()));
+    let limit = LimitChoice { name: "slope".into(), parameters: numbers.into() };
+    scenario.policies[1].limit = Some(limit);
+    let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("3 is above 2");
+    assert!(error.to_string().contains("`initial` 3 does not lie between 1 and 2"), "{error}");
 }
 
 #[test]
@@ -93,6 +98,10 @@ fn an_unknown_policy_is_told_the_names_of_policies_and_peers() {
     assert!(text.contains("`haproxy`; did you mean `haproxy-expert`?"), "{text}");
     assert!(text.contains("there are session-first, value-index, lifo-pri"), "{text}");
     assert!(text.contains("and of the peers haproxy-expert, haproxy-ordinary"), "{text}");
+    scenario.policies[1].parameters.insert("places".into(), "7".into());
+    let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("two policies are wrong");
+    let text = error.to_string();
+    assert!(text.contains("`haproxy`") && text.contains("no parameter `places`"), "{text}");
 }
 
 #[test]

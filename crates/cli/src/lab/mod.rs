@@ -54,11 +54,19 @@ fn wrong(path: &Path, why: &str) -> Failure {
 }
 
 /// Text that may quote a file: no line is longer than anybody reads on, and nothing in it
-/// commands a terminal.
+/// commands a terminal. What we say ourselves, with lists of names, is shorter.
 fn presentable(text: &str) -> String {
-    const WIDTH: usize = 100;
+    const QUOTED: usize = 100;
+    const SAID: usize = 500;
     let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let line = |line: &str| line.chars().take(WIDTH).map(harmless).collect::<String>();
+    let is_quoted = |line: &str| {
+        line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|')
+    };
+    let line = |line: &str| {
+        let most = if is_quoted(line) { QUOTED } else { SAID };
+        let cut = if line.chars().nth(most).is_some() { "…" } else { "" };
+        line.chars().take(most).map(harmless).collect::<String>() + cut
+    };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -149,6 +157,10 @@ mod tests {
     #[test]
     fn what_quotes_a_file_is_cut_and_harmless() {
         assert_eq!(presentable("a\x1b[2J\nb"), "a\u{fffd}[2J\nb");
-        assert_eq!(presentable(&"x".repeat(5000)).len(), 100);
+        let whole = "x".repeat(500);
+        assert_eq!(presentable(&whole), whole);
+        assert_eq!(presentable(&"x".repeat(5000)), whole + "…");
+        let quoted = format!("12 | {}", "x".repeat(5000));
+        assert_eq!(presentable(&quoted).chars().count(), 101);
     }
 }

@@ -4,6 +4,7 @@
 //! its own only because there are several.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
 use bywash_units::Span;
 
@@ -133,6 +134,22 @@ impl LimitSettings {
         self.count(self.first()).clamp(self.least(), self.most())
     }
 
+    /// What of its numbers cannot be together, if anything: the least above the most, or a start that
+    /// is not between them.
+    pub fn contradiction(&self) -> Option<String> {
+        if !self.has("min") || !self.has("max") {
+            return None;
+        }
+        let (min, max, first) = (self.count("min"), self.count("max"), self.first());
+        if min > max {
+            return Some(alloc::format!("`min` {min} lies above `max` {max}"));
+        }
+        // One without such a parameter starts where it likes.
+        let start = self.has(first).then(|| self.count(first));
+        let start = start.filter(|start| !(min..=max).contains(start))?;
+        Some(alloc::format!("`{first}` {start} does not lie between {min} and {max}"))
+    }
+
     /// The same limit with so many slots at first, as far as they lie in the parameter's range.
     #[must_use]
     pub fn starting_with(mut self, slots: u32) -> Self {
@@ -189,6 +206,18 @@ mod tests {
             let settings = find_limit("slope").unwrap().settings(bounds).unwrap();
             assert_eq!((settings.start(), settings.limit().slots()), (start, start));
         }
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_together_are_told() {
+        let slope = |given: &[(&str, &str)]| {
+            let settings = find_limit("slope").unwrap().settings(given.iter().copied()).unwrap();
+            settings.contradiction()
+        };
+        assert_eq!(slope(&[("initial", "3"), ("max", "3")]), None);
+        assert!(slope(&[("initial", "3"), ("max", "2")]).unwrap().contains("between 1 and 2"));
+        assert!(slope(&[("min", "5"), ("max", "2")]).unwrap().contains("above"));
+        assert_eq!(LimitSettings::from(7).contradiction(), None);
     }
 
     #[test]

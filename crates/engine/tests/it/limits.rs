@@ -239,6 +239,22 @@ fn an_application_that_only_times_out_gets_less_and_never_nothing() {
 }
 
 #[test]
+fn vegas_falls_after_a_drop_however_few_of_its_slots_are_in_use() {
+    let mut limit = settings("vegas", &[("window", "10ms"), ("initial", "16")]).limit();
+    let mut now = Time::ZERO;
+    for _ in 0..100 {
+        now = now + millis(100);
+        let load = Load { running: 3, is_full: false };
+        limit.ended(
+            now,
+            load,
+            Ended { class: ClassId(0), took: millis(5_000), way: Way::TimedOut },
+        );
+    }
+    assert!(limit.slots() < 16, "{}", limit.slots());
+}
+
+#[test]
 fn a_reload_with_the_same_limit_keeps_what_it_has_learned_and_another_starts_anew() {
     let aimd = |max: &str| options(settings("aimd", &[("max", max), ("initial", "2")]));
     let mut site = Site::with("single-queue", &[], classes(), aimd("50"));

@@ -32,7 +32,7 @@ pub(super) fn replay(args: &Replay) -> Result<(), Failure> {
     let config = config(&args.config)?;
     let policies: Vec<PolicyChoice> =
         args.policy.iter().map(|name| choice(name, &config)).collect();
-    bywash_sim::lab::policies(&policies).map_err(Failure::usage)?;
+    bywash_sim::lab::check(&policies).map_err(Failure::usage)?;
     let terms = Terms::new(args, &config).map_err(Failure::usage)?;
     args.report.as_deref().map_or(Ok(()), prepare_report)?;
     let name = args.log.display().to_string();

@@ -104,7 +104,7 @@ fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Fai
     let scenario = Scenario::parse_with(text, folder, &settings);
     let scenario = scenario.map_err(|error| wrong(&error.to_string()))?;
     let scenario = narrowed(scenario, &args.narrow)?;
-    bywash_sim::lab::check(&scenario).map_err(|error| wrong(&error.to_string()))?;
+    bywash_sim::lab::check(&scenario.policies).map_err(|error| wrong(&error.to_string()))?;
     Ok(scenario)
 }
 
