@@ -157,6 +157,28 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_is_stopped_ends_well_or_it_is_said_how_it_did_not() {
+        let scratch = Scratch::new("running-stop").unwrap();
+        let bound = Duration::from_secs(20);
+        let reacts = |to: &str| {
+            let _ = fs::remove_file(scratch.join("log"));
+            let script = format!("trap '{to}' TERM; echo ready; while :; do sleep 0.01; done");
+            let mut program = shell(&scratch, &script);
+            while program.runs() && !program.log().contains("ready") {
+                thread::sleep(LOOK);
+            }
+            program
+        };
+        let mut good = reacts("exit 0");
+        good.stop(bound).unwrap();
+        assert!(!good.runs());
+        let words = reacts("echo oh dear; exit 3").stop(bound).unwrap_err().to_string();
+        assert!(words.contains("ended badly") && words.contains("oh dear"), "{words}");
+        let words = reacts("").stop(Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(words.contains("still runs after 50ms"), "{words}");
+    }
+
+    #[test]
     fn what_a_program_has_started_ends_with_it() {
         let scratch = Scratch::new("running-ends").unwrap();
         let mut program = shell(&scratch, "sleep 60 & echo $!; wait");

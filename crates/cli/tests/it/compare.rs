@@ -57,6 +57,20 @@ fn two_policies_of_a_scenario_differ_by_more_than_chance_under_overload() {
 }
 
 #[test]
+fn of_a_scenario_only_what_a_stored_result_has_is_played() {
+    let folder = folder();
+    let (file, pair) = (folder.path("tiny.toml"), format!("{}:plain", folder.path("tiny.toml")));
+    let narrow = ["--rho", "2", "--seeds", "3", "--first-seed", "4"];
+    let result = bywash(&[&["lab", "sim", &file, "--json"], &narrow[..]].concat());
+    let some = folder.file("some.json", result.out);
+    let outcome = compare(&[&some, &pair, "--json"]);
+    let revenue = difference(&outcome, "revenue_share", 2.0);
+    assert_eq!((&revenue["paired"], &revenue["verdict"]), (&true.into(), &"same".into()));
+    // Of side B nothing was played that A does not have.
+    assert!(!outcome.err.contains(&format!("{pair}: ")), "{}", outcome.err);
+}
+
+#[test]
 fn a_stored_result_and_a_scenario_played_anew_come_to_the_same() {
     let folder = folder();
     let pair = format!("{}:plain", folder.path("tiny.toml"));

@@ -34,8 +34,8 @@ fn is_installed(name: &str) -> bool {
 fn the_same_visitors_come_to_bywash_and_to_haproxy_in_either_hand() {
     let folder = Folder::new();
     let (file, report) = (folder.file("walk.toml", scenario()), folder.path("peers.html"));
-    let others = if is_installed("haproxy") { ",haproxy,haproxy-expert" } else { "" };
-    let peers = &format!("bywash,bywash-plain{others}");
+    let others = if is_installed("haproxy") { ",haproxy,haproxy-expert,haproxy-told" } else { "" };
+    let peers = &format!("bywash,bywash-learned,bywash-plain{others}");
     let args = ["lab", "peers", &file, "--peers", peers, "--json", "--report", &report];
     let outcome = bywash(&args);
     let result = outcome.json();

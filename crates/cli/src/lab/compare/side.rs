@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bywash_scenario::{RunResult, Scenario, guess};
+use bywash_scenario::{Closes, RunResult, Scenario, guess};
 
 use crate::args::Narrow;
 use crate::failure::Failure;
@@ -33,10 +33,14 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
         return Err(Failure::usage(words));
     }
     let scenarios = meant.iter().filter_map(|meant| meant.scenario(narrow));
-    let scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
+    let mut scenarios = scenarios.collect::<Result<Vec<_>, _>>()?;
     // What is stored is read before anything is played for it.
     let stored = meant.iter().filter_map(|meant| meant.stored(narrow));
-    let mut stored = stored.collect::<Result<Vec<_>, _>>()?.into_iter();
+    let stored = stored.collect::<Result<Vec<_>, _>>()?;
+    if let ([scenario], [result]) = (&mut scenarios[..], &stored[..]) {
+        play_the_same(scenario, result, narrow);
+    }
+    let mut stored = stored.into_iter();
     let mut played = play(&scenarios)?.into_iter();
     let mut side = |name: &str, meant: &Meant<'_>| {
         let result = match meant {
@@ -47,6 +51,29 @@ pub(super) fn both(left: &str, right: &str, narrow: &Narrow) -> Result<[Side; 2]
         Side { name: name.to_owned(), result }
     };
     Ok([side(left, &meant[0]), side(right, &meant[1])])
+}
+
+/// What has no counterpart in the stored result need not be played; and with its visitors both can be
+/// compared seed by seed. What the command line says counts before that.
+fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
+    let is_level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
+    let mut levels: Vec<f64> = stored.cells.iter().map(|cell| cell.rho).filter(is_level).collect();
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    if narrow.rho.is_empty() && (1..=100).contains(&levels.len()) {
+        scenario.rho = levels;
+    }
+    let has = |closes: &Closes| stored.cells.iter().any(|cell| cell.closes == *closes);
+    if scenario.closes.iter().any(has) {
+        scenario.closes.retain(has);
+    }
+    let first = stored.seeds.first().copied().unwrap_or_default();
+    let follow =
+        stored.seeds.iter().enumerate().all(|(n, seed)| *seed == first.saturating_add(n as u64));
+    let told = narrow.seeds.is_some() || narrow.first_seed.is_some();
+    if !told && follow && (1..=10_000).contains(&stored.seeds.len()) {
+        (scenario.first_seed, scenario.seeds) = (first, stored.seeds.len() as u32);
+    }
 }
 
 fn play(scenarios: &[Scenario]) -> Result<Vec<RunResult>, Failure> {
@@ -103,7 +130,7 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         return Err(Failure::usage(presentable(&words)));
     }
     // So that one mistake is told with its file, and before anything is played.
-    bywash_sim::lab::check(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
+    bywash_sim::lab::check(&scenario.policies).map_err(|error| wrong(path, &error.to_string()))?;
     Ok(scenario)
 }
 
