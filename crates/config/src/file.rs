@@ -31,7 +31,8 @@ impl Config {
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<(Self, Problems), Problems> {
         let name = path.as_ref().display().to_string();
-        let text = text_of(path.as_ref(), LARGEST).map_err(|why| unreadable(&name, &why))?;
+        let file = File::open(path).map_err(|error| unreadable(&name, &error.to_string()))?;
+        let text = text(file, LARGEST).map_err(|why| unreadable(&name, &why))?;
         Self::parse(&text, &name)
     }
 
@@ -52,22 +53,32 @@ pub const LARGEST_KEYS: usize = 4096;
 /// # Errors
 /// Why it cannot be used; nothing of what is in it.
 pub fn read_keys(path: &Path) -> Result<String, String> {
-    let found = fs::metadata(path).map_err(|error| error.to_string())?;
-    // A pipe that nobody writes to would hold up the start for ever.
-    if !found.is_file() {
-        return Err("it is no file".to_string());
-    }
+    let file = regular(path)?;
+    let found = file.metadata().map_err(|error| error.to_string())?;
     let mode = found.mode() & 0o777;
     if mode & 0o007 != 0 {
         return Err(format!("every user may read or write it: its mode is {mode:03o}"));
     }
-    text_of(path, LARGEST_KEYS)
+    text(file, LARGEST_KEYS)
+}
+
+/// The text of a file that the configuration names.
+pub(crate) fn text_of(path: &Path, largest: usize) -> Result<String, String> {
+    text(regular(path)?, largest)
+}
+
+/// A pipe that nobody writes to would hold up the start for ever.
+fn regular(path: &Path) -> Result<File, String> {
+    let found = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is no file".to_string());
+    }
+    File::open(path).map_err(|error| error.to_string())
 }
 
 /// At most one byte more than the largest file: whoever reads on sees that it is too large.
-pub(crate) fn text_of(path: &Path, largest: usize) -> Result<String, String> {
+fn text(file: File, largest: usize) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
     let read = file.take(largest as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
     if bytes.len() > largest {

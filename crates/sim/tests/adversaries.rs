@@ -130,6 +130,22 @@ fn a_path_is_priority_for_whoever_believes_it_and_little_for_who_asks_what_was_s
     }
 }
 
+/// What SECURITY.md promises of every attack of the lab, nothing tuned.
+#[test]
+fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
+    for attack in ["spoofing", "flooding", "starvation", "poisoning", "poisoning-walked", "crowd"] {
+        for closes in [Closes::Visible, Closes::Hidden] {
+            let mut scenario = scenario(&format!("attack-{attack}.toml"));
+            scenario.closes = vec![closes];
+            scenario.length = Length::Duration(Span::from_secs(1200));
+            for policy in ["session-first", "value-index"] {
+                let useful = cell(&scenario, policy).useful_work;
+                assert!(useful > 0.5, "{attack}, {closes} closes, {policy}: {useful}");
+            }
+        }
+    }
+}
+
 /// The address is charged only where the gateway is told that nobody shares one.
 #[test]
 fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {

@@ -1,7 +1,6 @@
 //! `[answers]`: the page for browsers is read at once, so that a reload either has it or says why
 //! not, and no refusal waits for a disk.
 
-use std::fs;
 use std::path::Path;
 
 use crate::code;
@@ -23,17 +22,11 @@ pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {
 
 fn page(values: &Values, report: &mut Report) -> Option<String> {
     let (value, at) = values.given(&keys::PAGE)?;
-    let read = contents(Path::new(value.text()));
+    let read = file::text_of(Path::new(value.text()), LARGEST);
     if let Err(why) = &read {
         let message = format!("cannot read `answers.page`: {}", shown(why));
         let help = "a file of HTML, at most 64 KiB, in UTF-8".to_string();
         report.add(Finding::new(&code::PAGE, at, message).help(help));
     }
     read.ok()
-}
-
-/// A pipe that nobody writes to would hold up the start for ever.
-fn contents(path: &Path) -> Result<String, String> {
-    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
-    if metadata.is_file() { file::text_of(path, LARGEST) } else { Err("it is no file".into()) }
 }

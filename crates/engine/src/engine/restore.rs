@@ -32,14 +32,15 @@ impl Engine {
         self.sessions.restore(now, session)
     }
 
-    /// Goes on with a class as [`Learning::counts`](crate::Learning::counts) gave it in a process before this one, with
-    /// [`Counts::later`] and [`Counts::first`] in the numbers that the classes have now. Before the
-    /// first request.
+    /// Goes on with a class as [`Learning::counts`](crate::Learning::counts) gave it in a process
+    /// before this one, with [`Counts::later`] and [`Counts::first`] in the numbers that the classes
+    /// have now. Before the first request.
     pub fn restore_counts(&mut self, class: ClassId, counts: &Counts, published: Option<[f64; 2]>) {
         self.learning.restore(class, counts, published);
     }
 
-    /// Goes on with signals as [`Learning::signal_counts`](crate::Learning::signal_counts) gave them in a process before this one.
+    /// Goes on with signals as [`Learning::signal_counts`](crate::Learning::signal_counts) gave
+    /// them in a process before this one.
     pub fn restore_signals(&mut self, kinds: u64, counts: &[[f64; 3]]) {
         self.learning.restore_signals(kinds, counts);
     }

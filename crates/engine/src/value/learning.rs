@@ -285,8 +285,8 @@ impl Learning {
     /// What was counted of a class and published of it, to be kept over a restart.
     pub fn counts(&self, class: ClassId) -> (Counts, Option<[f64; 2]>) {
         let [later, first] = [Place::later(class), Place::first(class)];
-        let known = |place| self.values.index(place).filter(|_| self.is_known());
-        (self.graph.counts(class), known(later).zip(known(first)).map(<[f64; 2]>::from))
+        let published = self.values.index(later).zip(self.values.index(first));
+        (self.graph.counts(class), published.map(<[f64; 2]>::from))
     }
 
     /// Goes on with a class as [`Learning::counts`] gave it before a restart.
@@ -366,7 +366,8 @@ mod tests {
 
     /// So many sessions of which one in ten buys.
     fn sessions(learning: &mut Learning, many: u32) {
-        let step = Step { entry: Some(PAGE), seen: ClassSet::NONE.with(PAGE), ..Step::default() };
+        let seen = ClassSet::NONE.with(PAGE).with(BUY);
+        let step = Step { entry: Some(PAGE), seen, ..Step::default() };
         for number in 0..many {
             learning.visited(Place::first(PAGE), true, Signals::NONE);
             if number % 10 == 0 {
@@ -406,5 +407,42 @@ mod tests {
         let pinned = published(&mut learning, 1820, &classes(Some(50.0)));
         let work = learning.works.seconds(PAGE);
         assert!((pinned * work / 50.0 - 1.0).abs() < 1e-9, "{pinned}");
+    }
+
+    #[test]
+    fn a_pin_counts_on_the_pages_that_lead_there_and_is_forgotten_at_once() {
+        let pinned = |of_buy| {
+            let mut classes = classes(None);
+            classes[BUY.index()].pinned = of_buy;
+            classes
+        };
+        let (plain, dear) = (pinned(None), pinned(Some(Utility::new(50.0))));
+        let mut learning = Learning::new(2, Learn::default());
+        sessions(&mut learning, 3000);
+        let before = published(&mut learning, 10, &plain);
+        let buy = |learning: &Learning| learning.values().index(Place::later(BUY)).unwrap();
+        let buy_before = buy(&learning);
+        published(&mut learning, 20, &dear);
+        assert!((buy(&learning) / buy_before - 50.0).abs() < 1.0);
+        published(&mut learning, 30, &plain);
+        assert!((buy(&learning) / buy_before - 1.0).abs() < 0.01);
+        let mut other = Learning::new(2, Learn::default());
+        sessions(&mut other, 3000);
+        let leads_there = published(&mut other, 10, &dear);
+        assert!(leads_there > 20.0 * before, "{leads_there} beside {before}");
+    }
+
+    #[test]
+    fn what_was_published_holds_it_back_in_the_next_process_too() {
+        let mut learning = Learning::new(2, Learn::default());
+        sessions(&mut learning, 300);
+        let before = published(&mut learning, 10, &classes(None));
+        let mut next = Learning::new(2, Learn::default());
+        for class in [PAGE, BUY] {
+            let (counts, index) = learning.counts(class);
+            next.restore(class, &counts, index.map(|index| index.map(|index| 10.0 * index)));
+        }
+        let after = published(&mut next, 0, &classes(None));
+        assert!((after / before - 10.0).abs() < 0.1, "{after} after {before}");
     }
 }

@@ -1,10 +1,11 @@
 //! What keeps a queue useful: repetitions behind first attempts, and no service for those who are
 //! presumed to have left.
 
-use bywash_engine::{AttemptKey, Event, Reason, Request, RequestId};
+use bywash_engine::catalog::find_limit;
+use bywash_engine::{Action, AttemptKey, End, Event, Options, Reason, Request, RequestId};
 use bywash_units::Span;
 
-use crate::site::{DETAILS, MAIN, Site};
+use crate::site::{DETAILS, MAIN, Site, classes};
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -60,6 +61,74 @@ fn a_slot_that_was_only_observed_is_given_on_and_nothing_is_learned() {
     assert_eq!(site.refusal(next), None);
 }
 
+/// Whether newest go first a second after these, where a twentieth of loss is overload.
+fn is_overload(given: &[(&str, &str)], ask: impl FnOnce(&mut Site)) -> bool {
+    let all = [given, &[("signal", "loss"), ("loss", "0.05"), ("interval", "1s")]].concat();
+    let mut site = Site::new("session-first", &all);
+    ask(&mut site);
+    site.now = site.now + SECOND;
+    site.arrive(DETAILS);
+    site.status().newest_first
+}
+
+#[test]
+fn loss_is_the_share_of_all_who_come_and_not_of_those_who_wait() {
+    let lose_one = |site: &mut Site| {
+        for _ in 0..3 {
+            site.arrive(MAIN);
+        }
+    };
+    assert!(is_overload(&[("capacity", "1")], lose_one));
+    let served_before = |site: &mut Site| {
+        for _ in 0..100 {
+            site.arrive(MAIN);
+            site.finish();
+        }
+        lose_one(site);
+    };
+    assert!(!is_overload(&[("capacity", "1")], served_before));
+}
+
+#[test]
+fn one_address_that_asks_too_often_is_no_overload_and_puts_nobody_else_off() {
+    let flood = |site: &mut Site| {
+        for _ in 0..50 {
+            site.arrive_from(1, MAIN);
+        }
+    };
+    assert!(!is_overload(&[("principal_cap", "1")], flood));
+    let mut site = Site::busy("session-first", &[("principal_cap", "1"), ("capacity", "1")]);
+    for _ in 0..100 {
+        flood(&mut site);
+        site.now = site.now + SECOND;
+    }
+    site.arrive(MAIN);
+    let mut pauses = site.log.iter().filter_map(|action| match action {
+        Action::Shed { reason: Reason::QueueFull | Reason::PushedOut, retry_after, .. } => {
+            Some(*retry_after)
+        }
+        _ => None,
+    });
+    assert_eq!(pauses.next_back(), Some(SECOND));
+}
+
+#[test]
+fn a_client_that_reads_slowly_is_no_slow_application() {
+    let slots = |held_up: bool| {
+        let limit = find_limit("aimd").unwrap().settings([("initial", "10")]).unwrap();
+        let options = Options { limit, ..Options::default() };
+        let mut site = Site::with("session-first", &[], classes(), options);
+        for _ in 0..20 {
+            let id = site.arrive(MAIN);
+            site.now = site.now + SECOND * 60;
+            site.tell(Event::Finished { id, end: End::Answered { in_time: true, held_up } });
+        }
+        site.status().limit
+    };
+    assert!(slots(false) < 10);
+    assert_eq!(slots(true), 10);
+}
+
 /// Forty have waited for ten seconds, and have left or were served. Then a request of a session in
 /// progress waits for eleven seconds, in the last two of which the queue is full. What becomes of it?
 fn after_eleven_seconds(leave: bool) -> Option<Reason> {
@@ -89,4 +158,20 @@ fn after_eleven_seconds(leave: bool) -> Option<Reason> {
 fn where_nobody_is_seen_to_leave_who_has_waited_for_half_the_patience_is_presumed_gone() {
     assert_eq!(after_eleven_seconds(false), Some(Reason::WaitedTooLong));
     assert_eq!(after_eleven_seconds(true), None, "otherwise she is there, and first");
+}
+
+#[test]
+fn whoever_is_pushed_out_was_there_to_be_seen() {
+    let mut site = Site::busy("session-first", &[("patience", "20s"), ("capacity", "2")]);
+    site.prove(1, &[MAIN]);
+    // Each pushes out one who has waited for ten seconds, and nobody ever leaves.
+    for _ in 0..40 {
+        site.arrive(MAIN);
+        site.now = site.now + SECOND * 5;
+    }
+    let old = site.arrive_in(1, MAIN);
+    site.now = site.now + SECOND * 11;
+    site.arrive(MAIN);
+    site.next();
+    assert_eq!(site.refusal(old), Some(Reason::WaitedTooLong));
 }

@@ -1,7 +1,8 @@
 //! The order by worth: what it learns from sessions, and whom that puts first.
 
 use bywash_engine::{
-    Class, ClassId, ClassSet, End, Event, Learned, Options, Request, RequestId, SessionKey, Signals,
+    Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, SessionKey,
+    Signals,
 };
 use bywash_units::{Span, Utility};
 
@@ -154,12 +155,13 @@ fn whoever_waits_when_it_becomes_known_is_ranked_by_it() {
     assert!(!site.engine.learning().is_known());
     let mut site = busy(site);
     site.prove(1, &[SHIPPING]);
-    site.prove(2, &[MAIN]);
+    site.prove(2, &[LOGIN]);
     let payment = site.arrive_in(1, PAYMENT);
     site.now = site.now + Span::from_secs(10);
-    let details = site.arrive_in(2, MAIN);
+    // Nearer to the order than what anybody begins with, and not as near as the payment.
+    let shipping = site.arrive_in(2, SHIPPING);
     assert!(site.engine.learning().is_known());
-    assert_eq!(site.drain(), [payment, details]);
+    assert_eq!(site.drain(), [payment, shipping]);
 }
 
 fn learned(site: &Site, class: ClassId) -> Learned {
@@ -223,15 +225,43 @@ fn a_session_that_began_elsewhere_is_no_beginning_here() {
     });
     assert!(learned(&site, PAYMENT).first_visits <= 0.0);
     assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);
-    let (sessions, ordered, _) = site.engine.learning().signals(CART);
-    assert!(sessions <= 0.0 && ordered <= 0.0, "{sessions}, {ordered}");
+    for shown in [CART, Signals::NONE] {
+        let (sessions, ordered, _) = site.engine.learning().signals(shown);
+        assert!(sessions <= 0.0 && ordered <= 0.0, "{shown:?}: {sessions}, {ordered}");
+    }
+}
+
+#[test]
+fn what_a_session_showed_means_nothing_where_other_signals_are_looked_for() {
+    let mut site = site("value-index", &[]);
+    served(&mut site, 1, MAIN, CART);
+    let learn = Learn { kinds: 1, ..Learn::default() };
+    site.reconfigure(earning(), None, Options { limit: 1.into(), learn, ..Options::default() });
+    served(&mut site, 1, CONFIRM, CART);
+    let ordered = |shown| site.engine.learning().signals(shown).1;
+    assert!(ordered(CART) <= 0.0 && ordered(Signals::NONE) > 0.9);
+}
+
+#[test]
+fn what_was_counted_of_signals_goes_on_only_where_the_same_are_looked_for() {
+    let mut before = site("value-index", &[]);
+    served(&mut before, 1, MAIN, CART);
+    let (kinds, counts) = before.engine.learning().signal_counts();
+    let sessions = |kinds: u64, counts: &[[f64; 3]]| {
+        let mut next = site("value-index", &[]);
+        next.engine.restore_signals(kinds, counts);
+        next.engine.learning().signals(CART).0
+    };
+    assert!(sessions(kinds, &counts) > 0.9);
+    assert!(sessions(kinds + 1, &counts) <= 0.0);
+    assert!(sessions(kinds, &counts[1..]) <= 0.0);
 }
 
 #[test]
 fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     let mut site = taught("value-index");
     site.arrive(MAIN);
-    let before = learned(&site, MAIN).index[0].unwrap();
+    let known = learned(&site, MAIN).index[0].unwrap();
     let mut classes = earning();
     classes.push(Class {
         name: "wallet".into(),
@@ -245,6 +275,8 @@ fn a_new_class_is_worth_what_its_tier_is_before_anybody_comes() {
     site.reconfigure(classes, Some(&settings), options);
     let index = |class| learned(&site, class).index[0].unwrap();
     assert!(index(wallet) > index(MAIN), "{} and {}", index(wallet), index(MAIN));
+    let Learned { before, utility, .. } = learned(&site, wallet);
+    assert_eq!(before, Some(utility), "nothing of it has changed");
     // One of the others moved no further than it may in a moment.
-    assert!((index(MAIN) / before - 1.0).abs() < 0.01, "{} after {before}", index(MAIN));
+    assert!((index(MAIN) / known - 1.0).abs() < 0.01, "{} after {known}", index(MAIN));
 }

@@ -10,19 +10,20 @@ pub(super) fn brought<'a>(fields: &'a Fields, name: &str) -> Option<&'a [u8]> {
     fields.all(Name::Cookie).flat_map(pairs).find_map(|pair| value(name, pair))
 }
 
-/// The value of a cookie that an answer sets. `now`: seconds since 1970. One that is deleted has a
-/// value as well, which is everybody's (`deleted`) and nobody's session.
-pub(super) fn set<'a>(fields: &'a Fields, name: &str, now: i64) -> Option<&'a [u8]> {
-    let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, now));
+/// The value of a cookie that an answer sets. `now`, in seconds since 1970, is asked only if the
+/// cookie ends at a time. One that is deleted has a value as well, which is everybody's (`deleted`)
+/// and nobody's session.
+pub(super) fn set<'a>(fields: &'a Fields, name: &str, now: impl Fn() -> i64) -> Option<&'a [u8]> {
+    let set = |line| value(name, pairs(line).next()?).filter(|_| !is_deleted(line, &now));
     fields.all(Name::SetCookie).find_map(set)
 }
 
 /// Whether a line deletes its cookie: `Max-Age` counts before `Expires`, and of each the last that
 /// can be read (RFC 6265 §5.2, §5.3).
-fn is_deleted(line: &[u8], now: i64) -> bool {
+fn is_deleted(line: &[u8], now: impl Fn() -> i64) -> bool {
     match attribute(line, b"max-age", is_over) {
         Some(is_over) => is_over,
-        None => attribute(line, b"expires", date::parse).is_some_and(|end| end <= now),
+        None => attribute(line, b"expires", date::parse).is_some_and(|end| end <= now()),
     }
 }
 
@@ -111,7 +112,7 @@ mod tests {
         for line in lines {
             fields.push(b"Set-Cookie", line.as_bytes());
         }
-        let value = set(&fields, "sid", 2_000_000_000);
+        let value = set(&fields, "sid", || 2_000_000_000);
         value.map(|value| String::from_utf8(value.to_vec()).unwrap())
     }
 

@@ -79,7 +79,7 @@ fn shown(settings: &Settings, fields: &Fields, cookie: Option<&[u8]>, gives: boo
 
 /// The cookie of the session that an answer begins.
 pub(super) fn session_begun<'a>(settings: &Settings, fields: &'a Fields) -> Option<&'a [u8]> {
-    let now = i64::try_from(wall_clock_ms() / 1000).unwrap_or(i64::MAX);
+    let now = || i64::try_from(wall_clock_ms() / 1000).unwrap_or(i64::MAX);
     cookies::set(fields, session_cookie(settings)?, now)
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
-use http::{Method, StatusCode, Version};
+use http::{StatusCode, Version};
 
 use self::sender::{Connected, Sender};
 use super::deadline::Deadline;
@@ -68,8 +68,8 @@ pub(super) async fn forward(
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let upgrade = prepare(&mut forward, &settings, record.trace());
-    let timeouts = settings.class(forward.facts.request.class).timeouts;
-    let Forward { request, mut upload, back, .. } = forward;
+    let Forward { request, facts, mut upload, back, .. } = forward;
+    let timeouts = settings.class(facts.request.class).timeouts;
     let outbound = Outbound {
         method: &request.method,
         target: request.target.path_and_query(),
@@ -80,7 +80,7 @@ pub(super) async fn forward(
     };
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let mut sender = Sender::new(worker, record, &timeouts);
-    let (bodiless, safe) = (has_no_body(&outbound), is_safe(&request.method));
+    let bodiless = has_no_body(&outbound);
     let mut may_be_stale = true;
     loop {
         let Connected { link, load, reused } = sender.connect(may_be_stale, &deadline).await?;
@@ -106,7 +106,7 @@ pub(super) async fn forward(
                 }
                 _ => return Err(error),
             },
-            Err(UpstreamError::Closed) if stale => spare.filter(|_| safe),
+            Err(UpstreamError::Closed) if stale => spare.filter(|_| facts.safe),
             Err(error) => {
                 if matches!(error, UpstreamError::ResponseTimeout(_)) {
                     exchange.retire();
@@ -161,11 +161,6 @@ async fn head(
 
 fn has_no_body(outbound: &Outbound<'_>) -> bool {
     matches!(outbound.framing, Framing::None | Framing::Length(0))
-}
-
-/// RFC 9110 §9.2.1.
-fn is_safe(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Makes the client's head into ours. Gives the protocol that the client wants to change to.

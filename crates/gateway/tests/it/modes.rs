@@ -35,6 +35,34 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
 }
 
 #[test]
+fn what_is_observed_is_measured_only_if_it_would_have_run_at_once() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).limit(1).set("mode", "'observe'").start();
+    let measured = || gateway.status()["mean_service_ms"].as_f64().unwrap() > 0.0;
+    let mut first = gateway.asks("/1");
+    let one = calls.next();
+    let mut others = [gateway.asks("/2"), gateway.asks("/3")];
+    gateway.waits_for("waiting", 2);
+    let [two, three] = [calls.next(), calls.next()];
+    two.answer("");
+    gateway.waits_for("waiting", 1);
+    assert!(!measured(), "it would have waited still");
+    one.answer("");
+    assert_eq!(first.answer().unwrap().status(), Some(200));
+    gateway.waits_for("waiting", 0);
+    assert!(measured(), "it would have run at once");
+    let before = gateway.status()["mean_service_ms"].clone();
+    // This is how much longer it takes.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    three.answer("");
+    for client in &mut others {
+        assert_eq!(client.answer().unwrap().status(), Some(200));
+    }
+    gateway.is_idle_again();
+    assert_eq!(gateway.status()["mean_service_ms"], before, "it would have begun later");
+}
+
+#[test]
 fn a_request_that_is_only_observed_may_leave_or_fail_at_any_time() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).set("mode", "'observe'").start();

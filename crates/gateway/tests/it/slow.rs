@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-use crate::setup::{Setup, eventually, get};
+use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Wire;
 
@@ -71,6 +71,39 @@ fn a_client_that_does_not_read_its_answer_is_given_up() {
     SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
     assert!(slow.answer().is_err());
     gateway.is_idle_again();
+}
+
+/// One answer is much longer than `limit.too_slow` on its way; what the limit is then.
+fn limit_after(client: impl FnOnce(&Running) -> Wire) -> u64 {
+    let upstream = Upstream::app(|request| {
+        if request.target() == "/large" {
+            return with_fields("", &"x".repeat(16 * 1024 * 1024));
+        }
+        // This is how slow it is.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        with_fields("", "")
+    });
+    let setup = Setup::before(&upstream).limit(4).set("limit.policy", "'aimd'");
+    let gateway = setup.set("limit.backoff", "0.5").set("limit.too_slow", "'100ms'").start();
+    let mut client = client(&gateway);
+    assert_eq!(client.answer().unwrap().status(), Some(200));
+    gateway.is_idle_again();
+    gateway.count("limit")
+}
+
+#[test]
+fn a_client_that_reads_slowly_lowers_no_limit_and_a_slow_application_does() {
+    let slow_client = limit_after(|gateway| {
+        let mut slow = narrow(gateway.gateway().http(), 4096);
+        slow.send(get("/large"));
+        gateway.waits_for("running", 1);
+        // This is how slow it is.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        SockRef::from(&slow.stream).set_recv_buffer_size(1 << 20).unwrap();
+        slow
+    });
+    let slow_application = limit_after(|gateway| gateway.asks("/"));
+    assert_eq!((slow_client, slow_application), (4, 2));
 }
 
 /// However slow, whoever is waited for for less than the ten free seconds is fine.
