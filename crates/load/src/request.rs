@@ -1,8 +1,7 @@
 //! Attempts as HTTP requests.
 
 use bytes::Bytes;
-use bywash_scenario::{Scenario, Shown, Signal};
-use bywash_units::Span;
+use bywash_scenario::{Attempt, Scenario, Shown, Signal};
 use http::header::{CONTENT_LENGTH, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Empty;
@@ -18,6 +17,9 @@ pub const DEMAND_HEADER: &str = "shop-demand-us";
 
 /// Marks the visitor who asks, when the run has a tag.
 pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
+
+/// Says of a request that it is a repetition, where a scenario's clients say so.
+const RETRY_HEADER: &str = "x-retry-attempt";
 
 /// A request without a body, as all of them are.
 pub(crate) type Question = Request<Empty<Bytes>>;
@@ -39,12 +41,13 @@ enum Showing {
 }
 
 /// Headers that say what a request is, whose it is or where it ends: no signal may be one.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "host",
     "user-agent",
     "cookie",
     DEMAND_HEADER,
     ORDER_TAG_HEADER,
+    RETRY_HEADER,
     "content-length",
     "transfer-encoding",
     "connection",
@@ -110,14 +113,17 @@ impl Requests {
         jar
     }
 
-    /// A request of `class` that asks for `demand`, by the visitor with this jar and these marks.
-    pub(crate) fn ask(&self, class: usize, demand: Span, jar: &Jar, marks: &HeaderMap) -> Question {
-        let template = &self.classes[class];
+    /// The request of an attempt, by the visitor with this jar and these marks.
+    pub(crate) fn ask(&self, attempt: &Attempt, jar: &Jar, marks: &HeaderMap) -> Question {
+        let template = &self.classes[attempt.class];
         let mut question = Request::new(Empty::new());
         *question.method_mut() = template.method.clone();
         *question.uri_mut() = template.path.clone();
         let mut headers = template.headers.clone();
-        headers.insert(DEMAND_HEADER, demand.as_micros().into());
+        headers.insert(DEMAND_HEADER, attempt.demand.as_micros().into());
+        if attempt.declared {
+            headers.insert(RETRY_HEADER, HeaderValue::from_static("1"));
+        }
         headers.extend(marks.clone());
         jar.show(&mut headers);
         *question.headers_mut() = headers;

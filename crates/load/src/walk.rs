@@ -7,7 +7,8 @@
 use std::rc::Rc;
 
 use bywash_scenario::{Attempt, Closes, Ending, Next, Visitor};
-use bywash_units::Time;
+use bywash_units::{Span, Time};
+use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use tokio::task::spawn_local;
 use tokio::time::timeout_at;
@@ -97,7 +98,7 @@ impl Walk {
     /// Asks, and waits for the whole answer until `deadline`.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let field = Rc::clone(&self.field);
-        let question = field.requests.ask(attempt.class, attempt.demand, &self.jar, &self.marks);
+        let question = field.requests.ask(attempt, &self.jar, &self.marks);
         let kept = self.connection.take();
         let mut asking = Box::pin(ask(kept, field.target.address, question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {
@@ -117,6 +118,7 @@ impl Walk {
             Ok(answer) => {
                 self.jar.remember(&answer.headers);
                 self.connection = answer.connection;
+                self.visitor.asked_to_wait(retry_after(&answer.headers));
                 meaning(answer.status, answer.whole)
             }
             Err(Broken::Exhausted) => {
@@ -172,6 +174,12 @@ fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken
     });
 }
 
+/// How long a refusal asks her to wait: in seconds, or not at all. A date is another clock's.
+fn retry_after(headers: &HeaderMap) -> Span {
+    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    Span::from_secs(seconds.map_or(0, |seconds: u32| seconds.into()))
+}
+
 /// What a status means to a client. A refusal is one even if its text is cut short.
 fn meaning(status: StatusCode, whole: bool) -> Ending {
     match status {
@@ -184,6 +192,19 @@ fn meaning(status: StatusCode, whole: bool) -> Ending {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_asks_for_seconds_or_for_nothing() {
+        let asks = |text: &'static str| {
+            let value = http::HeaderValue::from_static(text);
+            retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
+        };
+        assert_eq!(asks("7"), Span::from_secs(7));
+        for nothing in ["Fri, 20 Nov 2026 08:00:00 GMT", "-1", "1.5", "", "99999999999999"] {
+            assert_eq!(asks(nothing), Span::ZERO, "{nothing}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), Span::ZERO);
+    }
 
     #[test]
     fn only_a_whole_answer_completes_and_only_503_and_429_refuse() {

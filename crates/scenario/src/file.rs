@@ -154,6 +154,10 @@ pub struct Client {
     pub pause_after_timeout: Span,
     /// Pause before the retry of a request that was refused.
     pub pause_after_refusal: Law,
+    /// Whether she waits, before that pause, as long as the refusal asked (`Retry-After`).
+    pub keeps_retry_after: bool,
+    /// Whether a repetition says that it is one.
+    pub declares_retries: bool,
     /// Probability that a disappointed client gives up although retries are left.
     pub abandon: f64,
 }
@@ -255,6 +259,16 @@ impl Scenario {
     pub fn unit_rate(&self) -> Rate {
         let work = self.graph.work_per_session(&self.classes).unwrap_or(Span::MAX);
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
+    }
+
+    /// Sessions that start in one seed of a run at level `rho`, if all of it were as its peak; unknown
+    /// where they are listed.
+    pub fn most_sessions(&self, rho: f64) -> Option<f64> {
+        if matches!(self.profile, Profile::Times(_)) {
+            return None;
+        }
+        let rate = self.unit_rate().get() * self.profile.peak(rho);
+        Some(rate * self.duration(rho).as_secs_f64())
     }
 
     /// The class at which a session that starts at `now` starts.

@@ -31,6 +31,8 @@ pub struct Visitor {
     at: usize,
     /// Attempts already made at the present visit.
     attempts: u32,
+    /// How long her last request's refusal asked her to wait.
+    asked: Span,
     mood: Stream,
     signals: Vec<usize>,
 }
@@ -46,6 +48,8 @@ pub struct Attempt {
     pub patience: Span,
     /// Whether an earlier attempt at the same visit failed.
     pub retry: bool,
+    /// Whether it says so.
+    pub declared: bool,
     /// Whether its answer is an order.
     pub order: bool,
 }
@@ -73,7 +77,7 @@ impl Visitor {
         let mut wants = Stream::new(seed, 1, index);
         let path = scenario.graph.walk(start, &mut wants);
         let buyer = path.contains(&scenario.graph.order);
-        let visits = path
+        let visits: Vec<Visit> = path
             .into_iter()
             .map(|class| Visit {
                 class,
@@ -83,13 +87,19 @@ impl Visitor {
             })
             .collect();
         let signals = signal::carried(&scenario.signals, buyer, &mut Stream::new(seed, 3, index));
-        Self { visits, at: 0, attempts: 0, mood: Stream::new(seed, 2, index), signals }
+        Self { signals, ..Self::recorded(&visits, seed, index) }
     }
 
     /// The `index`-th visitor of a recording, who wants what she wanted then. Her moods are drawn.
     pub fn recorded(visits: &[Visit], seed: u64, index: u64) -> Self {
-        let mood = Stream::new(seed, 2, index);
-        Self { visits: visits.to_vec(), at: 0, attempts: 0, mood, signals: Vec::new() }
+        Self {
+            visits: visits.to_vec(),
+            at: 0,
+            attempts: 0,
+            asked: Span::ZERO,
+            mood: Stream::new(seed, 2, index),
+            signals: Vec::new(),
+        }
     }
 
     /// Indices of the scenario's signals that she carries, ascending: in every request or in none.
@@ -102,13 +112,21 @@ impl Visitor {
         let visit = self.visits[self.at];
         let patience = scenario.classes[visit.class].patience.unwrap_or(scenario.client.patience);
         self.attempts += 1;
+        self.asked = Span::ZERO;
+        let retry = self.attempts > 1;
         Attempt {
             class: visit.class,
             demand: visit.demand,
             patience: patience.draw(&mut self.mood),
-            retry: self.attempts > 1,
+            retry,
+            declared: retry && scenario.client.declares_retries,
             order: visit.order,
         }
+    }
+
+    /// Her request is refused, and she is asked to come again after so long.
+    pub fn asked_to_wait(&mut self, retry_after: Span) {
+        self.asked = retry_after;
     }
 
     /// What she does now that her last request has ended so.
@@ -121,7 +139,8 @@ impl Visitor {
             }
             Ending::Dropped | Ending::Failed => {
                 let client = &scenario.client;
-                let pause = client.pause_after_refusal.draw(&mut self.mood);
+                let asked = if client.keeps_retry_after { self.asked } else { Span::ZERO };
+                let pause = asked + client.pause_after_refusal.draw(&mut self.mood);
                 self.try_again(client, client.retries_after_refusal.min(client.retries), pause)
             }
         }
@@ -213,5 +232,23 @@ mod tests {
         }
         visitor.attempt(&scenario);
         assert_eq!(visitor.ended(&scenario, Ending::Dropped), Next::Gone { not_generated: 2 });
+    }
+    #[test]
+    fn only_who_keeps_it_waits_as_long_as_the_refusal_asked_and_only_for_that_one() {
+        let pause = |keeps| {
+            let mut scenario = small();
+            scenario.client.keeps_retry_after = keeps;
+            scenario.client.pause_after_refusal = crate::Law::Constant(Span::from_millis(1));
+            let mut visitor = Visitor::new(&scenario, 1, 1);
+            let mut ended = |asked| {
+                visitor.attempt(&scenario);
+                visitor.asked_to_wait(asked);
+                visitor.ended(&scenario, Ending::Dropped)
+            };
+            [ended(Span::from_secs(3)), ended(Span::ZERO)]
+        };
+        let after = |millis| Next::After(Span::from_millis(millis));
+        assert_eq!(pause(true), [after(3001), after(1)]);
+        assert_eq!(pause(false), [after(1), after(1)]);
     }
 }

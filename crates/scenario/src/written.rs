@@ -107,6 +107,10 @@ struct WrittenClient {
     #[serde(default)]
     pause_after_refusal: Option<Law>,
     #[serde(default)]
+    keeps_retry_after: bool,
+    #[serde(default)]
+    declares_retries: bool,
+    #[serde(default)]
     abandon: f64,
     #[serde(default)]
     closes: Option<Vec<Closes>>,
@@ -398,14 +402,20 @@ fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
         retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
         pause_after_timeout,
         pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
+        keeps_retry_after: written.keeps_retry_after,
+        declares_retries: written.declares_retries,
         abandon: written.abandon,
     })
 }
+
+/// Beyond it moments of a run would no longer be told apart.
+const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
 
 fn length(run: &Run) -> Result<Length, ScenarioError> {
     match (&run.duration, run.orders) {
         (Some(text), None) => match span(text)? {
             Span::ZERO => senseless("run.duration must be above 0"),
+            duration if duration > LONGEST => senseless("run.duration takes a year at most"),
             duration => Ok(Length::Duration(duration)),
         },
         (None, Some(orders)) if orders > 0 => Ok(Length::Orders(orders)),

@@ -42,6 +42,17 @@ pub enum SimError {
         /// What is wrong with them, all of it.
         wrong: String,
     },
+    /// It is over before anybody comes, or never.
+    #[error(
+        "at ρ = {rho} about {sessions:.1e} visitors would come in a run, which takes 1 to {MOST_SESSIONS:e}; \
+         look at service times, the run's length and rho"
+    )]
+    Size {
+        /// The level of load.
+        rho: f64,
+        /// How many, if all of the run were as its peak.
+        sessions: f64,
+    },
     /// More than one thing is wrong.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Several(Vec<Self>),
@@ -49,6 +60,9 @@ pub enum SimError {
     #[error("the scenario lists no [[policy]] to run")]
     NoPolicy,
 }
+
+/// In one run: some hours of a core.
+const MOST_SESSIONS: f64 = 1e9;
 
 /// One run of one cell, as it is handed out to the cores.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +78,8 @@ pub struct Job {
 /// each run, from whichever thread did it. Gives the number of events besides.
 ///
 /// # Errors
-/// If the scenario names no policy, or one that is not as in the catalogue.
+/// If the scenario names no policy, or one that is not as in the catalogue; if nobody would come, or
+/// more than anybody waits for.
 pub fn run(
     scenario: &Scenario,
     progress: &(dyn Fn(usize, usize) + Sync),
@@ -202,6 +217,12 @@ pub fn check(policies: &[PolicyChoice]) -> Result<(), SimError> {
 }
 
 fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
+    for &rho in &scenario.rho {
+        let sessions = scenario.most_sessions(rho);
+        if let Some(sessions) = sessions.filter(|n| !(1.0..=MOST_SESSIONS).contains(n)) {
+            return Err(SimError::Size { rho, sessions });
+        }
+    }
     choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 

@@ -8,15 +8,19 @@ mod people;
 
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Closes, Ending, Of, Tally, WaitsFor};
+use bywash_scenario::{Closes, Ending, Of, Stream, Tally, WaitsFor};
 use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
 use crate::case::{Case, Outturn, Trace, engine_classes};
 use crate::events::{Events, Happening};
+use crate::peers;
 use crate::servers::{Meters, Servers};
 use crate::slots::Slots;
 use people::{Guest, Live};
+
+/// The stream of how much later or earlier than others a refused client is told to come again.
+const JITTER: u64 = 0x2000;
 
 struct World<'a> {
     case: Case<'a>,
@@ -29,6 +33,9 @@ struct World<'a> {
     adversaries: Adversaries<'a>,
     requests: Slots<Live>,
     serial: u64,
+    /// Other programs, as they are set up here, do not.
+    says_retry_after: bool,
+    jitter: Stream,
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
@@ -87,6 +94,8 @@ impl<'a> World<'a> {
             adversaries: Adversaries::new(scenario, duration, seed),
             requests: Slots::default(),
             serial: 0,
+            says_retry_after: peers::find(case.settings.name()).is_none(),
+            jitter: Stream::new(seed, JITTER, 0),
             actions: Vec::new(),
             timer: None,
             servers: Servers::new(scenario),
@@ -216,7 +225,7 @@ impl<'a> World<'a> {
         for action in actions.drain(..) {
             match action {
                 Action::Dispatch { id, .. } => self.dispatch(id.0),
-                Action::Shed { id, .. } => self.shed(id.0),
+                Action::Shed { id, retry_after, .. } => self.shed(id.0, retry_after),
                 // The client has left and the world has accounted for it in `patience_ends`.
                 Action::Cancel { .. } => {}
             }
@@ -239,10 +248,11 @@ impl<'a> World<'a> {
         self.out.waited += waited;
     }
 
-    fn shed(&mut self, id: u32) {
+    fn shed(&mut self, id: u32, retry_after: Span) {
         let live = *self.requests.get_mut(id);
         self.requests.free(id);
         if !live.abandoned {
+            self.says(&live, retry_after);
             self.ended(&live, Ending::Dropped);
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bywash_engine::catalog::{self, LimitPolicy};
 use bywash_engine::limit::{Ended, Limit, Load};
-use bywash_scenario::{Cell, Charge, Closes, LimitChoice, PolicyChoice, RunResult, Scenario};
+use bywash_scenario::{Cell, Charge, Closes, Law, LimitChoice, PolicyChoice, RunResult, Scenario};
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
 
@@ -212,4 +212,48 @@ fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
     let cell = cell(&result, "session-first");
     assert_eq!(cell.dropped, 0);
     assert!(cell.useful_work > 0.99, "{}", cell.useful_work);
+}
+
+/// Ours and a peer, by visitors who ask again at once, or when they are asked to.
+fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
+    let mut scenario = seed_1(2.0, Closes::Visible, 5);
+    let policy = |label: &str, name: &str, retries: &[(&str, &str)]| PolicyChoice {
+        name: name.into(),
+        label: label.into(),
+        parameters: retries
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        limit: None,
+        charge: Charge::Session,
+    };
+    scenario.policies = vec![
+        policy("declared", "session-first", &[]),
+        policy("none", "session-first", &[("retries", "none")]),
+        policy("peer", "haproxy-ordinary", &[]),
+    ];
+    scenario.client.retries = 1000;
+    scenario.client.retries_after_refusal = 1000;
+    scenario.client.pause_after_refusal = Law::Constant(Span::from_millis(100));
+    change(&mut scenario);
+    run(&scenario)
+}
+
+#[test]
+fn who_keeps_retry_after_comes_less_often_where_there_is_one() {
+    let [hasty, patient] = [false, true].map(|keeps| {
+        let result = storm(|scenario| scenario.client.keeps_retry_after = keeps);
+        ["declared", "peer"].map(|policy| cell(&result, policy).generated)
+    });
+    assert!(2 * patient[0] < hasty[0], "{patient:?} and {hasty:?}");
+    assert_eq!(patient[1], hasty[1], "HAProxy as it is set up here asks for nothing");
+}
+
+#[test]
+fn only_a_repetition_that_says_so_is_treated_as_one() {
+    for declares in [false, true] {
+        let result = storm(|scenario| scenario.client.declares_retries = declares);
+        let [declared, none] = ["declared", "none"].map(|policy| cell(&result, policy).completed);
+        assert_eq!(declared == none, !declares, "{declared}, {none}");
+    }
 }

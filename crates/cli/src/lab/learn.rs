@@ -18,6 +18,8 @@ use crate::streams::{print, print_json};
 const EVERY: Span = Span::from_secs(600);
 /// How near is near.
 const NEAR: f64 = 0.10;
+/// Orders of a visitor that are as good as none.
+const NOTHING: f64 = 0.001;
 
 pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
@@ -32,6 +34,13 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
             "no session of this graph makes an order, so there is nothing to learn",
         )
     })?;
+    if let Some(rho) = scenario.rho.iter().find(|rho| scenario.duration(**rho) < EVERY) {
+        let (lasts, every) = (scenario.duration(*rho), EVERY);
+        let why = format!(
+            "at ρ = {rho} arrivals go on for {lasts}; what was learned is looked at every {every}"
+        );
+        return Err(wrong(&args.scenario, &why));
+    }
     let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: EVERY, worths: true }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
@@ -109,9 +118,13 @@ impl Row {
     }
 }
 
-/// Learned over true, less one, by class.
+/// Learned over true, less one, by class; of a class after which nobody orders, less than an order in a
+/// thousand is near.
 fn errors(learned: &[f64], truth: &[f64]) -> Vec<f64> {
-    learned.iter().zip(truth).map(|(learned, truth)| learned / truth - 1.0).collect()
+    let error = |(learned, truth): (&f64, &f64)| {
+        if *truth > 0.0 { learned / truth - 1.0 } else { NEAR * learned / NOTHING }
+    };
+    learned.iter().zip(truth).map(error).collect()
 }
 
 /// When the worth of every class was near for good, in hours.

@@ -1,7 +1,7 @@
 //! `bywash lab limits`: what decides how many run at once, judged between one change and the next.
 
 use bywash_report::table::{Align, Table};
-use bywash_scenario::Closes;
+use bywash_scenario::{Closes, Scenario};
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_units::Span;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{progress_bar, read, wrong};
 use crate::args::LimitsRun;
 use crate::failure::Failure;
-use crate::streams::{print, print_json};
+use crate::streams::{print, print_json, say};
 
 /// How often a run is looked at: below any window of a limit.
 const STEP: Span = Span::from_millis(100);
@@ -18,6 +18,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
+    suits(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
     let (bar, progress) = progress_bar();
     let runs = trace(&scenario, Trace { every: STEP, worths: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
@@ -37,6 +38,24 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     } else {
         print(&table(&verdicts).to_string())
     }
+}
+
+/// Whether there is anything to judge.
+fn suits(scenario: &Scenario) -> Result<(), String> {
+    if scenario.policies.iter().all(|policy| policy.limit.is_none()) {
+        return Err("no [[policy]] has a `limit` of its own: there is nothing to compare".into());
+    }
+    let short = scenario.rho.iter().find(|rho| scenario.duration(**rho) < STEP * 20);
+    if let Some(rho) = short {
+        return Err(format!("at ρ = {rho} arrivals go on for {}", scenario.duration(*rho))
+            + &format!(": too short to judge what is looked at every {STEP}"));
+    }
+    if let Some(rho) = scenario.rho.iter().find(|rho| **rho <= 1.0) {
+        say(format!(
+            "note: at ρ = {rho} work that nobody asked for counts as lost: a limit is judged under a full queue"
+        ));
+    }
+    Ok(())
 }
 
 /// One limit at one level of load, over all seeds.

@@ -9,6 +9,7 @@ mod doctor;
 mod expected;
 mod folder;
 mod gateway;
+mod judged;
 mod life;
 mod live;
 mod paper;

@@ -44,40 +44,6 @@ label = "plain"
 name = "session-first"
 "#;
 
-/// What changes, and two limits: one that is right until then, and one that finds out.
-const LIMITS: &str = "name = \"single-queue\"
-label = \"told\"
-[[policy]]
-name = \"single-queue\"
-label = \"finds\"
-limit = { name = \"slope\", max = 50 }
-[[servers.change]]
-at = \"10s\"
-workers = 1
-";
-
-#[test]
-fn limits_are_judged_between_one_change_and_the_next() {
-    let text = SCENARIO.split("name = \"single-queue\"").next().unwrap().to_owned() + LIMITS;
-    let folder = Folder::new();
-    let file = folder.file("limits.toml", text.replace("rho = [0.5, 2]", "rho = [3]"));
-    let args = ["lab", "limits", &file, "--seeds", "3"];
-    let table = bywash(&args).out;
-    assert!(table.contains("settled") && table.contains("told"), "{table}");
-    assert!(table.contains("closes") && table.contains("visible"), "{table}");
-    let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
-    assert_eq!((&result["scenario"], &result["seeds"]), (&json!("tiny"), &json!(3)));
-    let [told, finds] = [0, 1].map(|cell| result["cells"][cell].clone());
-    assert_eq!((&told["limit"], &finds["limit"]), (&json!("told"), &json!("finds")));
-    let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
-    assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
-    assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
-    // Two slots and one worker that is left: one waits inside, nearly all the time.
-    let inside = phase(&told, 1, "inside").as_f64().unwrap();
-    assert!((0.8..1.01).contains(&inside), "{told}");
-    assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");
-}
-
 #[test]
 fn an_unknown_limit_is_named_with_those_that_there_are() {
     let limit = "label = \"plain\"\nlimit = { name = \"slop\" }";
@@ -247,4 +213,22 @@ fn it_works_with_standard_error_closed() {
     let outcome = finish(shell);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
     assert_shape(&outcome.json());
+}
+
+#[test]
+fn a_run_that_nobody_would_see_the_end_of_or_nobody_would_come_to_is_refused() {
+    let folder = Folder::new();
+    let refused = |from: &str, to: &str| {
+        let file = folder.file("odd.toml", SCENARIO.replace(from, to));
+        let outcome = bywash(&["lab", "sim", &file]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{}", outcome.err);
+        assert!(outcome.err.contains("odd.toml"), "{}", outcome.err);
+        outcome.err
+    };
+    let err = refused("mean = \"20ms\"", "mean = \"99999999999h\"");
+    assert!(err.contains("visitors would come in a run") && err.contains("ρ = 0.5"), "{err}");
+    let err = refused("duration = \"20s\"", "duration = \"9000000h\"");
+    assert!(err.contains("run.duration takes a year at most"), "{err}");
+    let err = refused("duration = \"20s\"", "orders = 900000000000");
+    assert!(err.contains("takes 1 to 1e9"), "{err}");
 }

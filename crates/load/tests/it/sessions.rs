@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bywash_load::{LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
+use bywash_scenario::file::Length;
 use bywash_scenario::{Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor};
 use bywash_units::{Span, Time};
 
@@ -222,4 +224,30 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
     });
     assert!(refused(&at(&url), &scenario).contains("adversaries can only be simulated"));
     assert!(refused(&at("https://127.0.0.1:1"), &alone()).contains("https"));
+}
+
+#[test]
+fn who_is_refused_comes_again_when_asked_to_and_says_that_she_does() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let url = answering({
+        let asked = Arc::clone(&asked);
+        move |request| {
+            let mut asked = asked.lock().unwrap();
+            asked.push((request.headers().get("x-retry-attempt").cloned(), Instant::now()));
+            let mut answer = answer(if asked.len() == 1 { 503 } else { 200 }, "");
+            answer.headers_mut().insert("retry-after", "1".parse().expect("a header"));
+            answer
+        }
+    });
+    let mut scenario = alone();
+    scenario.client.keeps_retry_after = true;
+    scenario.client.declares_retries = true;
+    scenario.length = Length::Duration(Span::from_secs(5));
+    let (_, cell) = play(&scenario, &at(&url));
+    assert_eq!((cell.dropped, cell.completed), (1, 2));
+    let asked = asked.lock().unwrap();
+    let declared: Vec<bool> = asked.iter().map(|(field, _)| field.is_some()).collect();
+    assert_eq!(declared, [false, true, false]);
+    assert!(asked[1].1 - asked[0].1 >= Duration::from_secs(1));
+    assert!(asked[2].1 - asked[1].1 < Duration::from_secs(1), "an answer asks for nothing");
 }

@@ -7,7 +7,8 @@
 //! issued (an answer bore its cookie). It makes no use of what only our engine knows (what a session
 //! was served, what is a repetition).
 //!
-//! Common to all: refusing costs nothing, and a departure is seen at once or never.
+//! Common to all: refusing costs nothing, no refusal says when to come again (`Retry-After`), and a
+//! departure is seen at once or never.
 
 mod codel_lifo;
 mod envoy_adaptive;

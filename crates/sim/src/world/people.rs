@@ -84,6 +84,7 @@ impl World<'_> {
             session: claims.then_some(session),
             address: Some(AddressKey(guest.number)),
             signals,
+            retry: attempt.declared,
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
@@ -150,6 +151,16 @@ impl World<'_> {
             self.events.schedule(self.now + patience, end);
         }
         self.tell(Event::Arrived { id: RequestId(id), request });
+    }
+
+    /// Says to a refused client when to come again, as the gateway does: to each another time within
+    /// half as much again, in whole seconds.
+    pub(super) fn says(&mut self, live: &Live, retry_after: Span) {
+        if let (By::Visitor(visitor), true) = (live.by, self.says_retry_after) {
+            let seconds = retry_after.as_secs_f64() * (0.5 + self.jitter.unit());
+            let told = Span::from_secs((seconds.round() as u64).max(1));
+            self.visitors.get_mut(visitor).visitor.asked_to_wait(told);
+        }
     }
 
     /// A request ended for its client; what does she do now?

@@ -338,6 +338,8 @@ fn client(args: &Replay) -> Client {
         retries_after_refusal: args.retries,
         pause_after_timeout: PAUSE,
         pause_after_refusal: Law::Constant(PAUSE),
+        keeps_retry_after: false,
+        declares_retries: false,
         abandon: 0.0,
     }
 }

@@ -1,0 +1,81 @@
+//! `bywash lab limits` and `bywash lab learn`: what finds out for itself, judged.
+
+use serde_json::{Value, json};
+
+use crate::binary::bywash;
+use crate::folder::Folder;
+use crate::sim::SCENARIO;
+
+/// What changes, and two limits: one that is right until then, and one that finds out.
+const LIMITS: &str = "name = \"single-queue\"
+label = \"told\"
+[[policy]]
+name = \"single-queue\"
+label = \"finds\"
+limit = { name = \"slope\", max = 50 }
+[[servers.change]]
+at = \"10s\"
+workers = 1
+";
+
+#[test]
+fn limits_are_judged_between_one_change_and_the_next() {
+    let text = SCENARIO.split("name = \"single-queue\"").next().unwrap().to_owned() + LIMITS;
+    let folder = Folder::new();
+    let file = folder.file("limits.toml", text.replace("rho = [0.5, 2]", "rho = [3]"));
+    let args = ["lab", "limits", &file, "--seeds", "3"];
+    let table = bywash(&args).out;
+    assert!(table.contains("settled") && table.contains("told"), "{table}");
+    assert!(table.contains("closes") && table.contains("visible"), "{table}");
+    let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
+    assert_eq!((&result["scenario"], &result["seeds"]), (&json!("tiny"), &json!(3)));
+    let [told, finds] = [0, 1].map(|cell| result["cells"][cell].clone());
+    assert_eq!((&told["limit"], &finds["limit"]), (&json!("told"), &json!("finds")));
+    let phase = |cell: &Value, phase: usize, key: &str| cell["phases"][phase][key].clone();
+    assert_eq!((&told["closes"], phase(&told, 0, "slots")), (&json!("visible"), json!(2.0)));
+    assert_eq!((phase(&told, 1, "from_s"), phase(&told, 1, "workers")), (json!(10.0), json!(1.0)));
+    // Two slots and one worker that is left: one waits inside, nearly all the time.
+    let inside = phase(&told, 1, "inside").as_f64().unwrap();
+    assert!((0.8..1.01).contains(&inside), "{told}");
+    assert!(phase(&finds, 1, "settled_seeds").is_u64(), "{finds}");
+}
+
+#[test]
+fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
+    let folder = Folder::new();
+    let refused = |name: &str, text: &str| {
+        let outcome = bywash(&["lab", name, &folder.file("odd.toml", text)]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{}", outcome.err);
+        outcome.err
+    };
+    let err = refused("limits", SCENARIO);
+    assert!(err.contains("no [[policy]] has a `limit` of its own"), "{err}");
+    let limited = SCENARIO.to_owned() + "limit = { name = \"slope\" }\n";
+    let err = refused("limits", &limited.replace("20s", "1s"));
+    assert!(err.contains("arrivals go on for 1s: too short"), "{err}");
+    let err = refused("learn", SCENARIO);
+    assert!(err.contains("arrivals go on for 20s; what was learned is looked at every"), "{err}");
+    let file = folder.file("calm.toml", limited);
+    let outcome = bywash(&["lab", "limits", &file]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.err.contains("at ρ = 0.5 work that nobody asked for"), "{}", outcome.err);
+}
+
+#[test]
+fn what_is_learned_stands_beside_what_the_graph_says() {
+    let text = SCENARIO.replace("duration = \"20s\"", "duration = \"2h\"");
+    // Nothing follows from it, so that nothing can be near nothing by parts.
+    let dead_end = "[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browse\"
+utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";
+    let text = text.replace("[session]", dead_end).replace("buy = 0.4 }", "buy = 0.4, faq = 0.1 }");
+    let folder = Folder::new();
+    let args = ["lab", "learn", &folder.file("learn.toml", text), "--rho", "0.5", "--seeds", "1"];
+    let table = bywash(&args).out;
+    assert!(table.contains("hours") && table.contains("1 of 1"), "{table}");
+    let result = bywash(&[&args[..], &["--json"]].concat()).json();
+    let truth: Vec<f64> = serde_json::from_value(result["truth"].clone()).unwrap();
+    assert!((truth[0] - 4.0 / 7.0).abs() < 1e-9 && truth[1..] == [1.0, 0.0], "{truth:?}");
+    let errors: Vec<f64> = serde_json::from_value(result["cells"][1]["errors"][0].clone()).unwrap();
+    assert_eq!(errors.len(), 3);
+    assert!(errors.iter().all(|error| error.abs() < 0.1), "{errors:?}");
+}
