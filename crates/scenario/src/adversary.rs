@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::{Class, ScenarioError};
 use crate::law::Law;
+use crate::lines::Lines;
 use crate::wrong::Wrong;
 
 /// A population that means harm.
@@ -122,13 +123,16 @@ const LONGEST: usize = 64;
 pub(crate) fn resolve(
     written: Vec<Written>,
     index: &HashMap<String, usize>,
-) -> Result<Vec<Adversary>, ScenarioError> {
-    if written.len() > MOST {
-        return Err(ScenarioError::Senseless(format!("there can be {MOST} adversaries at most")));
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> Vec<Adversary> {
+    let few = written.len() <= MOST;
+    wrong.at(None).unless(few, format!("there can be {MOST} adversaries at most"));
+    let mut all = Vec::new();
+    for (i, written) in written.into_iter().take(MOST).enumerate() {
+        all.extend(wrong.at(lines.nth("adversary", i)).part(one_of(written, index)));
     }
-    let mut wrong = Wrong::default();
-    let all = wrong.parts(written.into_iter().map(|written| one_of(written, index)));
-    wrong.whole(Some(all))
+    all
 }
 
 fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {

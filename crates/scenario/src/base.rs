@@ -18,6 +18,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use crate::file::ScenarioError;
+use crate::lines::Lines;
 use crate::written::{self, File};
 
 /// What a scenario file says, with its base under it if it names one.
@@ -53,7 +54,8 @@ fn underneath(path: &Path, name: &Path) -> Result<Table, ScenarioError> {
     if table.contains_key("base") {
         return Err(senseless("it has a base itself; write out what it is to say"));
     }
-    written::resolve(toml::from_str(&text)?, path.parent().unwrap_or(Path::new(".")))?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    written::resolve(toml::from_str(&text)?, folder, &Lines::of(&text))?;
     let times = table.get_mut("arrivals").and_then(|arrivals| arrivals.get_mut("path"));
     if let (Some(Value::String(times)), Some(folder)) = (times, name.parent()) {
         // Both came from texts, so nothing is lost.

@@ -13,6 +13,7 @@ use crate::adversary::Adversary;
 use crate::arrivals::Profile;
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::lines::Lines;
 use crate::servers::Servers;
 use crate::signal::Signal;
 use crate::source::Source;
@@ -175,6 +176,8 @@ pub struct PolicyChoice {
     pub limit: Option<LimitChoice>,
     /// Who answers for a request without a proven session.
     pub charge: Charge,
+    /// Where it stands in the file, if there is one.
+    pub line: Option<usize>,
 }
 
 /// Who answers for a request without a proven session: the gateway's `identify.charge`.
@@ -247,7 +250,7 @@ impl Scenario {
 
     /// Reads a scenario from text; a base and a file of arrival times are looked for in `folder`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ScenarioError> {
-        written::resolve(base::read(text, folder)?, folder)
+        written::resolve(base::read(text, folder)?, folder, &Lines::of(text))
     }
 
     /// The seeds to run.

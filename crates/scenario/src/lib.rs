@@ -20,6 +20,7 @@ mod base;
 pub mod file;
 pub mod graph;
 pub mod law;
+mod lines;
 mod response;
 pub mod result;
 pub mod servers;

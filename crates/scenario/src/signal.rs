@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::file::ScenarioError;
 use crate::law::Stream;
+use crate::lines::Lines;
 use crate::wrong::Wrong;
 
 /// Most signals of a scenario: as many kinds as a request of the engine can show.
@@ -82,19 +83,19 @@ pub(crate) struct Written {
 }
 
 /// Checks all of them; every mistake is named.
-pub(crate) fn resolve(written: Vec<Written>) -> Result<Vec<Signal>, ScenarioError> {
-    let mut wrong = Wrong::default();
+pub(crate) fn resolve(written: Vec<Written>, lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<Signal> {
     let some = written.len() <= MOST;
-    wrong.unless(some, format!("a scenario has at most {MOST} signals, not {}", written.len()));
-    let signals = wrong.parts(written.into_iter().map(resolve_one));
-    for (i, signal) in signals.iter().enumerate() {
-        for earlier in &signals[..i] {
-            if let Some(why) = clash(earlier, signal) {
-                wrong.add(why);
-            }
-        }
+    let why = format!("a scenario has at most {MOST} signals, not {}", written.len());
+    wrong.at(None).unless(some, why);
+    let mut signals: Vec<Signal> = Vec::new();
+    for (i, written) in written.into_iter().enumerate() {
+        let Some(signal) = wrong.at(lines.nth("signal", i)).part(resolve_one(written)) else {
+            continue;
+        };
+        signals.iter().filter_map(|earlier| clash(earlier, &signal)).for_each(|why| wrong.add(why));
+        signals.push(signal);
     }
-    wrong.whole(Some(signals))
+    signals
 }
 
 /// Two signals that nobody could tell apart.

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::file::{Scenario, ScenarioError};
+use crate::lines::Lines;
 use crate::{base, written};
 
 /// A key and what it shall be.
@@ -63,7 +64,9 @@ impl Scenario {
             file = changed.map_err(|error| wrong(guessed(error.message())))?;
         }
         let names = || settings.iter().map(|set| format!("{} = {}", set.key, set.value));
-        written::resolve(file, folder).map_err(|error| match error {
+        // What was set here stands in no line.
+        let lines = if settings.is_empty() { Lines::of(text) } else { Lines::default() };
+        written::resolve(file, folder, &lines).map_err(|error| match error {
             ScenarioError::Senseless(why) if !settings.is_empty() => {
                 let names: Vec<String> = names().collect();
                 ScenarioError::Senseless(format!("with {}: {why}", names.join(", ")))

@@ -18,6 +18,7 @@ use crate::file::{
 };
 use crate::graph::Graph;
 use crate::law::Law;
+use crate::lines::Lines;
 use crate::servers::{self, Discipline};
 use crate::signal;
 use crate::source::Source;
@@ -152,95 +153,122 @@ fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::Senseless(why.into()))
 }
 
-pub(crate) fn resolve(file: File, folder: &Path) -> Result<Scenario, ScenarioError> {
-    // What else there is to say is said with the names of the classes.
-    let index = class_index(&file.class)?;
+/// The scenario of a file whose keys stand in these `lines`.
+pub(crate) fn resolve(
+    file: File,
+    folder: &Path,
+    lines: &Lines<'_>,
+) -> Result<Scenario, ScenarioError> {
     let mut wrong = Wrong::default();
-    check_numbers(&file, &mut wrong);
-    let class = |class| resolve_class(class, &file.session.order, &index);
-    let classes = wrong.parts(file.class.iter().map(class));
-    let graph = wrong.part(graph(&file, &index));
-    let servers = wrong.part(servers_of(&file.servers, &index));
-    let starts = wrong.part(starts(&file.session, &index));
-    let max_wait = wrong.part(file.servers.max_wait.as_deref().map(span).transpose());
-    let profile = wrong.part(profile(file.arrivals, folder));
-    let client = wrong.part(client(&file.client));
-    let signals = wrong.part(signal::resolve(file.signal));
-    let length = wrong.part(length(&file.run));
-    let adversaries = wrong.part(adversary::resolve(file.adversary, &index));
+    // What else there is to say is said with the names of the classes.
+    let index = class_index(&file.class, lines)?;
+    check_numbers(&file, lines, &mut wrong);
+    let mut classes = Vec::new();
+    for (i, class) in file.class.iter().enumerate() {
+        let class = resolve_class(class, &file.session.order, &index);
+        classes.extend(wrong.at(lines.nth("class", i)).part(class));
+    }
+    let classes = (classes.len() == file.class.len()).then_some(classes);
+    let graph = graph(&file, &index, lines, &mut wrong);
+    let servers = servers_of(&file.servers, &index, lines, &mut wrong);
+    let starts = starts(&file.session, &index, lines, &mut wrong);
+    let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
+    let max_wait = wrong.at(lines.key("servers.max_wait")).part(max_wait);
+    let profile = wrong.at(lines.key("arrivals")).part(profile(file.arrivals, folder));
+    let client = wrong.at(lines.key("client")).part(client(&file.client));
+    let signals = signal::resolve(file.signal, lines, &mut wrong);
+    let length = wrong.at(lines.key("run")).part(length(&file.run));
+    let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
+    let line = |i| lines.nth("policy", i);
+    let policies = file.policy.into_iter().enumerate().map(|(i, policy)| choice(policy, line(i)));
+    let policies = policies.collect();
     let whole = || {
         Some(Scenario {
             workers: file.servers.workers,
-            servers: servers?,
-            starts: starts?,
+            servers,
+            starts,
             max_wait: max_wait?,
             profile: profile?,
             source: Source::Drawn,
             client: client?,
-            signals: signals?,
+            signals,
             closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
             seeds: file.run.seeds.unwrap_or(1),
             first_seed: 1,
             length: length?,
             rho: file.run.rho,
-            adversaries: adversaries?,
-            policies: file.policy.into_iter().map(choice).collect(),
+            adversaries,
+            policies,
             name: file.name,
             about: file.about,
-            classes,
+            classes: classes?,
             graph: graph?,
         })
     };
     let scenario = whole();
     if let Some(scenario) = &scenario {
-        check_whole(scenario, &mut wrong);
+        check_whole(scenario, lines, &mut wrong);
     }
     wrong.whole(scenario)
 }
 
 /// Numbers that are wrong whatever the rest says.
-fn check_numbers(file: &File, wrong: &mut Wrong) {
+fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
+    let File { servers, client, run, .. } = file;
+    let mut unless = |right: bool, key: &str, takes: &str| {
+        wrong.at(lines.key(key)).unless(right, format!("{key} {takes}"));
+    };
     let many = |count: u32| (1..=100_000).contains(&count);
-    wrong.unless(many(file.servers.workers), "servers.workers takes 1 to 100000");
-    let contention = (0.0..=10.0).contains(&file.servers.contention);
-    wrong.unless(contention, "servers.contention takes 0 to 10");
-    wrong.unless(file.servers.limit.is_none_or(many), "servers.limit takes 1 to 100000");
+    unless(many(servers.workers), "servers.workers", "takes 1 to 100000");
+    unless((0.0..=10.0).contains(&servers.contention), "servers.contention", "takes 0 to 10");
+    unless(servers.limit.is_none_or(many), "servers.limit", "takes 1 to 100000");
     let level = |rho: &f64| *rho > 0.0 && *rho <= 1000.0;
-    let levels = !file.run.rho.is_empty() && file.run.rho.iter().all(level);
-    wrong.unless(levels, "run.rho needs at least one level, each above 0 and at most 1000");
-    let seeds = file.run.seeds.is_none_or(|seeds| (1..=10_000).contains(&seeds));
-    let closes = file.client.closes.as_ref().is_none_or(|closes| !closes.is_empty());
-    wrong.unless(seeds && closes, "run.seeds takes 1 to 10000, and client.closes at least one");
-    let abandon = (0.0..=1.0).contains(&file.client.abandon);
-    wrong.unless(abandon, "client.abandon is a probability, from 0 to 1");
+    let levels = !run.rho.is_empty() && run.rho.iter().all(level);
+    unless(levels, "run.rho", "needs at least one level, each above 0 and at most 1000");
+    let seeds = run.seeds.is_none_or(|seeds| (1..=10_000).contains(&seeds));
+    unless(seeds, "run.seeds", "takes 1 to 10000");
+    let closes = client.closes.as_ref().is_none_or(|closes| !closes.is_empty());
+    unless(closes, "client.closes", "needs at least one");
+    let abandon = (0.0..=1.0).contains(&client.abandon);
+    unless(abandon, "client.abandon", "is a probability, from 0 to 1");
 }
 
 /// The rules that tie one part of a scenario to another.
-fn check_whole(scenario: &Scenario, wrong: &mut Wrong) {
+fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
+    wrong.at(None);
     let changes = scenario.servers.changes.iter().map(|change| change.at);
     let starts = scenario.starts.iter().map(|(at, _)| *at);
     let in_order = changes.is_sorted() && starts.is_sorted();
     wrong.unless(in_order, "changes must stand in the order of time");
     let base = (0.0..=1000.0).contains(&scenario.profile.base());
-    wrong.unless(base, "arrivals.base is a level of load, from 0 to 1000");
+    wrong
+        .at(lines.key("arrivals.base"))
+        .unless(base, "arrivals.base is a level of load, from 0 to 1000");
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
-    wrong.unless(ends, "sessions of this graph never end: some class always leads to another");
+    wrong
+        .at(None)
+        .unless(ends, "sessions of this graph never end: some class always leads to another");
     let orders = scenario.graph.orders_per_session().unwrap_or(0.0);
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
-    wrong.unless(ordered, "run.orders is given, and no session of this graph ever makes an order");
+    let why = "run.orders is given, and no session of this graph ever makes an order";
+    wrong.at(lines.key("run.orders")).unless(ordered, why);
 }
 
-fn class_index(classes: &[WrittenClass]) -> Result<HashMap<String, usize>, ScenarioError> {
+fn class_index(
+    classes: &[WrittenClass],
+    lines: &Lines<'_>,
+) -> Result<HashMap<String, usize>, ScenarioError> {
     if classes.is_empty() || classes.len() > 64 {
         return senseless("a scenario has from 1 to 64 classes");
     }
+    let mut wrong = Wrong::default();
     let mut index = HashMap::new();
     for (i, class) in classes.iter().enumerate() {
-        if index.insert(class.name.clone(), i).is_some() {
-            return senseless(format!("class `{}` stands twice", class.name));
-        }
+        let is_first = index.insert(class.name.clone(), i).is_none();
+        let why = format!("class `{}` stands twice", class.name);
+        wrong.at(lines.nth("class", i)).unless(is_first, why);
     }
-    Ok(index)
+    wrong.whole(Some(index))
 }
 
 fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, ScenarioError> {
@@ -250,41 +278,57 @@ fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, S
     }
 }
 
-fn graph(file: &File, index: &HashMap<String, usize>) -> Result<Graph, ScenarioError> {
-    let mut wrong = Wrong::default();
-    let next = wrong.parts(file.class.iter().map(|class| row(class, index)));
-    let start = wrong.part(find(index, &file.session.start, "session.start"));
-    let order = wrong.part(find(index, &file.session.order, "session.order"));
-    let graph = || Some(Graph { start: start?, next, order: order? });
-    wrong.whole(graph())
+fn graph(
+    file: &File,
+    index: &HashMap<String, usize>,
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> Option<Graph> {
+    let mut next = Vec::new();
+    for (i, class) in file.class.iter().enumerate() {
+        next.extend(wrong.at(lines.nth("class", i)).part(row(class, index)));
+    }
+    let mut class = |name: &str, key: &str| wrong.at(lines.key(key)).part(find(index, name, key));
+    let start = class(&file.session.start, "session.start");
+    let order = class(&file.session.order, "session.order");
+    let graph = Graph { start: start?, next, order: order? };
+    (graph.next.len() == file.class.len()).then_some(graph)
 }
 
 fn servers_of(
     written: &Servers,
     index: &HashMap<String, usize>,
-) -> Result<servers::Servers, ScenarioError> {
-    let change =
-        |change: &servers::Written| change.resolve(|name| find(index, name, "servers.change"));
-    let mut wrong = Wrong::default();
-    let changes = wrong.parts(written.change.iter().map(change));
-    wrong.whole(Some(servers::Servers {
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> servers::Servers {
+    const CHANGE: &str = "servers.change";
+    let mut changes = Vec::new();
+    for (i, change) in written.change.iter().enumerate() {
+        let change = change.resolve(|name| find(index, name, CHANGE));
+        changes.extend(wrong.at(lines.nth(CHANGE, i)).part(change));
+    }
+    servers::Servers {
         discipline: written.discipline,
         contention: written.contention,
         limit: written.limit,
         changes,
-    }))
+    }
 }
 
 fn starts(
     session: &Session,
     index: &HashMap<String, usize>,
-) -> Result<Vec<(Span, usize)>, ScenarioError> {
-    let change = |change: &SessionChange| {
-        Ok((span(&change.at)?, find(index, &change.start, "session.change")?))
-    };
-    let mut wrong = Wrong::default();
-    let changes = wrong.parts(session.change.iter().map(change));
-    wrong.whole(Some(changes))
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> Vec<(Span, usize)> {
+    const CHANGE: &str = "session.change";
+    let resolve =
+        |change: &SessionChange| Ok((span(&change.at)?, find(index, &change.start, CHANGE)?));
+    let mut changes = Vec::new();
+    for (i, change) in session.change.iter().enumerate() {
+        changes.extend(wrong.at(lines.nth(CHANGE, i)).part(resolve(change)));
+    }
+    changes
 }
 
 fn row(
@@ -423,7 +467,7 @@ fn length(run: &Run) -> Result<Length, ScenarioError> {
     }
 }
 
-fn choice(written: WrittenPolicy) -> PolicyChoice {
+fn choice(written: WrittenPolicy, line: Option<usize>) -> PolicyChoice {
     let limit =
         |limit: WrittenLimit| LimitChoice { name: limit.name, parameters: texts(limit.parameters) };
     PolicyChoice {
@@ -432,6 +476,7 @@ fn choice(written: WrittenPolicy) -> PolicyChoice {
         limit: written.limit.map(limit),
         charge: written.charge,
         name: written.name,
+        line,
     }
 }
 

@@ -4,12 +4,21 @@ use crate::file::ScenarioError;
 
 /// What is wrong so far.
 #[derive(Debug, Default)]
-pub(crate) struct Wrong(Vec<ScenarioError>);
+pub(crate) struct Wrong {
+    found: Vec<(Option<usize>, ScenarioError)>,
+    line: Option<usize>,
+}
 
 impl Wrong {
+    /// What is found next stands in this line, if it is known.
+    pub(crate) fn at(&mut self, line: Option<usize>) -> &mut Self {
+        self.line = line;
+        self
+    }
+
     /// This is.
     pub(crate) fn add(&mut self, why: impl Into<String>) {
-        self.0.push(ScenarioError::Senseless(why.into()));
+        self.found.push((self.line, ScenarioError::Senseless(why.into())));
     }
 
     pub(crate) fn unless(&mut self, right: bool, why: impl Into<String>) {
@@ -20,7 +29,7 @@ impl Wrong {
 
     /// A part of the scenario, if it makes sense.
     pub(crate) fn part<T>(&mut self, part: Result<T, ScenarioError>) -> Option<T> {
-        part.map_err(|error| self.0.push(error)).ok()
+        part.map_err(|error| self.found.push((self.line, error))).ok()
     }
 
     /// All parts of a list that make sense.
@@ -31,15 +40,22 @@ impl Wrong {
         parts.filter_map(|part| self.part(part)).collect()
     }
 
-    /// The whole, if nothing was wrong with any part of it.
+    /// The whole, if nothing was wrong with any part of it. What is known to stand in a line is told with
+    /// it, in the order of lines and a line each.
     pub(crate) fn whole<T>(mut self, whole: Option<T>) -> Result<T, ScenarioError> {
-        match (self.0.len(), whole) {
-            (0, Some(whole)) => Ok(whole),
-            (1, _) => Err(self.0.remove(0)),
-            _ => {
-                let all: Vec<String> = self.0.iter().map(ToString::to_string).collect();
-                Err(ScenarioError::Senseless(all.join("; ")))
-            }
+        if let (Some(whole), true) = (whole, self.found.is_empty()) {
+            return Ok(whole);
         }
+        if let [(None, _)] = self.found[..] {
+            return Err(self.found.remove(0).1);
+        }
+        self.found.sort_by_key(|(line, _)| *line);
+        let placed = self.found.iter().any(|(line, _)| line.is_some());
+        let words = |(line, error): &(Option<usize>, ScenarioError)| match line {
+            Some(line) => format!("line {line}: {error}"),
+            None => error.to_string(),
+        };
+        let all: Vec<String> = self.found.iter().map(words).collect();
+        Err(ScenarioError::Senseless(all.join(if placed { "\n" } else { "; " })))
     }
 }

@@ -53,8 +53,16 @@ pub enum SimError {
         /// How many, if all of the run were as its peak.
         sessions: f64,
     },
+    /// It stands in a line of a file.
+    #[error("line {line}: {source}")]
+    At {
+        /// Which one.
+        line: usize,
+        /// What is wrong there.
+        source: Box<Self>,
+    },
     /// More than one thing is wrong.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Self>),
     /// The scenario lists no policy and none was asked for.
     #[error("the scenario lists no [[policy]] to run")]
@@ -235,7 +243,10 @@ fn choose(policies: &[PolicyChoice], slots: u32) -> Result<Vec<Chosen>, SimError
     for choice in policies {
         match choose_one(choice, slots) {
             Ok(one) => chosen.push(one),
-            Err(error) => wrong.push(error),
+            Err(error) => wrong.push(match choice.line {
+                Some(line) => SimError::At { line, source: Box::new(error) },
+                None => error,
+            }),
         }
     }
     match wrong.len() {

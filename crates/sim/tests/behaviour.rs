@@ -37,6 +37,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             parameters: [].into(),
             limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
             charge: Charge::Address,
+            line: None,
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
@@ -64,6 +65,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
         parameters: [].into(),
         limit,
         charge: Charge::Session,
+        line: None,
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
     let result = run(&scenario);
@@ -226,6 +228,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
             .collect(),
         limit: None,
         charge: Charge::Session,
+        line: None,
     };
     scenario.policies = vec![
         policy("declared", "session-first", &[]),

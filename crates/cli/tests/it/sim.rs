@@ -161,6 +161,41 @@ fn a_wrong_scenario_is_told_with_its_file_and_place() {
 }
 
 #[test]
+fn all_that_makes_no_sense_is_told_at_once_line_by_line() {
+    let told = |changes: &[(&str, &str)]| {
+        let mut text = SCENARIO.to_owned();
+        for (from, to) in changes {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let folder = Folder::new();
+        let outcome = bywash(&["lab", "sim", &folder.file("odd.toml", text)]);
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{}", outcome.err);
+        let err = outcome.err.split_once("odd.toml: ").unwrap().1.to_owned();
+        err.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let err = told(&[
+        ("rho = [0.5, 2]", "rho = []"),
+        ("workers = 2", "workers = 0"),
+        ("\"POST /buy\"", "\"POST\""),
+        ("start = \"main\"", "start = \"home\""),
+        ("retries = 1", "abandon = 2"),
+        ("[run]", "[[signal]]\nname = \"s\"\nbuyers = 2\nothers = 0\ncookie = \"a=1\"\n[run]"),
+    ]);
+    let lines = [3, 11, 19, 26, 27, 33];
+    assert_eq!(err.len(), lines.len(), "{err:?}");
+    for (text, line) in err.iter().zip(lines) {
+        assert!(text.starts_with(&format!("line {line}: ")), "{text:?} is not line {line}");
+    }
+    let err = told(&[
+        ("name = \"single-queue\"", "name = \"single\""),
+        ("name = \"session-first\"", "name = \"session-first\"\nplaces = 3"),
+    ]);
+    assert!(err[0].starts_with("line 31: there is no policy `single`"), "{err:?}");
+    assert!(err[1].starts_with("line 34: policy `session-first`"), "{err:?}");
+}
+
+#[test]
 fn a_hundred_classes_are_too_many() {
     let class = |i| {
         format!(

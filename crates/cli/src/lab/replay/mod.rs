@@ -96,5 +96,12 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
         bywash_config::Charge::Session => Charge::Session,
         bywash_config::Charge::Address => Charge::Address,
     };
-    PolicyChoice { name: name.to_owned(), label: name.to_owned(), parameters, limit: None, charge }
+    PolicyChoice {
+        name: name.to_owned(),
+        label: name.to_owned(),
+        parameters,
+        limit: None,
+        charge,
+        line: None,
+    }
 }
