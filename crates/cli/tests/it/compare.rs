@@ -59,7 +59,9 @@ fn two_policies_of_a_scenario_differ_by_more_than_chance_under_overload() {
 #[test]
 fn of_a_scenario_only_what_a_stored_result_has_is_played() {
     let folder = folder();
-    let (file, pair) = (folder.path("tiny.toml"), format!("{}:plain", folder.path("tiny.toml")));
+    let file = folder.path("tiny.toml");
+    let both = SCENARIO.replace("[client]", "[client]\ncloses = [\"hidden\", \"visible\"]");
+    let pair = format!("{}:plain", folder.file("both.toml", both));
     let narrow = ["--rho", "2", "--seeds", "3", "--first-seed", "4"];
     let result = bywash(&[&["lab", "sim", &file, "--json"], &narrow[..]].concat());
     let some = folder.file("some.json", result.out);

@@ -51,19 +51,21 @@ fn one_that_is_closed_under_a_get_costs_nothing() {
 }
 
 #[test]
-fn a_post_is_never_sent_twice() {
-    let upstream = Upstream::script(|mut wire| {
-        if let Ok(request) = wire.request() {
-            wire.send(ok(request.target()));
-        }
-        let _ = wire.request();
-    });
-    let gateway = Setup::before(&upstream).start();
-    assert_eq!(gateway.get("/1").text(), "/1");
-    let answer = gateway.sends(post("/order", "one")).answer().unwrap();
-    assert_eq!(answer.status(), Some(502));
-    assert_eq!(upstream.received().matches("/order").count(), 1);
-    gateway.is_idle_again();
+fn a_post_is_never_sent_twice_not_even_without_a_body() {
+    for body in ["one", ""] {
+        let upstream = Upstream::script(|mut wire| {
+            if let Ok(request) = wire.request() {
+                wire.send(ok(request.target()));
+            }
+            let _ = wire.request();
+        });
+        let gateway = Setup::before(&upstream).start();
+        assert_eq!(gateway.get("/1").text(), "/1");
+        let answer = gateway.sends(post("/order", body)).answer().unwrap();
+        assert_eq!(answer.status(), Some(502), "{body:?}");
+        assert_eq!(upstream.received().matches("/order").count(), 1, "{body:?}");
+        gateway.is_idle_again();
+    }
 }
 
 #[test]
