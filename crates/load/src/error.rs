@@ -27,6 +27,16 @@ pub enum LoadError {
     /// The level of load makes no sense.
     #[error("rho is {0}: it must be above 0 and at most 1000")]
     Rho(f64),
+    /// It is over before anybody comes.
+    #[error("at rho {rho} only {sessions:.1e} visitors are expected in {lasts}: nobody would come")]
+    Nobody {
+        /// The level of load.
+        rho: f64,
+        /// How many are expected.
+        sessions: f64,
+        /// How long they come.
+        lasts: bywash_units::Span,
+    },
     /// A live client cannot see when she is being served.
     #[error("clients that wait for service can only be simulated: a live one waits for the answer")]
     WaitsForService,

@@ -43,6 +43,10 @@ impl Field {
         if !(options.rho > 0.0 && options.rho <= 1000.0) {
             return Err(LoadError::Rho(options.rho));
         }
+        let (sessions, lasts) = (scenario.sessions(options.rho), scenario.duration(options.rho));
+        if sessions < 1.0 {
+            return Err(LoadError::Nobody { rho: options.rho, sessions, lasts });
+        }
         if scenario.client.waits_for == WaitsFor::Service {
             return Err(LoadError::WaitsForService);
         }

@@ -3,10 +3,16 @@
 //! Offered load is written as ρ: the work that arriving sessions would need if everyone were
 //! served at once, divided by what the servers can do. A profile is ρ over time.
 
+use std::path::Path;
+
 use bywash_units::{Rate, Span, Time};
 use serde::Deserialize;
 
+use crate::file::ScenarioError;
 use crate::law::Stream;
+use crate::lines::Lines;
+use crate::written;
+use crate::wrong::Wrong;
 
 /// How offered load goes over time. The level that a run varies (`rho` in the file) is the
 /// steady level of `poisson`, the level after a `step`, the top of a `pulse` and of a `ramp`.
@@ -82,6 +88,24 @@ impl Profile {
     /// The highest load that the profile reaches.
     pub fn peak(&self, rho: f64) -> f64 {
         self.base().max(rho)
+    }
+
+    /// ρ, added up over the seconds of a run of `duration`.
+    pub fn load(&self, rho: f64, duration: Span) -> f64 {
+        let of = |span: Span| span.min(duration).as_secs_f64();
+        let whole = of(duration);
+        match *self {
+            Self::Poisson | Self::Times(_) => rho * whole,
+            Self::Step { base, at } => base * of(at) + rho * (whole - of(at)),
+            Self::Pulse { base, at, lasts } => {
+                base * whole + (rho - base) * (of(at + lasts) - of(at))
+            }
+            Self::Ramp { base, at, over } => {
+                let (rising, top) = (of(at + over) - of(at), whole - of(at + over));
+                let part = rising / over.as_secs_f64().max(1e-9);
+                base * whole + (rho - base) * (rising * part / 2.0 + top)
+            }
+        }
     }
 
     /// Seconds of one server's time that a run of `duration` could put to use, per server: whole
@@ -176,6 +200,69 @@ pub(crate) enum Written {
     File { path: String },
 }
 
+impl Written {
+    /// The profile; files are looked for in `folder`.
+    pub(crate) fn resolve(
+        self,
+        folder: &Path,
+        lines: &Lines<'_>,
+        wrong: &mut Wrong,
+    ) -> Option<Profile> {
+        let profile = match self {
+            Self::Poisson => Some(Profile::Poisson),
+            Self::File { path } => {
+                let times = times(&folder.join(path));
+                wrong.at(lines.key("arrivals.path")).part(times)
+            }
+            Self::Step { base, at } => {
+                let at = moment("arrivals.at", &at, lines, wrong);
+                at.map(|at| Profile::Step { base, at })
+            }
+            Self::Pulse { base, at, lasts } => {
+                let at = moment("arrivals.at", &at, lines, wrong);
+                let lasts = moment("arrivals.lasts", &lasts, lines, wrong);
+                at.zip(lasts).map(|(at, lasts)| Profile::Pulse { base, at, lasts })
+            }
+            Self::Ramp { base, at, over } => {
+                let at = moment("arrivals.at", &at, lines, wrong);
+                let over = moment("arrivals.over", &over, lines, wrong);
+                at.zip(over).map(|(at, over)| Profile::Ramp { base, at, over })
+            }
+        };
+        let base = profile.as_ref().is_none_or(|profile| (0.0..=1000.0).contains(&profile.base()));
+        let why = "arrivals.base is a level of load, from 0 to 1000";
+        wrong.at(lines.key("arrivals.base")).unless(base, why);
+        profile
+    }
+}
+
+fn moment(key: &str, text: &str, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Span> {
+    wrong.at(lines.key(key)).part(written::span(text))
+}
+
+/// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
+fn times(path: &Path) -> Result<Profile, ScenarioError> {
+    let text = written::read_bounded(path)?;
+    let mut times: Vec<Time> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let time = line.parse().ok().filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
+        let time = time.map(|seconds| Time::ZERO + Span::from_secs_f64(seconds));
+        match time {
+            Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
+            _ => {
+                let at = format!("{}:{}", path.display(), number + 1);
+                let why = "not a time in seconds at or after the last one";
+                return Err(ScenarioError::Senseless(format!("{at}: {why}")));
+            }
+        }
+    }
+    Ok(Profile::Times(times))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +271,26 @@ mod tests {
         let starts = Starts::new(profile, rho, Rate::per_second(50.0), Span::from_secs(100), 3);
         let within = |t: &Time| t.as_secs_f64() >= from as f64 && t.as_secs_f64() < to as f64;
         starts.filter(within).count()
+    }
+
+    #[test]
+    fn load_is_the_level_added_up_over_the_run() {
+        let span = Span::from_secs;
+        let profiles = [
+            Profile::Poisson,
+            Profile::Step { base: 0.5, at: span(30) },
+            Profile::Step { base: 0.0, at: span(300) },
+            Profile::Pulse { base: 0.5, at: span(40), lasts: span(20) },
+            Profile::Pulse { base: 0.5, at: span(90), lasts: span(20) },
+            Profile::Ramp { base: 0.5, at: span(20), over: span(40) },
+            Profile::Ramp { base: 0.5, at: span(20), over: span(160) },
+        ];
+        for profile in profiles {
+            let at = |i: u64| Time::ZERO + Span::from_millis(100) * i + Span::from_millis(50);
+            let sum: f64 = (0..1000).map(|i| 0.1 * profile.rho_at(4.0, at(i))).sum();
+            let load = profile.load(4.0, span(100));
+            assert!((load - sum).abs() < 1e-6, "{profile:?}: {load}, not {sum}");
+        }
     }
 
     #[test]

@@ -264,14 +264,23 @@ impl Scenario {
         Rate::per_second(f64::from(self.workers) / work.as_secs_f64())
     }
 
-    /// Sessions that start in one seed of a run at level `rho`, if all of it were as its peak; unknown
-    /// where they are listed.
-    pub fn most_sessions(&self, rho: f64) -> Option<f64> {
-        if matches!(self.profile, Profile::Times(_)) {
-            return None;
+    /// Sessions that are expected to start in one seed of a run at level `rho`.
+    pub fn sessions(&self, rho: f64) -> f64 {
+        let duration = self.duration(rho);
+        match &self.profile {
+            Profile::Times(times) => {
+                times.partition_point(|start| *start <= Time::ZERO + duration) as f64
+            }
+            profile => self.unit_rate().get() * profile.load(rho, duration),
         }
-        let rate = self.unit_rate().get() * self.profile.peak(rho);
-        Some(rate * self.duration(rho).as_secs_f64())
+    }
+
+    /// Sessions that start in a second at most; none where they are listed, as nothing is drawn.
+    pub fn peak_rate(&self, rho: f64) -> Rate {
+        match &self.profile {
+            Profile::Times(_) => Rate::per_second(0.0),
+            profile => Rate::per_second(self.unit_rate().get() * profile.peak(rho)),
+        }
     }
 
     /// The class at which a session that starts at `now` starts.
@@ -385,6 +394,55 @@ pub(crate) mod tests {
         let step = "shape = \"step\"\n base = nan\n at = \"1s\"";
         assert!(refused("shape = \"poisson\"", step).contains("arrivals.base"));
         assert!(refused("\"exponential\"", "\"exponentail\"").contains("exponentail"));
+    }
+
+    #[test]
+    fn one_mistake_hides_no_other() {
+        let text = SMALL
+            .replace("main = 0.5, buy = 0.1", "hom = 0.9, byu = 0.8")
+            .replace("retries = 2", "pause_after_timeout = \"5 parsecs\"")
+            .replace("shape = \"poisson\"", "shape = \"step\"\nbase = -1\nat = \"soon\"");
+        let change = "[[servers.change]]\nat = \"2s\"\nworkers = 1\n[[servers.change]]\nat = \"1s\"\nspeed = 2";
+        let class = text.find("[[class]]").map(|at| text[at..].to_owned()).unwrap();
+        let twice = class.find("[session]").map(|end| class[..end].to_owned()).unwrap();
+        let text = text.replace("[session]", &format!("{twice}\n[session]")) + "\n" + change;
+        let error =
+            Scenario::parse(&text, Path::new(".")).expect_err("nothing is right").to_string();
+        for words in [
+            "class `main` stands twice",
+            "`hom`",
+            "`byu`",
+            "sum to at most 1",
+            "5 parsecs",
+            "`soon` is not a span",
+            "in the order of time",
+        ] {
+            assert!(error.contains(words), "{words:?} is not in {error}");
+        }
+        for line in error.lines() {
+            assert!(line.starts_with("line "), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_of_the_base_has_no_line_in_the_file_on_top() {
+        let lines = Lines::of("name = 'over'\n[run]\nseeds = 4\n");
+        let file = toml::from_str(&SMALL.replace("duration = \"10s\"", "orders = 0")).unwrap();
+        let error =
+            written::resolve(file, Path::new("."), &lines).expect_err("no orders").to_string();
+        assert!(error.starts_with("line 2: run needs"), "{error}");
+        let file = toml::from_str(&SMALL.replace("workers = 2", "workers = 0")).unwrap();
+        let error =
+            written::resolve(file, Path::new("."), &lines).expect_err("no workers").to_string();
+        assert!(error.starts_with("servers.workers takes"), "{error}");
+    }
+
+    #[test]
+    fn so_many_changes_that_nobody_can_read_them_are_refused_at_once() {
+        let change = "\n[[servers.change]]\nat = \"1s\"\nworkers = 1";
+        let text = SMALL.to_owned() + &change.repeat(20_000);
+        let error = Scenario::parse(&text, Path::new(".")).expect_err("too many").to_string();
+        assert!(error.contains("servers.change stands there more often"), "{error}");
     }
 
     #[test]

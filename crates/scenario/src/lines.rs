@@ -1,46 +1,45 @@
 //! In which line of a scenario file something stands.
 
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// Where the keys of a text are.
 #[derive(Debug, Default)]
-pub(crate) struct Lines<'t>(Option<(&'t str, DeTable<'t>)>);
+pub(crate) struct Lines<'t> {
+    table: DeTable<'t>,
+    /// Where each line ends.
+    ends: Vec<usize>,
+}
 
 impl<'t> Lines<'t> {
-    /// The lines of a text, if it is a table at all.
+    /// The lines of a text; of none if it is no table.
     pub(crate) fn of(text: &'t str) -> Self {
-        Self(DeTable::parse(text).ok().map(|table| (text, table.into_inner())))
+        let table = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
+        Self { table, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
     }
 
-    /// The line of a key, as in `run.rho`; where it is not written, that of the table it would be in,
-    /// if that is.
+    /// The line of a key, as in `run.rho`.
     pub(crate) fn key(&self, path: &str) -> Option<usize> {
-        let (text, table) = self.0.as_ref()?;
-        let (mut table, mut found) = (table, None);
-        for name in path.split('.') {
-            let Some((key, value)) = table.get_key_value(name) else { break };
-            found = Some(key.span().start);
-            let DeValue::Table(inside) = value.get_ref() else { break };
-            table = inside;
+        let (outer, name) = path.rsplit_once('.').unwrap_or(("", path));
+        let mut table = &self.table;
+        for name in outer.split('.').filter(|name| !name.is_empty()) {
+            table = table.get(name)?.get_ref().as_table()?;
         }
-        found.map(|at| line(text, at))
+        table.get_key_value(name).map(|(key, _)| self.line(key.span().start))
     }
 
     /// The line of the `index`-th table of a list, as in `servers.change`.
     pub(crate) fn nth(&self, path: &str, index: usize) -> Option<usize> {
-        let (text, table) = self.0.as_ref()?;
         let mut names = path.split('.');
-        let mut value = table.get(names.next()?)?;
+        let mut value = self.table.get(names.next()?)?;
         for name in names {
             value = value.get_ref().get(name)?;
         }
-        let nth = value.get_ref().as_array()?.get(index)?;
-        Some(line(text, nth.span().start))
+        value.get_ref().as_array()?.get(index).map(|nth| self.line(nth.span().start))
     }
-}
 
-fn line(text: &str, at: usize) -> usize {
-    1 + text.get(..at).map_or(0, |before| before.matches('\n').count())
+    fn line(&self, at: usize) -> usize {
+        1 + self.ends.partition_point(|end| *end < at)
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +67,7 @@ rho = [1]
             ["name", "servers.workers", "run.rho"].map(|key| lines.key(key)),
             [1, 4, 12].map(Some)
         );
-        assert_eq!(lines.key("run.seeds"), lines.key("run"));
+        assert_eq!([lines.key("run.seeds"), lines.key("run")], [None, Some(11)]);
         assert_eq!([0, 1].map(|nth| lines.nth("servers.change", nth)), [5, 7].map(Some));
         assert_eq!(lines.nth("class", 0), Some(9));
         assert_eq!((lines.key("client.think"), lines.nth("class", 1)), (None, None));

@@ -31,6 +31,9 @@ pub struct Cell {
     pub rho: f64,
     /// Whether the server side could see a client leave.
     pub closes: Closes,
+    /// How long visitors came with each seed.
+    #[serde(default)]
+    pub duration_s: f64,
     /// Requests made, retries included.
     pub generated: u64,
     /// Answered while the client still waited.

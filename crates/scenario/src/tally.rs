@@ -39,6 +39,7 @@ const LONGEST_TIMELINE: usize = 3600;
 /// The counts of one run with one seed.
 #[derive(Clone, Debug)]
 pub struct Tally {
+    duration: Span,
     classes: Vec<ClassTally>,
     not_generated: u64,
     /// Under lasting overload nothing counts after this: the servers go on with what is left when
@@ -82,6 +83,7 @@ impl Tally {
         let end = Time::ZERO + duration;
         let overloaded_at_end = scenario.profile.rho_at(rho, end - Span::from_millis(1)) >= 1.0;
         Self {
+            duration,
             classes: vec![ClassTally::new(); scenario.classes.len()],
             not_generated: 0,
             cut: if overloaded_at_end { end } else { end + Span::MAX },

@@ -240,12 +240,11 @@ mod tests {
             scenario.client.keeps_retry_after = keeps;
             scenario.client.pause_after_refusal = crate::Law::Constant(Span::from_millis(1));
             let mut visitor = Visitor::new(&scenario, 1, 1);
-            let mut ended = |asked| {
-                visitor.attempt(&scenario);
-                visitor.asked_to_wait(asked);
-                visitor.ended(&scenario, Ending::Dropped)
-            };
-            [ended(Span::from_secs(3)), ended(Span::ZERO)]
+            visitor.attempt(&scenario);
+            visitor.asked_to_wait(Span::from_secs(3));
+            let refused = visitor.ended(&scenario, Ending::Dropped);
+            visitor.attempt(&scenario);
+            [refused, visitor.ended(&scenario, Ending::Failed)]
         };
         let after = |millis| Next::After(Span::from_millis(millis));
         assert_eq!(pause(true), [after(3001), after(1)]);

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
 
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Span, Utility};
 use serde::Deserialize;
 
 use crate::adversary;
-use crate::arrivals::{self, Profile};
+use crate::arrivals;
 use crate::file::{
     Charge, Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError,
     Tier, WaitsFor,
@@ -160,8 +160,7 @@ pub(crate) fn resolve(
     lines: &Lines<'_>,
 ) -> Result<Scenario, ScenarioError> {
     let mut wrong = Wrong::default();
-    // What else there is to say is said with the names of the classes.
-    let index = class_index(&file.class, lines)?;
+    let index = class_index(&file.class, lines, &mut wrong);
     check_numbers(&file, lines, &mut wrong);
     let mut classes = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
@@ -174,10 +173,10 @@ pub(crate) fn resolve(
     let starts = starts(&file.session, &index, lines, &mut wrong);
     let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
     let max_wait = wrong.at(lines.key("servers.max_wait")).part(max_wait);
-    let profile = wrong.at(lines.key("arrivals")).part(profile(file.arrivals, folder));
-    let client = wrong.at(lines.key("client")).part(client(&file.client));
+    let profile = file.arrivals.resolve(folder, lines, &mut wrong);
+    let client = client(&file.client, lines, &mut wrong);
     let signals = signal::resolve(file.signal, lines, &mut wrong);
-    let length = wrong.at(lines.key("run")).part(length(&file.run));
+    let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
     let line = |i| lines.nth("policy", i);
     let policies = file.policy.into_iter().enumerate().map(|(i, policy)| choice(policy, line(i)));
@@ -231,19 +230,20 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
     unless(closes, "client.closes", "needs at least one");
     let abandon = (0.0..=1.0).contains(&client.abandon);
     unless(abandon, "client.abandon", "is a probability, from 0 to 1");
+    for (key, many) in [
+        ("policy", file.policy.len()),
+        ("servers.change", servers.change.len()),
+        ("session.change", file.session.change.len()),
+    ] {
+        unless(many <= MOST, key, "stands there more often than anybody can read");
+    }
 }
+
+/// Policies, and changes.
+const MOST: usize = 1000;
 
 /// The rules that tie one part of a scenario to another.
 fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
-    wrong.at(None);
-    let changes = scenario.servers.changes.iter().map(|change| change.at);
-    let starts = scenario.starts.iter().map(|(at, _)| *at);
-    let in_order = changes.is_sorted() && starts.is_sorted();
-    wrong.unless(in_order, "changes must stand in the order of time");
-    let base = (0.0..=1000.0).contains(&scenario.profile.base());
-    wrong
-        .at(lines.key("arrivals.base"))
-        .unless(base, "arrivals.base is a level of load, from 0 to 1000");
     let ends = scenario.graph.work_per_session(&scenario.classes).is_some();
     wrong
         .at(None)
@@ -257,18 +257,17 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
 fn class_index(
     classes: &[WrittenClass],
     lines: &Lines<'_>,
-) -> Result<HashMap<String, usize>, ScenarioError> {
-    if classes.is_empty() || classes.len() > 64 {
-        return senseless("a scenario has from 1 to 64 classes");
-    }
-    let mut wrong = Wrong::default();
+    wrong: &mut Wrong,
+) -> HashMap<String, usize> {
+    let some = (1..=64).contains(&classes.len());
+    wrong.at(None).unless(some, "a scenario has from 1 to 64 classes");
     let mut index = HashMap::new();
-    for (i, class) in classes.iter().enumerate() {
+    for (i, class) in classes.iter().enumerate().take(64) {
         let is_first = index.insert(class.name.clone(), i).is_none();
         let why = format!("class `{}` stands twice", class.name);
         wrong.at(lines.nth("class", i)).unless(is_first, why);
     }
-    wrong.whole(Some(index))
+    index
 }
 
 fn find(index: &HashMap<String, usize>, name: &str, at: &str) -> Result<usize, ScenarioError> {
@@ -295,6 +294,8 @@ fn graph(
     (graph.next.len() == file.class.len()).then_some(graph)
 }
 
+const IN_ORDER: &str = "changes must stand in the order of time";
+
 fn servers_of(
     written: &Servers,
     index: &HashMap<String, usize>,
@@ -307,6 +308,8 @@ fn servers_of(
         let change = change.resolve(|name| find(index, name, CHANGE));
         changes.extend(wrong.at(lines.nth(CHANGE, i)).part(change));
     }
+    let in_order = changes.is_sorted_by_key(|change| change.at);
+    wrong.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
     servers::Servers {
         discipline: written.discipline,
         contention: written.contention,
@@ -328,6 +331,8 @@ fn starts(
     for (i, change) in session.change.iter().enumerate() {
         changes.extend(wrong.at(lines.nth(CHANGE, i)).part(resolve(change)));
     }
+    let in_order = changes.is_sorted_by_key(|(at, _)| *at);
+    wrong.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
     changes
 }
 
@@ -335,15 +340,14 @@ fn row(
     class: &WrittenClass,
     index: &HashMap<String, usize>,
 ) -> Result<Vec<(usize, f64)>, ScenarioError> {
+    let mut wrong = Wrong::default();
     let sum: f64 = class.next.values().sum();
-    if class.next.values().any(|p| !(0.0..=1.0).contains(p)) || sum > 1.0 + 1e-9 {
-        return senseless(format!(
-            "the chances under next of `{}` must sum to at most 1",
-            class.name
-        ));
-    }
+    let chances = class.next.values().all(|p| (0.0..=1.0).contains(p)) && sum <= 1.0 + 1e-9;
+    let why = format!("the chances under next of `{}` must sum to at most 1", class.name);
+    wrong.unless(chances, why);
     let resolve = |(name, p): (&String, &f64)| Ok((find(index, name, &class.name)?, *p));
-    class.next.iter().map(resolve).collect()
+    let row = wrong.parts(class.next.iter().map(resolve));
+    wrong.whole(Some(row))
 }
 
 fn resolve_class(
@@ -377,23 +381,8 @@ fn resolve_class(
     wrong.whole(class)
 }
 
-fn span(text: &str) -> Result<Span, ScenarioError> {
+pub(crate) fn span(text: &str) -> Result<Span, ScenarioError> {
     text.parse().or_else(|error: bywash_units::ParseSpanError| senseless(error.to_string()))
-}
-
-fn profile(written: arrivals::Written, folder: &Path) -> Result<Profile, ScenarioError> {
-    use arrivals::Written;
-    Ok(match written {
-        Written::Poisson => Profile::Poisson,
-        Written::Step { base, at } => Profile::Step { base, at: span(&at)? },
-        Written::Pulse { base, at, lasts } => {
-            Profile::Pulse { base, at: span(&at)?, lasts: span(&lasts)? }
-        }
-        Written::Ramp { base, at, over } => {
-            Profile::Ramp { base, at: span(&at)?, over: span(&over)? }
-        }
-        Written::File { path } => times(&folder.join(path))?,
-    })
 }
 
 /// A file of at most 64 MiB: some five million arrival times.
@@ -410,41 +399,24 @@ pub(crate) fn read_bounded(path: &Path) -> Result<String, ScenarioError> {
     read().map_err(|source| ScenarioError::Unreadable { path: path.into(), source })
 }
 
-/// Reads arrival times: seconds since the start, one a line, in order; `#` starts a comment.
-fn times(path: &Path) -> Result<Profile, ScenarioError> {
-    let text = read_bounded(path)?;
-    let mut times: Vec<Time> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let time = line.parse().ok().filter(|seconds: &f64| *seconds >= 0.0 && seconds.is_finite());
-        let time = time.map(|seconds| Time::ZERO + Span::from_secs_f64(seconds));
-        match time {
-            Some(time) if times.last().is_none_or(|last| *last <= time) => times.push(time),
-            _ => {
-                let at = format!("{}:{}", path.display(), number + 1);
-                return senseless(format!("{at}: not a time in seconds at or after the last one"));
-            }
-        }
+fn client(written: &WrittenClient, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Client> {
+    let pause = written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span);
+    let pause_after_timeout = wrong.at(lines.key("client.pause_after_timeout")).part(pause);
+    for (key, law) in [
+        ("client.think", Some(written.think)),
+        ("client.pause_after_refusal", written.pause_after_refusal),
+    ] {
+        let ends = law != Some(Law::Never);
+        let why = format!("a client that waits for ever makes no load: {key} must end");
+        wrong.at(lines.key(key)).unless(ends, why);
     }
-    Ok(Profile::Times(times))
-}
-
-fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
-    let pause_after_timeout =
-        written.pause_after_timeout.as_deref().map_or(Ok(Span::ZERO), span)?;
-    if written.think == Law::Never || written.pause_after_refusal == Some(Law::Never) {
-        return senseless("a client that thinks for ever makes no load: think and pauses must end");
-    }
-    Ok(Client {
+    Some(Client {
         think: written.think,
         patience: written.patience,
         waits_for: written.waits_for,
         retries: written.retries,
         retries_after_refusal: written.retries_after_refusal.unwrap_or(written.retries),
-        pause_after_timeout,
+        pause_after_timeout: pause_after_timeout?,
         pause_after_refusal: written.pause_after_refusal.unwrap_or(Law::Constant(Span::ZERO)),
         keeps_retry_after: written.keeps_retry_after,
         declares_retries: written.declares_retries,
@@ -452,18 +424,22 @@ fn client(written: &WrittenClient) -> Result<Client, ScenarioError> {
     })
 }
 
-/// Beyond it moments of a run would no longer be told apart.
-const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
+fn length(run: &Run, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Length> {
+    let (key, length) = match (&run.duration, run.orders) {
+        (Some(text), None) => ("run.duration", duration(text).map(Length::Duration)),
+        (None, Some(orders)) if orders > 0 => ("run.orders", Ok(Length::Orders(orders))),
+        _ => ("run", senseless("run needs either `duration` or `orders` (above 0)")),
+    };
+    wrong.at(lines.key(key)).part(length)
+}
 
-fn length(run: &Run) -> Result<Length, ScenarioError> {
-    match (&run.duration, run.orders) {
-        (Some(text), None) => match span(text)? {
-            Span::ZERO => senseless("run.duration must be above 0"),
-            duration if duration > LONGEST => senseless("run.duration takes a year at most"),
-            duration => Ok(Length::Duration(duration)),
-        },
-        (None, Some(orders)) if orders > 0 => Ok(Length::Orders(orders)),
-        _ => senseless("run needs either `duration` or `orders` (above 0)"),
+fn duration(text: &str) -> Result<Span, ScenarioError> {
+    /// Beyond it moments of a run would no longer be told apart.
+    const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
+    match span(text)? {
+        Span::ZERO => senseless("run.duration must be above 0"),
+        duration if duration > LONGEST => senseless("run.duration takes a year at most"),
+        duration => Ok(duration),
     }
 }
 

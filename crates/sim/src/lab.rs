@@ -10,6 +10,8 @@ use bywash_scenario::{
     Cell, Charge, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess,
 };
 
+use bywash_units::Span;
+
 use crate::adversary::Got;
 use crate::case::{Case, Outturn, Trace};
 use crate::peers;
@@ -44,14 +46,19 @@ pub enum SimError {
     },
     /// It is over before anybody comes, or never.
     #[error(
-        "at ρ = {rho} about {sessions:.1e} visitors would come in a run, which takes 1 to {MOST_SESSIONS:e}; \
-         look at service times, the run's length and rho"
+        "at ρ = {rho} about {comers:.1e} visitors and adversaries would come in a run of {lasts}, at most \
+         {rate:.1e} a second; it takes 1 to {MOST_COMERS:e}, {MOST_RATE:e} a second and a year: look at \
+         service times, the run's length and rho"
     )]
     Size {
         /// The level of load.
         rho: f64,
-        /// How many, if all of the run were as its peak.
-        sessions: f64,
+        /// How many are expected.
+        comers: f64,
+        /// How many in a second, at most.
+        rate: f64,
+        /// How long they come.
+        lasts: Span,
     },
     /// It stands in a line of a file.
     #[error("line {line}: {source}")]
@@ -70,7 +77,11 @@ pub enum SimError {
 }
 
 /// In one run: some hours of a core.
-const MOST_SESSIONS: f64 = 1e9;
+const MOST_COMERS: f64 = 1e9;
+/// In a second: more would come at the same nanosecond.
+const MOST_RATE: f64 = 1e7;
+/// Of a run.
+const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
 
 /// One run of one cell, as it is handed out to the cores.
 #[derive(Clone, Copy, Debug)]
@@ -224,13 +235,36 @@ pub fn check(policies: &[PolicyChoice]) -> Result<(), SimError> {
     choose(policies, 1).map(drop)
 }
 
-fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
+/// Whether a scenario can be played: with its policies, and in a time that somebody waits for.
+///
+/// # Errors
+/// As [`run`].
+pub fn check_whole(scenario: &Scenario) -> Result<(), SimError> {
+    chosen(scenario).map(drop)
+}
+
+fn size(scenario: &Scenario) -> Result<(), SimError> {
     for &rho in &scenario.rho {
-        let sessions = scenario.most_sessions(rho);
-        if let Some(sessions) = sessions.filter(|n| !(1.0..=MOST_SESSIONS).contains(n)) {
-            return Err(SimError::Size { rho, sessions });
+        let lasts = scenario.duration(rho);
+        let (mut comers, mut rate) = (scenario.sessions(rho), scenario.peak_rate(rho).get());
+        for adversary in &scenario.adversaries {
+            let each = adversary.bursts(&scenario.classes, scenario.workers).get()
+                * f64::from(adversary.burst);
+            let until = adversary.until.min(lasts).as_nanos();
+            let active = Span::from_nanos(until.saturating_sub(adversary.from.as_nanos()));
+            comers += each * active.as_secs_f64();
+            rate += each;
+        }
+        let some = (1.0..=MOST_COMERS).contains(&comers);
+        if !some || rate > MOST_RATE || lasts > LONGEST {
+            return Err(SimError::Size { rho, comers, rate, lasts });
         }
     }
+    Ok(())
+}
+
+fn chosen(scenario: &Scenario) -> Result<Vec<Chosen>, SimError> {
+    size(scenario)?;
     choose(&scenario.policies, scenario.servers.limit.unwrap_or(scenario.workers))
 }
 

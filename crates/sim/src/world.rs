@@ -14,7 +14,7 @@ use bywash_units::{Span, Time, Utility};
 use crate::adversary::Adversaries;
 use crate::case::{Case, Outturn, Trace, engine_classes};
 use crate::events::{Events, Happening};
-use crate::peers;
+use crate::peers::{self, ComeAgain};
 use crate::servers::{Meters, Servers};
 use crate::slots::Slots;
 use people::{Guest, Live};
@@ -33,8 +33,7 @@ struct World<'a> {
     adversaries: Adversaries<'a>,
     requests: Slots<Live>,
     serial: u64,
-    /// Other programs, as they are set up here, do not.
-    says_retry_after: bool,
+    come_again: ComeAgain,
     jitter: Stream,
     engine: Engine,
     actions: Vec<Action>,
@@ -94,7 +93,7 @@ impl<'a> World<'a> {
             adversaries: Adversaries::new(scenario, duration, seed),
             requests: Slots::default(),
             serial: 0,
-            says_retry_after: peers::find(case.settings.name()).is_none(),
+            come_again: peers::come_again(case.settings.name()),
             jitter: Stream::new(seed, JITTER, 0),
             actions: Vec::new(),
             timer: None,

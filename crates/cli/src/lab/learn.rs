@@ -56,10 +56,18 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
     print(&table(&rows).to_string())
 }
 
-/// Orders that follow from each class, if any do.
-fn truth(scenario: &Scenario) -> Option<Vec<f64>> {
-    let orders = scenario.graph.expected_orders()?;
-    orders.iter().any(|orders| *orders > 0.0).then_some(orders)
+/// Orders that follow from each class that sessions come to, if they make any.
+fn truth(scenario: &Scenario) -> Option<Vec<Option<f64>>> {
+    let mut graph = scenario.graph.clone();
+    let visits = graph.expected_visits()?;
+    // Where nobody comes, nothing is known, and the way may lead round for ever.
+    for (row, _) in graph.next.iter_mut().zip(&visits).filter(|(_, visits)| **visits <= 0.0) {
+        row.clear();
+    }
+    let made = graph.orders_per_session()? > 0.0;
+    let orders = graph.expected_orders()?;
+    let of = |(visits, orders): (&f64, f64)| (*visits > 0.0).then_some(orders);
+    made.then(|| visits.iter().zip(orders).map(of).collect())
 }
 
 /// One policy under one load, over all seeds.
@@ -71,11 +79,11 @@ struct Row {
     near_after: Vec<f64>,
     seeds: usize,
     /// By seed, then by class: learned over true, less one, at the end.
-    errors: Vec<Vec<f64>>,
+    errors: Vec<Vec<Option<f64>>>,
 }
 
 impl Row {
-    fn new(seeds: &[Traced], truth: &[f64]) -> Self {
+    fn new(seeds: &[Traced], truth: &[Option<f64>]) -> Self {
         let mut near_after: Vec<f64> =
             seeds.iter().filter_map(|run| near_after(run, truth)).collect();
         near_after.sort_by(f64::total_cmp);
@@ -94,7 +102,7 @@ impl Row {
     }
 
     fn all_errors(&self) -> impl Iterator<Item = f64> + '_ {
-        self.errors.iter().flatten().map(|error| error.abs())
+        self.errors.iter().flatten().flatten().map(|error| error.abs())
     }
 
     fn mean_error(&self) -> f64 {
@@ -118,18 +126,23 @@ impl Row {
     }
 }
 
-/// Learned over true, less one, by class; of a class after which nobody orders, less than an order in a
-/// thousand is near.
-fn errors(learned: &[f64], truth: &[f64]) -> Vec<f64> {
-    let error = |(learned, truth): (&f64, &f64)| {
-        if *truth > 0.0 { learned / truth - 1.0 } else { NEAR * learned / NOTHING }
+/// Learned over true, less one, by class that somebody comes to; of a class after which nobody orders, less
+/// than an order in a thousand is near.
+fn errors(learned: &[f64], truth: &[Option<f64>]) -> Vec<Option<f64>> {
+    let error = |(learned, truth): (&f64, &Option<f64>)| {
+        truth.map(
+            |truth| {
+                if truth > 0.0 { learned / truth - 1.0 } else { NEAR * learned / NOTHING }
+            },
+        )
     };
     learned.iter().zip(truth).map(error).collect()
 }
 
 /// When the worth of every class was near for good, in hours.
-fn near_after(run: &Traced, truth: &[f64]) -> Option<f64> {
-    let is_far = |worths: &[f64]| errors(worths, truth).iter().any(|error| error.abs() > NEAR);
+fn near_after(run: &Traced, truth: &[Option<f64>]) -> Option<f64> {
+    let is_far =
+        |worths: &[f64]| errors(worths, truth).iter().flatten().any(|error| error.abs() > NEAR);
     let trace = &run.outturn.trace;
     let near = match trace.iter().rposition(|sample| is_far(&sample.worths)) {
         Some(last) => trace.get(last + 1)?,

@@ -14,6 +14,9 @@ use crate::streams::{print, print_json, say};
 /// How often a run is looked at: below any window of a limit.
 const STEP: Span = Span::from_millis(100);
 
+/// All of them are kept until the end.
+const MOST_STEPS: u64 = 10_000_000;
+
 pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     let mut scenario = read(&args.scenario)?;
     scenario.seeds = args.seeds.unwrap_or(scenario.seeds);
@@ -49,6 +52,13 @@ fn suits(scenario: &Scenario) -> Result<(), String> {
     if let Some(rho) = short {
         return Err(format!("at ρ = {rho} arrivals go on for {}", scenario.duration(*rho))
             + &format!(": too short to judge what is looked at every {STEP}"));
+    }
+    let steps = |rho: &f64| scenario.duration(*rho).as_nanos() / STEP.as_nanos();
+    let runs = (scenario.policies.len() * scenario.closes.len()) as u64 * u64::from(scenario.seeds);
+    let all = scenario.rho.iter().map(steps).max().unwrap_or(0).saturating_mul(runs);
+    if all > MOST_STEPS {
+        let why = format!("its {runs} runs at a ρ would be looked at {all} times");
+        return Err(format!("{why}; {MOST_STEPS} are the most: fewer seeds, or a shorter run"));
     }
     if let Some(rho) = scenario.rho.iter().find(|rho| **rho <= 1.0) {
         say(format!(

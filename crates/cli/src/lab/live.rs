@@ -86,6 +86,7 @@ pub(super) fn not_begun(error: &LoadError) -> Failure {
         LoadError::WaitsForService
         | LoadError::Changes
         | LoadError::Adversaries
+        | LoadError::Nobody { .. }
         | LoadError::Request { .. }
         | LoadError::Signal { .. } => Failure::configuration(format!("bywash: {error}")),
         LoadError::Unreachable { .. } | LoadError::Runtime(_) => Failure::running(error),

@@ -82,6 +82,33 @@ fn a_stored_result_and_a_scenario_played_anew_come_to_the_same() {
 }
 
 #[test]
+fn beside_a_result_of_one_seed_a_run_is_as_long_as_that_was() {
+    let folder = Folder::new();
+    let file = folder.file("tiny.toml", SCENARIO.replace("duration = \"20s\"", "orders = 400"));
+    let outcome = bywash(&["lab", "sim", &file, "--rho", "2", "--json"]);
+    // As a live run stores it: one seed of the file's two, and as long as one.
+    let mut result = outcome.json();
+    result["seeds"] = serde_json::json!([1]);
+    let one = folder.file("one.json", result.to_string());
+    let outcome = compare(&[&one, &format!("{file}:plain"), "--json"]);
+    let again =
+        bywash(&["lab", "sim", &file, "--rho", "2", "--json", "--seeds", "1", "--orders", "200"]);
+    let expected = 100.0 * again.json()["cells"][0]["revenue_share"].as_f64().unwrap();
+    let played = difference(&outcome, "revenue_share", 2.0)["b_percent"].as_f64().unwrap();
+    assert!((played - expected).abs() < 1e-9, "{played}, not {expected}");
+}
+
+#[test]
+fn a_result_with_seeds_that_there_are_not_is_compared_without_them() {
+    let folder = folder();
+    let mut result = bywash(&["lab", "sim", &folder.path("tiny.toml"), "--json"]).json();
+    result["seeds"] = serde_json::json!([u64::MAX, u64::MAX]);
+    let odd = folder.file("odd.json", result.to_string());
+    let pair = format!("{}:plain", folder.path("tiny.toml"));
+    assert_eq!(compare(&[&odd, &pair, "--json"]).code, Some(0));
+}
+
+#[test]
 fn other_seeds_are_other_visitors() {
     let folder = folder();
     let pair = format!("{}:plain", folder.path("tiny.toml"));

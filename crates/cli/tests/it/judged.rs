@@ -55,6 +55,11 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
     assert!(err.contains("arrivals go on for 1s: too short"), "{err}");
     let err = refused("learn", SCENARIO);
     assert!(err.contains("arrivals go on for 20s; what was learned is looked at every"), "{err}");
+    let err = refused("limits", &limited.replace("20s", "8784h"));
+    assert!(err.contains("10000000 are the most"), "{err}");
+    let nobody = SCENARIO.replace("next = { main = 0.3, buy = 0.4 }", "next = { main = 0.3 }");
+    let err = refused("learn", &nobody.replace("20s", "2h"));
+    assert!(err.contains("no session of this graph makes an order"), "{err}");
     let file = folder.file("calm.toml", limited);
     let outcome = bywash(&["lab", "limits", &file]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
@@ -65,7 +70,9 @@ fn a_scenario_in_which_no_limit_can_be_judged_is_refused() {
 fn what_is_learned_stands_beside_what_the_graph_says() {
     let text = SCENARIO.replace("duration = \"20s\"", "duration = \"2h\"");
     // Nothing follows from it, so that nothing can be near nothing by parts.
-    let dead_end = "[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browse\"
+    // And one that nobody comes to, which leads to itself.
+    let dead_end = "[[class]]\nname = \"loop\"\nrequest = \"GET /loop\"\ntier = \"browse\"\nutility = 1
+service = { mean = \"20ms\", shape = \"constant\" }\nnext = { loop = 1.0 }\n[[class]]\nname = \"faq\"\nrequest = \"GET /faq\"\ntier = \"browse\"
 utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";
     let text = text.replace("[session]", dead_end).replace("buy = 0.4 }", "buy = 0.4, faq = 0.1 }");
     let folder = Folder::new();
@@ -73,9 +80,11 @@ utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";
     let table = bywash(&args).out;
     assert!(table.contains("hours") && table.contains("1 of 1"), "{table}");
     let result = bywash(&[&args[..], &["--json"]].concat()).json();
-    let truth: Vec<f64> = serde_json::from_value(result["truth"].clone()).unwrap();
-    assert!((truth[0] - 4.0 / 7.0).abs() < 1e-9 && truth[1..] == [1.0, 0.0], "{truth:?}");
-    let errors: Vec<f64> = serde_json::from_value(result["cells"][1]["errors"][0].clone()).unwrap();
-    assert_eq!(errors.len(), 3);
-    assert!(errors.iter().all(|error| error.abs() < 0.1), "{errors:?}");
+    let truth: Vec<Option<f64>> = serde_json::from_value(result["truth"].clone()).unwrap();
+    assert!((truth[0].unwrap() - 4.0 / 7.0).abs() < 1e-9, "{truth:?}");
+    assert_eq!(truth[1..], [Some(1.0), None, Some(0.0)]);
+    let errors = result["cells"][1]["errors"][0].clone();
+    let errors: Vec<Option<f64>> = serde_json::from_value(errors).unwrap();
+    assert_eq!((errors.len(), errors[2]), (4, None));
+    assert!(errors.iter().flatten().all(|error| error.abs() < 0.1), "{errors:?}");
 }

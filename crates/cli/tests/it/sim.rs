@@ -253,17 +253,36 @@ fn it_works_with_standard_error_closed() {
 #[test]
 fn a_run_that_nobody_would_see_the_end_of_or_nobody_would_come_to_is_refused() {
     let folder = Folder::new();
-    let refused = |from: &str, to: &str| {
-        let file = folder.file("odd.toml", SCENARIO.replace(from, to));
-        let outcome = bywash(&["lab", "sim", &file]);
+    let refused = |changes: &[(&str, &str)]| {
+        let text = changes.iter().fold(SCENARIO.to_owned(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replace(from, to)
+        });
+        let outcome = bywash(&["lab", "sim", &folder.file("odd.toml", text)]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{}", outcome.err);
         assert!(outcome.err.contains("odd.toml"), "{}", outcome.err);
         outcome.err
     };
-    let err = refused("mean = \"20ms\"", "mean = \"99999999999h\"");
-    assert!(err.contains("visitors would come in a run") && err.contains("ρ = 0.5"), "{err}");
-    let err = refused("duration = \"20s\"", "duration = \"9000000h\"");
+    let service = "mean = \"20ms\", shape = \"exponential\"";
+    let err = refused(&[(service, "mean = \"99999999999h\", shape = \"constant\"")]);
+    assert!(err.contains("would come in a run of 20s") && err.contains("ρ = 0.5"), "{err}");
+    let err = refused(&[("duration = \"20s\"", "duration = \"9000000h\"")]);
     assert!(err.contains("run.duration takes a year at most"), "{err}");
-    let err = refused("duration = \"20s\"", "orders = 900000000000");
-    assert!(err.contains("takes 1 to 1e9"), "{err}");
+    let err = refused(&[("duration = \"20s\"", "orders = 900000000000")]);
+    assert!(err.contains("it takes 1 to 1e9"), "{err}");
+    // Few, and over a century.
+    let slow = (service, "mean = \"20s\", shape = \"constant\"");
+    let err = refused(&[slow, ("duration = \"20s\"", "orders = 100000000")]);
+    assert!(err.contains("and a year"), "{err}");
+    // Not many, and at the same moment.
+    let quick = (service, "mean = \"1ns\", shape = \"constant\"");
+    let err = refused(&[quick, ("duration = \"20s\"", "duration = \"1ms\"")]);
+    assert!(err.contains("1e7 a second"), "{err}");
+    // The crowd comes when the run is over.
+    let late = "shape = \"step\"\nbase = 0\nat = \"1h\"";
+    let err = refused(&[("shape = \"poisson\"", late)]);
+    assert!(err.contains("about 0.0e0 visitors"), "{err}");
+    let hordes = "[[adversary]]\nname = \"x\"\nrho = 900\npath = [\"main\"]\n[run]";
+    let err = refused(&[("mean = \"20ms\"", "mean = \"1us\""), ("[run]", hordes)]);
+    assert!(err.contains("a second"), "{err}");
 }

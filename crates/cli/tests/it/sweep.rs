@@ -76,6 +76,10 @@ fn what_cannot_be_varied_is_named_with_what_was_probably_meant() {
     for (args, words) in [
         (&["--vary", "client.retires=1,2"][..], "did you mean `retries`?"),
         (&["--vary", "clint.retries=1"], "did you mean `client`?"),
+        (
+            &["--vary", "class.main.service.mean=20ms,99999999999h"],
+            "with class.main.service.mean = 99999999999h: at ρ =",
+        ),
         (&["--vary", "policy.plan.capacity=1"], "did you mean `plain`?"),
         (&["--vary", "policy.plain.capcity=1"], "did you mean `capacity`?"),
         (&["--vary", "policy.plain.capacity=0"], "whole number from 1"),

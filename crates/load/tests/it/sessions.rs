@@ -251,3 +251,11 @@ fn who_is_refused_comes_again_when_asked_to_and_says_that_she_does() {
     assert!(asked[1].1 - asked[0].1 >= Duration::from_secs(1));
     assert!(asked[2].1 - asked[1].1 < Duration::from_secs(1), "an answer asks for nothing");
 }
+
+#[test]
+fn a_run_that_is_over_before_anybody_comes_is_not_begun() {
+    let mut scenario = crowd();
+    scenario.length = Length::Duration(Span::from_micros(1));
+    let error = run(&scenario, &at("http://127.0.0.1:9"), &mut |_| ());
+    assert!(matches!(error, Err(LoadError::Nobody { .. })), "{error:?}");
+}

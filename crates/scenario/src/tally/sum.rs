@@ -37,6 +37,7 @@ impl Tally {
             policy: label.into(),
             rho,
             closes,
+            duration_s: sum.duration.as_secs_f64(),
             generated: sum.total(|class| class.generated),
             completed: sum.total(|class| class.completed),
             timed_out: sum.total(|class| class.timed_out),

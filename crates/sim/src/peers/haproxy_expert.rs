@@ -28,6 +28,8 @@ use bywash_units::Span;
 use super::SLOTS;
 use super::tree::{Backend, Rules, newest_first};
 
+/// When it tells those whom it refuses to come again, all of them the same.
+pub const RETRY_AFTER: Span = Span::from_secs(2);
 /// Waiting requests from which on the newest of a class goes first, for each slot. So the next five.
 pub const DEEP: u32 = 2;
 /// From which on whoever is new is refused: a wait of sixteen services, when nothing else waits. With

@@ -7,8 +7,8 @@
 //! issued (an answer bore its cookie). It makes no use of what only our engine knows (what a session
 //! was served, what is a repetition).
 //!
-//! Common to all: refusing costs nothing, no refusal says when to come again (`Retry-After`), and a
-//! departure is seen at once or never.
+//! Common to all: refusing costs nothing, and a departure is seen at once or never. Whether a refusal
+//! says when to come again, [`come_again`] knows.
 
 mod codel_lifo;
 mod envoy_adaptive;
@@ -20,6 +20,7 @@ mod tree;
 
 use bywash_engine::catalog::{Domain, LimitPolicy, Parameter, Policy};
 use bywash_engine::{Class, Tier};
+use bywash_units::Span;
 
 /// Every peer there is, the one to beat first.
 pub static POLICIES: [Policy; 6] = [
@@ -42,6 +43,29 @@ pub fn find(name: &str) -> Option<&'static Policy> {
 /// The limit of this name.
 pub fn find_limit(name: &str) -> Option<&'static LimitPolicy> {
     LIMITS.iter().find(|policy| policy.name == name)
+}
+
+/// When a refused client is told to come again (`Retry-After`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ComeAgain {
+    /// As the engine estimates it: a policy of the product.
+    Estimated,
+    /// Always after so long.
+    After(Span),
+    /// That is not said.
+    Unsaid,
+}
+
+/// What the policy of this name says. Of peers the configurations in `lab/peers` are meant: nobody writes
+/// such a line in ordinary hands, and Envoy's filter sends none.
+pub(crate) fn come_again(name: &str) -> ComeAgain {
+    match find(name) {
+        None => ComeAgain::Estimated,
+        Some(peer) if peer.name == haproxy_expert::POLICY.name => {
+            ComeAgain::After(haproxy_expert::RETRY_AFTER)
+        }
+        Some(_) => ComeAgain::Unsaid,
+    }
 }
 
 /// The parameter by which a peer is told the limit of the server behind it.

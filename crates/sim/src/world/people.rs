@@ -10,6 +10,7 @@ use super::World;
 use crate::adversary::Hit;
 use crate::case::Case;
 use crate::events::Happening;
+use crate::peers::ComeAgain;
 
 /// Who makes a request, by slab index.
 #[derive(Clone, Copy, Debug)]
@@ -153,14 +154,19 @@ impl World<'_> {
         self.tell(Event::Arrived { id: RequestId(id), request });
     }
 
-    /// Says to a refused client when to come again, as the gateway does: to each another time within
-    /// half as much again, in whole seconds.
+    /// Says to a refused client when to come again: as the gateway does, to each another time within half
+    /// as much again, in whole seconds; or as a peer does.
     pub(super) fn says(&mut self, live: &Live, retry_after: Span) {
-        if let (By::Visitor(visitor), true) = (live.by, self.says_retry_after) {
-            let seconds = retry_after.as_secs_f64() * (0.5 + self.jitter.unit());
-            let told = Span::from_secs((seconds.round() as u64).max(1));
-            self.visitors.get_mut(visitor).visitor.asked_to_wait(told);
-        }
+        let By::Visitor(visitor) = live.by else { return };
+        let told = match self.come_again {
+            ComeAgain::Estimated => {
+                let seconds = retry_after.as_secs_f64() * (0.5 + self.jitter.unit());
+                Span::from_secs((seconds.round() as u64).max(1))
+            }
+            ComeAgain::After(told) => told,
+            ComeAgain::Unsaid => return,
+        };
+        self.visitors.get_mut(visitor).visitor.asked_to_wait(told);
     }
 
     /// A request ended for its client; what does she do now?

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bywash_scenario::file::Length;
 use bywash_scenario::{Closes, RunResult, Scenario, guess};
 
 use crate::args::Narrow;
@@ -68,11 +69,26 @@ fn play_the_same(scenario: &mut Scenario, stored: &RunResult, narrow: &Narrow) {
         scenario.closes.retain(has);
     }
     let first = stored.seeds.first().copied().unwrap_or_default();
-    let follow =
-        stored.seeds.iter().enumerate().all(|(n, seed)| *seed == first.saturating_add(n as u64));
+    // What `--first-seed` and `--seeds` take.
+    let seeds = (1..=1_000_000_000).contains(&first) && (1..=10_000).contains(&stored.seeds.len());
+    let follow = || (first..).zip(&stored.seeds).all(|(number, seed)| number == *seed);
     let told = narrow.seeds.is_some() || narrow.first_seed.is_some();
-    if !told && follow && (1..=10_000).contains(&stored.seeds.len()) {
+    if !told && seeds && follow() {
         (scenario.first_seed, scenario.seeds) = (first, stored.seeds.len() as u32);
+        if narrow.orders.is_none() {
+            last_as_long(scenario, stored);
+        }
+    }
+}
+
+/// So many orders over all seeds are another length with another number of seeds, and a live run is as long
+/// as one seed of its file: the stored result says how long it was.
+fn last_as_long(scenario: &mut Scenario, stored: &RunResult) {
+    let Length::Orders(orders) = scenario.length else { return };
+    let Some(cell) = stored.cells.iter().find(|cell| cell.duration_s > 0.0) else { return };
+    let factor = cell.duration_s / scenario.duration(cell.rho).as_secs_f64();
+    if factor.is_finite() {
+        scenario.length = Length::Orders(((orders as f64 * factor).round() as u64).max(1));
     }
 }
 
@@ -130,7 +146,7 @@ fn one_policy(path: &Path, label: &str, narrow: &Narrow) -> Result<Scenario, Fai
         return Err(Failure::usage(presentable(&words)));
     }
     // So that one mistake is told with its file, and before anything is played.
-    bywash_sim::lab::check(&scenario.policies).map_err(|error| wrong(path, &error.to_string()))?;
+    bywash_sim::lab::check_whole(&scenario).map_err(|error| wrong(path, &error.to_string()))?;
     Ok(scenario)
 }
 

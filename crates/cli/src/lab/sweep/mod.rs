@@ -104,7 +104,10 @@ fn scenario(args: &Sweep, text: &str, values: &[String]) -> Result<Scenario, Fai
     let scenario = Scenario::parse_with(text, folder, &settings);
     let scenario = scenario.map_err(|error| wrong(&error.to_string()))?;
     let scenario = narrowed(scenario, &args.narrow)?;
-    bywash_sim::lab::check(&scenario.policies).map_err(|error| wrong(&error.to_string()))?;
+    let with = values.iter().zip(&args.vary).map(|(value, vary)| format!("{} = {value}", vary.key));
+    let with = with.collect::<Vec<_>>().join(", ");
+    let checked = bywash_sim::lab::check_whole(&scenario);
+    checked.map_err(|error| wrong(&format!("with {with}: {error}")))?;
     Ok(scenario)
 }
 
