@@ -259,6 +259,7 @@ fn classes() -> Vec<Class> {
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
+        stop: None,
         pinned: None,
         queue: None,
         after: ClassSet::NONE,

@@ -56,6 +56,7 @@ fn classes() -> Vec<Class> {
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
+        stop: None,
         pinned: None,
         queue: None,
         after: ClassSet::NONE,
@@ -195,7 +196,9 @@ impl Crowd {
                     self.no_longer_waits(id);
                     self.free.push(id);
                 }
-                Action::Cancel { .. } => unreachable!("no client of a running request leaves"),
+                Action::Cancel { .. } | Action::Terminate { .. } => {
+                    unreachable!("nobody leaves while it runs, and no class can be stopped")
+                }
             }
         }
         self.actions.clear();

@@ -49,6 +49,7 @@ fn class(number: usize) -> Class {
         tier: if number.is_multiple_of(4) { Tier::Transact } else { Tier::Browse },
         utility: Utility::default(),
         earns: Utility::default(),
+        stop: None,
         pinned: None,
         queue: None,
         after: ClassSet::NONE,

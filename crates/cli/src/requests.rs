@@ -93,6 +93,7 @@ fn explained(entry: &Value) -> String {
     let decision = match entry["decision"].as_str() {
         Some("run") => "was given a slot",
         Some("shed") => "was refused",
+        Some("stop") => "was stopped",
         Some(_) => "would still have been waiting when it was answered",
         None => "was not decided about: the gateway was bypassed, or its client had left",
     };

@@ -61,7 +61,8 @@ fn word(value: &Value) -> &str {
     value.as_str().unwrap_or("?")
 }
 
-const OUTCOMES: [&str; 6] = ["served", "late", "shed", "expired", "orphaned", "upstream_error"];
+const OUTCOMES: [&str; 7] =
+    ["served", "late", "shed", "expired", "terminated", "orphaned", "upstream_error"];
 
 fn classes(status: &Value) -> Table {
     let mut header = vec![

@@ -85,6 +85,9 @@ codes! {
     TOKEN_UNUSED = "W124", "There are keys for tokens and no sessions for them to be about.";
     NEVER_RETURNING = "W125", "Nobody can show that they return: no tokens, or no class that earns.";
     LEARNS_NOTHING = "W129", "The policy ranks by worth, and no class earns anything.";
+    RUN_BOUNDS = "E131", "A request would be granted less time at most than at least.";
+    NOT_SAFE = "W132", "The class is not safe to stop, so what it grants while running does nothing.";
+    WATERMARKS = "E133", "The low watermark of loss lies above the high one.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

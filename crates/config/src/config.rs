@@ -57,6 +57,25 @@ pub enum Mode {
     Enforce,
 }
 
+/// Whether requests of a class can be stopped while they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Safe {
+    /// Nobody has said so.
+    No,
+    /// They change nothing.
+    ReadOnly,
+}
+
+impl Safe {
+    /// The word for it in the file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::ReadOnly => "read-only",
+        }
+    }
+}
+
 /// Bodies of waiting requests, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {

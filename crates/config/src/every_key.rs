@@ -181,7 +181,7 @@ fn every_key_has_its_entry_in_the_schema() {
         let table = match (place.section.name, place.policy) {
             ("", _) => &schema,
             ("class", _) => &schema["properties"]["class"]["additionalProperties"],
-            (name @ ("order" | "limit"), policy) => {
+            (name @ ("order" | "limit" | "terminate"), policy) => {
                 let mut policies = place.section.policies().into_iter();
                 let index = policies.position(|p| Some(p.name) == policy.map(|p| p.name));
                 &schema["properties"][name]["oneOf"][index.unwrap_or(0)]

@@ -83,7 +83,9 @@ impl Key {
             Domain::Count { min, max, .. } => {
                 Kind::Whole { min: u64::from(*min), max: u64::from(*max) }
             }
-            Domain::Share { min, max, .. } => Kind::Number { min: *min, max: *max },
+            Domain::Share { min, max, .. } | Domain::Number { min, max, .. } => {
+                Kind::Number { min: *min, max: *max }
+            }
             Domain::Span { min, max, .. } => Kind::Span { min: *min, max: *max },
             Domain::Choice(words) => Kind::Word(words),
         };

@@ -45,9 +45,9 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 16] = [
-    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &QUEUE, &IDENTIFY, &LEARN, &LIMITS,
-    &ANSWERS, &LOG, &STATE, &STOP, &CLASS,
+pub(crate) static SECTIONS: [&Section; 17] = [
+    &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
+    &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =
@@ -81,6 +81,15 @@ pub(crate) static LIMIT: Section = Section {
 };
 pub(crate) const LIMIT_POLICY: Key =
     Key::new("policy", Kind::Policy(Listed::Limits), "fixed", "The policy, by its name.");
+
+pub(crate) static TERMINATE: Section = Section {
+    name: "terminate",
+    about: "How long a request may run of a class that says that it is `safe` to stop. The other keys \
+            are parameters of the policy.",
+    keys: &[TERMINATE_POLICY],
+};
+pub(crate) const TERMINATE_POLICY: Key =
+    Key::new("policy", Kind::Policy(Listed::Terminations), "marginal", "The policy, by its name.");
 
 pub(crate) static QUEUE: Section = Section {
     name: "queue",

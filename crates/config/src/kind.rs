@@ -2,7 +2,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use bywash_engine::catalog::{Entry, LIMITS, POLICIES, Policy};
+use bywash_engine::catalog::{Entry, LIMITS, POLICIES, Policy, TERMINATIONS};
 use bywash_units::Span;
 use serde_json::json;
 use toml::Spanned;
@@ -73,6 +73,8 @@ pub(crate) enum Listed {
     Orders,
     /// How many run at once.
     Limits,
+    /// How long one may run.
+    Terminations,
 }
 
 impl Listed {
@@ -81,6 +83,7 @@ impl Listed {
         match self {
             Self::Orders => POLICIES.iter().map(Policy::entry).collect(),
             Self::Limits => LIMITS.iter().map(Policy::entry).collect(),
+            Self::Terminations => TERMINATIONS.iter().map(Policy::entry).collect(),
         }
     }
 }

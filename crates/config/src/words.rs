@@ -2,7 +2,7 @@
 
 use bywash_engine::Tier;
 
-use crate::config::{Charge, Details, Mode};
+use crate::config::{Charge, Details, Mode, Safe};
 use crate::listen::HalfClose;
 
 /// An enum that is written as one of a few words.
@@ -33,3 +33,4 @@ worded!(HalfClose: Abort, Allow);
 worded!(Charge: Session, Address);
 worded!(Details: Trusted, All, None);
 worded!(Tier: Browse, Transact);
+worded!(Safe: No, ReadOnly);

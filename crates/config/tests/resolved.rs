@@ -159,20 +159,20 @@ fn what_the_example_has_in_comments_is_right_too() {
     let mut table = "";
     let on = |line| {
         table = if str::starts_with(line, '[') { line } else { table };
-        // Under [order] and [limit] stand the parameters of other policies; page and keys are read at
-        // once.
+        // Under these stand the parameters of other policies; page and keys are read at once.
         let is_read = |key: &&str| key.starts_with("page") || key.starts_with("token_keys");
         let key = line.strip_prefix("# ").filter(is_key).filter(|key| !is_read(key));
-        key.filter(|_| !["[order]", "[limit]"].contains(&table))
+        key.filter(|_| !["[order]", "[limit]", "[terminate]"].contains(&table))
             .unwrap_or(line)
             .replace("details\"]", "other\"]")
             + "\n"
     };
     let text: String = example().lines().map(on).collect();
     let (config, warnings) = Config::parse(&text, "example.toml").unwrap();
-    // A class for browsing with `after`; four keys for TLS and no server that speaks it.
+    // A class for browsing with `after`, and with times though it is not safe to stop; four keys for TLS
+    // and no server that speaks it.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
-    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W122", "W111"], "{warnings}");
+    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W122", "W111", "W132"], "{warnings}");
     let class = &config.classes[0];
     assert_eq!((class.mode, class.class.queue), (Mode::Enforce, Some(50)));
     assert_eq!(class.timeouts.response, Span::from_secs(300));
@@ -204,4 +204,35 @@ fn the_reference_names_keys_parameters_and_codes() {
     {
         assert!(reference.contains(text), "{text}");
     }
+}
+
+#[test]
+fn a_class_that_is_safe_to_stop_grants_what_it_says_or_a_second_to_a_minute() {
+    let bounds = |lines: &str| {
+        let text = format!(
+            "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[class.a]\nmatch = ['GET /a']\n{lines}"
+        );
+        Config::parse(&text, "test").map(|(config, warnings)| {
+            let codes = warnings.iter().map(|warning| warning.code).collect::<Vec<_>>();
+            (config.classes[0].class.stop.map(|stop| (stop.min, stop.max)), codes)
+        })
+    };
+    let secs = Span::from_secs;
+    let safe = "safe = 'read-only'\n";
+    assert_eq!(bounds("").unwrap(), (None, vec![]));
+    assert_eq!(bounds(safe).unwrap(), (Some((secs(1), secs(60))), vec![]));
+    let long = [safe, "run_min = '2m'"].concat();
+    assert_eq!(bounds(&long).unwrap(), (Some((secs(120), secs(120))), vec![]));
+    let both = [safe, "run_min = '2s'\nrun_max = '5s'"].concat();
+    assert_eq!(bounds(&both).unwrap(), (Some((secs(2), secs(5))), vec![]));
+    assert_eq!(bounds("run_max = '5s'").unwrap(), (None, vec!["W132"]));
+    let problems = bounds(&[safe, "run_min = '5s'\nrun_max = '2s'"].concat()).unwrap_err();
+    assert!(problems.to_string().contains("E131"), "{problems}");
+    let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[terminate]\npolicy = 'loss'\nlow = 0.5\n";
+    let problems = Config::parse(text, "test").unwrap_err();
+    assert!(problems.to_string().contains("E133"), "{problems}");
+    let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[terminate]\nalpha = 3\n";
+    let problems = Config::parse(text, "test").unwrap_err().to_string();
+    assert!(problems.contains("`alpha` is a parameter of `loss`"), "{problems}");
+    assert!(problems.contains("`marginal` has no parameters"), "{problems}");
 }

@@ -25,7 +25,17 @@ pub enum Action {
         /// When a retry may find the queue drained; the driver adds jitter.
         retry_after: Span,
     },
-    /// Stop this running request: its slot has been taken back and its number is free.
+    /// Stop this running request, as it has become too long, and tell its client so: its slot has been
+    /// taken back and its number is free.
+    Terminate {
+        /// Which.
+        id: RequestId,
+        /// Why.
+        reason: Reason,
+        /// When a retry may find the queue drained; the driver adds jitter.
+        retry_after: Span,
+    },
+    /// Nobody wants this running request any more, stop it: its slot has been taken back and its number is free.
     Cancel {
         /// Which.
         id: RequestId,

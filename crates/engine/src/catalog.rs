@@ -1,10 +1,12 @@
 //! The one list of policies and their parameters.
 //!
 //! Command line, configuration schema, reference and console read it; adding a policy is its file
-//! in `queue/` or `limit/`, one entry in [`POLICIES`] or [`LIMITS`] and one scenario in `lab/`.
+//! in `queue/`, `limit/` or `terminate/`, one entry in [`POLICIES`], [`LIMITS`] or [`TERMINATIONS`] and one
+//! scenario in `lab/`.
 
 mod limits;
 mod orders;
+mod terminations;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -14,6 +16,9 @@ use bywash_units::{Share, Span};
 
 pub use limits::{LIMITS, LimitPolicy, LimitSettings, Limits, find_limit};
 pub use orders::{Orders, POLICIES, find};
+pub use terminations::{
+    TERMINATIONS, TerminationPolicy, TerminationSettings, Terminations, find_termination,
+};
 
 /// What a policy decides, and so what is made from its settings.
 pub trait Decides: Clone + 'static {
@@ -21,7 +26,7 @@ pub trait Decides: Clone + 'static {
     type Build: Copy + Send + Sync;
 }
 
-/// A policy of the catalogue: an order, or with [`Limits`] a limit.
+/// A policy of the catalogue: an order, with [`Limits`] a limit, with [`Terminations`] a termination.
 pub struct Policy<D: Decides = Orders> {
     /// Its name in files and on the command line.
     pub name: &'static str,
@@ -80,6 +85,15 @@ pub enum Domain {
         /// If not set.
         default: f64,
     },
+    /// Any number.
+    Number {
+        /// Least.
+        min: f64,
+        /// Most.
+        max: f64,
+        /// If not set.
+        default: f64,
+    },
     /// A length of time.
     Span {
         /// Least.
@@ -100,6 +114,8 @@ pub enum Value {
     Count(u32),
     /// Of a share.
     Share(Share),
+    /// Of a number.
+    Number(f64),
     /// Of a span.
     Span(Span),
     /// Of a choice.
@@ -167,6 +183,7 @@ impl Domain {
         match self {
             Self::Count { default, .. } => Value::Count(*default),
             Self::Share { default, .. } => Value::Share(Share::new(*default)),
+            Self::Number { default, .. } => Value::Number(*default),
             Self::Span { default, .. } => Value::Span(*default),
             Self::Choice(words) => Value::Choice(words[0]),
         }
@@ -180,6 +197,9 @@ impl Domain {
             Self::Share { min, max, .. } => {
                 let share = text.parse().ok().filter(|n| (min..=max).contains(&n));
                 share.map(|n: f64| Value::Share(Share::new(n)))
+            }
+            Self::Number { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Number)
             }
             Self::Span { min, max, .. } => {
                 text.parse().ok().filter(|n| (min..=max).contains(&n)).map(Value::Span)
@@ -195,6 +215,7 @@ impl Domain {
         match self {
             Self::Count { min, max, .. } => alloc::format!("a whole number from {min} to {max}"),
             Self::Share { min, max, .. } => alloc::format!("a share from {min} to {max}"),
+            Self::Number { min, max, .. } => alloc::format!("a number from {min} to {max}"),
             Self::Span { min, max, .. } => {
                 alloc::format!("a span from \"{min}\" to \"{max}\" (a number and ms, s or m)")
             }
@@ -207,6 +228,7 @@ impl Domain {
         match self.default() {
             Value::Count(n) => n.to_string(),
             Value::Share(share) => share.get().to_string(),
+            Value::Number(number) => number.to_string(),
             Value::Span(span) => span.to_string(),
             Value::Choice(word) => word.to_string(),
         }
@@ -217,6 +239,7 @@ impl Domain {
         match self {
             Self::Count { .. } => "requests",
             Self::Share { .. } => "share, 0 to 1",
+            Self::Number { .. } => "number",
             Self::Span { .. } => "time",
             Self::Choice(_) => "word",
         }
@@ -280,6 +303,17 @@ impl<D: Decides> Settings<D> {
         }
     }
 
+    /// The value of a parameter that the policy's entry calls a number.
+    ///
+    /// # Panics
+    /// If it does not: the policy's own mistake.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            Value::Number(number) => number,
+            other => unreachable!("`{name}` is a number in the catalogue, not {other:?}"),
+        }
+    }
+
     /// The value of a parameter that the policy's entry calls a span.
     ///
     /// # Panics
@@ -331,7 +365,9 @@ mod tests {
     #[test]
     fn every_default_reads_back_and_lies_in_its_range() {
         let limits = LIMITS.iter().flat_map(|policy| policy.parameters);
-        for parameter in POLICIES.iter().flat_map(|policy| policy.parameters).chain(limits) {
+        let terminations = TERMINATIONS.iter().flat_map(|policy| policy.parameters);
+        let orders = POLICIES.iter().flat_map(|policy| policy.parameters);
+        for parameter in orders.chain(limits).chain(terminations) {
             let text = parameter.domain.default_text();
             assert_eq!(parameter.domain.read(&text), Some(parameter.domain.default()), "{text}");
         }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bywash_units::{Span, Time, Utility};
 
 use crate::action::Action;
-use crate::catalog::LimitSettings;
+use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::event::{End, Event, Meter};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
@@ -19,17 +19,21 @@ use crate::reason::Reason;
 use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
 use crate::retry::{Attempts, RetryAfter};
 use crate::session::Sessions;
+use crate::terminate::Terminate;
 use crate::value::{Learn, Learning, Values};
 
 mod learn;
 mod reconfigure;
 mod restore;
+mod stop;
 
 /// How an engine is set up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// How many requests may run at once: what decides on it, with its parameters.
     pub limit: LimitSettings,
+    /// How long a request of a class that can be stopped may run: what decides on it.
+    pub termination: TerminationSettings,
     /// How long a request may wait; `None` for as long as its client does.
     pub max_wait: Option<Span>,
     /// How many sessions are remembered.
@@ -46,6 +50,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             limit: LimitSettings::from(16),
+            termination: TerminationSettings::default(),
             max_wait: None,
             sessions: 65_536,
             session_ttl: Span::from_secs(30 * 60),
@@ -79,6 +84,9 @@ pub struct Engine {
     classes: Vec<Class>,
     order: Box<dyn Order>,
     limit: Box<dyn Limit>,
+    terminate: Box<dyn Terminate>,
+    /// Until then requests are stopped sooner than when the queue is nearly full.
+    pressed: Time,
     requests: Requests,
     running: u32,
     sessions: Sessions,
@@ -98,6 +106,8 @@ impl Engine {
             classes,
             order,
             limit: options.limit.limit(),
+            terminate: options.termination.termination(),
+            pressed: Time::ZERO,
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
             attempts: Attempts::new(options.retry_window),
@@ -114,9 +124,11 @@ impl Engine {
         if self.learning.is_due(now) {
             self.learning.publish(now, &self.classes);
         }
+        self.terminate.tick(now);
         match event {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
+            Event::Answering { id } => self.requests.cannot_be_stopped(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
             Event::Served { session, class, signals, earned, in_time, had_begun } => {
@@ -131,7 +143,8 @@ impl Engine {
 
     /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
     pub fn next_timer(&self) -> Option<Time> {
-        [self.limit.next_timer(), self.next_expiry()].into_iter().flatten().min()
+        let timers = [self.limit.next_timer(), self.next_expiry(), self.next_overdue()];
+        timers.into_iter().flatten().min()
     }
 
     /// When the oldest will have waited for as long as it may.
@@ -144,6 +157,8 @@ impl Engine {
     /// The time that [`Engine::next_timer`] named has come.
     pub fn on_timer(&mut self, now: Time, actions: &mut Vec<Action>) {
         self.limit.on_timer(now);
+        self.terminate.tick(now);
+        self.stop_overdue(now, actions);
         self.fill(now, actions);
         while self.next_expiry().is_some_and(|due| due <= now) {
             let Some(oldest) = self.moment(now).oldest() else {
@@ -215,9 +230,11 @@ impl Engine {
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
             principal,
+            stoppable: request.stoppable,
             since: now,
         };
         self.requests.arrive(id, waiting);
+        self.terminate.arrived(request.class);
         self.asks(now, &request);
         if self.running < self.limit.slots() {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
@@ -231,6 +248,10 @@ impl Engine {
                 self.start(now, id, Reason::SlotFree)
             });
             return;
+        }
+        if self.make_room(now, id, actions) {
+            // The best of those that wait gets the slot, and this one has a place.
+            self.fill(now, actions);
         }
         if let Some((out, reason)) = self.enter_queue(now, id) {
             actions.push(self.shed(now, out, reason));
@@ -324,6 +345,10 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.set(id, State::Running(now));
+        let Waiting { class, stoppable, .. } = *self.moment(now).waiting(id);
+        if stoppable && self.classes[class.index()].stop.is_some() {
+            self.requests.can_be_stopped(id);
+        }
         self.limit.dispatched(now, self.load());
         Action::Dispatch { id, reason }
     }
@@ -332,6 +357,7 @@ impl Engine {
         let class = self.moment(now).waiting(id).class;
         self.limit.ended(now, self.load(), Ended { class, took: now.since(since), way });
         self.running -= 1;
+        self.requests.cannot_be_stopped(id);
         self.requests.set(id, State::Free);
     }
 
@@ -342,12 +368,21 @@ impl Engine {
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.lost(now, id);
         self.requests.set(id, State::Free);
+        // Who asks for more than one may says nothing of how much there is to do.
+        let is_load = reason != Reason::PrincipalCap;
+        if is_load {
+            let Waiting { class, .. } = *self.moment(now).waiting(id);
+            self.terminate.lost(class);
+        }
+        Action::Shed { id, reason, retry_after: self.come_again(now, is_load) }
+    }
+
+    /// When somebody who gets no answer may come again.
+    fn come_again(&mut self, now: Time, is_load: bool) -> Span {
         // When the requests that wait now will have been served, at the present pace.
         let services = self.moment(now).length() as u64 + 1;
         let drain = self.pace.mean() * services / u64::from(self.limit.slots());
-        // Who asks for more than one may says nothing of how much there is to do.
-        let is_load = reason != Reason::PrincipalCap;
-        Action::Shed { id, reason, retry_after: self.retry_after.refused(now, drain, is_load) }
+        self.retry_after.refused(now, drain, is_load)
     }
 
     const fn moment(&self, now: Time) -> Moment<'_> {

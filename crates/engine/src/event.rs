@@ -20,6 +20,11 @@ pub enum Event {
         /// Whose.
         id: RequestId,
     },
+    /// The response to a request that runs has begun: it cannot be stopped any more.
+    Answering {
+        /// Which.
+        id: RequestId,
+    },
     /// A request that ran is over. The number is free after this.
     Finished {
         /// Which.

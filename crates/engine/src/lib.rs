@@ -9,6 +9,7 @@
 //! - [`Engine`] is the machine; [`Event`] goes in, [`Action`] comes out, each with a [`Reason`].
 //! - [`queue`] decides which waiting request gets the next slot, one file per policy.
 //! - [`limit`] decides how many requests run at once, one file per policy.
+//! - [`terminate`] decides how long a request may run, one file per policy.
 //! - [`overload`] decides whether it is overload, one file per detector.
 //! - [`session`] remembers which sessions have been served what.
 //! - [`value`] learns what requests are worth; [`retry`] knows repetitions and when to come again.
@@ -32,6 +33,7 @@ mod reason;
 mod request;
 pub mod retry;
 pub mod session;
+pub mod terminate;
 pub mod value;
 
 pub use action::Action;

@@ -21,11 +21,15 @@ pub enum Reason {
     Reconfigured,
     /// Its client closed the connection.
     ClientLeft,
+    /// It was stopped: it had run as long as it may.
+    RanTooLong,
+    /// It was stopped: others were about to be lost, and its own run promised less.
+    GaveWay,
 }
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
@@ -35,6 +39,8 @@ impl Reason {
         Self::WaitedTooLong,
         Self::Reconfigured,
         Self::ClientLeft,
+        Self::RanTooLong,
+        Self::GaveWay,
     ];
 
     /// The word for it in logs, metrics and headers.
@@ -49,6 +55,8 @@ impl Reason {
             Self::WaitedTooLong => "waited_too_long",
             Self::Reconfigured => "reconfigured",
             Self::ClientLeft => "client_left",
+            Self::RanTooLong => "ran_too_long",
+            Self::GaveWay => "gave_way",
         }
     }
 
@@ -64,6 +72,10 @@ impl Reason {
             Self::WaitedTooLong => "It had waited as long as a request may.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",
             Self::ClientLeft => "Its client closed the connection.",
+            Self::RanTooLong => "It had run as long as a request of its class may.",
+            Self::GaveWay => {
+                "The queue was nearly full, and its own run promised less than those that wait."
+            }
         }
     }
 }

@@ -4,6 +4,8 @@ use alloc::string::String;
 
 use bywash_units::Utility;
 
+use crate::terminate::Bounds;
+
 /// A request in the engine's hands.
 ///
 /// The driver gives the numbers and keeps them dense (a slab index): the engine's tables are
@@ -121,6 +123,8 @@ pub struct Class {
     /// A session has walked to this class once it was served one of these. Empty: once it was
     /// served anything.
     pub after: ClassSet,
+    /// What is granted to requests that can be stopped while they run; `None`: none can.
+    pub stop: Option<Bounds>,
     /// What a session that is here is worth because somebody has set it; `None`: what was learned.
     pub pinned: Option<Utility>,
 }
@@ -205,6 +209,9 @@ pub struct Request {
     pub attempt: Option<AttemptKey>,
     /// It says itself that it is a repetition.
     pub retry: bool,
+    /// Its driver would stop it while it runs, if its class can be: decided when it comes, so that nothing
+    /// that changes later makes two of one mind.
+    pub stoppable: bool,
 }
 
 impl Request {
@@ -218,6 +225,7 @@ impl Request {
             proven: ClassSet::NONE,
             attempt: None,
             retry: false,
+            stoppable: true,
         }
     }
 }

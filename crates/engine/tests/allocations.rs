@@ -69,6 +69,7 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browse } else { Tier::Transact },
         utility: Utility::new(f64::from(i) + 1.0),
         earns: Utility::default(),
+        stop: None,
         pinned: None,
         queue: None,
         after: ClassSet::NONE,
@@ -144,7 +145,9 @@ impl Driver {
                     self.no_longer_waits(id);
                     self.free.push(id);
                 }
-                Action::Cancel { .. } => unreachable!("only who waits leaves here"),
+                Action::Cancel { .. } | Action::Terminate { .. } => {
+                    unreachable!("only who waits leaves here, and nobody is stopped")
+                }
             }
         }
     }

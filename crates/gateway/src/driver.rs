@@ -2,10 +2,11 @@
 //!
 //! States of a seat (one for each request number): `Free` (the number may be given), `Waiting`
 //! (the engine has it in its queue; `waker` is whoever polls the ticket), `Granted` (it holds a
-//! slot) and `Shed` (refused; the engine has forgotten the number, the ticket not yet). Only the
-//! ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
+//! slot; `waker` is whoever waits to be stopped), `Shed` (refused) and `Stopped` (while it ran; of
+//! both the engine has forgotten the number, the ticket not yet). Only the ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
 //! a microsecond, but for the one in ten seconds that computes what requests are worth; both are
-//! measured by `benches`, `decision`) and never while waking somebody: wakers are taken out and
+//! measured by `benches`, `decision`; and, while a class that can be stopped fills the queue, for one
+//! in a second that brings its estimate up to date) and never while waking somebody: wakers are taken out and
 //! called after it.
 //!
 //! **What was only observed** runs at once, whatever the engine says. If that was the same the
@@ -42,11 +43,12 @@ struct Core {
 enum Seat {
     Free,
     Waiting(Option<Waker>),
-    Granted { reason: Reason, at: Time },
+    Granted { reason: Reason, at: Time, waker: Option<Waker> },
     Shed(Refusal),
+    Stopped(Refusal),
 }
 
-/// The engine's answer to a request that does not get a slot.
+/// The engine's answer to a request that does not get a slot, or does not keep it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
@@ -68,8 +70,13 @@ pub(crate) struct Knowledge {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Decision {
     Waits,
-    Granted { reason: Reason, at: Time },
+    Granted {
+        reason: Reason,
+        at: Time,
+    },
     Refused(Refusal),
+    /// It ran, and was stopped.
+    Stopped(Refusal),
 }
 
 /// A session has got on by an answer.
@@ -234,16 +241,19 @@ impl Core {
     fn carry_out(&mut self, at: Time, mut actions: Vec<Action>, wakers: &mut Wakers) {
         for action in actions.drain(..) {
             let (id, seat) = match action {
-                Action::Dispatch { id, reason } => (id, Seat::Granted { reason, at }),
+                Action::Dispatch { id, reason } => (id, Seat::Granted { reason, at, waker: None }),
                 Action::Shed { id, reason, retry_after } => {
                     (id, Seat::Shed(Refusal { reason, retry_after, at }))
+                }
+                Action::Terminate { id, reason, retry_after } => {
+                    (id, Seat::Stopped(Refusal { reason, retry_after, at }))
                 }
                 // Only ever the answer to a ticket that was dropped, whose request is gone.
                 Action::Cancel { .. } => continue,
             };
             let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
-            if let Seat::Waiting(Some(waker)) = before {
-                wakers.push(waker);
+            if let Seat::Waiting(waker) | Seat::Granted { waker, .. } = before {
+                wakers.extend(waker);
             }
         }
         self.actions = actions;
@@ -252,8 +262,9 @@ impl Core {
     fn decision(&self, id: RequestId) -> Decision {
         match &self.seats[id.0 as usize] {
             Seat::Waiting(_) | Seat::Free => Decision::Waits,
-            Seat::Granted { reason, at } => Decision::Granted { reason: *reason, at: *at },
+            Seat::Granted { reason, at, .. } => Decision::Granted { reason: *reason, at: *at },
             Seat::Shed(refusal) => Decision::Refused(*refusal),
+            Seat::Stopped(refusal) => Decision::Stopped(*refusal),
         }
     }
 
@@ -308,12 +319,28 @@ impl Ticket {
             decided => return Poll::Ready(decided),
         }
         if let Seat::Waiting(waker) = &mut core.seats[self.id.0 as usize] {
-            match waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                None => *waker = Some(cx.waker().clone()),
-            }
+            remember(waker, cx);
         }
         Poll::Pending
+    }
+
+    /// It runs; ready when it is stopped.
+    pub(crate) fn poll_stopped(&self, cx: &mut Context<'_>) -> Poll<Refusal> {
+        match &mut self.driver.lock().seats[self.id.0 as usize] {
+            Seat::Stopped(refusal) => return Poll::Ready(*refusal),
+            Seat::Granted { waker, .. } => remember(waker, cx),
+            Seat::Free | Seat::Waiting(_) | Seat::Shed(_) => {}
+        }
+        Poll::Pending
+    }
+
+    /// The response has begun: it will not be stopped any more, unless it has been already.
+    pub(crate) fn answering(&self) {
+        self.driver.with(|core, now, wakers| {
+            if matches!(core.seats[self.id.0 as usize], Seat::Granted { .. }) {
+                core.tell(now, Event::Answering { id: self.id }, wakers);
+            }
+        });
     }
 
     /// The upstream has answered in full. `progress`: of the session that has got on by it, which
@@ -344,6 +371,14 @@ impl Ticket {
     const fn ended(&self, end: End) -> Event {
         let id = self.id;
         if self.measured { Event::Finished { id, end } } else { Event::Withdrawn { id } }
+    }
+}
+
+/// Whom to wake.
+fn remember(waker: &mut Option<Waker>, cx: &Context<'_>) {
+    match waker {
+        Some(waker) => waker.clone_from(cx.waker()),
+        None => *waker = Some(cx.waker().clone()),
     }
 }
 

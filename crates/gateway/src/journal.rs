@@ -134,6 +134,7 @@ impl Verdict {
             Self::None => (None, None),
             Self::Run(reason, _) => (Some("run"), Some(reason.name())),
             Self::Shed(reason, _) => (Some("shed"), Some(reason.name())),
+            Self::Stop(reason, _) => (Some("stop"), Some(reason.name())),
             Self::StillWaiting => (Some("wait"), None),
         }
     }

@@ -332,7 +332,7 @@ impl ClassMetrics {
     pub(crate) fn decided(&self, verdict: Verdict) {
         match verdict {
             Verdict::None => {}
-            Verdict::Run(reason, _) | Verdict::Shed(reason, _) => {
+            Verdict::Run(reason, _) | Verdict::Shed(reason, _) | Verdict::Stop(reason, _) => {
                 self.decisions[reason as usize].inc();
             }
             Verdict::StillWaiting => {

@@ -53,6 +53,8 @@ pub(crate) enum Verdict {
     Run(Reason, Span),
     /// A refusal, after this wait.
     Shed(Reason, Span),
+    /// A slot, and its end after so long.
+    Stop(Reason, Span),
     /// Observed only: it would still have waited when its answer was complete.
     StillWaiting,
 }
@@ -154,6 +156,12 @@ impl Record {
         });
     }
 
+    /// The engine has stopped it while it ran.
+    pub(crate) fn stopped(&mut self, refusal: &Refusal, status: StatusCode) {
+        self.verdict = Verdict::Stop(refusal.reason, self.waited(refusal.at));
+        self.ends(Outcome::Terminated, status);
+    }
+
     /// It goes to the upstream, whatever the engine thinks.
     pub(crate) fn runs(&mut self) {
         if self.started.is_none() {
@@ -190,6 +198,7 @@ impl Record {
             Decision::Waits => Verdict::StillWaiting,
             Decision::Granted { reason, at } => Verdict::Run(reason, self.waited(at)),
             Decision::Refused(refusal) => Verdict::Shed(refusal.reason, self.waited(refusal.at)),
+            Decision::Stopped(refusal) => Verdict::Stop(refusal.reason, self.waited(refusal.at)),
         };
     }
 

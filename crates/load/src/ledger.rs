@@ -23,6 +23,8 @@ pub struct Progress {
     pub timed_out: u64,
     /// Refused.
     pub dropped: u64,
+    /// Stopped while they ran.
+    pub terminated: u64,
     /// Answered with an error or not at all.
     pub failed: u64,
     /// Orders confirmed.
@@ -95,6 +97,7 @@ impl Ledger {
             Ending::Completed => &mut self.counts.completed,
             Ending::TimedOut => &mut self.counts.timed_out,
             Ending::Dropped => &mut self.counts.dropped,
+            Ending::Terminated => &mut self.counts.terminated,
             Ending::Failed => &mut self.counts.failed,
         };
         *count += 1;

@@ -85,7 +85,9 @@ impl Walk {
         let ending = self.try_until(deadline, &attempt).await;
         let ended = match ending {
             Ending::TimedOut => deadline,
-            Ending::Completed | Ending::Dropped | Ending::Failed => field.clock.now(),
+            Ending::Completed | Ending::Dropped | Ending::Terminated | Ending::Failed => {
+                field.clock.now()
+            }
         };
         let mut ledger = field.ledger.borrow_mut();
         if ending == Ending::Completed && attempt.order {
@@ -118,8 +120,9 @@ impl Walk {
             Ok(answer) => {
                 self.jar.remember(&answer.headers);
                 self.connection = answer.connection;
-                self.visitor.asked_to_wait(retry_after(&answer.headers));
-                meaning(answer.status, answer.whole)
+                let asked = retry_after(&answer.headers);
+                self.visitor.asked_to_wait(asked.unwrap_or_default());
+                meaning(answer.status, answer.whole, asked.is_some())
             }
             Err(Broken::Exhausted) => {
                 self.field.ledger.borrow_mut().flaws.exhausted += 1;
@@ -175,14 +178,16 @@ fn give_up(field: &Rc<Field>, asking: impl Future<Output = Result<Answer, Broken
 }
 
 /// How long a refusal asks her to wait: in seconds, or not at all. A date is another clock's.
-fn retry_after(headers: &HeaderMap) -> Span {
-    let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    Span::from_secs(seconds.map_or(0, |seconds: u32| seconds.into()))
+fn retry_after(headers: &HeaderMap) -> Option<Span> {
+    let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Span::from_secs(seconds.into()))
 }
 
-/// What a status means to a client. A refusal is one even if its text is cut short.
-fn meaning(status: StatusCode, whole: bool) -> Ending {
+/// What a status means to a client. A refusal is one even if its text is cut short; a gateway that asks her to
+/// come again although her request ran has stopped it.
+fn meaning(status: StatusCode, whole: bool, asks_again: bool) -> Ending {
     match status {
+        StatusCode::GATEWAY_TIMEOUT if asks_again => Ending::Terminated,
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => Ending::Dropped,
         _ if whole && (status.is_success() || status.is_redirection()) => Ending::Completed,
         _ => Ending::Failed,
@@ -199,11 +204,11 @@ mod tests {
             let value = http::HeaderValue::from_static(text);
             retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
         };
-        assert_eq!(asks("7"), Span::from_secs(7));
+        assert_eq!(asks("7"), Some(Span::from_secs(7)));
         for nothing in ["Fri, 20 Nov 2026 08:00:00 GMT", "-1", "1.5", "", "99999999999999"] {
-            assert_eq!(asks(nothing), Span::ZERO, "{nothing}");
+            assert_eq!(asks(nothing), None, "{nothing}");
         }
-        assert_eq!(retry_after(&HeaderMap::new()), Span::ZERO);
+        assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 
     #[test]
@@ -220,7 +225,9 @@ mod tests {
         ];
         for (status, whole, ending) in cases {
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(meaning(status, whole), ending, "{status}, whole: {whole}");
+            assert_eq!(meaning(status, whole, true), ending, "{status}, whole: {whole}");
         }
+        let timeout = |asks_again| meaning(StatusCode::GATEWAY_TIMEOUT, true, asks_again);
+        assert_eq!([true, false].map(timeout), [Ending::Terminated, Ending::Failed]);
     }
 }

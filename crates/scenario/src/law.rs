@@ -50,6 +50,15 @@ pub enum Law {
         /// Standard deviation divided by mean.
         cv: f64,
     },
+    /// A heavy tail: between `least` and `most`, more than any *t* of them with chance t^−α but for the cut.
+    Pareto {
+        /// The index: the lower, the heavier.
+        alpha: f64,
+        /// The shortest.
+        least: Span,
+        /// The longest.
+        most: Span,
+    },
     /// For ever: a client without this limit.
     Never,
 }
@@ -65,6 +74,7 @@ impl Law {
                 let normal = gaussian(stream);
                 mean.scale(libm::exp(libm::sqrt(variance) * normal - variance / 2.0))
             }
+            Self::Pareto { alpha, least, most } => pareto(alpha, least, most, stream.unit()),
             Self::Never => Span::MAX,
         }
     }
@@ -72,6 +82,17 @@ impl Law {
     /// The mean length.
     pub fn mean(&self) -> Span {
         match *self {
+            Self::Pareto { alpha, least, most } => {
+                let (low, high) = (least.as_secs_f64(), most.as_secs_f64());
+                let kept = 1.0 - libm::pow(low / high, alpha);
+                let mean = if (alpha - 1.0).abs() < 1e-9 {
+                    low * libm::log(high / low) / kept
+                } else {
+                    let part = 1.0 - libm::pow(low / high, alpha - 1.0);
+                    low * alpha / (alpha - 1.0) * part / kept
+                };
+                Span::from_secs_f64(mean)
+            }
             Self::Constant(mean) | Self::Exponential(mean) | Self::Lognormal { mean, .. } => mean,
             Self::Never => Span::MAX,
         }
@@ -83,9 +104,16 @@ impl Law {
             Self::Constant(span) => span,
             Self::Exponential(mean) => mean.scale(core::f64::consts::LN_2),
             Self::Lognormal { mean, cv } => mean.scale(1.0 / libm::sqrt(1.0 + cv * cv)),
+            Self::Pareto { alpha, least, most } => pareto(alpha, least, most, 0.5),
             Self::Never => Span::MAX,
         }
     }
+}
+
+/// The length that a part of `u` of all draws of a Pareto law do not reach.
+fn pareto(alpha: f64, least: Span, most: Span, u: f64) -> Span {
+    let kept = 1.0 - libm::pow(least.as_secs_f64() / most.as_secs_f64(), alpha);
+    least.scale(libm::pow(1.0 - u * kept, -1.0 / alpha))
 }
 
 /// A standard normal draw by Box and Muller's method.
@@ -97,45 +125,97 @@ fn gaussian(stream: &mut Stream) -> f64 {
 /// How a law stands in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+pub(crate) struct Written {
     #[serde(default)]
-    mean: Option<String>,
-    shape: Shape,
+    pub(crate) mean: Option<String>,
+    pub(crate) shape: Shape,
     #[serde(default)]
-    cv: Option<f64>,
+    pub(crate) cv: Option<f64>,
+    #[serde(default)]
+    pub(crate) alpha: Option<f64>,
+    #[serde(default)]
+    pub(crate) least: Option<String>,
+    #[serde(default)]
+    pub(crate) most: Option<String>,
 }
 
-#[derive(Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum Shape {
+pub(crate) enum Shape {
     Constant,
     Exponential,
     Lognormal,
+    Pareto,
     None,
+}
+
+impl Shape {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Exponential => "exponential",
+            Self::Lognormal => "lognormal",
+            Self::Pareto => "pareto",
+            Self::None => "none",
+        }
+    }
+}
+
+impl Written {
+    /// The law, if it says what its shape needs and nothing else.
+    pub(crate) fn law(self) -> Result<Law, String> {
+        let shape = self.shape;
+        let needs: &[&str] = match shape {
+            Shape::Constant | Shape::Exponential => &["mean"],
+            Shape::Lognormal => &["mean", "cv"],
+            Shape::Pareto => &["alpha", "least", "most"],
+            Shape::None => &[],
+        };
+        let given = [
+            ("mean", self.mean.is_some()),
+            ("cv", self.cv.is_some()),
+            ("alpha", self.alpha.is_some()),
+            ("least", self.least.is_some()),
+            ("most", self.most.is_some()),
+        ];
+        for (key, given) in given {
+            match (given, needs.contains(&key)) {
+                (true, false) => {
+                    return Err(format!("`{key}` does not belong to shape = \"{}\"", shape.name()));
+                }
+                (false, true) => return Err(format!("missing field `{key}`")),
+                _ => {}
+            }
+        }
+        let above_0 = |key: &str, number: Option<f64>| {
+            let number = number.filter(|number| *number > 0.0 && number.is_finite());
+            number.ok_or_else(|| format!("`{key}` must be above 0"))
+        };
+        let span = |text: Option<String>| {
+            let text = text.unwrap_or_default();
+            text.parse::<Span>().map_err(|error| error.to_string())
+        };
+        Ok(match shape {
+            Shape::Constant => Law::Constant(span(self.mean)?),
+            Shape::Exponential => Law::Exponential(span(self.mean)?),
+            Shape::Lognormal => {
+                Law::Lognormal { mean: span(self.mean)?, cv: above_0("cv", self.cv)? }
+            }
+            Shape::Pareto => {
+                let (least, most) = (span(self.least)?, span(self.most)?);
+                if least == Span::ZERO || least >= most {
+                    return Err("a Pareto law needs a `least` below `most`, and above 0".into());
+                }
+                Law::Pareto { alpha: above_0("alpha", self.alpha)?, least, most }
+            }
+            Shape::None => Law::Never,
+        })
+    }
 }
 
 impl<'de> Deserialize<'de> for Law {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        use serde::de::Error;
-        let written = Written::deserialize(from)?;
-        if written.shape == Shape::None {
-            return Ok(Self::Never);
-        }
-        if written.cv.is_some() && written.shape != Shape::Lognormal {
-            return Err(D::Error::custom("`cv` belongs to shape = \"lognormal\" only"));
-        }
-        let mean = written.mean.ok_or_else(|| D::Error::missing_field("mean"))?;
-        let mean = mean.parse::<Span>().map_err(D::Error::custom)?;
-        match written.shape {
-            Shape::Constant => Ok(Self::Constant(mean)),
-            Shape::Exponential => Ok(Self::Exponential(mean)),
-            Shape::Lognormal => match written.cv {
-                Some(cv) if cv > 0.0 && cv.is_finite() => Ok(Self::Lognormal { mean, cv }),
-                Some(_) => Err(D::Error::custom("`cv` must be above 0")),
-                None => Err(D::Error::missing_field("cv")),
-            },
-            Shape::None => Ok(Self::Never),
-        }
+        Written::deserialize(from)?.law().map_err(serde::de::Error::custom)
     }
 }
 

@@ -24,7 +24,8 @@ mod lines;
 mod response;
 pub mod result;
 pub mod servers;
-pub mod signal;
+pub mod service;
+mod signal;
 pub mod source;
 pub mod tally;
 mod vary;
@@ -34,15 +35,14 @@ mod wrong;
 
 pub use adversary::{Adversary, Claims, Hostile};
 pub use arrivals::Profile;
-pub use file::{
-    Charge, Closes, LimitChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor,
-};
+pub use file::{Charge, Closes, PartChoice, PolicyChoice, Scenario, ScenarioError, Tier, WaitsFor};
 pub use graph::Graph;
 pub use law::{Law, Stream};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
 pub use servers::{Change, Discipline, Servers, To};
+pub use service::Service;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};
 pub use tally::{Ending, Of, Tally, standard_error};

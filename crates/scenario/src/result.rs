@@ -42,6 +42,9 @@ pub struct Cell {
     pub timed_out: u64,
     /// Refused.
     pub dropped: u64,
+    /// Stopped while they ran.
+    #[serde(default)]
+    pub terminated: u64,
     /// Answered with an error or not at all, and neither of the two above.
     #[serde(default)]
     pub failed: u64,
@@ -113,6 +116,9 @@ pub struct ClassCell {
     pub timed_out: u64,
     /// As in [`Cell`].
     pub dropped: u64,
+    /// As in [`Cell`].
+    #[serde(default)]
+    pub terminated: u64,
     /// As in [`Cell`].
     #[serde(default)]
     pub failed: u64,
@@ -212,6 +218,9 @@ pub struct Second {
     pub timed_out: u64,
     /// Refused.
     pub dropped: u64,
+    /// Stopped.
+    #[serde(default)]
+    pub terminated: u64,
     /// Failed.
     #[serde(default)]
     pub failed: u64,
@@ -229,6 +238,7 @@ impl Second {
         self.completed += other.completed;
         self.timed_out += other.timed_out;
         self.dropped += other.dropped;
+        self.terminated += other.terminated;
         self.failed += other.failed;
         self.orders += other.orders;
         self.useful_us += other.useful_us;

@@ -20,6 +20,8 @@ pub enum Ending {
     TimedOut,
     /// Refused by the server side.
     Dropped,
+    /// Stopped by the server side while it ran.
+    Terminated,
     /// An error: a broken connection, a 5xx that is no refusal.
     Failed,
 }
@@ -65,6 +67,7 @@ struct ClassTally {
     completed: u64,
     timed_out: u64,
     dropped: u64,
+    terminated: u64,
     failed: u64,
     response: Responses,
 }
@@ -72,7 +75,15 @@ struct ClassTally {
 impl ClassTally {
     fn new() -> Self {
         let response = Responses::new();
-        Self { generated: 0, completed: 0, timed_out: 0, dropped: 0, failed: 0, response }
+        Self {
+            generated: 0,
+            completed: 0,
+            timed_out: 0,
+            dropped: 0,
+            terminated: 0,
+            failed: 0,
+            response,
+        }
     }
 }
 
@@ -152,6 +163,10 @@ impl Tally {
             Ending::Dropped => {
                 tally.dropped += 1;
                 second.dropped += 1;
+            }
+            Ending::Terminated => {
+                tally.terminated += 1;
+                second.terminated += 1;
             }
             Ending::Failed => {
                 tally.failed += 1;

@@ -137,7 +137,7 @@ impl Visitor {
                 let client = &scenario.client;
                 self.try_again(client, client.retries, client.pause_after_timeout)
             }
-            Ending::Dropped | Ending::Failed => {
+            Ending::Dropped | Ending::Terminated | Ending::Failed => {
                 let client = &scenario.client;
                 let asked = if client.keeps_retry_after { self.asked } else { Span::ZERO };
                 let pause = asked + client.pause_after_refusal.draw(&mut self.mood);

@@ -13,13 +13,14 @@ use serde::Deserialize;
 use crate::adversary;
 use crate::arrivals;
 use crate::file::{
-    Charge, Class, Client, Closes, Length, LimitChoice, PolicyChoice, Scenario, ScenarioError,
-    Tier, WaitsFor,
+    Charge, Class, Client, Closes, Length, PartChoice, PolicyChoice, Scenario, ScenarioError, Tier,
+    WaitsFor,
 };
 use crate::graph::Graph;
 use crate::law::Law;
 use crate::lines::Lines;
 use crate::servers::{self, Discipline};
+use crate::service::Service;
 use crate::signal;
 use crate::source::Source;
 use crate::wrong::Wrong;
@@ -71,9 +72,19 @@ struct WrittenClass {
     queue: Option<u32>,
     #[serde(default)]
     after: Vec<String>,
-    service: Law,
+    service: Service,
+    #[serde(default)]
+    terminate: Option<WrittenBounds>,
     #[serde(default)]
     next: BTreeMap<String, f64>,
+}
+
+/// What is granted to requests that may be stopped while they run.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBounds {
+    min: String,
+    max: String,
 }
 
 #[derive(Deserialize)]
@@ -135,7 +146,9 @@ struct WrittenPolicy {
     #[serde(default)]
     label: Option<String>,
     #[serde(default)]
-    limit: Option<WrittenLimit>,
+    limit: Option<WrittenPart>,
+    #[serde(default)]
+    termination: Option<WrittenPart>,
     #[serde(default)]
     charge: Charge,
     #[serde(flatten)]
@@ -143,7 +156,7 @@ struct WrittenPolicy {
 }
 
 #[derive(Deserialize)]
-struct WrittenLimit {
+struct WrittenPart {
     name: String,
     #[serde(flatten)]
     parameters: BTreeMap<String, toml::Value>,
@@ -362,8 +375,9 @@ fn resolve_class(
     }));
     let worth = class.utility >= 0.0 && class.utility.is_finite();
     wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
-    let ends = class.service != Law::Never && class.service.mean() > Span::ZERO;
-    wrong.unless(ends, format!("service of `{name}` must take some time, and end"));
+    let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
+    let stop = wrong.part(stop);
+    wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
@@ -373,12 +387,21 @@ fn resolve_class(
         utility: Utility::new(class.utility),
         queue: class.queue,
         after,
-        service: class.service,
+        service: class.service.clone(),
+        stop: stop.flatten(),
         earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,
         patience: None,
     });
     wrong.whole(class)
+}
+
+fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), ScenarioError> {
+    let (min, max) = (span(&bounds.min)?, span(&bounds.max)?);
+    if min > max {
+        return senseless(format!("terminate of `{class}`: min {min} lies above max {max}"));
+    }
+    Ok((min, max))
 }
 
 pub(crate) fn span(text: &str) -> Result<Span, ScenarioError> {
@@ -444,12 +467,13 @@ fn duration(text: &str) -> Result<Span, ScenarioError> {
 }
 
 fn choice(written: WrittenPolicy, line: Option<usize>) -> PolicyChoice {
-    let limit =
-        |limit: WrittenLimit| LimitChoice { name: limit.name, parameters: texts(limit.parameters) };
+    let part =
+        |part: WrittenPart| PartChoice { name: part.name, parameters: texts(part.parameters) };
     PolicyChoice {
         label: written.label.unwrap_or_else(|| written.name.clone()),
         parameters: texts(written.parameters),
-        limit: written.limit.map(limit),
+        limit: written.limit.map(part),
+        termination: written.termination.map(part),
         charge: written.charge,
         name: written.name,
         line,

@@ -138,7 +138,7 @@ impl<'a> Adversaries<'a> {
         match ending {
             Ending::Completed => self.got.served += 1,
             Ending::Dropped => self.got.refused += 1,
-            Ending::TimedOut | Ending::Failed => {}
+            Ending::TimedOut | Ending::Terminated | Ending::Failed => {}
         }
         let here = self.present.get_mut(intruder);
         here.at += 1;

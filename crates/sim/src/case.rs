@@ -1,6 +1,7 @@
 //! What is played, and what it yields.
 
-use bywash_engine::catalog::{LimitSettings, Settings};
+use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
+use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_scenario::{Charge, Closes, Scenario, Tally};
 use bywash_units::{Span, Time};
@@ -16,6 +17,8 @@ pub struct Case<'a> {
     pub settings: &'a Settings,
     /// What decides how many run at once.
     pub limit: &'a LimitSettings,
+    /// What decides how long a request may run that can be stopped.
+    pub termination: &'a TerminationSettings,
     /// Who answers for a request without a proven session.
     pub charge: Charge,
     /// The level of load.
@@ -88,6 +91,7 @@ pub(crate) fn engine_classes(scenario: &Scenario) -> Vec<Class> {
         },
         utility: class.utility,
         earns: class.earns,
+        stop: class.stop.map(|(min, max)| Bounds { min, max }),
         pinned: class.pinned,
         queue: class.queue,
         after: class.after.iter().fold(ClassSet::NONE, |set, i| set.with(ClassId(*i as u8))),

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bywash_engine::catalog::{
     self, Decides, LimitSettings, Orders, Parameter, ParameterError, Policy, Settings,
+    TerminationSettings,
 };
 use bywash_scenario::{
-    Cell, Charge, Closes, LimitChoice, PolicyChoice, RunResult, Scenario, Tally, guess,
+    Cell, Charge, Closes, PartChoice, PolicyChoice, RunResult, Scenario, Tally, guess,
 };
 
 use bywash_units::Span;
@@ -36,7 +37,15 @@ pub enum SimError {
         /// The name that was probably meant, and those that there are.
         there_is: String,
     },
-    /// Parameters that the policy or limit does not take.
+    /// The catalogue has no termination of that name.
+    #[error("there is no termination `{name}`; {there_is}")]
+    UnknownTermination {
+        /// The name that was given.
+        name: String,
+        /// The name that was probably meant, and those that there are.
+        there_is: String,
+    },
+    /// Parameters that the policy, limit or termination does not take.
     #[error("policy `{policy}`: {wrong}")]
     Parameters {
         /// The policy.
@@ -224,6 +233,7 @@ pub fn trace(
 struct Chosen {
     settings: Settings,
     limit: LimitSettings,
+    termination: TerminationSettings,
     charge: Charge,
 }
 
@@ -299,10 +309,18 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
     // Another program sees addresses whatever ours is told.
     let is_peer = peers::find(&choice.name).is_some();
     let charge = if is_peer { Charge::Address } else { choice.charge };
-    Ok(Chosen { settings, limit, charge })
+    let termination = match &choice.termination {
+        // Another program stops nobody for its age, if nothing is said.
+        None if is_peer => {
+            termination_of(&PartChoice { name: "never".into(), parameters: [].into() })?
+        }
+        None => TerminationSettings::default(),
+        Some(termination) => termination_of(termination)?,
+    };
+    Ok(Chosen { settings, limit, termination, charge })
 }
 
-fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
+fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
     let found = catalog::find_limit(&choice.name).or_else(|| peers::find_limit(&choice.name));
     let policy = found.ok_or_else(|| SimError::UnknownLimit {
         name: choice.name.clone(),
@@ -314,6 +332,16 @@ fn limit_of(choice: &LimitChoice) -> Result<LimitSettings, SimError> {
         Some(wrong) => Err(SimError::Parameters { policy: policy.name.into(), wrong }),
         None => Ok(settings),
     }
+}
+
+fn termination_of(choice: &PartChoice) -> Result<TerminationSettings, SimError> {
+    let policy =
+        catalog::find_termination(&choice.name).ok_or_else(|| SimError::UnknownTermination {
+            name: choice.name.clone(),
+            there_is: there_is(&choice.name, &catalog::TERMINATIONS, &[]),
+        })?;
+    let given = choice.parameters.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    policy.settings(given).map_err(|errors| refused(policy, &errors))
 }
 
 /// The settings of a policy before a server of so many slots, which a peer may be told.
@@ -335,8 +363,9 @@ fn settings(choice: &PolicyChoice, slots: u32) -> Result<Settings, SimError> {
 fn there_is<D: Decides>(name: &str, own: &[Policy<D>], peers: &[Policy<D>]) -> String {
     let meant = guess(name, own.iter().chain(peers).map(|policy| policy.name));
     let meant = meant.map_or(String::new(), |best| format!("did you mean `{best}`? "));
+    let and = if peers.is_empty() { "" } else { ", and of the peers " };
     let [own, peers] = [own, peers].map(names);
-    format!("{meant}there are {own}, and of the peers {peers}")
+    format!("{meant}there are {own}{and}{peers}")
 }
 
 fn names<D: Decides>(policies: &[Policy<D>]) -> String {
@@ -395,11 +424,18 @@ fn play_all(
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
             let Job { scenario, policy, rho, closes, seed } = *job;
-            let Chosen { settings, limit, charge } = &chosen[scenario][policy];
-            let scenario = scenarios[scenario];
-            let charge = *charge;
-            let outturn =
-                play(Case { scenario, settings, limit, charge, rho, closes, seed, trace });
+            let Chosen { settings, limit, termination, charge } = &chosen[scenario][policy];
+            let outturn = play(Case {
+                scenario: scenarios[scenario],
+                settings,
+                limit,
+                termination,
+                charge: *charge,
+                rho,
+                closes,
+                seed,
+                trace,
+            });
             *results[index].lock().expect("no thread panics with this lock") = Some(outturn);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }

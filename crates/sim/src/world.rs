@@ -69,6 +69,7 @@ impl<'a> World<'a> {
         let order = case.settings.order(&classes);
         let options = Options {
             limit: case.limit.clone(),
+            termination: case.termination.clone(),
             max_wait: scenario.max_wait,
             ..Options::default()
         };
@@ -225,6 +226,7 @@ impl<'a> World<'a> {
             match action {
                 Action::Dispatch { id, .. } => self.dispatch(id.0),
                 Action::Shed { id, retry_after, .. } => self.shed(id.0, retry_after),
+                Action::Terminate { id, retry_after, .. } => self.terminate(id.0, retry_after),
                 // The client has left and the world has accounted for it in `patience_ends`.
                 Action::Cancel { .. } => {}
             }
@@ -245,6 +247,17 @@ impl<'a> World<'a> {
         self.out.started += 1;
         self.out.delayed += u64::from(waited > Span::ZERO);
         self.out.waited += waited;
+    }
+
+    fn terminate(&mut self, id: u32, retry_after: Span) {
+        let live = *self.requests.get_mut(id);
+        let work = self.servers.remove(self.now, id);
+        self.worked(&live, work, false);
+        self.requests.free(id);
+        if !live.abandoned {
+            self.says(&live, retry_after);
+            self.ended(&live, Ending::Terminated);
+        }
     }
 
     fn shed(&mut self, id: u32, retry_after: Span) {

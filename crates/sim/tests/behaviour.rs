@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use bywash_engine::catalog::{self, LimitPolicy};
+use bywash_engine::catalog::{self, LimitPolicy, TerminationSettings};
 use bywash_engine::limit::{Ended, Limit, Load};
-use bywash_scenario::{Cell, Charge, Closes, Law, LimitChoice, PolicyChoice, RunResult, Scenario};
+use bywash_scenario::{Cell, Charge, Closes, Law, PartChoice, PolicyChoice, RunResult, Scenario};
 use bywash_sim::{Case, peers, play};
 use bywash_units::{Span, Time};
 
@@ -37,13 +37,15 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             parameters: [].into(),
             limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
             charge: Charge::Address,
+            termination: None,
             line: None,
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
         scenario.max_wait = Some(Span::from_secs(30));
         for cell in run(&scenario).cells {
-            let ended = cell.completed + cell.timed_out + cell.dropped + cell.failed;
+            let failed = cell.failed + cell.terminated;
+            let ended = cell.completed + cell.timed_out + cell.dropped + failed;
             assert_eq!(cell.generated, ended, "{} with {} closes", cell.policy, cell.closes);
             let worked = cell.useful_work + cell.wasted_work.unwrap_or(0.0);
             assert!(worked < 1.02, "{}: {worked} of capacity was worked", cell.policy);
@@ -51,8 +53,8 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
     }
 }
 
-fn envoy_gradient() -> LimitChoice {
-    LimitChoice { name: "envoy-gradient".into(), parameters: [].into() }
+fn envoy_gradient() -> PartChoice {
+    PartChoice { name: "envoy-gradient".into(), parameters: [].into() }
 }
 
 /// Without a queue and with one worker, its limit is all that lets more than one in.
@@ -65,18 +67,19 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
         parameters: [].into(),
         limit,
         charge: Charge::Session,
+        termination: None,
         line: None,
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
     let result = run(&scenario);
     let useful = ["without", "with"].map(|policy| cell(&result, policy).useful_work);
     assert!(useful[0] < 0.7 && useful[1] > 0.8, "{useful:?}");
-    scenario.policies[1].limit = Some(LimitChoice { name: "gradient".into(), ..envoy_gradient() });
+    scenario.policies[1].limit = Some(PartChoice { name: "gradient".into(), ..envoy_gradient() });
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("there is none of that name");
     let text = error.to_string();
     assert!(text.contains("vegas") && text.contains("of the peers envoy-gradient"), "{text}");
     let numbers = [("initial", "3"), ("max", "2")].map(|(name, text)| (name.into(), text.into()));
-    let limit = LimitChoice { name: "slope".into(), parameters: numbers.into() };
+    let limit = PartChoice { name: "slope".into(), parameters: numbers.into() };
     scenario.policies[1].limit = Some(limit);
     let error = bywash_sim::run(&scenario, &|_, _| ()).expect_err("3 is above 2");
     assert!(error.to_string().contains("`initial` 3 does not lie between 1 and 2"), "{error}");
@@ -175,9 +178,10 @@ fn events_are_as_many_as_requests_however_long_the_run() {
         let limit = RESTLESS.settings([]).unwrap();
         let (settings, limit, charge) = (&settings, &limit, Charge::Session);
         let (scenario, closes) = (&scenario, Closes::Visible);
-        let case =
-            Case { scenario, settings, limit, charge, rho: 2.0, closes, seed: 1, trace: None };
-        let out = play(case);
+        let (termination, rho) = (&TerminationSettings::default(), 2.0);
+        let (seed, trace) = (1, None);
+        let out =
+            play(Case { scenario, settings, limit, termination, charge, rho, closes, seed, trace });
         out.events as f64 / out.started as f64
     };
     let (short, long) = (each(5), each(30));
@@ -228,6 +232,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
             .collect(),
         limit: None,
         charge: Charge::Session,
+        termination: None,
         line: None,
     };
     scenario.policies = vec![

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use bywash_engine::catalog::{self, Settings};
+use bywash_engine::catalog::{self, Settings, TerminationSettings};
 use bywash_scenario::{Charge, Closes, Scenario};
 use bywash_sim::{Case, Outturn, play};
 
@@ -79,6 +79,7 @@ impl System {
                 scenario: &scenario,
                 settings: &settings,
                 limit: &self.servers.into(),
+                termination: &TerminationSettings::default(),
                 charge: Charge::Session,
                 rho: self.rho,
                 closes: Closes::Visible,

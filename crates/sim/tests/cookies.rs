@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bywash_engine::catalog::{LimitSettings, Policy, Settings};
+use bywash_engine::catalog::{LimitSettings, Policy, Settings, TerminationSettings};
 use bywash_engine::queue::{Moment, Order, Push};
 use bywash_engine::{Reason, RequestId};
 use bywash_scenario::{Adversary, Cell, Charge, Claims, Closes, Law, Scenario, Tally};
@@ -62,17 +62,19 @@ fn case<'a>(
     scenario: &'a Scenario,
     settings: &'a Settings,
     limit: &'a LimitSettings,
+    termination: &'a TerminationSettings,
     closes: Closes,
 ) -> Case<'a> {
-    let charge = Charge::Session;
-    Case { scenario, settings, limit, charge, rho: 0.5, closes, seed: 1, trace: None }
+    let (charge, rho) = (Charge::Session, 0.5);
+    Case { scenario, settings, limit, termination, charge, rho, closes, seed: 1, trace: None }
 }
 
 fn played(patience: &str, closes: Closes) -> Cell {
     let scenario = pages(patience);
     let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
     let (settings, limit) = (&settings, &scenario.workers.into());
-    let case = case(&scenario, settings, limit, closes);
+    let termination = TerminationSettings::default();
+    let case = case(&scenario, settings, limit, &termination, closes);
     Tally::cell(&[play(case).tally], &scenario, "", 0.5, closes)
 }
 
@@ -111,7 +113,8 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
         let settings = NOBODY_WITH_A_COOKIE.settings([]).expect("it has no parameters");
         let closes = Closes::Visible;
         let (settings, limit) = (&settings, &scenario.workers.into());
-        let case = case(&scenario, settings, limit, closes);
+        let termination = TerminationSettings::default();
+        let case = case(&scenario, settings, limit, &termination, closes);
         let got = play(case).hostile.expect("there are adversaries");
         (got.served() > 100, got.refused() > 100, got.served() == got.refused())
     };

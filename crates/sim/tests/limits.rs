@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bywash_scenario::file::Length;
-use bywash_scenario::{LimitChoice, Scenario};
+use bywash_scenario::{PartChoice, Scenario};
 use bywash_sim::{Phase, Trace, Traced, phases, trace};
 use bywash_units::Span;
 
@@ -46,7 +46,7 @@ fn used(scenario: &Scenario, slots: u32) -> f64 {
     let mut scenario = only(scenario, "fixed 64");
     scenario.length = Length::Duration(Span::from_secs(60));
     scenario.seeds = 1;
-    scenario.policies[0].limit = Some(LimitChoice {
+    scenario.policies[0].limit = Some(PartChoice {
         name: "fixed".into(),
         parameters: [("slots".into(), slots.to_string())].into(),
     });

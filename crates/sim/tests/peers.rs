@@ -31,6 +31,7 @@ impl Server {
             tier,
             utility: Utility::new(utility),
             earns: Utility::default(),
+            stop: None,
             pinned: None,
             queue: None,
             after: ClassSet::NONE,
@@ -53,7 +54,7 @@ impl Server {
             match action {
                 Action::Dispatch { id, .. } => self.started.push(letter(id)),
                 Action::Shed { id, .. } => self.refused.push(letter(id)),
-                Action::Cancel { .. } => {}
+                Action::Cancel { .. } | Action::Terminate { .. } => {}
             }
         }
     }

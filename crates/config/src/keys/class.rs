@@ -4,7 +4,7 @@ use bywash_engine::Tier;
 
 use super::upstream::{TO_ANSWER, TO_CONNECT, TO_END};
 use super::{CLASSES, HOUR, millis};
-use crate::config::Mode;
+use crate::config::{Mode, Safe};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 use crate::words::Worded;
@@ -24,6 +24,9 @@ pub(crate) static CLASS: Section = Section {
         AFTER,
         CLASS_MODE,
         PATIENCE,
+        SAFE,
+        RUN_MIN,
+        RUN_MAX,
         CLASS_CONNECT_TIMEOUT,
         CLASS_RESPONSE_TIMEOUT,
         CLASS_IDLE_TIMEOUT,
@@ -102,6 +105,26 @@ pub(crate) const CLASS_MODE: Key = Key::optional(
 );
 pub(crate) const PATIENCE: Key =
     Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");
+pub(crate) const SAFE: Key = Key::new(
+    "safe",
+    Kind::Word(Safe::WORDS),
+    "no",
+    "read-only: a request of it changes nothing, and the application stops working when the gateway \
+     closes its connection; then it can be stopped while it runs ([terminate]).",
+);
+pub(crate) const RUN_MIN: Key = Key::optional(
+    "run_min",
+    millis(1, HOUR),
+    "500ms",
+    "No request of a class that is safe is stopped before it has run for so long; 1s if not set.",
+);
+pub(crate) const RUN_MAX: Key = Key::optional(
+    "run_max",
+    millis(1, HOUR),
+    "30s",
+    "An answer that takes longer is of use to nobody: a request of a class that is safe is stopped then, \
+     whatever the load; after 60s, or `run_min` if that is more, if not set.",
+);
 pub(crate) const CLASS_CONNECT_TIMEOUT: Key = of_class("connect_timeout", TO_CONNECT, "2s");
 pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_ANSWER, "5m");
 pub(crate) const CLASS_IDLE_TIMEOUT: Key = of_class("idle_timeout", TO_ANSWER, "5m");

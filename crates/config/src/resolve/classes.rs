@@ -9,7 +9,7 @@ use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::Utility;
 use toml::Spanned;
 
-use super::{fields, timeouts};
+use super::{fields, terminate, timeouts};
 use crate::code;
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
@@ -117,6 +117,7 @@ fn resolve(
             utility: Utility::new(values.of(&keys::UTILITY).number()),
             earns: Utility::new(values.of(&keys::EARNS).number()),
             pinned: values.get(&keys::PIN).map(|pin| Utility::new(pin.number())),
+            stop: terminate::bounds(&draft.name, values, report),
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
             after: after(draft, drafts, report),
         },

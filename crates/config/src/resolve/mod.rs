@@ -10,6 +10,7 @@ mod listen;
 mod order;
 mod policy;
 mod server;
+mod terminate;
 mod timeouts;
 mod tls;
 mod upstream;
@@ -47,7 +48,10 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         tls: tls::tls(document, &listeners, report),
         listen,
         order: order::settings(document, &classes, report),
-        engine: options(limit, &queue, &identify, &document.section(&keys::LEARN, report)),
+        engine: Options {
+            termination: terminate::settings(document, report),
+            ..options(limit, &queue, &identify, &document.section(&keys::LEARN, report))
+        },
         upstream,
         queue: buffers(&queue, report),
         identify: identify::identify(&identify, &classes, report),
@@ -77,6 +81,7 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
             kinds: kinds_of(signals.iter().map(Spanned::get_ref)),
             ..Learn::default()
         },
+        ..Options::default()
     }
 }
 

@@ -59,6 +59,6 @@ fn share(settings: &Settings, name: &str) -> Option<Share> {
     let (_, value) = settings.values().find(|(parameter, _)| parameter.name == name)?;
     match value {
         Value::Share(share) => Some(share),
-        Value::Count(_) | Value::Span(_) | Value::Choice(_) => None,
+        Value::Count(_) | Value::Number(_) | Value::Span(_) | Value::Choice(_) => None,
     }
 }

@@ -90,7 +90,11 @@ fn help(name: &str, key: &Key, policy: &Entry) -> String {
     let names = || policy.parameters.iter().map(|parameter| parameter.name);
     let known = || names().chain([key.name]);
     guess::did_you_mean(name, known()).unwrap_or_else(|| {
-        format!("`{}` takes `{}`", policy.name, names().collect::<Vec<_>>().join("`, `"))
+        let names = names().collect::<Vec<_>>().join("`, `");
+        match policy.parameters {
+            [] => format!("`{}` has no parameters", policy.name),
+            _ => format!("`{}` takes `{names}`", policy.name),
+        }
     })
 }
 

@@ -8,6 +8,7 @@ use crate::event::End;
 use crate::queue::{Repeats, Waiting};
 use crate::request::{Request, RequestId, SessionKey, Signals, Standing};
 use crate::session::Page;
+use crate::terminate::{Fate, Ran};
 use crate::value::Learning;
 
 impl Engine {
@@ -57,6 +58,12 @@ impl Engine {
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
         let Waiting { class, .. } = *self.moment(now).waiting(id);
+        let fate = match end {
+            End::Answered { held_up: false, .. } => Fate::Done,
+            // Its client held it up, for how long nobody knows: it took no less than its least.
+            End::Answered { held_up: true, .. } | End::TimedOut | End::Failed => Fate::Cut,
+        };
+        self.tell_ran(Ran { class, took, fate });
         match end {
             End::Answered { in_time, .. } => {
                 self.pace.learn(took);
@@ -71,7 +78,9 @@ impl Engine {
     /// A request has run, and its client is gone.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
         let Waiting { class, .. } = *self.moment(now).waiting(id);
-        self.learning.ran(class, now.since(since), false);
+        let took = now.since(since);
+        self.tell_ran(Ran { class, took, fate: Fate::Cut });
+        self.learning.ran(class, took, false);
     }
 
     /// An attempt was in vain.

@@ -27,6 +27,8 @@ impl Engine {
     ///   until fewer run than may. A limit with the same settings goes on with what it has
     ///   learned; another starts where its settings say. Slots that a higher limit adds are given
     ///   away first, by the old order, so that nobody is refused while one is free;
+    /// - **termination**: another policy than before knows nothing yet. Whoever runs can be stopped if its
+    ///   class said so when it started and still does;
     /// - **the queue**: it moves to the new order oldest first; a request keeps its arrival, its
     ///   standing and its principal. Those that the new order refuses or pushes out, with a
     ///   smaller queue or a lower cap, are shed as [`Reason::Reconfigured`];
@@ -65,6 +67,9 @@ impl Engine {
         self.learning.reconfigure(classes.len(), options.learn);
         if self.options.limit != options.limit {
             self.limit = options.limit.limit();
+        }
+        if self.options.termination != options.termination {
+            self.terminate = options.termination.termination();
         }
         self.options = options;
         self.fill(now, actions);

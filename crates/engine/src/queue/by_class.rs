@@ -9,14 +9,14 @@
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Utility};
+use bywash_units::{Share, Span, Utility};
 
-use super::{Moment, Order, Push};
+use super::{Moment, Order, Push, filled};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Thresholds;
 use crate::reason::Reason;
-use crate::request::{Class, RequestId, Tier};
+use crate::request::{Class, ClassId, RequestId, Tier};
 
 /// One queue per class with dynamic priority `length × utility`.
 #[derive(Debug)]
@@ -79,6 +79,11 @@ impl Order for ByClass {
         let newest = self.queues[class].tier == Tier::Browse && self.newest_first();
         let next = if newest { moment.newest_of(class) } else { moment.oldest_of(class) };
         next.map(|id| (id, Reason::Best))
+    }
+
+    fn filled(&self, moment: &Moment<'_>, class: ClassId) -> Share {
+        let index = class.index();
+        filled(moment.length_of(index) as usize, self.queues[index].places as usize)
     }
 
     fn read(&mut self, reading: Reading) {

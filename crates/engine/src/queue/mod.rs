@@ -16,7 +16,7 @@ mod value_index;
 
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time};
+use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;
 pub(crate) use lists::Lists;
@@ -47,6 +47,8 @@ pub struct Waiting {
     pub attempt: Option<AttemptKey>,
     /// Who is charged for it, if anybody can be.
     pub principal: Option<Principal>,
+    /// Its driver would stop it while it runs.
+    pub stoppable: bool,
     /// Since when it waits.
     pub since: Time,
 }
@@ -168,6 +170,12 @@ pub trait Order: Send {
         self.remove(moment, id);
     }
 
+    /// What part of the places that there are for a class is taken; nothing where it does not say.
+    fn filled(&self, moment: &Moment<'_>, class: ClassId) -> Share {
+        let _ = (moment, class);
+        Share::new(0.0)
+    }
+
     /// A measurement has come.
     fn read(&mut self, reading: Reading) {
         let _ = reading;
@@ -180,6 +188,11 @@ pub trait Order: Send {
 
     /// Whether newest go first somewhere at the moment.
     fn newest_first(&self) -> bool;
+}
+
+/// The part of so many places that is taken.
+fn filled(taken: usize, places: usize) -> Share {
+    Share::new(taken as f64 / places.max(1) as f64)
 }
 
 /// Where a request is.
@@ -208,11 +221,18 @@ pub(crate) struct Requests {
     entries: Vec<Entry>,
     arrivals: Lists,
     by_class: Lists,
+    /// By class, those that run and can be stopped, in the order in which they started.
+    stoppable: Lists,
 }
 
 impl Requests {
     pub(crate) fn new(classes: usize) -> Self {
-        Self { entries: Vec::new(), arrivals: Lists::new(1), by_class: Lists::new(classes) }
+        Self {
+            entries: Vec::new(),
+            arrivals: Lists::new(1),
+            by_class: Lists::new(classes),
+            stoppable: Lists::new(classes),
+        }
     }
 
     /// Notes a request under a number that is not in use.
@@ -247,7 +267,33 @@ impl Requests {
             self.leave_queue(*id);
         }
         self.by_class.grow(classes);
+        self.stoppable.grow(classes);
         waiting
+    }
+
+    /// It runs from now on, and can be stopped.
+    pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
+        let class = self.entries[id.index()].waiting.class;
+        self.stoppable.push_back(class.index(), id);
+    }
+
+    /// It cannot be stopped, or no longer.
+    pub(crate) fn cannot_be_stopped(&mut self, id: RequestId) {
+        self.stoppable.remove(id);
+    }
+
+    /// Whether there is anybody that can be stopped.
+    pub(crate) const fn can_stop(&self) -> bool {
+        self.stoppable.total() > 0
+    }
+
+    /// Of a class, the one that can be stopped and has run for longest, and since when.
+    pub(crate) fn longest(&self, class: usize) -> Option<(RequestId, Time)> {
+        let id = self.stoppable.front(class)?;
+        match self.state(id) {
+            State::Running(since) => Some((id, since)),
+            State::Free | State::Waiting => None,
+        }
     }
 
     /// It waits no longer.

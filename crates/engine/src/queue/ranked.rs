@@ -19,12 +19,12 @@ use bywash_units::{Share, Span, Time};
 
 use super::departures::Departures;
 use super::principals::Principals;
-use super::{Lists, Moment, Order, Push, Repeats, Waiting};
+use super::{Lists, Moment, Order, Push, Repeats, Waiting, filled};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Detector;
 use crate::reason::Reason;
-use crate::request::{Class, RequestId, Standing};
+use crate::request::{Class, ClassId, RequestId, Standing};
 use crate::value::Values;
 
 /// Which cell a request stands in, and how cells rank.
@@ -332,6 +332,10 @@ impl<R: Ranking> Order for Ranked<R> {
 
     fn meter(&self) -> Option<(Meter, Span)> {
         self.detector.meter()
+    }
+
+    fn filled(&self, _: &Moment<'_>, _: ClassId) -> Share {
+        filled(self.cells.total(), self.capacity)
     }
 
     fn newest_first(&self) -> bool {

@@ -2,10 +2,12 @@
 //!
 //! Source: seed 1, «Single Queue: FIFO order. Capacity: 100», and its LIFO twin [seed 1.1].
 
-use super::{Moment, Order, Push};
+use bywash_units::Share;
+
+use super::{Moment, Order, Push, filled};
 use crate::catalog::Settings;
 use crate::reason::Reason;
-use crate::request::RequestId;
+use crate::request::{ClassId, RequestId};
 
 /// One bounded queue, oldest first or newest first.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ impl Order for Single {
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         let next = if self.newest_first { moment.newest() } else { moment.oldest() };
         next.map(|id| (id, Reason::Best))
+    }
+
+    fn filled(&self, moment: &Moment<'_>, _: ClassId) -> Share {
+        filled(moment.length(), self.capacity)
     }
 
     fn newest_first(&self) -> bool {

@@ -261,6 +261,7 @@ mod tests {
             tier: Tier::Transact,
             utility: Utility::new(1.0),
             earns: Utility::default(),
+            stop: None,
             pinned: None,
             queue: None,
             after: ClassSet::NONE.with(LOGIN),

@@ -358,6 +358,7 @@ mod tests {
             utility: Utility::default(),
             earns: Utility::new(1.0),
             pinned: pinned.map(Utility::new),
+            stop: None,
             queue: None,
             after: ClassSet::NONE,
         };

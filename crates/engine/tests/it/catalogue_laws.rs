@@ -372,6 +372,7 @@ impl Model {
                     self.ended += 1;
                 }
                 Action::Cancel { id, .. } => panic!("the client of {id:?} is still there"),
+                Action::Terminate { id, .. } => panic!("{id:?} is of no class that can be stopped"),
             }
         }
     }

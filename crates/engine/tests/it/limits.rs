@@ -95,7 +95,9 @@ proptest! {
                 for action in &site.log[before..] {
                     match action {
                         Action::Dispatch { id, .. } => running.push(*id),
-                        Action::Cancel { id, .. } => panic!("{}: {id:?} was stopped", policy.name),
+                        Action::Cancel { id, .. } | Action::Terminate { id, .. } => {
+                            panic!("{}: {id:?} was stopped", policy.name)
+                        }
                         Action::Shed { .. } => {}
                     }
                 }

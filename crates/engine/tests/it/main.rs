@@ -16,5 +16,6 @@ mod session_first;
 mod sessions;
 mod setup;
 mod site;
+mod stop;
 mod value_index;
 mod waiting;

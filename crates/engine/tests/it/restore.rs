@@ -175,7 +175,7 @@ fn with_the_pace_of_before_a_short_queue_is_no_overload_and_a_refusal_says_when(
         let newest_goes = site.refusal(waiting[1]) == Some(Reason::PushedOut);
         let retry_after = site.log.iter().find_map(|action| match action {
             Action::Shed { retry_after, .. } => Some(*retry_after),
-            Action::Dispatch { .. } | Action::Cancel { .. } => None,
+            _ => None,
         });
         (newest_goes, retry_after)
     };

@@ -1,6 +1,6 @@
 //! What an engine is set up with, drawn at random: for laws that hold whatever it is.
 
-use bywash_engine::catalog::{Domain, POLICIES, Policy, Settings, Value};
+use bywash_engine::catalog::{Domain, POLICIES, Policy, Settings, TerminationSettings, Value};
 use bywash_engine::{Class, Engine, Learn, Options, Tier};
 use bywash_units::{Span, Utility};
 
@@ -89,6 +89,7 @@ impl Setup {
 fn options(dice: &mut Dice) -> Options {
     Options {
         limit: (1 + dice.below(4) as u32).into(),
+        termination: TerminationSettings::default(),
         max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
         sessions: 1 + dice.below(7) as u32,
         session_ttl: Span::from_secs(1 + dice.below(19)),
@@ -107,7 +108,9 @@ fn options(dice: &mut Dice) -> Options {
 fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     let mut value = |domain: &Domain| match domain {
         Domain::Count { min, max, .. } => (min + dice.below(12) as u32).min(*max).to_string(),
-        Domain::Share { min, max, .. } => (min + dice.share() * (max - min)).to_string(),
+        Domain::Share { min, max, .. } | Domain::Number { min, max, .. } => {
+            (min + dice.share() * (max - min)).to_string()
+        }
         Domain::Span { min, max, .. } => {
             let span = *min + Span::from_millis(dice.below(30_000));
             format!("{}ms", span.min(*max).as_millis())

@@ -24,6 +24,7 @@ pub(crate) fn classes() -> Vec<Class> {
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
+        stop: None,
         pinned: None,
         queue: None,
         after,
@@ -123,7 +124,9 @@ impl Site {
         for action in actions {
             match action {
                 Action::Dispatch { id, .. } => self.running.push(*id),
-                Action::Cancel { id, .. } => self.running.retain(|other| other != id),
+                Action::Cancel { id, .. } | Action::Terminate { id, .. } => {
+                    self.running.retain(|other| other != id);
+                }
                 Action::Shed { .. } => {}
             }
         }
@@ -165,7 +168,7 @@ impl Site {
         let actions = self.tell(Event::Finished { id, end: End::ANSWERED });
         actions.iter().find_map(|action| match action {
             Action::Dispatch { id, reason } => Some((*id, *reason)),
-            Action::Shed { .. } | Action::Cancel { .. } => None,
+            Action::Shed { .. } | Action::Cancel { .. } | Action::Terminate { .. } => None,
         })
     }
 
@@ -219,7 +222,15 @@ impl Site {
     pub(crate) fn refusal(&self, id: RequestId) -> Option<Reason> {
         self.log.iter().find_map(|action| match action {
             Action::Shed { id: shed, reason, .. } if *shed == id => Some(*reason),
-            Action::Shed { .. } | Action::Dispatch { .. } | Action::Cancel { .. } => None,
+            _ => None,
+        })
+    }
+
+    /// Why this request was stopped while it ran, if it was.
+    pub(crate) fn stopped(&self, id: RequestId) -> Option<Reason> {
+        self.log.iter().find_map(|action| match action {
+            Action::Terminate { id: stopped, reason, .. } if *stopped == id => Some(*reason),
+            _ => None,
         })
     }
 }

@@ -91,6 +91,7 @@ fn setting(value: Setting) -> Value {
     match value {
         Setting::Count(count) => count.into(),
         Setting::Share(share) => share.get().into(),
+        Setting::Number(number) => number.into(),
         Setting::Span(span) => span.to_string().into(),
         Setting::Choice(word) => word.into(),
     }

@@ -50,6 +50,7 @@ pub(super) fn examine(
         Charge::Session => None,
         Charge::Address => Some(shared.address_key(client)),
     };
+    let of_class = settings.class(class);
     let hashed = || address.unwrap_or_else(|| shared.address_key(client));
     let request = EngineRequest {
         session,
@@ -58,6 +59,7 @@ pub(super) fn examine(
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, hashed)),
         retry: signals::is_retry(&config.identify.retries, fields),
+        stoppable: of_class.mode == Mode::Enforce && of_class.class.stop.is_some(),
         ..EngineRequest::of(class)
     };
     Facts { request, client, token, secure: forwarded::is_secure(fields, peer), safe }

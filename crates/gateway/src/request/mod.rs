@@ -129,7 +129,18 @@ async fn run(
     voice: &Voice,
 ) -> Reply {
     record.runs();
-    match forward::forward(worker, &mut record, forward).await {
+    // Nothing of the answer is there yet; with its head, nothing more stops it.
+    let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable);
+    let forwarding = forward::forward(worker, &mut record, forward);
+    let forwarded = match wait::until_stopped(stoppable, forwarding).await {
+        Ok(forwarded) => forwarded,
+        Err(refusal) => {
+            // The ticket, which is dropped here, has no slot to give back.
+            record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
+            return refuse::stopped(voice, &refusal, &record);
+        }
+    };
+    match forwarded {
         Ok(forwarded) => {
             let pool = Rc::clone(&forwarded.pool);
             let running = Streaming::new(Rc::clone(worker), record, ticket, pool);

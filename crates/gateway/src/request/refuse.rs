@@ -107,11 +107,20 @@ const PLAIN: &str = "about:blank";
 
 /// The site is too busy for it, or its client asks for too much.
 pub(super) fn busy(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
+    come_again(voice, refusal, record, "connection_limit_reached")
+}
+
+/// It ran for too long, for the present load or for its class.
+pub(super) fn stopped(voice: &Voice, refusal: &Refusal, record: &Record) -> Reply {
+    come_again(voice, refusal, record, "http_response_timeout")
+}
+
+fn come_again(voice: &Voice, refusal: &Refusal, record: &Record, error: &str) -> Reply {
     let seconds = jittered(refusal.retry_after.as_secs_f64());
     let status = status_of_reason(refusal.reason);
     let mut fields = Fields::new();
     fields.push(b"Retry-After", seconds.to_string().as_bytes());
-    let mut proxy_status = String::from("bywash; error=connection_limit_reached");
+    let mut proxy_status = format!("bywash; error={error}");
     if voice.details {
         use std::fmt::Write;
         let (reason, class) = (refusal.reason.name(), record.class_name());
@@ -139,6 +148,7 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::WaitedTooLong
         | Reason::Reconfigured
         | Reason::ClientLeft => StatusCode::SERVICE_UNAVAILABLE,
+        Reason::RanTooLong | Reason::GaveWay => StatusCode::GATEWAY_TIMEOUT,
     }
 }
 

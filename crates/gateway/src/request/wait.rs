@@ -1,10 +1,11 @@
-//! The second phase: waiting for a slot.
+//! The second phase, waiting for a slot; and in the third, being stopped.
 //!
 //! While it waits, a request reads its body ahead, as far as its buffer goes: a FIN that lies
 //! behind unread bytes has not arrived as far as the kernel tells, and the client would be served
 //! after it has left.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
 use bywash_engine::Reason;
@@ -22,6 +23,26 @@ pub(super) enum Waited {
     Refused(Refusal),
     /// The body broke off, is malformed or too slow.
     Broken(BodyError),
+}
+
+/// Does `task`, unless the request is stopped before: then it is dropped, and with it whatever the upstream
+/// was asked for.
+pub(super) async fn until_stopped<T>(
+    ticket: Option<&Ticket>,
+    task: impl Future<Output = T>,
+) -> Result<T, Refusal> {
+    let Some(ticket) = ticket else { return Ok(task.await) };
+    let mut task = pin!(task);
+    let done = poll_fn(|cx| match task.as_mut().poll(cx) {
+        // What has come counts, even if it was to be stopped in the same moment.
+        Poll::Ready(done) => Poll::Ready(Ok(done)),
+        Poll::Pending => ticket.poll_stopped(cx).map(Err),
+    });
+    let done = done.await;
+    if done.is_ok() {
+        ticket.answering();
+    }
+    done
 }
 
 pub(super) async fn for_slot(ticket: &Ticket, upload: &mut Upload) -> Waited {

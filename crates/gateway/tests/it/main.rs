@@ -47,6 +47,7 @@ mod soak;
 mod stop;
 mod streaming;
 mod targets;
+mod terminate;
 mod timeouts;
 mod tls;
 mod tokens;

@@ -67,10 +67,11 @@ impl Ceiling {
 }
 
 /// From the ground up: name, class of the fill, id of the hatching.
-const LAYERS: [(&str, &str, Option<&str>); 4] = [
+const LAYERS: [(&str, &str, Option<&str>); 5] = [
     ("completed", "completed", None),
     ("timed out", "timed-out", Some("rising")),
     ("dropped", "dropped", Some("falling")),
+    ("terminated", "terminated", None),
     ("failed", "failed", None),
 ];
 /// Heights of the two strips.
@@ -131,7 +132,7 @@ struct Bin {
     from_s: usize,
     to_s: usize,
     /// Requests per second, as in [`LAYERS`].
-    layers: [f64; 4],
+    layers: [f64; 5],
     /// Per minute.
     orders: f64,
 }
@@ -153,6 +154,7 @@ fn bins(seconds: &[Second], runs: usize, most: usize) -> Vec<Bin> {
                 mean(|second| second.completed),
                 mean(|second| second.timed_out),
                 mean(|second| second.dropped),
+                mean(|second| second.terminated),
                 mean(|second| second.failed),
             ],
             orders: mean(|second| second.orders) * 60.0,
@@ -229,11 +231,12 @@ fn hatches() -> String {
 fn description(spec: &Timeline<'_>) -> String {
     let total = |part: fn(&Second) -> u64| count(spec.seconds.iter().map(part).sum());
     let mut words = format!(
-        "{} seconds: {} requests completed, {} timed out, {} dropped, {} failed; {} orders.",
+        "{} seconds: {} requests completed, {} timed out, {} dropped, {} terminated, {} failed; {} orders.",
         count(spec.seconds.len() as u64),
         total(|second| second.completed),
         total(|second| second.timed_out),
         total(|second| second.dropped),
+        total(|second| second.terminated),
         total(|second| second.failed),
         total(|second| second.orders),
     );

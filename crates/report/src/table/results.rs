@@ -5,19 +5,20 @@ use bywash_scenario::{Cell, ClassCell, Recovery, RunResult};
 use super::{Align, Table};
 use crate::number::{NONE, count, decimals, fixed, millis, percent, percent_of};
 
-/// Every cell in a row. The four outcomes (five if anything failed) and `not generated %` add up
+/// Every cell in a row. The four outcomes (more if anything was terminated or failed) and `not generated %` add up
 /// to 100, as in table "Overall Throughput Data" of the LIFO-Pri talk: their base is what was
 /// generated plus what was not. Work on adversaries has a column if there were any.
 pub fn cells(result: &RunResult) -> Table {
+    let stops = result.cells.iter().any(|cell| cell.terminated > 0);
     let failures = result.cells.iter().any(|cell| cell.failed > 0);
     let pulse = result.cells.iter().any(|cell| cell.recovery.is_some());
     let hostile = result.cells.iter().any(|cell| cell.hostile.is_some());
     let level = rho_decimals(result);
-    let mut columns = cell_columns(failures, pulse);
+    let mut columns = cell_columns(stops, failures, pulse);
     columns.extend(hostile.then_some(("hostile work %", Align::Right)));
     let mut table = Table::new(&columns);
     for cell in &result.cells {
-        let mut row = cell_row(cell, failures, level);
+        let mut row = cell_row(cell, (stops, failures), level);
         row.extend(pulse.then(|| recovery(cell)));
         let work = cell.hostile.map_or(NONE.into(), |hostile| percent(hostile.hostile_work));
         row.extend(hostile.then_some(work));
@@ -31,7 +32,7 @@ fn recovery(cell: &Cell) -> String {
     cell.recovery.map_or(NONE.into(), seconds)
 }
 
-fn cell_columns(failures: bool, pulse: bool) -> Vec<(&'static str, Align)> {
+fn cell_columns(stops: bool, failures: bool, pulse: bool) -> Vec<(&'static str, Align)> {
     let mut columns = vec![
         ("policy", Align::Left),
         ("ρ", Align::Right),
@@ -41,9 +42,8 @@ fn cell_columns(failures: bool, pulse: bool) -> Vec<(&'static str, Align)> {
         ("timed out %", Align::Right),
         ("dropped %", Align::Right),
     ];
-    if failures {
-        columns.push(("failed %", Align::Right));
-    }
+    columns.extend(stops.then_some(("terminated %", Align::Right)));
+    columns.extend(failures.then_some(("failed %", Align::Right)));
     columns.extend([
         ("not generated %", Align::Right),
         ("useful work %", Align::Right),
@@ -57,7 +57,7 @@ fn cell_columns(failures: bool, pulse: bool) -> Vec<(&'static str, Align)> {
     columns
 }
 
-fn cell_row(cell: &Cell, failures: bool, level: usize) -> Vec<String> {
+fn cell_row(cell: &Cell, (stops, failures): (bool, bool), level: usize) -> Vec<String> {
     let base = cell.generated + cell.not_generated;
     let mut row = vec![
         cell.policy.clone(),
@@ -68,9 +68,8 @@ fn cell_row(cell: &Cell, failures: bool, level: usize) -> Vec<String> {
         percent_of(cell.timed_out, base),
         percent_of(cell.dropped, base),
     ];
-    if failures {
-        row.push(percent_of(cell.failed, base));
-    }
+    row.extend(stops.then(|| percent_of(cell.terminated, base)));
+    row.extend(failures.then(|| percent_of(cell.failed, base)));
     row.extend([
         percent_of(cell.not_generated, base),
         percent(cell.useful_work),
@@ -97,6 +96,7 @@ fn revenue(cell: &Cell) -> String {
 
 /// The classes of one cell. Here the base is what was generated: what was not has no class.
 pub fn classes(cell: &Cell) -> Table {
+    let stops = cell.classes.iter().any(|class| class.terminated > 0);
     let failures = cell.classes.iter().any(|class| class.failed > 0);
     let mut columns = vec![
         ("class", Align::Left),
@@ -106,18 +106,17 @@ pub fn classes(cell: &Cell) -> Table {
         ("timed out %", Align::Right),
         ("dropped %", Align::Right),
     ];
-    if failures {
-        columns.push(("failed %", Align::Right));
-    }
+    columns.extend(stops.then_some(("terminated %", Align::Right)));
+    columns.extend(failures.then_some(("failed %", Align::Right)));
     columns.extend([("p50, ms", Align::Right), ("p99, ms", Align::Right)]);
     let mut table = Table::new(&columns);
     for class in &cell.classes {
-        table.push(class_row(class, failures));
+        table.push(class_row(class, stops, failures));
     }
     table
 }
 
-fn class_row(class: &ClassCell, failures: bool) -> Vec<String> {
+fn class_row(class: &ClassCell, stops: bool, failures: bool) -> Vec<String> {
     // Without a completed request there is no response time, whatever the histogram says.
     let time = |value| match class.completed {
         0 => NONE.into(),
@@ -131,9 +130,8 @@ fn class_row(class: &ClassCell, failures: bool) -> Vec<String> {
         percent_of(class.timed_out, class.generated),
         percent_of(class.dropped, class.generated),
     ];
-    if failures {
-        row.push(percent_of(class.failed, class.generated));
-    }
+    row.extend(stops.then(|| percent_of(class.terminated, class.generated)));
+    row.extend(failures.then(|| percent_of(class.failed, class.generated)));
     row.extend([time(class.p50_ms), time(class.p99_ms)]);
     row
 }
@@ -152,6 +150,7 @@ mod tests {
             completed: 30_851,
             timed_out: 4_075,
             dropped: 9_900,
+            terminated: 0,
             failed: 0,
             not_generated: 9_052,
             ..sample::cell("8Q-LIFO-Pri", 1.4, Closes::Visible)

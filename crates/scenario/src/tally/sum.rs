@@ -42,6 +42,7 @@ impl Tally {
             completed: sum.total(|class| class.completed),
             timed_out: sum.total(|class| class.timed_out),
             dropped: sum.total(|class| class.dropped),
+            terminated: sum.total(|class| class.terminated),
             failed: sum.total(|class| class.failed),
             not_generated: sum.not_generated,
             useful_work: sum.useful_work(),
@@ -134,6 +135,7 @@ impl ClassTally {
         self.completed += other.completed;
         self.timed_out += other.timed_out;
         self.dropped += other.dropped;
+        self.terminated += other.terminated;
         self.failed += other.failed;
         self.response.add(&other.response);
     }
@@ -146,6 +148,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
         completed: tally.completed,
         timed_out: tally.timed_out,
         dropped: tally.dropped,
+        terminated: tally.terminated,
         failed: tally.failed,
         p50_ms: tally.response.quantile_ms(0.5),
         p99_ms: tally.response.quantile_ms(0.99),

@@ -83,6 +83,7 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
     let text = |value| match value {
         Value::Count(count) => count.to_string(),
         Value::Share(share) => share.get().to_string(),
+        Value::Number(number) => number.to_string(),
         Value::Span(span) => span.to_string(),
         Value::Choice(word) => word.to_owned(),
     };
@@ -101,6 +102,7 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
         label: name.to_owned(),
         parameters,
         limit: None,
+        termination: None,
         charge,
         line: None,
     }

@@ -137,7 +137,9 @@ impl Night {
             let worked = request.service.unwrap_or(mean);
             match ending {
                 Ending::Completed => tally.useful(ended, worked),
-                Ending::TimedOut | Ending::Failed => tally.wasted(ended, worked),
+                Ending::TimedOut | Ending::Terminated | Ending::Failed => {
+                    tally.wasted(ended, worked);
+                }
                 Ending::Dropped => {}
             }
         }
@@ -296,7 +298,8 @@ fn scenario(
         utility: class.class.utility,
         queue: class.class.queue,
         after: indices(class.class.after),
-        service: Law::Constant(means[index].time),
+        service: Law::Constant(means[index].time).into(),
+        stop: None,
         earns: match class.class.earns {
             earns if earns.get() > 0.0 => earns,
             _ => Utility::new(1.0),

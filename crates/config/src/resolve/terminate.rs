@@ -1,0 +1,62 @@
+//! `[terminate]`, and what a class grants its requests.
+
+use bywash_engine::catalog::{TERMINATIONS, TerminationSettings};
+use bywash_engine::terminate::Bounds;
+use bywash_units::Span;
+
+use super::policy;
+use crate::code;
+use crate::config::Safe;
+use crate::document::Document;
+use crate::keys;
+use crate::read::Values;
+use crate::report::{Finding, Report};
+use crate::source::shown;
+use crate::value::Value;
+
+/// What a class that is safe grants, if it does not say.
+const LEAST: Span = Span::from_secs(1);
+const MOST: Span = Span::from_secs(60);
+
+pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> TerminationSettings {
+    let chosen = policy::chosen(document, &keys::TERMINATE, &TERMINATIONS, report);
+    let share = |name: &str| {
+        let key = chosen.key(name).filter(|key| !chosen.values.refused(key))?;
+        Some(chosen.values.of(key).number())
+    };
+    if let (Some(low), Some(high)) = (share("low"), share("high"))
+        && low > high
+    {
+        let given = |name| chosen.values.given(chosen.key(name)?).map(|(_, at)| at);
+        let at = given("low").or_else(|| given("high")).unwrap_or_else(|| chosen.values.table());
+        let message = format!("`terminate.low` {low} lies above `terminate.high` {high}");
+        let help = format!("set `low` to {high} or less");
+        report.add(Finding::new(&code::WATERMARKS, at, message).help(help));
+    }
+    chosen.settings
+}
+
+/// What is granted to the requests of a class, if they can be stopped.
+pub(super) fn bounds(name: &str, values: &Values, report: &mut Report) -> Option<Bounds> {
+    let min = values.get(&keys::RUN_MIN).map_or(LEAST, Value::span);
+    let max = values.get(&keys::RUN_MAX).map_or(MOST.max(min), Value::span);
+    let given = values.given(&keys::RUN_MIN).or_else(|| values.given(&keys::RUN_MAX));
+    let at = given.map(|(_, at)| at);
+    let path = format!("class.{}", shown(name));
+    if values.of(&keys::SAFE).word::<Safe>() == Safe::No {
+        if let Some(at) = at {
+            let message = format!("`{path}` is not safe to stop: its times do nothing");
+            let help =
+                "write safe = \"read-only\" if its requests change nothing, or leave them out";
+            report.add(Finding::new(&code::NOT_SAFE, at, message).help(help.to_string()));
+        }
+        return None;
+    }
+    if min > max && !values.refused(&keys::RUN_MIN) && !values.refused(&keys::RUN_MAX) {
+        let message = format!("`{path}.run_min` {min} lies above `{path}.run_max` {max}");
+        let help = format!("set `run_min` to \"{max}\" or less, or `run_max` to more");
+        let at = at.unwrap_or_else(|| values.at(&keys::RUN_MAX));
+        report.add(Finding::new(&code::RUN_BOUNDS, at, message).help(help));
+    }
+    Some(Bounds { min, max })
+}

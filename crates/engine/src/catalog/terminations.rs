@@ -1,0 +1,101 @@
+//! The terminations of the catalogue: how long a request may run.
+
+use alloc::boxed::Box;
+
+use bywash_units::Span;
+
+use super::{Decides, Domain, Parameter, Policy, Settings};
+use crate::terminate::{Fixed, Loss, Marginal, Never, Terminate};
+
+/// How long a request may run.
+#[derive(Clone, Copy, Debug)]
+pub enum Terminations {}
+
+impl Decides for Terminations {
+    type Build = fn(&TerminationSettings) -> Box<dyn Terminate>;
+}
+
+/// A termination of the catalogue.
+pub type TerminationPolicy = Policy<Terminations>;
+
+/// A termination with a value for each of its parameters.
+pub type TerminationSettings = Settings<Terminations>;
+
+/// Every termination there is, the default first. None stops a request of a class that does not say
+/// that it can be stopped.
+pub static TERMINATIONS: [TerminationPolicy; 4] = [
+    Policy {
+        name: "marginal",
+        source: "bywash",
+        about: "Stops whoever has run past its class's most; and when the queue is nearly full, whoever \
+                promises less than half of what those that wait promise for a second of service.",
+        parameters: &[],
+        build: |_| Box::new(Marginal::default()),
+    },
+    Policy {
+        name: "loss",
+        source: "seed 2, SERT",
+        about: "A threshold between the least and the most of a class: the more of its requests were \
+                lost in the last interval, the lower.",
+        parameters: &[
+            Parameter {
+                name: "alpha",
+                domain: Domain::Number { min: 0.0, max: 100.0, default: 4.0 },
+                why: "How soon the threshold falls as the loss rises: at 1 in a straight line.",
+            },
+            Parameter {
+                name: "low",
+                domain: Domain::Share { min: 0.0, max: 1.0, default: 0.05 },
+                why: "Up to this loss the most is granted.",
+            },
+            Parameter {
+                name: "high",
+                domain: Domain::Share { min: 0.0, max: 1.0, default: 0.15 },
+                why: "From this loss on the least is granted.",
+            },
+            Parameter {
+                name: "interval",
+                domain: Domain::Span {
+                    min: Span::from_millis(100),
+                    max: Span::from_secs(3600),
+                    default: Span::from_secs(10),
+                },
+                why: "Time over which the loss is counted.",
+            },
+        ],
+        build: |settings| Box::new(Loss::new(settings)),
+    },
+    Policy {
+        name: "fixed",
+        source: "seed 2, fixed thresholds",
+        about: "Stops whoever has run past its class's most, whatever the load.",
+        parameters: &[],
+        build: |_| Box::new(Fixed),
+    },
+    Policy {
+        name: "never",
+        source: "seed 2, AC",
+        about: "Stops nobody.",
+        parameters: &[],
+        build: |_| Box::new(Never),
+    },
+];
+
+/// The termination of this name.
+pub fn find_termination(name: &str) -> Option<&'static TerminationPolicy> {
+    TERMINATIONS.iter().find(|policy| policy.name == name)
+}
+
+impl TerminationSettings {
+    /// A termination as set.
+    pub fn termination(&self) -> Box<dyn Terminate> {
+        (self.policy.build)(self)
+    }
+}
+
+/// The first of the catalogue, as it is.
+impl Default for TerminationSettings {
+    fn default() -> Self {
+        Self { policy: &TERMINATIONS[0], values: [].into() }
+    }
+}

@@ -1,0 +1,140 @@
+//! Running requests that are stopped: because they are overdue, or so that another is not lost.
+
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+use super::Engine;
+use crate::action::Action;
+use crate::limit::Way;
+use crate::queue::Waiting;
+use crate::reason::Reason;
+use crate::request::{ClassId, RequestId};
+use crate::terminate::{Bounds, Fate, Ran};
+
+/// Whoever is stopped for another must promise less by this factor: who promises nearly as much has run for
+/// a while already, which would be lost.
+const LESS: f64 = 2.0;
+
+/// Filled so far, a queue is about to lose requests.
+const NEARLY_FULL: f64 = 7.0 / 8.0;
+/// Where it was nearly full a while ago, it need not become so again: then everybody would wait behind so
+/// many, as long as the load lasts.
+const FILLING: f64 = 1.0 / 4.0;
+/// That while. In a load that rarely fills the queue, hardly anybody is stopped who could have been spared.
+const WHILE: Span = Span::from_secs(10);
+
+impl Engine {
+    /// Whether so many wait that one is to be stopped before another of this class waits too.
+    fn is_pressed(&mut self, now: Time, class: ClassId) -> bool {
+        let filled = self.order.filled(&self.moment(now), class).get();
+        if filled >= NEARLY_FULL {
+            self.pressed = now + WHILE;
+        }
+        filled >= NEARLY_FULL || (filled >= FILLING && now < self.pressed)
+    }
+
+    /// A request has run, as the policy is to know it; where no class can be stopped it need not.
+    pub(super) fn tell_ran(&mut self, ran: Ran) {
+        if self.classes.iter().any(|class| class.stop.is_some()) {
+            self.terminate.ended(ran);
+        }
+    }
+
+    /// When the first of those that run will have run for as long as it may.
+    pub(super) fn next_overdue(&self) -> Option<Time> {
+        if !self.requests.can_stop() {
+            return None;
+        }
+        self.longest().map(|(_, since, class, bounds)| since + self.may_run(class, bounds)).min()
+    }
+
+    /// Stops all that have run for as long as they may.
+    pub(super) fn stop_overdue(&mut self, now: Time, actions: &mut Vec<Action>) {
+        let due = |engine: &Self| {
+            let is_due = |(id, since, class, bounds): (RequestId, Time, ClassId, Bounds)| {
+                (since + engine.may_run(class, bounds) <= now).then_some((id, since))
+            };
+            engine.longest().find_map(is_due)
+        };
+        while let Some((id, since)) = due(self) {
+            actions.push(self.stop(now, id, since, Reason::RanTooLong));
+        }
+    }
+
+    /// All slots are taken and `new` is to wait: if requests are about to be lost, stops a running one that
+    /// promises less than any of those that wait. Whether a slot is free now.
+    pub(super) fn make_room(
+        &mut self,
+        now: Time,
+        new: RequestId,
+        actions: &mut Vec<Action>,
+    ) -> bool {
+        let Waiting { class, standing, .. } = *self.moment(now).waiting(new);
+        // Where the limit has fallen, one that is stopped makes no room.
+        let full = self.running == self.limit.slots();
+        if !full || !self.requests.can_stop() || !self.is_pressed(now, class) {
+            return false;
+        }
+        let Some(promised) = self.least_promised(now, class) else { return false };
+        let mut least: Option<(f64, RequestId, Time)> = None;
+        for index in 0..self.classes.len() {
+            let granted = self.classes[index].stop.zip(self.requests.longest(index));
+            let Some((bounds, (id, since))) = granted else { continue };
+            let age = now.since(since);
+            // Better standings come first.
+            let proven_more = self.moment(now).waiting(id).standing < standing;
+            if age < bounds.min || proven_more {
+                continue;
+            }
+            let Some(more) = self.promise(now, index, age) else { continue };
+            if more * LESS < promised && least.is_none_or(|(least, ..)| more < least) {
+                least = Some((more, id, since));
+            }
+        }
+        let Some((_, id, since)) = least else { return false };
+        actions.push(self.stop(now, id, since, Reason::GaveWay));
+        self.running < self.limit.slots()
+    }
+
+    /// The least that a second of service promises of the classes of which somebody waits, and of `new`: an
+    /// order may choose any of them.
+    fn least_promised(&mut self, now: Time, new: ClassId) -> Option<f64> {
+        let mut least = f64::MAX;
+        for index in 0..self.classes.len() {
+            if index == new.index() || self.moment(now).length_of(index) > 0 {
+                least = least.min(self.promise(now, index, Span::ZERO)?);
+            }
+        }
+        Some(least)
+    }
+
+    /// What a second more of a request of this class and age promises: requests, times what one is worth.
+    fn promise(&mut self, now: Time, class: usize, age: Span) -> Option<f64> {
+        let promise = self.terminate.promise(now, ClassId(class as u8), age)?;
+        // Where nobody has said what it is worth, it is not worthless.
+        let worth = self.classes[class].utility.get();
+        Some(promise * if worth > 0.0 { worth } else { 1.0 })
+    }
+
+    fn stop(&mut self, now: Time, id: RequestId, since: Time, reason: Reason) -> Action {
+        let (Waiting { class, .. }, took) = (*self.moment(now).waiting(id), now.since(since));
+        self.lost(now, id);
+        self.tell_ran(Ran { class, took, fate: Fate::Stopped });
+        self.learning.ran(class, took, false);
+        self.take_back(now, id, since, Way::Void);
+        Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
+    }
+
+    fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
+        self.terminate.may_run(class, bounds).clamp_to(bounds.min, Span::MAX)
+    }
+
+    /// Of each class that can be stopped, the one that has run for longest.
+    fn longest(&self) -> impl Iterator<Item = (RequestId, Time, ClassId, Bounds)> + '_ {
+        self.classes.iter().enumerate().filter_map(|(index, class)| {
+            let (id, since) = self.requests.longest(index)?;
+            Some((id, since, ClassId(index as u8), class.stop?))
+        })
+    }
+}

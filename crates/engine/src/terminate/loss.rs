@@ -1,0 +1,152 @@
+//! Seed 2's controller: the more is lost, the less time is granted.
+//!
+//! Source: seed 2, SERT §3.2.
+//! Of the requests of a class that came in an interval, *p* were refused or stopped. The threshold of the
+//! next one is LB + F(p)(UB − LB), where F is 1 up to the low watermark, 0 from the high one on, and
+//! ((HW − p)/(HW − LW))^α between.
+//!
+//! What has nothing to do with how much there is to do is not in p: clients who left while their request
+//! ran, and requests beyond what one principal may have waiting.
+
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+use super::{Bounds, Fate, Ran, Terminate};
+use crate::catalog::TerminationSettings;
+use crate::request::ClassId;
+
+/// The seed's controller.
+#[derive(Debug)]
+pub struct Loss {
+    alpha: f64,
+    low: f64,
+    high: f64,
+    interval: Span,
+    since: Time,
+    classes: Vec<Counts>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    arrived: u32,
+    lost: u32,
+    /// The share that was lost in the last whole interval.
+    p: f64,
+}
+
+impl Loss {
+    pub(crate) fn new(settings: &TerminationSettings) -> Self {
+        Self {
+            alpha: settings.number("alpha"),
+            low: settings.share("low").get(),
+            high: settings.share("high").get(),
+            interval: settings.span("interval"),
+            since: Time::ZERO,
+            classes: Vec::new(),
+        }
+    }
+
+    /// F of the share that was lost.
+    fn granted(&self, p: f64) -> f64 {
+        if p <= self.low {
+            1.0
+        } else if p >= self.high {
+            0.0
+        } else {
+            libm::pow((self.high - p) / (self.high - self.low), self.alpha)
+        }
+    }
+
+    fn of(&mut self, class: ClassId) -> &mut Counts {
+        if self.classes.len() <= class.index() {
+            self.classes.resize(class.index() + 1, Counts::default());
+        }
+        &mut self.classes[class.index()]
+    }
+}
+
+impl Terminate for Loss {
+    fn tick(&mut self, now: Time) {
+        let passed = now.since(self.since).as_nanos() / self.interval.as_nanos();
+        if passed == 0 {
+            return;
+        }
+        self.since = self.since + self.interval * passed;
+        for counts in &mut self.classes {
+            // Those who were stopped may have come before.
+            let p = f64::from(counts.lost) / f64::from(counts.arrived.max(1));
+            // In an interval that nobody came in, nobody was lost.
+            let p = if passed == 1 { p.min(1.0) } else { 0.0 };
+            *counts = Counts { p, ..Counts::default() };
+        }
+    }
+
+    fn arrived(&mut self, class: ClassId) {
+        self.of(class).arrived += 1;
+    }
+
+    fn lost(&mut self, class: ClassId) {
+        self.of(class).lost += 1;
+    }
+
+    fn ended(&mut self, ran: Ran) {
+        self.of(ran.class).lost += u32::from(ran.fate == Fate::Stopped);
+    }
+
+    fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
+        let p = self.classes.get(class.index()).map_or(0.0, |counts| counts.p);
+        let range = bounds.max.as_nanos().saturating_sub(bounds.min.as_nanos());
+        bounds.min + Span::from_nanos(range).scale(self.granted(p))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::find_termination;
+
+    const PAGE: ClassId = ClassId(1);
+    const BOUNDS: Bounds = Bounds { min: Span::from_secs(1), max: Span::from_secs(9) };
+
+    fn default() -> Loss {
+        Loss::new(&find_termination("loss").unwrap().settings([]).unwrap())
+    }
+
+    fn at(loss: &mut Loss, second: u64) -> Span {
+        loss.tick(Time::ZERO + Span::from_secs(second));
+        loss.may_run(PAGE, BOUNDS)
+    }
+
+    /// The threshold in seconds after an interval in which so many of a hundred were lost.
+    fn after(lost: u32) -> f64 {
+        let mut counted = default();
+        (0..100).for_each(|_| counted.arrived(PAGE));
+        (0..lost).for_each(|_| counted.lost(PAGE));
+        assert_eq!(at(&mut counted, 9), BOUNDS.max, "the interval is not over");
+        at(&mut counted, 10).as_secs_f64()
+    }
+
+    #[test]
+    fn the_threshold_is_the_seeds_formula() {
+        for (lost, expected) in [(0, 9.0), (5, 9.0), (10, 1.5), (15, 1.0), (80, 1.0)] {
+            assert!((after(lost) - expected).abs() < 1e-6, "{lost} %: {}", after(lost));
+        }
+        // α = 4: (9/10)^4 of eight seconds above one.
+        assert!((after(6) - (1.0 + 8.0 * 0.6561)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn who_is_stopped_counts_and_who_left_does_not() {
+        let mut loss = default();
+        let ran = |fate| Ran { class: PAGE, took: Span::from_secs(1), fate };
+        (0..10).for_each(|_| loss.arrived(PAGE));
+        (0..10).for_each(|_| loss.ended(ran(Fate::Cut)));
+        assert_eq!(at(&mut loss, 10), BOUNDS.max);
+        (0..10).for_each(|_| loss.arrived(PAGE));
+        (0..2).for_each(|_| loss.ended(ran(Fate::Stopped)));
+        assert_eq!(at(&mut loss, 20), BOUNDS.min);
+        assert_eq!(loss.may_run(ClassId(0), BOUNDS), BOUNDS.max, "another class");
+        assert_eq!(at(&mut loss, 40), BOUNDS.max, "nobody came since");
+    }
+}

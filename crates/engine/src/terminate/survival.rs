@@ -1,0 +1,189 @@
+//! How long requests of a class run, learned while many of them are stopped.
+//!
+//! Kaplan and Meier's estimate: of those that had run for so long, what part was done a little later?
+//! A request that was stopped counts among those that had run as long as it did, and says nothing of
+//! what would have come. Ages are counted in steps that grow by a quarter of a doubling; old counts
+//! fade. Where little is known of ages beyond those at which requests are done, who has run for *t* is
+//! done by 2*t* with even chance: the guess that has no scale of its own.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bywash_units::Span;
+
+/// The first step ends here, in seconds.
+const FIRST: f64 = 1e-4;
+/// Steps in a doubling.
+const FINENESS: f64 = 4.0;
+/// Steps: to beyond an hour.
+const STEPS: usize = 104;
+/// Requests of that many others, the oldest counts for a third of the newest.
+const FADING: f64 = 10_000.0;
+/// A span in which fewer are done is passed over: of short spans one or another looks good by chance.
+const SOME: f64 = 0.1;
+/// How many requests the first guess is worth.
+const GUESS: f64 = 1.0;
+
+/// The service times of one class.
+#[derive(Clone, Debug)]
+pub struct Survival {
+    /// By step: requests that were done in it, and those that were stopped or cut in it.
+    done: Vec<f64>,
+    cut: Vec<f64>,
+    /// What the next request counts.
+    weight: f64,
+    /// By step: the most requests done for each second from its beginning on.
+    promise: Vec<f64>,
+    is_stale: bool,
+}
+
+impl Default for Survival {
+    fn default() -> Self {
+        Self {
+            done: vec![0.0; STEPS],
+            cut: vec![0.0; STEPS],
+            weight: 1.0,
+            promise: vec![0.0; STEPS],
+            is_stale: true,
+        }
+    }
+}
+
+impl Survival {
+    /// A request has run for so long, and was done or not.
+    pub fn learn(&mut self, took: Span, done: bool) {
+        let counts = if done { &mut self.done } else { &mut self.cut };
+        counts[step(took)] += self.weight;
+        self.is_stale = true;
+        self.weight *= 1.0 + 1.0 / FADING;
+        if self.weight > 1e100 {
+            for count in self.done.iter_mut().chain(&mut self.cut) {
+                *count /= self.weight;
+            }
+            self.weight = 1.0;
+        }
+    }
+
+    /// Requests done for each second that one of this age goes on, over the span for which that is most.
+    pub fn promise(&self, age: Span) -> f64 {
+        self.promise[step(age)]
+    }
+
+    /// Brings [`Survival::promise`] up to date, if anything was learned since: takes ten thousand steps.
+    pub fn refresh(&mut self) {
+        if !core::mem::take(&mut self.is_stale) {
+            return;
+        }
+        let chances = self.chances();
+        let ends: [f64; STEPS] = core::array::from_fn(end);
+        for from in 0..STEPS {
+            let (mut left, mut seconds, mut most) = (1.0, 0.0, 0.0_f64);
+            for (step, chance) in chances.iter().enumerate().skip(from) {
+                let width = ends[step] - if step == 0 { 0.0 } else { ends[step - 1] };
+                let done = left * chance;
+                // Those who are done in it are so halfway through it.
+                seconds += width * (left - done / 2.0);
+                left -= done;
+                if 1.0 - left >= SOME {
+                    most = most.max((1.0 - left) / seconds);
+                }
+            }
+            self.promise[from] = most;
+        }
+    }
+
+    /// By step: the chance to be done in it for who has come to it.
+    fn chances(&self) -> [f64; STEPS] {
+        let guessed = 1.0 - libm::exp2(-1.0 / FINENESS);
+        // Before the earliest of all the guess would be a promise without limit: steps are short there.
+        let earliest = self.done.iter().position(|done| *done > 0.0).unwrap_or(STEPS);
+        let mut chances = [0.0; STEPS];
+        let mut beyond = 0.0;
+        for step in (0..STEPS).rev() {
+            let guess = if step < earliest { 0.0 } else { GUESS * self.weight };
+            // Who is cut in a step has been there for half of it.
+            let there = beyond + self.done[step] + self.cut[step] / 2.0;
+            if there + guess > 0.0 {
+                chances[step] = (self.done[step] + guess * guessed) / (there + guess);
+            }
+            beyond += self.done[step] + self.cut[step];
+        }
+        chances
+    }
+}
+
+/// Where a step ends, in seconds.
+fn end(step: usize) -> f64 {
+    FIRST * libm::exp2(step as f64 / FINENESS)
+}
+
+/// The step in which an age lies.
+fn step(age: Span) -> usize {
+    let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
+    // Also what is no number, or below the first.
+    steps.clamp(0.0, (STEPS - 1) as f64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many requests a second are done in time, of those in the middle of each hundredth.
+    fn learned(time: impl Fn(f64) -> f64, stopped_at: f64) -> Survival {
+        let mut survival = Survival::default();
+        for i in 0..5000 {
+            let seconds = time((f64::from(i * 37 % 100) + 0.5) / 100.0);
+            survival.learn(Span::from_secs_f64(seconds.min(stopped_at)), seconds < stopped_at);
+        }
+        survival.refresh();
+        survival
+    }
+
+    fn at(seconds: f64) -> Span {
+        Span::from_secs_f64(seconds)
+    }
+
+    fn agrees(is: f64, expected: f64) {
+        assert!((is / expected - 1.0).abs() < 0.2, "{is}, not {expected}");
+    }
+
+    #[test]
+    fn without_memory_the_promise_is_the_same_at_every_age() {
+        let survival = learned(|u| -0.1 * libm::log(u), f64::MAX);
+        for age in [0.0, 0.05, 0.2] {
+            agrees(survival.promise(at(age)), 10.0);
+        }
+    }
+
+    #[test]
+    fn of_short_and_long_ones_the_new_promise_most_and_those_that_are_long_least() {
+        let survival = learned(|u| if u < 0.9 { 0.005 } else { 0.5 }, f64::MAX);
+        agrees(survival.promise(Span::ZERO), 0.9 / 0.005);
+        agrees(survival.promise(at(0.02)), 1.0 / 0.48);
+        assert!(survival.promise(at(0.4)) > 5.0, "it is nearly done");
+    }
+
+    #[test]
+    fn a_tail_is_learned_although_most_of_it_is_stopped() {
+        // Pareto with index one, from a second on: who has run for t is done in the next moment with 1/t.
+        let pareto = |u: f64| 1.0 / u;
+        let whole = learned(pareto, f64::MAX);
+        let seen = learned(pareto, 4.0);
+        for survival in [&whole, &seen] {
+            agrees(survival.promise(at(2.0)), 0.5);
+            agrees(survival.promise(at(3.0)), 0.33);
+        }
+        // Where all are stopped nothing is seen, and the guess has the same index.
+        agrees(seen.promise(at(16.0)), 1.0 / 16.0);
+    }
+
+    #[test]
+    fn what_is_old_fades() {
+        let mut survival = learned(|_| 0.01, f64::MAX);
+        for _ in 0..50_000 {
+            survival.learn(at(1.0), true);
+        }
+        survival.refresh();
+        agrees(survival.promise(Span::ZERO), 1.0);
+    }
+}

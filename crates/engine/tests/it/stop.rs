@@ -1,0 +1,274 @@
+//! Running requests that are stopped, and those that are not.
+
+use bywash_engine::catalog::find_termination;
+use bywash_engine::terminate::Bounds;
+use bywash_engine::{Action, End, Event, Options, Reason, Request, RequestId};
+use bywash_units::Span;
+
+use crate::site::{CONFIRM, DETAILS, MAIN, SEARCH, Site, classes};
+
+const LEAST: Span = Span::from_millis(100);
+const MOST: Span = Span::from_secs(5);
+const SHORT: Span = Span::from_millis(10);
+
+fn options(name: &str, given: &[(&str, &str)]) -> Options {
+    let policy = find_termination(name).expect("the policy is in the catalogue");
+    let termination = policy.settings(given.iter().copied()).expect("the parameters are right");
+    Options { limit: 1.into(), termination, ..Options::default() }
+}
+
+/// One slot and one place in the queue, and a search that can be stopped.
+fn site(name: &str, given: &[(&str, &str)]) -> Site {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    Site::with("session-first", &[("capacity", "1")], classes, options(name, given))
+}
+
+fn run_for(site: &mut Site, span: Span) {
+    site.arrive(SEARCH);
+    site.now = site.now + span;
+    site.finish();
+}
+
+/// A site that has seen a hundred searches, of which every tenth took long.
+fn taught(name: &str, long: Span) -> Site {
+    let mut site = site(name, &[]);
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { long } else { SHORT });
+    }
+    site.now = site.now + Span::from_secs(2);
+    site
+}
+
+/// A search runs for so long, another waits; what becomes of the third?
+fn crowded(site: &mut Site, age: Span) -> [RequestId; 3] {
+    let [running, waiting] = [site.arrive(SEARCH), site.arrive(SEARCH)];
+    site.now = site.now + age;
+    [running, waiting, site.arrive(SEARCH)]
+}
+
+#[test]
+fn one_that_can_be_stopped_is_stopped_when_it_has_run_for_its_most() {
+    let mut site = site("fixed", &[]);
+    let [page, search] = [site.arrive(MAIN), site.arrive(SEARCH)];
+    site.pass(MOST * 9);
+    assert_eq!(site.stopped(page), None, "nobody has said that it can be stopped");
+    site.finish();
+    let next = site.arrive(MAIN);
+    assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
+    site.pass(MOST);
+    assert_eq!(site.stopped(search), Some(Reason::RanTooLong));
+    let last = [site.log[site.log.len() - 2], site.log[site.log.len() - 1]];
+    assert!(
+        matches!(last[0], Action::Terminate { retry_after, .. } if retry_after >= Span::from_secs(1))
+    );
+    assert_eq!(last[1], Action::Dispatch { id: next, reason: Reason::Best });
+    assert_eq!(site.status().running, 1);
+}
+
+#[test]
+fn one_whose_response_has_begun_is_never_stopped() {
+    let mut site = site("fixed", &[]);
+    let search = site.arrive(SEARCH);
+    site.tell(Event::Answering { id: search });
+    assert_eq!(site.engine.next_timer(), None);
+    site.pass(MOST * 9);
+    assert_eq!(site.stopped(search), None);
+    site.tell(Event::Finished { id: search, end: End::ANSWERED });
+    assert_eq!(site.status().running, 0);
+}
+
+#[test]
+fn the_threshold_falls_with_what_is_lost_and_rises_again() {
+    let mut site = site("loss", &[("interval", "10s")]);
+    let [first, ..] = crowded(&mut site, Span::ZERO);
+    assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
+    // One of three is lost in this interval: in the next one the least is granted.
+    site.pass(Span::from_millis(4_900));
+    site.finish();
+    site.drain();
+    assert_eq!(site.stopped(first), None);
+    site.now = site.now + Span::from_secs(6);
+    let short = site.arrive(SEARCH);
+    site.pass(LEAST);
+    assert_eq!(site.stopped(short), Some(Reason::RanTooLong));
+    // It was one of one. But then nobody comes for an interval.
+    site.now = site.now + Span::from_secs(30);
+    site.arrive(SEARCH);
+    assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
+}
+
+#[test]
+fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_its_slot() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    let [long, waiting, new] = crowded(&mut site, Span::from_millis(500));
+    assert_eq!(site.stopped(long), Some(Reason::GaveWay));
+    assert_eq!(site.refusal(new), None);
+    assert_eq!(site.log.last(), Some(&Action::Dispatch { id: waiting, reason: Reason::Best }));
+    assert_eq!((site.status().running, site.status().waiting), (1, 1));
+    site.now = site.now + SHORT;
+    assert_eq!(site.next(), new);
+}
+
+#[test]
+fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_fills() {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    let given = [("capacity", "16")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+    }
+    let mut stopped_at = |pause: Span| {
+        while site.status().running > 0 {
+            site.finish();
+        }
+        site.now = site.now + pause;
+        let long = site.arrive(SEARCH);
+        site.now = site.now + Span::from_secs(1);
+        let mut came = 0;
+        while site.stopped(long).is_none() {
+            site.arrive(SEARCH);
+            came += 1;
+        }
+        assert_eq!((site.status().running, site.status().waiting), (1, came - 1));
+        came
+    };
+    assert_eq!(stopped_at(Span::from_secs(2)), 15);
+    assert_eq!(stopped_at(Span::from_secs(2)), 5);
+    assert_eq!(stopped_at(Span::from_secs(4)), 5, "this one did not renew the while");
+    assert_eq!(stopped_at(Span::from_secs(10)), 15);
+}
+
+#[test]
+fn nobody_is_stopped_before_the_least_of_its_class() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    let [long, _, new] = crowded(&mut site, Span::from_millis(99));
+    assert_eq!(site.stopped(long), None);
+    assert!(site.refusal(new).is_some());
+}
+
+#[test]
+fn nobody_is_stopped_where_all_take_as_long_as_each_other() {
+    let mut site = site("marginal", &[]);
+    for _ in 0..100 {
+        run_for(&mut site, Span::from_millis(400));
+    }
+    site.now = site.now + Span::from_secs(2);
+    let [long, _, new] = crowded(&mut site, Span::from_millis(300));
+    assert_eq!(site.stopped(long), None, "it is nearly done");
+    assert!(site.refusal(new).is_some());
+}
+
+#[test]
+fn who_has_proven_more_is_not_stopped_for_who_has_proven_less() {
+    for (proven, expected) in [(true, None), (false, Some(Reason::GaveWay))] {
+        let mut site = taught("marginal", Span::from_secs(4));
+        if proven {
+            site.prove(1, &[MAIN]);
+        }
+        let long = site.arrive_in(1, SEARCH);
+        site.arrive_in(1, SEARCH);
+        site.now = site.now + Span::from_secs(1);
+        site.arrive(SEARCH);
+        assert_eq!(site.stopped(long), expected, "proven: {proven}");
+    }
+}
+
+#[test]
+fn who_comes_and_leaves_stops_nobody() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    let long = site.arrive(SEARCH);
+    site.now = site.now + Span::from_secs(1);
+    for _ in 0..100 {
+        let hasty = site.arrive(SEARCH);
+        site.leave(hasty);
+    }
+    assert_eq!(site.stopped(long), None);
+}
+
+#[test]
+fn nobody_is_stopped_whom_the_driver_would_not_stop() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    let request = Request { stoppable: false, ..Request::of(SEARCH) };
+    let long = site.request(request);
+    site.arrive(SEARCH);
+    site.pass(Span::from_secs(1));
+    let new = site.arrive(SEARCH);
+    assert_eq!((site.stopped(long), site.refusal(new)), (None, Some(Reason::QueueFull)));
+    site.pass(MOST * 2);
+    assert_eq!(site.stopped(long), None);
+}
+
+#[test]
+fn nobody_is_stopped_for_one_that_would_not_get_the_slot() {
+    // Short pages come, and in front of them waits a report, which takes as long as the one that runs.
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    let given = [("capacity", "8")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for _ in 0..40 {
+        run_for(&mut site, Span::from_secs(3));
+        site.arrive(MAIN);
+        site.now = site.now + SHORT;
+        site.finish();
+    }
+    let [running, _] = [site.arrive(SEARCH), site.arrive(SEARCH)];
+    site.now = site.now + Span::from_secs(1);
+    for _ in 0..20 {
+        site.arrive(MAIN);
+    }
+    assert_eq!(site.stopped(running), None);
+}
+
+#[test]
+fn one_that_many_ask_for_at_once_stops_nobody() {
+    let mut classes = classes();
+    classes[SEARCH.index()].stop = Some(Bounds { min: LEAST, max: MOST });
+    let given = [("principal_cap", "1")];
+    let mut site = Site::with("session-first", &given, classes, options("marginal", &[]));
+    for i in 0..100 {
+        run_for(&mut site, if i % 10 == 9 { Span::from_secs(4) } else { SHORT });
+    }
+    let long = site.arrive(SEARCH);
+    site.now = site.now + Span::from_secs(1);
+    for _ in 0..50 {
+        site.arrive_from(7, SEARCH);
+    }
+    assert_eq!(site.stopped(long), None);
+}
+
+#[test]
+fn what_the_other_request_is_worth_counts() {
+    for (class, expected) in [(DETAILS, None), (CONFIRM, Some(Reason::GaveWay))] {
+        let mut site = site("marginal", &[]);
+        for (class, millis) in [(SEARCH, 400), (DETAILS, 1500), (CONFIRM, 1500)] {
+            for _ in 0..40 {
+                site.arrive(class);
+                site.now = site.now + Span::from_millis(millis);
+                site.finish();
+            }
+        }
+        let search = site.arrive(SEARCH);
+        site.arrive(class);
+        site.now = site.now + Span::from_millis(300);
+        site.arrive(class);
+        assert_eq!(site.stopped(search), expected, "for {class:?}");
+    }
+}
+
+#[test]
+fn a_lower_limit_and_another_policy_leave_everything_in_order() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    let search = site.arrive(SEARCH);
+    let stoppable = site.engine.classes().to_vec();
+    site.reconfigure(stoppable.clone(), None, options("fixed", &[]));
+    assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
+    site.reconfigure(classes(), None, options("fixed", &[]));
+    assert_eq!(site.engine.next_timer(), None, "its class says so no longer");
+    site.reconfigure(stoppable, None, options("never", &[]));
+    site.pass(MOST * 2);
+    assert_eq!(site.stopped(search), None);
+    site.leave(search);
+    assert_eq!(site.status().running, 0);
+}

@@ -1,0 +1,140 @@
+//! Running requests that are stopped: a 504 that says why, and an upstream that knows at once.
+
+use crate::setup::{Running, Setup, eventually};
+use crate::upstream::{Calls, Upstream, ok};
+
+const SEARCH: &str =
+    "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '100ms' }";
+
+/// Searches may run for a tenth of a second, everything else for as long as it likes.
+fn before(upstream: &Upstream) -> Setup {
+    let fixed = Setup::before(upstream).set("terminate.policy", "'fixed'");
+    fixed.set("class.search", SEARCH).limit(1)
+}
+
+fn started() -> (Upstream, Calls, Running) {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = before(&upstream).start();
+    (upstream, calls, gateway)
+}
+
+#[test]
+fn a_search_that_runs_for_too_long_is_stopped_on_both_sides() {
+    let (upstream, calls, gateway) = started();
+    let mut client = gateway.asks("/search");
+    let call = calls.next();
+    let answer = client.answer().unwrap();
+    assert_eq!(answer.status(), Some(504));
+    let seconds: u32 = answer.field("retry-after").unwrap().parse().unwrap();
+    assert!((1..=48).contains(&seconds), "{seconds}");
+    let why = answer.field("proxy-status").unwrap();
+    assert!(why.contains("error=http_response_timeout"), "{why}");
+    assert!(why.contains("bywash-reason=ran_too_long; bywash-class=search"), "{why}");
+    eventually("the upstream is told", || call.is_abandoned());
+    gateway.waits_for_outcome("terminated", 1);
+    gateway.is_idle_again();
+    // Client and slot go on.
+    client.send(crate::setup::get("/page"));
+    calls.next().answer("page");
+    assert_eq!(client.answer().unwrap().text(), "page");
+    assert_eq!(upstream.accepted(), 2);
+    let decided =
+        "bywash_decisions_total{class=\"search\",mode=\"enforce\",reason=\"ran_too_long\"}";
+    assert!(gateway.metrics().contains(decided) && gateway.metric(decided) == 1.0);
+}
+
+#[test]
+fn the_next_one_gets_the_slot() {
+    let (_upstream, calls, gateway) = started();
+    let mut first = gateway.asks("/search");
+    let _kept = calls.next();
+    let mut second = gateway.asks("/page");
+    assert_eq!(first.answer().unwrap().status(), Some(504));
+    calls.next().answer("page");
+    assert_eq!(second.answer().unwrap().text(), "page");
+    gateway.is_idle_again();
+}
+
+#[test]
+fn once_its_answer_has_begun_nothing_is_stopped() {
+    let (_upstream, calls, gateway) = started();
+    let mut client = gateway.asks("/search");
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
+    // This is how long it may not run.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    call.send("lf");
+    assert_eq!(client.answer().unwrap().text(), "half");
+    gateway.is_idle_again();
+    assert_eq!((gateway.outcome("served"), gateway.outcome("terminated")), (1, 0));
+}
+
+#[test]
+fn who_is_not_safe_or_only_observed_is_never_stopped() {
+    for observed in [false, true] {
+        let (upstream, calls) = Upstream::by_hand();
+        let mut setup = before(&upstream);
+        if observed {
+            setup = setup.set("mode", "'observe'");
+        }
+        let gateway = setup.start();
+        let mut client = gateway.asks(if observed { "/search" } else { "/page" });
+        let call = calls.next();
+        // This is how long a search may not run.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        call.answer("late");
+        assert_eq!(client.answer().unwrap().text(), "late", "observed: {observed}");
+        gateway.is_idle_again();
+        let mode = if observed { "observe" } else { "enforce" };
+        let labels = format!("class=\"search\",mode=\"{mode}\",reason=\"ran_too_long\"");
+        let would = &format!("bywash_decisions_total{{{labels}}}");
+        assert_eq!(gateway.metric(would), 0.0);
+    }
+}
+
+#[test]
+fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
+    let (_upstream, calls, gateway) = started();
+    for _ in 0..20 {
+        let client = gateway.asks("/search");
+        let _call = calls.next();
+        // Just about when it is stopped.
+        std::thread::sleep(std::time::Duration::from_millis(99));
+        drop(client);
+        gateway.is_idle_again();
+    }
+    let mut last = gateway.asks("/page");
+    calls.next().answer("page");
+    assert_eq!(last.answer().unwrap().text(), "page");
+}
+
+#[test]
+fn before_one_is_refused_the_one_that_promises_less_gives_way() {
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
+    let setup = Setup::before(&upstream).limit(1).set("class.search", search);
+    let gateway = setup.set("order.capacity", "1").start();
+    for _ in 0..40 {
+        let mut client = gateway.asks("/search");
+        calls.next().answer("quick");
+        client.answer().unwrap();
+    }
+    // The estimate is brought up to date once in a second.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let mut long = gateway.asks("/search");
+    let call = calls.next();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let mut next = gateway.asks("/search");
+    gateway.waits_for("waiting", 1);
+    let mut third = gateway.asks("/search");
+    let answer = long.answer().unwrap();
+    assert_eq!(answer.status(), Some(504));
+    assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=gave_way"));
+    eventually("the upstream is told", || call.is_abandoned());
+    calls.next().send_and_close(ok("next"));
+    assert_eq!(next.answer().unwrap().text(), "next");
+    calls.next().answer("third");
+    assert_eq!(third.answer().unwrap().text(), "third");
+    gateway.is_idle_again();
+}

@@ -1,0 +1,169 @@
+//! How long requests of a class take: by one law, or by several that share them.
+//!
+//! In the file a law, or a list of laws that each say their `share`:
+//! `service = [{ share = 0.95, mean = "5ms", shape = "constant" }, { share = 0.05, … }]`.
+
+use bywash_units::Span;
+use serde::Deserialize;
+
+use crate::law::{self, Law, Stream};
+
+/// The service times of a class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Service(Vec<(f64, Law)>);
+
+/// More parts than anybody can tell apart.
+const MOST: usize = 16;
+
+impl Service {
+    /// Draws the service time of one request.
+    pub fn draw(&self, stream: &mut Stream) -> Span {
+        let [(_, only)] = &self.0[..] else {
+            let mut left = stream.unit();
+            let part = self.0.iter().find(|(share, _)| {
+                left -= share;
+                left < 0.0
+            });
+            // Shares sum to one but for rounding.
+            let (_, law) = part.unwrap_or(&self.0[self.0.len() - 1]);
+            return law.draw(stream);
+        };
+        only.draw(stream)
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> Span {
+        let seconds = |(share, law): &(f64, Law)| share * law.mean().as_secs_f64();
+        match &self.0[..] {
+            [(_, only)] => only.mean(),
+            several => Span::from_secs_f64(several.iter().map(seconds).sum()),
+        }
+    }
+
+    /// Whether every request comes to an end, and takes some time.
+    pub(crate) fn ends(&self) -> bool {
+        self.0.iter().all(|(_, law)| *law != Law::Never) && self.mean() > Span::ZERO
+    }
+}
+
+impl From<Law> for Service {
+    fn from(law: Law) -> Self {
+        Self(vec![(1.0, law)])
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    share: f64,
+    #[serde(default)]
+    mean: Option<String>,
+    shape: law::Shape,
+    #[serde(default)]
+    cv: Option<f64>,
+    #[serde(default)]
+    alpha: Option<f64>,
+    #[serde(default)]
+    least: Option<String>,
+    #[serde(default)]
+    most: Option<String>,
+}
+
+impl Part {
+    fn law(self) -> Result<(f64, Law), String> {
+        let Self { share, mean, shape, cv, alpha, least, most } = self;
+        let law = law::Written { mean, shape, cv, alpha, least, most }.law()?;
+        Ok((share, law))
+    }
+}
+
+impl<'de> Deserialize<'de> for Service {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Either)
+    }
+}
+
+/// A table or a list, each with its own mistakes.
+struct Either;
+
+impl<'de> serde::de::Visitor<'de> for Either {
+    type Value = Service;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a law or a list of laws with their shares")
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Service, A::Error> {
+        Law::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Service::from)
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Service, A::Error> {
+        use serde::de::Error;
+        let parts = Vec::<Part>::deserialize(serde::de::value::SeqAccessDeserializer::new(list))?;
+        let parts: Result<Vec<_>, _> = parts.into_iter().map(Part::law).collect();
+        let parts = parts.map_err(A::Error::custom)?;
+        let sum: f64 = parts.iter().map(|(share, _)| share).sum();
+        let shares = parts.iter().all(|(share, _)| *share > 0.0) && (sum - 1.0).abs() < 1e-9;
+        if !(1..=MOST).contains(&parts.len()) || !shares {
+            let why =
+                format!("1 to {MOST} laws share requests, each a part above 0, all of them 1");
+            return Err(A::Error::custom(why));
+        }
+        Ok(Service(parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct File {
+        service: Service,
+    }
+
+    fn read(text: &str) -> Result<Service, String> {
+        let file: Result<File, _> = toml::from_str(&format!("service = {text}"));
+        file.map(|file| file.service).map_err(|error| error.to_string())
+    }
+
+    const MIXED: &str = "[{ share = 0.9, mean = \"15ms\", shape = \"exponential\" }, \
+                         { share = 0.1, shape = \"pareto\", alpha = 1.1, least = \"500ms\", most = \"8s\" }]";
+
+    #[test]
+    fn a_mixture_has_the_mean_of_what_is_drawn_from_it() {
+        let service = read(MIXED).unwrap();
+        let mut stream = Stream::new(1, 1, 1);
+        let mut sum = 0.0;
+        let mut long = 0;
+        for _ in 0..200_000 {
+            let seconds = service.draw(&mut stream).as_secs_f64();
+            assert!(seconds < 8.0 + 1e-6);
+            long += u32::from(seconds >= 0.5);
+            sum += seconds;
+        }
+        let mean = service.mean().as_secs_f64();
+        assert!((sum / 200_000.0 / mean - 1.0).abs() < 0.02, "{} and {mean}", sum / 200_000.0);
+        assert!((f64::from(long) / 20_000.0 - 1.0).abs() < 0.03, "{long}");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, words) in [
+            ("[]", "1 to 16 laws"),
+            ("[{ share = 0.5, mean = \"1s\", shape = \"constant\" }]", "all of them 1"),
+            ("[{ mean = \"1s\", shape = \"constant\" }]", "missing field `share`"),
+            ("{ share = 1.0, mean = \"1s\", shape = \"constant\" }", "unknown field `share`"),
+            ("[{ share = 1.0, mean = \"1s\", shape = \"pareto\" }]", "`mean` does not belong"),
+            (
+                "{ shape = \"pareto\", alpha = 1.1, least = \"2s\", most = \"1s\" }",
+                "`least` below `most`",
+            ),
+            ("{ shape = \"pareto\", alpha = 0, least = \"1s\", most = \"2s\" }", "`alpha`"),
+            ("3", "a law or a list of laws"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(words), "{words:?} is not in {error}");
+        }
+    }
+}
