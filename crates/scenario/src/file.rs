@@ -244,6 +244,9 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
+    /// For no longer than a year do visitors come: beyond it moments would no longer be told apart.
+    pub const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
+
     /// Reads a scenario file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         Self::parse(&Self::text(path)?, path.parent().unwrap_or(Path::new(".")))

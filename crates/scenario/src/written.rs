@@ -457,11 +457,9 @@ fn length(run: &Run, lines: &Lines<'_>, wrong: &mut Wrong) -> Option<Length> {
 }
 
 fn duration(text: &str) -> Result<Span, ScenarioError> {
-    /// Beyond it moments of a run would no longer be told apart.
-    const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
     match span(text)? {
         Span::ZERO => senseless("run.duration must be above 0"),
-        duration if duration > LONGEST => senseless("run.duration takes a year at most"),
+        duration if duration > Scenario::LONGEST => senseless("run.duration takes a year at most"),
         duration => Ok(duration),
     }
 }

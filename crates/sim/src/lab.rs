@@ -89,8 +89,6 @@ pub enum SimError {
 const MOST_COMERS: f64 = 1e9;
 /// In a second: more would come at the same nanosecond.
 const MOST_RATE: f64 = 1e7;
-/// Of a run.
-const LONGEST: Span = Span::from_secs(366 * 24 * 3600);
 
 /// One run of one cell, as it is handed out to the cores.
 #[derive(Clone, Copy, Debug)]
@@ -266,7 +264,7 @@ fn size(scenario: &Scenario) -> Result<(), SimError> {
             rate += each;
         }
         let some = (1.0..=MOST_COMERS).contains(&comers);
-        if !some || rate > MOST_RATE || lasts > LONGEST {
+        if !some || rate > MOST_RATE || lasts > Scenario::LONGEST {
             return Err(SimError::Size { rho, comers, rate, lasts });
         }
     }
@@ -311,9 +309,7 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
     let charge = if is_peer { Charge::Address } else { choice.charge };
     let termination = match &choice.termination {
         // Another program stops nobody for its age, if nothing is said.
-        None if is_peer => {
-            termination_of(&PartChoice { name: "never".into(), parameters: [].into() })?
-        }
+        None if is_peer => TerminationSettings::never(),
         None => TerminationSettings::default(),
         Some(termination) => termination_of(termination)?,
     };

@@ -87,6 +87,15 @@ pub fn find_termination(name: &str) -> Option<&'static TerminationPolicy> {
 }
 
 impl TerminationSettings {
+    /// Nobody is stopped.
+    ///
+    /// # Panics
+    /// If it is not in the list: the catalogue's own mistake.
+    pub fn never() -> Self {
+        let never = find_termination("never").and_then(|policy| policy.settings([]).ok());
+        never.expect("it is in the list, and takes no parameters")
+    }
+
     /// A termination as set.
     pub fn termination(&self) -> Box<dyn Terminate> {
         (self.policy.build)(self)

@@ -59,11 +59,14 @@ impl Engine {
         let took = now.since(since);
         let Waiting { class, .. } = *self.moment(now).waiting(id);
         let fate = match end {
-            End::Answered { held_up: false, .. } => Fate::Done,
-            // Its client held it up, for how long nobody knows: it took no less than its least.
-            End::Answered { held_up: true, .. } | End::TimedOut | End::Failed => Fate::Cut,
+            End::Answered { held_up: false, .. } => Some(Fate::Done),
+            // Its client held it up: the application was done at some time before.
+            End::Answered { held_up: true, .. } => None,
+            End::TimedOut | End::Failed => Some(Fate::Cut),
         };
-        self.tell_ran(Ran { class, took, fate });
+        if let Some(fate) = fate {
+            self.tell_ran(Ran { class, took, fate });
+        }
         match end {
             End::Answered { in_time, .. } => {
                 self.pace.learn(took);

@@ -69,7 +69,7 @@ impl Survival {
         self.promise[step(age)]
     }
 
-    /// Brings [`Survival::promise`] up to date, if anything was learned since: takes ten thousand steps.
+    /// Brings [`Survival::promise`] up to date, if anything was learned since: takes some five thousand steps.
     pub fn refresh(&mut self) {
         if !core::mem::take(&mut self.is_stale) {
             return;

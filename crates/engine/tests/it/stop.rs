@@ -141,6 +141,21 @@ fn one_is_stopped_when_the_queue_is_nearly_full_and_for_a_while_already_when_it_
 }
 
 #[test]
+fn where_the_limit_has_fallen_nobody_is_stopped_as_that_makes_no_room() {
+    for (slots, expected) in [(1, None), (2, Some(Reason::GaveWay))] {
+        let mut site = taught("marginal", Span::from_secs(4));
+        site.limit(2);
+        let long = site.arrive(SEARCH);
+        site.arrive(SEARCH);
+        site.limit(slots);
+        site.arrive(SEARCH);
+        site.now = site.now + Span::from_secs(1);
+        site.arrive(SEARCH);
+        assert_eq!(site.stopped(long), expected, "{slots} slots");
+    }
+}
+
+#[test]
 fn nobody_is_stopped_before_the_least_of_its_class() {
     let mut site = taught("marginal", Span::from_secs(4));
     let [long, _, new] = crowded(&mut site, Span::from_millis(99));

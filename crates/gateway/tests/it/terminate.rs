@@ -1,7 +1,7 @@
 //! Running requests that are stopped: a 504 that says why, and an upstream that knows at once.
 
 use crate::setup::{Running, Setup, eventually};
-use crate::upstream::{Calls, Upstream, ok};
+use crate::upstream::{Calls, Upstream};
 
 const SEARCH: &str =
     "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '100ms' }";
@@ -63,6 +63,7 @@ fn once_its_answer_has_begun_nothing_is_stopped() {
     call.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha");
     // This is how long it may not run.
     std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(gateway.count("running"), 1, "it has its slot still");
     call.send("lf");
     assert_eq!(client.answer().unwrap().text(), "half");
     gateway.is_idle_again();
@@ -132,7 +133,7 @@ fn before_one_is_refused_the_one_that_promises_less_gives_way() {
     assert_eq!(answer.status(), Some(504));
     assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=gave_way"));
     eventually("the upstream is told", || call.is_abandoned());
-    calls.next().send_and_close(ok("next"));
+    calls.next().answer("next");
     assert_eq!(next.answer().unwrap().text(), "next");
     calls.next().answer("third");
     assert_eq!(third.answer().unwrap().text(), "third");

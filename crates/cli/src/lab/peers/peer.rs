@@ -152,6 +152,7 @@ impl Peer {
             ("MOST_ALL", times(haproxy_expert::MOST_ALL)),
             // Those who wait and those who run: nobody is refused for her address here.
             ("MOST_SOURCE", times(haproxy_expert::MOST_TOLD + 1)),
+            ("RETRY_AFTER", (haproxy_expert::RETRY_AFTER.as_millis() / 1000).to_string()),
             ("TOLD", signs(&told)),
             ("BYWASH_CLASSES", classes::toml(scenario)),
             ("BYWASH_SIGNALS", format!("{:?}", classes::signals(scenario))),
