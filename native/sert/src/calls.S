@@ -1,0 +1,70 @@
+/* long calls_enter(const volatile int *pending, long number, long a, long b, long c, long d, long e, long f)
+ *
+ * A system call that may wait. Between `calls_begin` and `calls_end` it has had no effect yet: a signal there
+ * may abandon the request. At `calls_end` with -EINTR it had none either. If a stop is pending already the
+ * call is not entered: -EINTR. The idea is musl's (src/thread/x86_64/syscall_cp.s). */
+#if defined(__x86_64__)
+    .text
+    .globl calls_enter
+    .hidden calls_enter
+    .globl calls_begin
+    .hidden calls_begin
+    .globl calls_end
+    .hidden calls_end
+    .type calls_enter, @function
+calls_enter:
+    .cfi_startproc
+    movq %rdi, %r11
+    movq %rsi, %rax
+    movq %rdx, %rdi
+    movq %rcx, %rsi
+    movq %r8, %rdx
+    movq %r9, %r10
+    movq 8(%rsp), %r8
+    movq 16(%rsp), %r9
+calls_begin:
+    cmpl $0, (%r11)
+    jne 1f
+    syscall
+calls_end:
+    ret
+1:  movq $-4, %rax
+    ret
+    .cfi_endproc
+    .size calls_enter, .-calls_enter
+/* As if they had been called themselves (processes.c). */
+    .globl vfork
+    .type vfork, @function
+vfork:
+    .cfi_startproc
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call processes_vfork
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    jmp *%rax
+    .cfi_endproc
+    .size vfork, .-vfork
+
+    .globl dlopen
+    .type dlopen, @function
+dlopen:
+    .cfi_startproc
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call processes_dlopen
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    jmp *%rax
+    .cfi_endproc
+    .size dlopen, .-dlopen
+    .section .note.GNU-stack, "", @progbits
+#endif

@@ -1,0 +1,122 @@
+#include "lint.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "real.h"
+#include "resources.h"
+#include "sert.h"
+#include "thread.h"
+
+#define PLACES 256u
+#define MOST_BLOCKS (1u << 20)
+
+bool lint_is_on;
+
+/* What was found, and where in the program: counted, first come first kept. */
+struct place {
+    _Atomic(const char *) what;
+    void *caller;
+    _Atomic uint64_t times;
+};
+
+static struct place places[PLACES];
+static _Atomic uint64_t left_out, requests;
+
+/* Where each block of the running request was allocated; beside the log. */
+static _Thread_local void **callers __attribute__((tls_model("initial-exec")));
+
+static void found(const char *what, void *caller) {
+    for (unsigned i = 0; i < PLACES; i++) {
+        const char *nothing = NULL;
+        if (atomic_load(&places[i].what) == NULL && atomic_compare_exchange_strong(&places[i].what, &nothing, what)) {
+            places[i].caller = caller;
+        }
+        if (atomic_load(&places[i].what) == what && places[i].caller == caller) {
+            atomic_fetch_add(&places[i].times, 1);
+            return;
+        }
+    }
+    atomic_fetch_add(&left_out, 1);
+}
+
+static void report(void) {
+    fprintf(stderr, "libsert: %llu requests looked at\n", (unsigned long long)atomic_load(&requests));
+    for (unsigned i = 0; i < PLACES && atomic_load(&places[i].what); i++) {
+        Dl_info at = {0};
+        char *caller = places[i].caller;
+        bool is_known = caller && dladdr(caller, &at) != 0 && at.dli_fbase;
+        fprintf(stderr, "libsert: %llu x %s", (unsigned long long)atomic_load(&places[i].times), places[i].what);
+        if (is_known) {
+            fprintf(stderr, ", at %s %s+0x%zx", at.dli_fname, at.dli_sname ? at.dli_sname : "",
+                    (size_t)(caller - (char *)(at.dli_sname ? at.dli_saddr : at.dli_fbase)));
+        }
+        fputc('\n', stderr);
+    }
+    if (atomic_load(&left_out)) {
+        fprintf(stderr, "libsert: and %llu more\n", (unsigned long long)atomic_load(&left_out));
+    }
+}
+
+void lint_begin(void) {
+    const char *wanted = getenv("SERT_LINT");
+    if (wanted && *wanted == '1' && !lint_is_on) {
+        lint_is_on = true;
+        atexit(report);
+    }
+}
+
+void lint_note_block(uint32_t index, void *caller) {
+    if (callers == NULL) {
+        void *table = REAL(mmap)(NULL, MOST_BLOCKS * sizeof *callers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        callers = table == MAP_FAILED ? NULL : table;
+    }
+    if (callers && index < MOST_BLOCKS) {
+        callers[index] = caller;
+    }
+}
+
+void lint_move_block(size_t from, size_t to) {
+    if (callers && from < MOST_BLOCKS) {
+        callers[to] = callers[from];
+    }
+}
+
+void lint_note_cancel(const struct thread *thread, const char *why, void *caller) {
+    if (!thread->cancelled) {
+        found(why, caller);
+    }
+}
+
+static const char *const kinds[] = {
+    [KIND_FD] = "leaves a descriptor open",
+    [KIND_FILE] = "leaves a stream open",
+    [KIND_DIR] = "leaves a directory open",
+    [KIND_MAP] = "leaves a mapping",
+    [KIND_ADDRESSES] = "leaves addresses (getaddrinfo)",
+    [KIND_UNDO] = NULL,
+};
+
+void lint_ended(struct thread *thread) {
+    if (!lint_is_on) {
+        return;
+    }
+    atomic_fetch_add(&requests, 1);
+    for (size_t i = 0; i < thread->blocks && i < MOST_BLOCKS && callers; i++) {
+        if (thread->log[i]) {
+            found("leaves memory behind", callers[i]);
+        }
+    }
+    for (size_t i = 0; i < thread->resource_count; i++) {
+        const char *what = kinds[thread->resources[i].kind];
+        if (what) {
+            found(what, NULL);
+        }
+    }
+    if (thread->locks != thread->locks_before) {
+        found("ends with more or fewer locks than it began with", NULL);
+    }
+}

@@ -1,0 +1,336 @@
+/* Locks: a request that holds one is not stopped; one that waits for one may be.
+ *
+ * The thread counts what it holds, and is compared with what it held when the request began. Who waits with
+ * nothing else in hand waits in slices: between two it is as if it had not asked yet. */
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <threads.h>
+
+#include "control.h"
+#include "gate.h"
+#include "real.h"
+#include "stop.h"
+#include "thread.h"
+#include "waits.h"
+
+#define SLICE 20000000u
+
+/* Until the request is due, and never long: the threshold may fall, or somebody order a stop. */
+static struct timespec a_slice(const struct thread *thread) {
+    uint64_t now = thread_now(), end = now + SLICE, due = thread->began + control_threshold(thread->class_id);
+    end = due > now && due < end ? due : end;
+    return (struct timespec){(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+}
+
+/* The request, if it can be stopped while it waits for `caller`. */
+static struct thread *can_leave(void *caller) {
+    struct thread *thread = thread_request();
+    return thread && gate_is_program((uintptr_t)caller) && stop_may_leave(thread) ? thread : NULL;
+}
+
+static int taken(int error) {
+    struct thread *thread = thread_self;
+    if (thread && (error == 0 || error == EOWNERDEAD)) {
+        thread->locks++;
+    }
+    return error;
+}
+
+static int given(int error, void *caller) {
+    struct thread *thread = thread_self;
+    if (thread && error == 0) {
+        thread->locks--;
+        if (thread->running && thread->locks < thread->locks_before) {
+            stop_spoilt("gives up a lock that is older than the request", caller);
+        }
+        if (thread->running) {
+            stop_here(thread, caller);
+        }
+    }
+    return error;
+}
+
+/* Takes it by `at_once` if it is free. Else waits by `attempt`, which gives up at a time with ETIMEDOUT; where it
+ * does not know our clock, by `lock`. */
+#define WAIT(caller, at_once, attempt, lock)                                                           \
+    if (thread_self == NULL) {                                                                         \
+        return lock;                                                                                   \
+    }                                                                                                  \
+    int first = at_once;                                                                               \
+    if (first != EBUSY) {                                                                              \
+        return taken(first);                                                                           \
+    }                                                                                                  \
+    struct thread *waiting = can_leave(caller);                                                        \
+    while (waiting) {                                                                                  \
+        stop_if_due(waiting);                                                                          \
+        struct timespec until = a_slice(waiting);                                                      \
+        int error = attempt;                                                                           \
+        if (error == EINVAL) {                                                                         \
+            break;                                                                                     \
+        }                                                                                              \
+        if (error != ETIMEDOUT) {                                                                      \
+            return taken(error);                                                                       \
+        }                                                                                              \
+    }                                                                                                  \
+    return taken(lock)
+
+/* --- Mutexes --- */
+
+static int lock_mutex(pthread_mutex_t *mutex, void *caller) {
+    WAIT(caller, REAL(pthread_mutex_trylock)(mutex), REAL(pthread_mutex_clocklock)(mutex, CLOCK_MONOTONIC, &until),
+         REAL(pthread_mutex_lock)(mutex));
+}
+
+STANDS_BEFORE int pthread_mutex_lock(pthread_mutex_t *mutex) {
+    return lock_mutex(mutex, __builtin_return_address(0));
+}
+
+STANDS_BEFORE int pthread_mutex_trylock(pthread_mutex_t *mutex) {
+    return taken(REAL(pthread_mutex_trylock)(mutex));
+}
+
+STANDS_BEFORE int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until) {
+    return taken(REAL(pthread_mutex_timedlock)(mutex, until));
+}
+
+STANDS_BEFORE int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
+    return taken(REAL(pthread_mutex_clocklock)(mutex, clock, until));
+}
+
+STANDS_BEFORE int pthread_mutex_unlock(pthread_mutex_t *mutex) {
+    return given(REAL(pthread_mutex_unlock)(mutex), __builtin_return_address(0));
+}
+
+/* --- Locks for readers and a writer --- */
+
+STANDS_BEFORE int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
+    WAIT(__builtin_return_address(0), REAL(pthread_rwlock_tryrdlock)(lock),
+         REAL(pthread_rwlock_clockrdlock)(lock, CLOCK_MONOTONIC, &until), REAL(pthread_rwlock_rdlock)(lock));
+}
+
+STANDS_BEFORE int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
+    WAIT(__builtin_return_address(0), REAL(pthread_rwlock_trywrlock)(lock),
+         REAL(pthread_rwlock_clockwrlock)(lock, CLOCK_MONOTONIC, &until), REAL(pthread_rwlock_wrlock)(lock));
+}
+
+STANDS_BEFORE int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock) {
+    return taken(REAL(pthread_rwlock_tryrdlock)(lock));
+}
+
+STANDS_BEFORE int pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
+    return taken(REAL(pthread_rwlock_trywrlock)(lock));
+}
+
+STANDS_BEFORE int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until) {
+    return taken(REAL(pthread_rwlock_timedrdlock)(lock, until));
+}
+
+STANDS_BEFORE int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until) {
+    return taken(REAL(pthread_rwlock_timedwrlock)(lock, until));
+}
+
+STANDS_BEFORE int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
+    return taken(REAL(pthread_rwlock_clockrdlock)(lock, clock, until));
+}
+
+STANDS_BEFORE int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until) {
+    return taken(REAL(pthread_rwlock_clockwrlock)(lock, clock, until));
+}
+
+STANDS_BEFORE int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
+    return given(REAL(pthread_rwlock_unlock)(lock), __builtin_return_address(0));
+}
+
+/* --- Spin locks, streams --- */
+
+STANDS_BEFORE int pthread_spin_lock(pthread_spinlock_t *lock) {
+    struct thread *waiting = can_leave(__builtin_return_address(0));
+    while (waiting) {
+        for (unsigned spins = 0; spins < 10000; spins++) {
+            if (REAL(pthread_spin_trylock)(lock) == 0) {
+                return taken(0);
+            }
+            __builtin_ia32_pause();
+        }
+        stop_if_due(waiting);
+    }
+    return taken(REAL(pthread_spin_lock)(lock));
+}
+
+STANDS_BEFORE int pthread_spin_trylock(pthread_spinlock_t *lock) {
+    return taken(REAL(pthread_spin_trylock)(lock));
+}
+
+STANDS_BEFORE int pthread_spin_unlock(pthread_spinlock_t *lock) {
+    return given(REAL(pthread_spin_unlock)(lock), __builtin_return_address(0));
+}
+
+STANDS_BEFORE void flockfile(FILE *stream) {
+    REAL(flockfile)(stream);
+    taken(0);
+}
+
+STANDS_BEFORE int ftrylockfile(FILE *stream) {
+    return taken(REAL(ftrylockfile)(stream));
+}
+
+STANDS_BEFORE void funlockfile(FILE *stream) {
+    REAL(funlockfile)(stream);
+    given(0, __builtin_return_address(0));
+}
+
+/* --- Conditions --- */
+
+#define CONDITION(name) REAL_VERSION(name, "GLIBC_2.3.2")
+
+/* With this one lock and no other, as it is held again when a slice ends. */
+static struct thread *can_leave_with(void *caller) {
+    struct thread *thread = thread_request();
+    if (thread == NULL || !gate_may_wait((uintptr_t)caller)) {
+        return NULL;
+    }
+    thread->locks--;
+    bool possible = stop_may_leave(thread);
+    thread->locks++;
+    return possible ? thread : NULL;
+}
+
+/* The mutex is held. It is let go of only if the request is stopped: then nobody else would. Whether it was not,
+ * and has been let go of for a moment. */
+static bool leave_if_due(struct thread *thread, pthread_mutex_t *mutex) {
+    if (stop_reason(thread, thread_now()) == 0) {
+        thread->pending = 0;
+        return false;
+    }
+    REAL(pthread_mutex_unlock)(mutex);
+    thread->locks--;
+    stop_if_due(thread);
+    /* The threshold rose just now. */
+    REAL(pthread_mutex_lock)(mutex);
+    thread->locks++;
+    return true;
+}
+
+/* A slice that is over returns as if it had been woken: the signal may have come between, and only the program
+ * can ask whether what it waits for is so. Every wait on a condition has to expect that. */
+static int wait_a_slice(struct thread *thread, pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    if (leave_if_due(thread, mutex)) {
+        return 0;
+    }
+    struct timespec until = a_slice(thread);
+    int error = CONDITION(pthread_cond_clockwait)(condition, mutex, CLOCK_MONOTONIC, &until);
+    if (error == ETIMEDOUT) {
+        leave_if_due(thread, mutex);
+        return 0;
+    }
+    return error;
+}
+
+static int wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, void *caller) {
+    struct thread *waiting = can_leave_with(caller);
+    return waiting ? wait_a_slice(waiting, condition, mutex) : CONDITION(pthread_cond_wait)(condition, mutex);
+}
+
+STANDS_BEFORE int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    return wait_for(condition, mutex, __builtin_return_address(0));
+}
+
+/* Nanoseconds of `clock` until `end`; 0 if it is past. */
+static uint64_t left_until(clockid_t clock, const struct timespec *end) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    int64_t left = (end->tv_sec - now.tv_sec) * 1000000000 + (end->tv_nsec - now.tv_nsec);
+    return left > 0 ? (uint64_t)left : 0;
+}
+
+static bool is_time(const struct timespec *time) {
+    return time->tv_nsec >= 0 && time->tv_nsec < 1000000000 && time->tv_sec >= 0 && time->tv_sec < INT64_MAX / 2000000000;
+}
+
+static int wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *end, void *caller) {
+    struct thread *waiting = is_time(end) ? can_leave_with(caller) : NULL;
+    if (waiting && left_until(clock, end) > SLICE) {
+        return wait_a_slice(waiting, condition, mutex);
+    }
+    int error = CONDITION(pthread_cond_clockwait)(condition, mutex, clock, end);
+    if (waiting && error == ETIMEDOUT) {
+        leave_if_due(waiting, mutex);
+    }
+    return error;
+}
+
+STANDS_BEFORE int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *end) {
+    return wait_until(condition, mutex, clock, end, __builtin_return_address(0));
+}
+
+/* Its clock is an attribute of the condition that cannot be asked; glibc keeps it in this bit since 2.25. */
+static clockid_t clock_of(const pthread_cond_t *condition) {
+    return condition->__data.__wrefs & 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+}
+
+STANDS_BEFORE int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *end) {
+    return wait_until(condition, mutex, clock_of(condition), end, __builtin_return_address(0));
+}
+
+/* --- Semaphores: to wait for, not to hold --- */
+
+STANDS_BEFORE int sem_wait(sem_t *semaphore) {
+    if (thread_self && REAL(sem_trywait)(semaphore) == 0) {
+        return 0;
+    }
+    struct thread *waiting = can_leave(__builtin_return_address(0));
+    while (waiting) {
+        stop_if_due(waiting);
+        struct timespec until = a_slice(waiting);
+        unsigned before = waiting->fired;
+        if (REAL(sem_clockwait)(semaphore, CLOCK_MONOTONIC, &until) == 0) {
+            return 0;
+        }
+        if (errno != ETIMEDOUT && !(errno == EINTR && waiting->fired != before)) {
+            return -1;
+        }
+    }
+    return REAL(sem_wait)(semaphore);
+}
+
+STANDS_BEFORE int sem_timedwait(sem_t *semaphore, const struct timespec *end) {
+    return UNDISTURBED(REAL(sem_timedwait)(semaphore, end));
+}
+
+STANDS_BEFORE int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *end) {
+    return UNDISTURBED(REAL(sem_clockwait)(semaphore, clock, end));
+}
+
+/* --- C11: in glibc the same objects --- */
+
+static int as_threads(int error) {
+    return error == 0 ? thrd_success : error == EBUSY ? thrd_busy : error == ETIMEDOUT ? thrd_timedout
+        : error == ENOMEM ? thrd_nomem : thrd_error;
+}
+
+STANDS_BEFORE int mtx_lock(mtx_t *mutex) {
+    return as_threads(lock_mutex((pthread_mutex_t *)mutex, __builtin_return_address(0)));
+}
+
+STANDS_BEFORE int mtx_trylock(mtx_t *mutex) {
+    return as_threads(taken(REAL(pthread_mutex_trylock)((pthread_mutex_t *)mutex)));
+}
+
+STANDS_BEFORE int mtx_timedlock(mtx_t *mutex, const struct timespec *until) {
+    return as_threads(taken(REAL(pthread_mutex_timedlock)((pthread_mutex_t *)mutex, until)));
+}
+
+STANDS_BEFORE int mtx_unlock(mtx_t *mutex) {
+    return as_threads(given(REAL(pthread_mutex_unlock)((pthread_mutex_t *)mutex), __builtin_return_address(0)));
+}
+
+STANDS_BEFORE int cnd_wait(cnd_t *condition, mtx_t *mutex) {
+    return as_threads(wait_for((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, __builtin_return_address(0)));
+}
+
+STANDS_BEFORE int cnd_timedwait(cnd_t *condition, mtx_t *mutex, const struct timespec *end) {
+    void *caller = __builtin_return_address(0);
+    return as_threads(wait_until((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, CLOCK_REALTIME, end, caller));
+}

@@ -1,0 +1,24 @@
+/* A mask that ends with its block, also when an exception passes. */
+#ifndef SERT_MASK_H
+#define SERT_MASK_H
+
+#include "sert.h"
+
+static inline void mask_ends(const char *unused) {
+    (void)unused;
+    SERT_unmask();
+}
+static inline void mask_unaccounted_ends(const char *unused) {
+    (void)unused;
+    SERT_unaccounted_end();
+}
+
+/* Our own call of SERT_unmask comes from the library: an overdue request is stopped at the next chance. */
+#define MASKED                                                                                         \
+    __attribute__((cleanup(mask_ends), unused)) char masked_ = 0;                                      \
+    SERT_mask()
+#define UNACCOUNTED                                                                                    \
+    __attribute__((cleanup(mask_unaccounted_ends), unused)) char masked_ = 0;                          \
+    SERT_unaccounted_begin()
+
+#endif

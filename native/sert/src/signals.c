@@ -1,0 +1,57 @@
+/* Signals of the program's: its handlers are not to be interrupted by ours, and what a request changes in the mask
+ * changes back. */
+#include <signal.h>
+
+#include "real.h"
+#include "stop.h"
+#include "thread.h"
+
+STANDS_BEFORE int sigaction(int signum, const struct sigaction *action, struct sigaction *before) {
+    if (action == NULL || stop_signal() == 0) {
+        return REAL(sigaction)(signum, action, before);
+    }
+    struct sigaction with_ours = *action;
+    sigaddset(&with_ours.sa_mask, stop_signal());
+    return REAL(sigaction)(signum, &with_ours, before);
+}
+
+/* The others of the kind end here: libc makes the system call by itself. */
+static void (*set_handler(int signum, void (*handler)(int), int flags))(int) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, before;
+    if (handler == SIG_ERR) {
+        return REAL(signal)(signum, handler);
+    }
+    sigemptyset(&action.sa_mask);
+    if (!(flags & SA_NODEFER)) {
+        sigaddset(&action.sa_mask, signum);
+    }
+    return sigaction(signum, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+STANDS_BEFORE void (*signal(int signum, void (*handler)(int)))(int) {
+    return set_handler(signum, handler, SA_RESTART);
+}
+STANDS_BEFORE void (*ssignal(int signum, void (*handler)(int)))(int) {
+    return set_handler(signum, handler, SA_RESTART);
+}
+STANDS_BEFORE void (*sysv_signal(int signum, void (*handler)(int)))(int) {
+    return set_handler(signum, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+void (*__sysv_signal(int signum, void (*handler)(int)))(int);
+STANDS_BEFORE void (*__sysv_signal(int signum, void (*handler)(int)))(int) {
+    return set_handler(signum, handler, (int)SA_RESETHAND | SA_NODEFER);
+}
+
+static void keep_mask(void) {
+    struct thread *thread = thread_request();
+    if (thread && !thread->signals_changed) {
+        thread->signals_changed = REAL(pthread_sigmask)(SIG_SETMASK, NULL, &thread->signals) == 0;
+    }
+}
+STANDS_BEFORE int pthread_sigmask(int how, const sigset_t *set, sigset_t *before) {
+    keep_mask();
+    return REAL(pthread_sigmask)(how, set, before);
+}
+STANDS_BEFORE int sigprocmask(int how, const sigset_t *set, sigset_t *before) {
+    keep_mask();
+    return REAL(sigprocmask)(how, set, before);
+}

@@ -1,0 +1,22 @@
+/* What the operator is told: each thing once in a process, on stderr, without allocating. */
+#ifndef SERT_TELL_H
+#define SERT_TELL_H
+
+enum tell {
+    TELL_NO_POINT,
+    TELL_NESTED,
+    TELL_NO_CLASS,
+    TELL_BAD_ARGS,
+    TELL_NOT_BEGUN,
+    TELL_NO_TIMER,
+    TELL_UNPROTECTED,
+    TELL_THREADS,
+    TELL_MEMORY,
+    TELL_SIGNAL,
+    TELL_WHATS
+};
+
+/* Says `what`, and `detail` behind it if there is one. errno is as before. */
+void tell_once(enum tell what, const char *detail);
+
+#endif

@@ -1,0 +1,134 @@
+/* A thread that serves requests, and the request that it serves.
+ *
+ * Ownership: everything is the thread's own, except the fields that say otherwise; these are atomic. The
+ * structures are never freed, only given to another thread: whoever finds one by its slot may look at it at any
+ * time. Its signal handler runs on the thread, between any two instructions of it.
+ */
+#ifndef SERT_THREAD_H
+#define SERT_THREAD_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "arch.h"
+#include "sert.h"
+
+#define THREADS 4096
+
+struct resource;
+
+/* What a thread counts of a class. Only the thread adds; anybody reads. */
+struct counts {
+    _Atomic uint64_t arrived, completed, terminated, gone, cancelled;
+    _Atomic uint64_t masked, locked, gated, late, survivors, overshoot, overshoot_max;
+};
+
+/* What libstdc++ keeps of the exceptions of a thread (__cxa_eh_globals of the C++ ABI). */
+struct exceptions {
+    void *caught;
+    unsigned uncaught;
+};
+
+struct thread {
+    /* --- Read by every call of malloc and free --- */
+    volatile sig_atomic_t running; /* a request is, and is not being ended */
+    bool ending;                   /* it is being stopped: what it gives back is still its own */
+    volatile int pending;          /* it is to be stopped where that can be done */
+    int unaccounted;
+    int charging_anyway;           /* in a function of libc whose result is the caller's */
+    uint64_t owner;                /* the token of the request */
+    size_t blocks, room;           /* of the log, with holes */
+    size_t live;                   /* without */
+    void **log;
+
+    /* --- The request --- */
+    int masked, locks, locks_before;
+    _Atomic bool cancelled, stoppable;
+    bool is_counted;               /* as terminated or gone: not as completed too */
+    unsigned nested;
+    uintptr_t stack_at_start;
+    uint64_t began;
+    _Atomic uint32_t class_id;
+    uint64_t backoff;
+    struct resource *resources;
+    size_t resource_count, resource_room;
+
+    /* --- What it goes back to --- */
+    sigjmp_buf *point;
+    sigset_t signals;
+    bool signals_changed;
+    struct arch_rounding rounding;
+    struct exceptions exceptions;
+    locale_t locale;
+
+    /* --- The thread --- */
+    uint32_t next_class;
+    uint32_t warm[SERT_CLASSES];
+    uintptr_t stack_low, stack_high;
+    timer_t timer;
+    _Atomic uint64_t armed_for;    /* 0: not armed; the controller arms, too */
+    unsigned fired;                /* signals of ours; a call that returned EINTR asks whether one came */
+
+    /* --- Also others' --- */
+    _Atomic uint64_t generation;   /* of the request that runs; another when it is over */
+    _Atomic uint64_t busy_since;   /* 0: idle */
+    _Atomic uint64_t ordered;      /* owner << 2 | reason, wanted by SERT_terminate */
+    _Atomic int signalled;         /* a signal is on its way */
+    _Atomic(void *) returned;      /* blocks of this thread's requests that others freed */
+    _Atomic pid_t tid;             /* 0: the slot is free */
+    struct counts counts[SERT_CLASSES];
+    uint32_t slot;
+};
+
+extern _Thread_local struct thread *thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The calling thread, watched from now on. NULL: there is no room. */
+struct thread *thread_watch(void);
+/* Slots in use are below this. */
+unsigned thread_slots(void);
+/* NULL: never used. */
+struct thread *thread_at(unsigned slot);
+/* In a forked child: nobody but the caller is left, and it has no timer. */
+void thread_forked(void);
+
+static inline uint64_t thread_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline void thread_count(_Atomic uint64_t *counter, uint64_t more) {
+    uint64_t was = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, was + more, memory_order_relaxed);
+}
+
+/* A token names a request: the thread's slot, and which of its requests it is. */
+static inline uint64_t thread_token(uint32_t slot, uint64_t generation) {
+    return (uint64_t)slot << 48 | generation;
+}
+static inline unsigned thread_slot_of(uint64_t token) {
+    return (unsigned)(token >> 48);
+}
+static inline uint64_t thread_generation_of(uint64_t token) {
+    return token & (((uint64_t)1 << 48) - 1);
+}
+
+/* The request of this thread, if one runs. */
+static inline struct thread *thread_request(void) {
+    struct thread *thread = thread_self;
+    return thread && thread->running ? thread : NULL;
+}
+
+/* Also one that is being stopped: for what it no longer has. */
+static inline struct thread *thread_owner(void) {
+    struct thread *thread = thread_self;
+    return thread && (thread->running || thread->ending) ? thread : NULL;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* Waiting: where a request can be stopped meanwhile, and as if there were no signals of ours. */
+#ifndef SERT_WAITS_H
+#define SERT_WAITS_H
+
+#include <errno.h>
+
+#include "thread.h"
+
+/* Signals of ours that this thread has seen: whether one came meanwhile. */
+static inline unsigned waits_fired(void) {
+    return thread_self ? thread_self->fired : 0;
+}
+
+/* Tries `call` until it was not for a signal of ours that it failed. */
+#define UNDISTURBED(call)                                                                              \
+    __extension__({                                                                                    \
+        unsigned before_;                                                                              \
+        __typeof__(call) result_;                                                                      \
+        do {                                                                                           \
+            before_ = waits_fired();                                                                   \
+            result_ = call;                                                                            \
+        } while (result_ == -1 && errno == EINTR && waits_fired() != before_);                         \
+        result_;                                                                                       \
+    })
+
+/* The same for a socket, which may have a time limit of its own: only then is it interrupted, and each try would have
+ * all of it. */
+#define UNDISTURBED_SOCKET(fd, option, call)                                                           \
+    __extension__({                                                                                    \
+        unsigned before_;                                                                              \
+        __typeof__(call) result_;                                                                      \
+        uint64_t began_ = thread_self ? thread_now() : 0;                                              \
+        do {                                                                                           \
+            before_ = waits_fired();                                                                   \
+            result_ = call;                                                                            \
+        } while (result_ == -1 && errno == EINTR && waits_fired() != before_                           \
+                 && !waits_is_over(fd, option, began_));                                               \
+        result_;                                                                                       \
+    })
+/* Whether the time limit of a socket is over; then errno is what it would have been. */
+bool waits_is_over(int fd, int option, uint64_t began);
+
+/* As send and write; what a signal of ours has cut short goes on. */
+ssize_t waits_send(int fd, const void *from, size_t size, int flags);
+ssize_t waits_write(int fd, const void *from, size_t size);
+
+/* A system call that may wait, made where the request can be stopped before it has had an effect: once, with
+ * the result of libc's function. Only for the program's own calls, and where a stop is possible. */
+long waits_enter(struct thread *thread, void *caller, long number, long a, long b, long c, long d, long e, long f);
+
+#endif

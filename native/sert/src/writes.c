@@ -1,0 +1,108 @@
+/* What cannot be taken back: the first byte to a client. From then on the request is not stopped.
+ *
+ * Sockets and pipes that the request has not opened itself count, before anything is sent; the standard streams
+ * do not. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "real.h"
+#include "resources.h"
+#include "stop.h"
+#include "thread.h"
+#include "waits.h"
+
+static bool is_of_others(const struct thread *thread, int fd) {
+    struct stat is;
+    return fd > STDERR_FILENO && !resources_has_fd(thread, fd) && fstat(fd, &is) == 0
+        && (S_ISSOCK(is.st_mode) || S_ISFIFO(is.st_mode));
+}
+
+static void about_to_write(int fd, void *caller) {
+    struct thread *thread = thread_request();
+    if (thread && !thread->cancelled && is_of_others(thread, fd) && !stop_is_blocked()) {
+        /* Overdue already: better now, while nothing has been said. */
+        stop_here(thread, caller);
+        stop_spoilt("writes to a socket or pipe that is not its own", caller);
+    }
+}
+#define ABOUT_TO_WRITE(fd) about_to_write(fd, __builtin_return_address(0))
+
+STANDS_BEFORE ssize_t write(int fd, const void *from, size_t size) {
+    ABOUT_TO_WRITE(fd);
+    return waits_write(fd, from, size);
+}
+STANDS_BEFORE ssize_t writev(int fd, const struct iovec *from, int count) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(writev)(fd, from, count);
+}
+STANDS_BEFORE ssize_t send(int fd, const void *from, size_t size, int flags) {
+    ABOUT_TO_WRITE(fd);
+    return waits_send(fd, from, size, flags);
+}
+STANDS_BEFORE ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(sendto)(fd, from, size, flags, to, length);
+}
+STANDS_BEFORE ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(sendmsg)(fd, message, flags);
+}
+STANDS_BEFORE int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(sendmmsg)(fd, messages, count, flags);
+}
+STANDS_BEFORE ssize_t sendfile(int to, int from, off_t *offset, size_t size) {
+    ABOUT_TO_WRITE(to);
+    return REAL(sendfile)(to, from, offset, size);
+}
+STANDS_BEFORE ssize_t sendfile64(int to, int from, off64_t *offset, size_t size) {
+    ABOUT_TO_WRITE(to);
+    return REAL(sendfile64)(to, from, offset, size);
+}
+STANDS_BEFORE ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
+    ABOUT_TO_WRITE(to);
+    return REAL(splice)(from, from_offset, to, to_offset, size, flags);
+}
+STANDS_BEFORE ssize_t vmsplice(int to, const struct iovec *from, size_t count, unsigned flags) {
+    ABOUT_TO_WRITE(to);
+    return REAL(vmsplice)(to, from, count, flags);
+}
+STANDS_BEFORE int shutdown(int fd, int how) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(shutdown)(fd, how);
+}
+
+/* --- By libc itself --- */
+
+STANDS_BEFORE int vdprintf(int fd, const char *format, va_list more) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(vdprintf)(fd, format, more);
+}
+STANDS_BEFORE int dprintf(int fd, const char *format, ...) {
+    ABOUT_TO_WRITE(fd);
+    va_list more;
+    va_start(more, format);
+    int length = REAL(vdprintf)(fd, format, more);
+    va_end(more);
+    return length;
+}
+int __vdprintf_chk(int fd, int flag, const char *format, va_list more);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+STANDS_BEFORE int __vdprintf_chk(int fd, int flag, const char *format, va_list more) {
+    ABOUT_TO_WRITE(fd);
+    return REAL(__vdprintf_chk)(fd, flag, format, more);
+}
+STANDS_BEFORE int __dprintf_chk(int fd, int flag, const char *format, ...) {
+    ABOUT_TO_WRITE(fd);
+    va_list more;
+    va_start(more, format);
+    int length = REAL(__vdprintf_chk)(fd, flag, format, more);
+    va_end(more);
+    return length;
+}
