@@ -1,0 +1,123 @@
+#include "matching.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <sstream>
+#include <unordered_map>
+
+namespace search {
+
+namespace {
+
+constexpr std::size_t BEST = 10;
+constexpr std::size_t MOST_WORDS = 64;
+// People ask for the words of these ranks; the rarer ones fill up a length that is wanted.
+constexpr double ASKED_FOR = 500;
+// The rank is that part of them which is a uniform number to this power: the tail's index.
+constexpr double TAIL = 1.1;
+// A word stands in a document at places, of which so many are looked at, in so many fields: title, headings,
+// anchors, body. Close to each other counts more.
+constexpr int PLACES = 64;
+constexpr int FIELDS = 4;
+constexpr float WEIGHTS[FIELDS] = {3.0F, 2.0F, 1.5F, 1.0F};
+
+// Saturating in how often a word stands there: the form of BM25. The places are made up where a real index has
+// them compressed; it costs about as much.
+float score(const Posting &posting, float rarity) {
+    float sum = 0;
+    for (uint32_t field = 0; field < FIELDS; field++) {
+        uint32_t state = posting.document * 2654435761u + field, last = 0;
+        float times = static_cast<float>(posting.times);
+        for (int place = 0; place < PLACES; place++) {
+            state = state * 1664525u + 1013904223u;
+            uint32_t at = state >> 22;
+            times += at - last < 8 ? 1.0F : 0.001F;
+            last = at;
+        }
+        float length = 1.0F + 0.1F * static_cast<float>((posting.document >> field) % 20);
+        sum += WEIGHTS[field] * rarity * times * 2.2F / (times + 1.2F * (0.25F + 0.75F * length));
+    }
+    return sum;
+}
+
+struct Worse {
+    bool operator()(const Found &a, const Found &b) const {
+        return a.score != b.score ? a.score > b.score : a.document < b.document;
+    }
+};
+
+}  // namespace
+
+Matching::Matching(const Corpus &corpus) : corpus_(corpus) {}
+
+std::vector<Found> Matching::match(const std::vector<uint32_t> &words) const {
+    std::priority_queue<Found, std::vector<Found>, Worse> best;
+    for (uint32_t word : words) {
+        const auto &list = corpus_.list(word);
+        float rarity = std::log1p(static_cast<float>(corpus_.documents()) / static_cast<float>(list.size() + 1));
+        // Scores of a part of the documents at a time, so that they stay in the cache.
+        std::unordered_map<uint32_t, float> scores;
+        for (const Posting &posting : list) {
+            float is = score(posting, rarity);
+            if (is > 14.0F * rarity) scores[posting.document % 4096] += is;
+            if (best.size() < BEST || is > best.top().score) {
+                best.push({posting.document, is});
+                if (best.size() > BEST) best.pop();
+            }
+        }
+    }
+    std::vector<Found> sorted;
+    for (; !best.empty(); best.pop()) sorted.push_back(best.top());
+    std::reverse(sorted.begin(), sorted.end());
+    return sorted;
+}
+
+std::vector<uint32_t> Matching::draw(Dice &dice) const {
+    std::vector<uint32_t> words(1 + dice.below(2));
+    for (uint32_t &word : words) {
+        word = static_cast<uint32_t>(ASKED_FOR * std::pow(dice.unit(), 1 / TAIL));
+    }
+    return words;
+}
+
+std::vector<uint32_t> Matching::of_length(std::size_t postings, Dice &dice) const {
+    std::vector<uint32_t> words;
+    auto shorter = [this](std::size_t rank, std::size_t left) { return corpus_.list(rank).size() > left; };
+    while (words.size() < MOST_WORDS && postings > 0) {
+        std::size_t low = 0, high = corpus_.words();
+        // Lists get shorter: the first that is not longer than what is left.
+        while (low < high) {
+            std::size_t middle = (low + high) / 2;
+            if (shorter(middle, postings)) low = middle + 1;
+            else high = middle;
+        }
+        if (low == corpus_.words()) break;
+        std::size_t most = std::min(low + 1 + low / 50, corpus_.words());
+        uint32_t word = static_cast<uint32_t>(low + dice.below(static_cast<uint32_t>(most - low)));
+        words.push_back(word);
+        postings -= std::min(postings, corpus_.list(word).size());
+    }
+    if (words.empty()) words.push_back(static_cast<uint32_t>(corpus_.words() - 1));
+    return words;
+}
+
+bool Matching::parse(const std::string &text, std::vector<uint32_t> &words) const {
+    std::istringstream parts(text);
+    for (std::string part; parts >> part;) {
+        bool is_word = part.size() >= 2 && part.size() <= 9 && part[0] == 'w'
+            && std::all_of(part.begin() + 1, part.end(), [](char c) { return c >= '0' && c <= '9'; });
+        unsigned long rank = is_word ? std::stoul(part.substr(1)) : corpus_.words();
+        if (rank >= corpus_.words() || words.size() == MOST_WORDS) return false;
+        words.push_back(static_cast<uint32_t>(rank));
+    }
+    return !words.empty();
+}
+
+std::size_t Matching::length(const std::vector<uint32_t> &words) const {
+    std::size_t sum = 0;
+    for (uint32_t word : words) sum += corpus_.list(word).size();
+    return sum;
+}
+
+}  // namespace search

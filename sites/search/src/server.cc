@@ -1,0 +1,246 @@
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "processor.h"
+#include "sert.h"
+
+namespace search {
+
+namespace {
+
+uint64_t busy_us() { return static_cast<uint64_t>(processor_us()); }
+
+const char COME_AGAIN[] = "Retry-After: 2\r\n";
+
+// What the client has sent is taken from the socket: closed with something unread, it would be reset, and the answer
+// lost with it.
+void read_away(int fd) {
+    char rest[4096];
+    for (int i = 0; i < 4 && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++) {
+    }
+}
+
+void refuse(int fd, int status, const char *why) {
+    answer(fd, status, std::string("{\"error\":\"") + why + "\"}\n", status >= 500 ? COME_AGAIN : "");
+    read_away(fd);
+    close(fd);
+}
+
+sert_arg as_arg(const Terms &terms) {
+    sert_arg arg = {};
+    arg.size = sizeof arg;
+    arg.lb_ms = terms.lb_ms;
+    arg.ub_ms = terms.ub_ms;
+    arg.alpha = terms.alpha;
+    arg.hw = terms.hw;
+    arg.lw = terms.lw;
+    arg.interval_ms = terms.interval_ms;
+    return arg;
+}
+
+}  // namespace
+
+Server::Server(const Service &service, const Terms &terms) : service_(service), terms_(terms) {}
+
+Server::~Server() {
+    for (int fd : waiting_) close(fd);
+    for (int fd : {listener_, admin_, epoll_}) {
+        if (fd >= 0) close(fd);
+    }
+}
+
+namespace {
+
+// On this machine only. -1: it cannot; errno says why.
+int listen_at(uint16_t port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    sockaddr_in at = {};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return bind(fd, reinterpret_cast<sockaddr *>(&at), sizeof at) == 0 && listen(fd, 1024) == 0 ? fd : -1;
+}
+
+uint16_t port_of(int fd) {
+    sockaddr_in at = {};
+    socklen_t length = sizeof at;
+    getsockname(fd, reinterpret_cast<sockaddr *>(&at), &length);
+    return ntohs(at.sin_port);
+}
+
+}  // namespace
+
+bool Server::listen() {
+    listener_ = listen_at(terms_.port);
+    admin_ = listener_ < 0 ? -1 : listen_at(terms_.admin_port);
+    return admin_ >= 0;
+}
+
+uint16_t Server::port() const { return port_of(listener_); }
+uint16_t Server::admin_port() const { return port_of(admin_); }
+
+// Apart from the queue, by whoever accepts: also when nothing else gets through.
+void Server::tell_stats() {
+    Request request;
+    int fd = accept4(admin_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) return;
+    int wrong = read_request(fd, request);
+    if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
+    if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
+    else answer(fd, 200, stats()), close(fd);
+}
+
+// --- Admission ---
+
+void Server::comes(int fd) {
+    {
+        std::lock_guard<std::mutex> lock(guard_);
+        if (waiting_.size() < terms_.queue) {
+            waiting_.push_back(fd);
+            some_.notify_one();
+            return;
+        }
+    }
+    books_.refused++;
+    if (terms_.terminates) SERT_refused(0);
+    refuse(fd, 503, "the queue is full");
+}
+
+void Server::accept_all(const std::atomic<bool> &over) {
+    while (!over) {
+        pollfd both[] = {{listener_, POLLIN, 0}, {admin_, POLLIN, 0}};
+        if (poll(both, 2, 100) <= 0) continue;
+        if (both[1].revents) tell_stats();
+        if (!both[0].revents) continue;
+        int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd >= 0) comes(fd);
+        else if (errno == EMFILE || errno == ENFILE) usleep(10000);
+    }
+}
+
+bool Server::next(int &fd) {
+    std::unique_lock<std::mutex> lock(guard_);
+    some_.wait(lock, [this] { return over_ || !waiting_.empty(); });
+    if (over_) return false;
+    fd = waiting_.front();
+    waiting_.pop_front();
+    return true;
+}
+
+// --- Departures ---
+
+namespace {
+
+// The request whose client this is: a token names one request for ever, so that news that come late do no harm.
+void begin_watch(int epoll, int fd) {
+    epoll_event event = {};
+    event.events = EPOLLRDHUP | EPOLLONESHOT;
+    event.data.u64 = SERT_token();
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace
+
+void Server::watch() {
+    epoll_event events[64];
+    while (!over_) {
+        int count = epoll_wait(epoll_, events, 64, 100);
+        for (int i = 0; i < count; i++) SERT_terminate(events[i].data.u64, SERT_CLIENT_GONE);
+    }
+}
+
+// --- The worker loop ---
+
+void Server::serve() {
+    sigjmp_buf point;
+    if (terms_.terminates) SERT_set_class(0);
+    // What is used after a rollback is volatile, and nothing with a destructor lives here meanwhile.
+    int volatile fd = -1;
+    uint64_t volatile began = 0;
+    for (int taken; next(taken);) {
+        fd = taken;
+        Request *request = new Request;
+        if (int wrong = read_request(fd, *request)) {
+            books_.failed++;
+            wrong > 0 ? refuse(fd, wrong, "not a request for this service") : static_cast<void>(close(fd));
+            delete request;
+            continue;
+        }
+        Request *volatile asked = request;
+        began = busy_us();
+        if (terms_.terminates) {
+            if (int reason = sigsetjmp(point, 0)) {
+                books_.busy_us_wasted += busy_us() - began;
+                reason == SERT_RAN_TOO_LONG ? books_.terminated++ : books_.gone++;
+                delete asked;
+                refuse(fd, 504, "it ran for too long");
+                continue;
+            }
+            SERT_register_rollbackpoint(&point);
+            SERT_start();
+            begin_watch(epoll_, fd);
+        }
+        Answer *found = new Answer(service_.process(*asked));
+        if (terms_.terminates) SERT_end();
+        books_.busy_us_useful += busy_us() - began;
+        books_.answered++;
+        answer(fd, found->status, found->body);
+        close(fd);
+        delete found;
+        delete asked;
+    }
+}
+
+void Server::run(const std::atomic<bool> &over) {
+    sert_arg arg = as_arg(terms_);
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (terms_.terminates && (SERT_init_timer(SIGRTMIN) != 0 || SERT_set_args(&arg) != 0)) terms_.terminates = false;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < terms_.threads; i++) threads.emplace_back(&Server::serve, this);
+    if (terms_.terminates) threads.emplace_back(&Server::watch, this);
+    accept_all(over);
+    {
+        std::lock_guard<std::mutex> lock(guard_);
+        over_ = true;
+    }
+    some_.notify_all();
+    for (auto &thread : threads) thread.join();
+}
+
+std::string Server::stats() const {
+    std::string text = "{";
+    auto add = [&text](const char *name, uint64_t value) {
+        text += (text.size() > 1 ? "," : "") + std::string("\"") + name + "\":" + std::to_string(value);
+    };
+    add("answered", books_.answered);
+    add("refused", books_.refused);
+    add("terminated", books_.terminated);
+    add("gone", books_.gone);
+    add("failed", books_.failed);
+    add("busy_us_useful", books_.busy_us_useful);
+    add("busy_us_wasted", books_.busy_us_wasted);
+    sert_stats all = {};
+    all.size = sizeof all;
+    if (terms_.terminates && SERT_get_stats(&all) == 0) {
+        add("threshold_us", all.threshold_ns / 1000);
+        add("gated", all.gated);
+        add("locked", all.locked);
+        add("masked", all.masked);
+        add("cancelled", all.cancelled);
+        add("overshoot_us_mean", all.terminated ? all.overshoot_ns / all.terminated / 1000 : 0);
+    }
+    return text + "}\n";
+}
+
+}  // namespace search
