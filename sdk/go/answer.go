@@ -1,0 +1,72 @@
+package bywash
+
+// The deadline in a request's head, and the answer to who is terminated.
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Header has the milliseconds that are left to a request. Whoever sends it can only shorten his own.
+const Header = "Bywash-Deadline"
+
+// timeLeft is the deadline that a request brings along. Anything but one number of 1 to 9 digits is none.
+func timeLeft(header http.Header) time.Duration {
+	values := header[Header]
+	if len(values) != 1 || len(values[0]) < 1 || len(values[0]) > 9 {
+		return never
+	}
+	milliseconds := time.Duration(0)
+	for _, digit := range []byte(values[0]) {
+		if digit < '0' || digit > '9' {
+			return never
+		}
+		milliseconds = milliseconds*10 + time.Duration(digit-'0')
+	}
+	return milliseconds * time.Millisecond
+}
+
+// The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+const (
+	busy  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	plain = "about:blank"
+)
+
+type problem struct {
+	Type       string `json:"type"`
+	Title      string `json:"title"`
+	Status     int    `json:"status"`
+	Reason     Reason `json:"reason"`
+	RetryAfter int64  `json:"retry-after"`
+}
+
+// refuse answers 504: problem+json (RFC 9457) if JSON is accepted, else a line of text.
+func refuse(w http.ResponseWriter, r *http.Request, t *Terminated) {
+	again := max(int64((t.RetryAfter+time.Second-1)/time.Second), 1)
+	kind, title := busy, fmt.Sprintf("The site is very busy. Please try again in %d s.", again)
+	if t.Reason == Deadline {
+		kind, title = plain, "The time that was left to this request is over."
+	}
+	body := []byte(fmt.Sprintf("%s (%s)\n", title, t.Reason))
+	head := w.Header()
+	head.Set("Content-Type", "text/plain; charset=utf-8")
+	if strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "json") {
+		// Strings and numbers: it cannot fail.
+		body, _ = json.Marshal(problem{kind, title, http.StatusGatewayTimeout, t.Reason, again})
+		head.Set("Content-Type", "application/problem+json")
+	}
+	// What the handler had in mind for its own response.
+	for _, field := range []string{"Content-Encoding", "Content-Range", "Etag", "Last-Modified"} {
+		head.Del(field)
+	}
+	head.Set("Content-Length", strconv.Itoa(len(body)))
+	head.Set("Retry-After", strconv.FormatInt(again, 10))
+	head.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusGatewayTimeout)
+	// Whoever has gone meanwhile does not read it.
+	_, _ = w.Write(body)
+}

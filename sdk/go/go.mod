@@ -1,0 +1,3 @@
+module bywash
+
+go 1.21

@@ -1,0 +1,217 @@
+package bywash
+
+// The states of a token, on a clock that goes when it is told to.
+
+import (
+	"context"
+	"errors"
+	"math/rand"
+	"testing"
+	"time"
+)
+
+func begin(t *testing.T, c *Controller, left time.Duration) *Token {
+	t.Helper()
+	g, err := c.of("search")
+	must(t, err)
+	return c.begin(g, left)
+}
+
+func ends(t *testing.T, token *Token, reason Reason) {
+	t.Helper()
+	err := token.Checkpoint()
+	var terminated *Terminated
+	if !errors.As(err, &terminated) || terminated.Reason != reason {
+		t.Fatalf("%v, not %v", err, reason)
+	}
+	is := context.DeadlineExceeded
+	if reason == ClientLeft {
+		is = context.Canceled
+	}
+	if !errors.Is(err, is) || !token.IsTerminated() || token.Left() != 0 {
+		t.Fatal(err, token.Left())
+	}
+}
+
+func goesOn(t *testing.T, token *Token) {
+	t.Helper()
+	if err := token.Checkpoint(); err != nil || token.IsTerminated() {
+		t.Fatal(err)
+	}
+}
+
+func TestACheckpointEndsWhoHasRunForAsLongAsItMay(t *testing.T) {
+	c, clock := search(t)
+	token := begin(t, c, never)
+	clock.goes(9*second - 1)
+	goesOn(t, token)
+	if token.Left() != 1 {
+		t.Fatal(token.Left())
+	}
+	clock.goes(1)
+	ends(t, token, RanTooLong)
+	ends(t, token, RanTooLong)
+	if s := c.Stats()["search"]; s.Lost != 1 || s.Terminated != 1 {
+		t.Fatalf("once: %+v", s)
+	}
+}
+
+func TestTheThresholdMayFallWhileItRuns(t *testing.T) {
+	c, clock := search(t)
+	clock.goes(5 * second)
+	token := begin(t, c, never)
+	load(t, c, 100, 100)
+	if at := time.Duration(token.notBefore.Load()); at != 10*second {
+		t.Fatal("it looks again at the end of the interval, not at", at)
+	}
+	clock.goes(5*second - 1)
+	goesOn(t, token)
+	clock.goes(1)
+	ends(t, token, RanTooLong)
+}
+
+func TestTheThresholdMayRiseWhileItRuns(t *testing.T) {
+	c, clock := search(t)
+	load(t, c, 100, 100)
+	clock.goes(19*second + second/2)
+	token := begin(t, c, never)
+	if token.Left() != second {
+		t.Fatal(token.Left())
+	}
+	clock.goes(second)
+	goesOn(t, token)
+	if token.Left() != 8*second {
+		t.Fatal(token.Left())
+	}
+}
+
+func TestItsOwnDeadlineCanOnlyShorten(t *testing.T) {
+	c, _ := search(t)
+	for left, expected := range map[time.Duration]time.Duration{60 * second: 9 * second, second / 2: second / 2, 0: 0} {
+		if is := begin(t, c, left).Left(); is != expected {
+			t.Error(left, is)
+		}
+	}
+}
+
+func TestDeadlinesOfTheirOwnDoNotLowerTheThresholdOfOthers(t *testing.T) {
+	c, clock := search(t)
+	for i := 0; i < 100; i++ {
+		ends(t, begin(t, c, 0), Deadline)
+	}
+	clock.goes(10 * second)
+	is(t, c, 9*second)
+	if s := c.Stats()["search"]; s.Lost != 0 || s.Deadline != 100 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestWhoeverLeftDoesNotCountAndWhoeverIsTerminatedDoes(t *testing.T) {
+	c, clock := search(t)
+	for i := 0; i < 100; i++ {
+		token := begin(t, c, never)
+		token.leave(ClientLeft)
+		token.leave(ClientLeft)
+		ends(t, token, ClientLeft)
+	}
+	clock.goes(10 * second)
+	is(t, c, 9*second)
+	for i := 0; i < 10; i++ {
+		token := begin(t, c, never)
+		clock.goes(9 * second / 10)
+		defer ends(t, token, RanTooLong)
+	}
+	token := begin(t, c, never)
+	clock.goes(second)
+	is(t, c, 9*second)
+	// Where nobody comes nobody is lost.
+	begin(t, c, never).End()
+	clock.goes(8 * second)
+	ends(t, token, RanTooLong)
+	clock.goes(3 * second)
+	is(t, c, second)
+}
+
+func TestAfterTheFirstByteOnlyAClientWhoLeavesEndsIt(t *testing.T) {
+	c, clock := search(t)
+	token := begin(t, c, second)
+	token.settle()
+	clock.goes(100 * second)
+	goesOn(t, token)
+	if _, isBound := token.Deadline(); isBound || token.Left() != never {
+		t.Fatal("it has a deadline")
+	}
+	token.leave(ClientLeft)
+	ends(t, token, ClientLeft)
+}
+
+func TestWhoCancelsTerminationIsNotTerminatedByAnything(t *testing.T) {
+	c, clock := search(t)
+	token := begin(t, c, second)
+	must(t, token.CancelTermination())
+	must(t, token.CancelTermination())
+	clock.goes(100 * second)
+	token.leave(ClientLeft)
+	goesOn(t, token)
+	late := begin(t, c, never)
+	clock.goes(9 * second)
+	if late.CancelTermination() == nil {
+		t.Fatal("it was too late")
+	}
+	if s := c.Stats()["search"]; s.Deferred != 1 || s.ClientLeft != 0 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestWhoeverHasEndedIsNotTerminatedAndEndsOnce(t *testing.T) {
+	c, clock := search(t)
+	token, left := begin(t, c, never), begin(t, c, never)
+	left.leave(ClientLeft)
+	for i := 0; i < 2; i++ {
+		token.End()
+		left.End()
+	}
+	clock.goes(100 * second)
+	token.leave(ClientLeft)
+	goesOn(t, token)
+	// Whoever still works for it is still to be told.
+	ends(t, left, ClientLeft)
+	if s := c.Stats()["search"]; s.Running != 0 || s.ClientLeft != 1 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestCodeThatWorksForNoRequestPassesItsCheckpoints(t *testing.T) {
+	if From(context.Background()) != nil || Checkpoint(context.Background()) != nil {
+		t.Fatal()
+	}
+}
+
+// Beside what asks the controller each time, for random loads.
+func TestACheckpointIsNeverLateWhateverTheLoads(t *testing.T) {
+	chance := rand.New(rand.NewSource(7))
+	c, clock := search(t)
+	var running []*Token
+	for turn := 0; turn < 3000; turn++ {
+		clock.goes([]time.Duration{second / 100, second / 3, 2 * second}[chance.Intn(3)])
+		load(t, c, chance.Intn(14), 0)
+		if chance.Float64() < 0.1 {
+			load(t, c, 0, 1)
+		}
+		running = append(running, begin(t, c, []time.Duration{never, never, 3 * second}[chance.Intn(3)]))
+		var still []*Token
+		for _, token := range running {
+			deadline, isBound := token.Deadline()
+			isDue := isBound && !clock.now().Before(deadline)
+			if err := token.Checkpoint(); (err != nil) != isDue {
+				t.Fatalf("turn %d of seed 7: %v, due %v", turn, err, isDue)
+			} else if err == nil && chance.Float64() >= 0.3 {
+				still = append(still, token)
+			}
+		}
+		running = still
+	}
+	if s := c.Stats()["search"]; s.Terminated < 30 || s.Deadline < 30 {
+		t.Fatalf("too few to tell: %+v", s)
+	}
+}

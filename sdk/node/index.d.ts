@@ -1,0 +1,134 @@
+/** Cooperative termination; the contract is in sdk/README.md. All times are in milliseconds. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** What is declared of a class of requests. */
+export interface ClassSettings {
+  /** No request is terminated before it has run for so long (LB). */
+  runMin: number
+  /** One that runs longer is of use to nobody (UB). */
+  runMax: number
+  /** How soon the threshold falls as the loss rises: at 1 in a straight line. 4 if not set. */
+  alpha?: number
+  /** Up to this loss `runMax` is granted. 0.05 if not set. */
+  low?: number
+  /** From this loss on `runMin` is granted. 0.15 if not set. */
+  high?: number
+  /** Time over which the loss is counted. 10 000 if not set. */
+  interval?: number
+  /** When those who are terminated may come again: the interval, if not set. */
+  retryAfter?: number
+}
+
+/** A class in numbers: counts since the start, and what holds now. */
+export interface Stats {
+  arrived: number
+  /** Refused, or terminated by the threshold: what is in `p`. */
+  lost: number
+  /** Terminated by the threshold. */
+  terminated: number
+  /** Ended by a deadline that they brought along. */
+  deadline: number
+  clientLeft: number
+  /** Those who called `cancelTermination`. */
+  deferred: number
+  /** Begun and not ended. */
+  running: number
+  /** The share that was lost in the last whole interval. */
+  p: number
+  /** How long a request may run now. */
+  threshold: number
+}
+
+export type Reason = 'ran_too_long' | 'client_left' | 'deadline'
+
+/** A setting that makes no sense: it names the field and the values. */
+export class SettingError extends Error {}
+
+/** This request is over: whoever works for it stops. */
+export class Terminated extends Error {
+  readonly className: string
+  readonly reason: Reason
+  readonly retryAfter: number
+  readonly retryAfterSeconds: number
+  readonly status: 504
+  readonly statusCode: 504
+  readonly headers: Record<string, string>
+}
+
+/** One request. A controller makes it. */
+export class Token {
+  private constructor ()
+  readonly className: string
+  /** When it began, by the controller's clock. */
+  readonly start: number
+  /** When it is terminated as things are, by the controller's clock; Infinity if it is not. */
+  readonly deadline: number
+  /** Whether it is over; also once it is overdue and nobody has noticed. */
+  readonly isTerminated: boolean
+  readonly reason: Reason | null
+  /** Aborts once it is terminated, with the `Terminated` as its reason. */
+  readonly signal: AbortSignal
+  left (): number
+  /** Throws `Terminated` if this request is over. */
+  checkpoint (): void
+  /** The last checkpoint: from here on nothing terminates this request. Before a write, for one. */
+  cancelTermination (): void
+  /** Terminates it if it is overdue. Whether that was now. */
+  look (): boolean
+  /** The first byte of its response goes out: no time terminates it any more. */
+  settle (): void
+  /** Its client has left. */
+  leave (): void
+  /** Nobody works for it any more. */
+  end (): void
+  /** From now on a timer looks whenever it may be overdue. */
+  watch (): void
+}
+
+/** The classes of this process. */
+export class Controller {
+  constructor (classes: Record<string, ClassSettings>, options?: { clock?: () => number })
+  readonly clock: () => number
+  begin (className: string, left?: number): Token
+  arrived (className: string): void
+  lost (className: string): void
+  threshold (className: string): number
+  knows (className: string): void
+  stats (): Record<string, Stats>
+}
+
+export interface Options {
+  /** Honour the field `bywash-deadline` of requests. True if not set. */
+  trustDeadline?: boolean
+}
+
+export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
+
+/** A handler for `http.createServer` whose requests can be terminated. */
+export function terminable<Req extends IncomingMessage, Res extends ServerResponse> (
+  controller: Controller,
+  classOf: ClassOf<Req>,
+  handler: (req: Req & { bywash?: Token }, res: Res) => unknown,
+  options?: Options
+): (req: Req, res: Res) => unknown
+
+/** The same for `app.use` and `app.get(path, …, handler)` of Express and its like. */
+export function middleware<Req extends IncomingMessage, Res extends ServerResponse> (
+  controller: Controller,
+  classOf: ClassOf<Req>,
+  options?: Options
+): (req: Req, res: Res, next: (error?: unknown) => void) => void
+
+/** An error handler of Express and its like: answers who was terminated as the gateway does. */
+export function answerTerminated (
+  error: unknown,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void
+): void
+
+/** The token of the request that this code works for, if it has one. */
+export function current (): Token | undefined
+
+/** Throws `Terminated` if the request that this code works for is over; nothing if it works for none. */
+export function checkpoint (): void

@@ -1,0 +1,21 @@
+'use strict'
+// Cooperative termination: a request is told when it has run for too long for the present load.
+//
+// The contract is in sdk/README.md, the same for every language; README.md beside this file has an example.
+
+const { SettingError } = require('./lib/classes')
+const { Controller } = require('./lib/controller')
+const { Terminated, Token, checkpoint, current } = require('./lib/token')
+const { answerTerminated, middleware, terminable } = require('./lib/middleware')
+
+module.exports = {
+  Controller,
+  SettingError,
+  Terminated,
+  Token,
+  answerTerminated,
+  checkpoint,
+  current,
+  middleware,
+  terminable
+}

@@ -1,0 +1,58 @@
+'use strict'
+// What is declared of a class of requests, and what is refused as a declaration.
+//
+// Names, ranges and defaults are the gateway's (run_min, run_max; alpha, low, high and interval of the policy
+// `loss`), so that a class means the same inside the application as in front of it. A wrong setting is an error
+// when it is made: a threshold that is wrong shows itself only under overload. Times are in milliseconds.
+
+const HOUR = 3_600_000
+
+/** By field: least, most and default. Without a default it must be set. */
+const FIELDS = {
+  runMin: [1, HOUR],
+  runMax: [1, HOUR],
+  alpha: [0, 100, 4],
+  low: [0, 1, 0.05],
+  high: [0, 1, 0.15],
+  interval: [100, HOUR, 10_000],
+  retryAfter: [0, HOUR, null]
+}
+
+/** A setting that makes no sense: it names the field and the values. */
+class SettingError extends Error {
+  constructor (text) {
+    super(text)
+    this.name = 'SettingError'
+  }
+}
+
+/** The settings of a class, checked, with the defaults. */
+function checked (name, given) {
+  const wrong = (text) => new SettingError(`class ${name}: ${text}`)
+  const settings = { name }
+  for (const field of Object.keys(given)) {
+    if (!(field in FIELDS)) throw wrong(`there is no ${field}; there are ${Object.keys(FIELDS).join(', ')}`)
+  }
+  for (const [field, [least, most, preset]] of Object.entries(FIELDS)) {
+    const value = given[field] ?? preset
+    // What is no number (NaN) lies nowhere.
+    if (value !== null && !(typeof value === 'number' && value >= least && value <= most)) {
+      throw wrong(`${field} is ${value}, not from ${least} to ${most}`)
+    }
+    settings[field] = value
+  }
+  const { runMin, runMax, low, high } = settings
+  if (runMin > runMax) throw wrong(`runMin ${runMin} lies above runMax ${runMax}`)
+  if (low >= high) throw wrong(`low ${low} does not lie below high ${high}`)
+  settings.retryAfter ??= settings.interval
+  return Object.freeze(settings)
+}
+
+/** The threshold if this share was lost: LB + F(p)(UB - LB), seed 2, SERT §3.2. */
+function granted ({ runMin, runMax, alpha, low, high }, p) {
+  if (p <= low) return runMax
+  if (p >= high) return runMin
+  return runMin + ((high - p) / (high - low)) ** alpha * (runMax - runMin)
+}
+
+module.exports = { SettingError, checked, granted }

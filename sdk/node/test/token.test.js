@@ -1,0 +1,174 @@
+'use strict'
+// The states of a token, on a clock that goes when it is told to.
+
+const assert = require('node:assert/strict')
+const { test } = require('node:test')
+const { Controller, Terminated, checkpoint, current } = require('..')
+
+function search () {
+  const clock = () => clock.now
+  clock.now = 0
+  const controller = new Controller({ search: { runMin: 1000, runMax: 9000 } }, { clock })
+  return {
+    clock,
+    controller,
+    begin: (left) => controller.begin('search', left),
+    stats: () => controller.stats().search,
+    loseAll () {
+      for (let i = 0; i < 100; i++) {
+        controller.arrived('search')
+        controller.lost('search')
+      }
+    }
+  }
+}
+
+function ends (token, reason) {
+  assert.throws(() => token.checkpoint(), (error) => error instanceof Terminated && error.reason === reason)
+  assert.equal(token.isTerminated, true)
+  assert.equal(token.left(), 0)
+  assert.equal(token.signal.aborted, true)
+  assert.equal(token.signal.reason.reason, reason)
+}
+
+function goesOn (token) {
+  token.checkpoint()
+  assert.equal(token.isTerminated, false)
+}
+
+test('a checkpoint ends who has run for as long as it may', () => {
+  const { clock, begin, stats } = search()
+  const token = begin()
+  const aborted = []
+  token.signal.addEventListener('abort', () => aborted.push(token.signal.reason))
+  clock.now = 8999
+  goesOn(token)
+  assert.equal(token.left(), 1)
+  clock.now = 9000
+  ends(token, 'ran_too_long')
+  ends(token, 'ran_too_long')
+  assert.deepEqual([stats().lost, stats().terminated, aborted.length], [1, 1, 1], 'once')
+})
+
+test('the threshold may fall while it runs', () => {
+  const { clock, begin, loseAll } = search()
+  clock.now = 5000
+  const token = begin()
+  loseAll()
+  clock.now = 9999
+  goesOn(token)
+  clock.now = 10_000
+  assert.equal(token.deadline, 6000)
+  ends(token, 'ran_too_long')
+})
+
+test('the threshold may rise while it runs', () => {
+  const { clock, begin, loseAll } = search()
+  loseAll()
+  clock.now = 19_500
+  const token = begin()
+  assert.equal(token.deadline, 20_500)
+  clock.now = 20_500
+  goesOn(token)
+  assert.equal(token.deadline, 28_500)
+})
+
+test('its own deadline can only shorten', () => {
+  const { begin } = search()
+  assert.equal(begin(60_000).deadline, 9000)
+  assert.equal(begin(500).deadline, 500)
+  assert.equal(begin(-5).deadline, 0, 'not below zero')
+})
+
+test('deadlines of their own do not lower the threshold of others', () => {
+  const { clock, begin, stats } = search()
+  for (let i = 0; i < 100; i++) ends(begin(0), 'deadline')
+  clock.now = 10_000
+  assert.deepEqual([stats().threshold, stats().p, stats().lost, stats().deadline], [9000, 0, 0, 100])
+})
+
+test('whoever left does not count, and whoever is terminated does', () => {
+  const { clock, begin, stats } = search()
+  for (let i = 0; i < 100; i++) {
+    const token = begin()
+    token.leave()
+    token.leave()
+    ends(token, 'client_left')
+  }
+  clock.now = 10_000
+  assert.deepEqual([stats().threshold, stats().clientLeft], [9000, 100])
+  const tokens = Array.from({ length: 10 }, () => begin())
+  clock.now = 19_000
+  assert.ok(tokens.every((token) => token.look()))
+  clock.now = 20_000
+  assert.equal(stats().threshold, 1000)
+})
+
+test('after the first byte only a client who leaves ends it', () => {
+  const { clock, begin } = search()
+  const token = begin(500)
+  token.settle()
+  clock.now = 100_000
+  goesOn(token)
+  assert.equal(token.deadline, Infinity)
+  token.leave()
+  ends(token, 'client_left')
+})
+
+test('who cancels termination is not terminated by anything', () => {
+  const { clock, begin, stats } = search()
+  const [token, late] = [begin(500), begin()]
+  token.cancelTermination()
+  token.cancelTermination()
+  clock.now = 100_000
+  token.leave()
+  goesOn(token)
+  assert.throws(() => late.cancelTermination(), Terminated)
+  assert.deepEqual([stats().deferred, stats().clientLeft], [1, 0])
+})
+
+test('whoever has ended is not terminated, and ends once', () => {
+  const { clock, begin, stats } = search()
+  const [token, left] = [begin(), begin()]
+  left.leave()
+  for (const each of [token, left, token, left]) each.end()
+  clock.now = 100_000
+  token.leave()
+  goesOn(token)
+  ends(left, 'client_left')
+  assert.deepEqual([stats().running, stats().clientLeft], [0, 1])
+})
+
+test('code that works for no request passes its checkpoints', () => {
+  assert.equal(current(), undefined)
+  checkpoint()
+})
+
+test('a checkpoint is never late, whatever the loads', () => {
+  // Beside what asks the controller each time. A generator of its own, for the same loads each time.
+  let seed = 7
+  const chance = (below) => {
+    seed = (seed * 1103515245 + 12345) % 2 ** 31
+    return Math.floor(seed / 65536) % below
+  }
+  const { clock, controller, begin, stats } = search()
+  let running = []
+  for (let turn = 0; turn < 3000; turn++) {
+    clock.now += [10, 300, 2000][chance(3)]
+    for (let i = chance(14); i > 0; i--) controller.arrived('search')
+    if (chance(10) === 0) controller.lost('search')
+    running.push(begin([undefined, undefined, 3000][chance(3)]))
+    running = running.filter((token) => {
+      const isDue = clock.now >= token.deadline
+      try {
+        token.checkpoint()
+        assert.equal(isDue, false, `turn ${turn}`)
+        return chance(10) >= 3
+      } catch (error) {
+        assert.ok(error instanceof Terminated && isDue, `turn ${turn}: ${error}`)
+        return false
+      }
+    })
+  }
+  assert.ok(stats().terminated > 30 && stats().deadline > 30, JSON.stringify(stats()))
+})

@@ -1,0 +1,76 @@
+"""What is declared of a class of requests, and what is refused as a declaration.
+
+Names, ranges and defaults are the gateway's (`run_min`, `run_max`; `alpha`, `low`, `high` and `interval`
+of the policy `loss`), so that a class means the same inside the application as in front of it. A wrong
+setting is an error when it is made: a threshold that is wrong shows itself only under overload.
+"""
+
+from dataclasses import dataclass
+from typing import Optional
+
+# An hour: what the gateway takes as well.
+HOUR = 3600.0
+
+
+class SettingError(ValueError):
+    """A setting that makes no sense: it names the field and the values."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of requests that can be terminated. Times are in seconds."""
+
+    name: str
+    #: No request is terminated before it has run for so long (LB).
+    run_min: float
+    #: One that runs longer is of use to nobody (UB).
+    run_max: float
+    #: How soon the threshold falls as the loss rises: at 1 in a straight line.
+    alpha: float = 4.0
+    #: Up to this loss `run_max` is granted.
+    low: float = 0.05
+    #: From this loss on `run_min` is granted.
+    high: float = 0.15
+    #: Time over which the loss is counted.
+    interval: float = 10.0
+    #: When those who are terminated may come again: the interval, if not set.
+    retry_after: Optional[float] = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SettingError(f"name is {self.name!r}, not a word")
+        self._lies("run_min", 0.001, HOUR)
+        self._lies("run_max", 0.001, HOUR)
+        self._lies("alpha", 0, 100)
+        self._lies("low", 0, 1)
+        self._lies("high", 0, 1)
+        self._lies("interval", 0.1, HOUR)
+        if self.retry_after is not None:
+            self._lies("retry_after", 0, HOUR)
+        if self.run_min > self.run_max:
+            raise self._error(f"run_min {self.run_min} lies above run_max {self.run_max}")
+        if self.low >= self.high:
+            raise self._error(f"low {self.low} does not lie below high {self.high}")
+
+    def granted(self, p: float) -> float:
+        """The threshold in seconds, if this share was lost: LB + F(p)(UB - LB), seed 2, SERT §3.2."""
+        if p <= self.low:
+            return self.run_max
+        if p >= self.high:
+            return self.run_min
+        part = ((self.high - p) / (self.high - self.low)) ** self.alpha
+        return self.run_min + part * (self.run_max - self.run_min)
+
+    def come_again(self) -> float:
+        """Seconds after which somebody who was terminated may come again."""
+        return self.interval if self.retry_after is None else self.retry_after
+
+    def _lies(self, field: str, least: float, most: float) -> None:
+        value = getattr(self, field)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        # What is no number (NaN) lies nowhere.
+        if not is_number or not least <= value <= most:
+            raise self._error(f"{field} is {value!r}, not from {least} to {most}")
+
+    def _error(self, text: str) -> SettingError:
+        return SettingError(f"class {self.name}: {text}")

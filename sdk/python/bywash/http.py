@@ -1,0 +1,51 @@
+"""What ASGI and WSGI have in common: the deadline in a request's head, and the answer to who is terminated."""
+
+import json
+import math
+import re
+from typing import Iterable, List, Optional, Tuple
+
+from .token import DEADLINE, Terminated
+
+#: Milliseconds that are left to this request. Whoever sends it can only shorten his own.
+HEADER = "bywash-deadline"
+_MILLISECONDS = re.compile(rb"[0-9]{1,9}")
+
+# The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
+_BUSY = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+_PLAIN = "about:blank"
+
+
+def seconds_left(values: Iterable[bytes]) -> Optional[float]:
+    """The deadline that a request brings along. Anything but one number of 1 to 9 digits is none."""
+    values = list(values)
+    if len(values) != 1 or not _MILLISECONDS.fullmatch(values[0]):
+        return None
+    return int(values[0]) / 1000
+
+
+def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], bytes]:
+    """Head and body of the 504: problem+json (RFC 9457) if JSON is accepted, else a line of text."""
+    again = max(math.ceil(terminated.retry_after), 1)
+    busy = f"The site is very busy. Please try again in {again} s."
+    spent = "The time that was left to this request is over."
+    title = spent if terminated.reason == DEADLINE else busy
+    if "json" in accept.lower():
+        kind = "application/problem+json"
+        problem = {
+            "type": _PLAIN if terminated.reason == DEADLINE else _BUSY,
+            "title": title,
+            "status": 504,
+            "reason": terminated.reason,
+            "retry-after": again,
+        }
+        body = json.dumps(problem).encode()
+    else:
+        kind, body = "text/plain; charset=utf-8", f"{title} ({terminated.reason})\n".encode()
+    head = [
+        ("Content-Type", kind),
+        ("Content-Length", str(len(body))),
+        ("Retry-After", str(again)),
+        ("Cache-Control", "no-store"),
+    ]
+    return head, body

@@ -1,0 +1,173 @@
+"""The token of one request: may it go on?
+
+States: `running`, then one of `settled` (its response has begun), `deferred` (it asked not to be terminated),
+`terminated`; from any of them `ended`. A client who leaves terminates a running or a settled request, for
+nobody reads its response; a deferred one goes on. States change under the lock of the class.
+
+`not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
+changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
+It is also when a timer has to look again.
+"""
+
+import contextvars
+from math import inf
+from typing import TYPE_CHECKING, Callable, Optional
+
+if TYPE_CHECKING:
+    from .controller import Granted
+
+RUNNING, SETTLED, DEFERRED, TERMINATED, ENDED = "running", "settled", "deferred", "terminated", "ended"
+
+# The gateway's words (`crates/engine/src/reason.rs`), and `deadline`, which only the application knows.
+RAN_TOO_LONG, CLIENT_LEFT, DEADLINE = "ran_too_long", "client_left", "deadline"
+
+
+class Terminated(BaseException):
+    """This request is over: whoever works for it stops.
+
+    No `Exception`, as `asyncio.CancelledError` is none: what a handler does about its own errors
+    (`except Exception`), and the 500 that a framework makes of an unknown one, are not meant for it.
+    """
+
+    def __init__(self, name: str, reason: str, retry_after: float) -> None:
+        super().__init__(f"class {name}: {reason}")
+        self.name = name
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Token:
+    """One request. Every method may be called from every thread."""
+
+    __slots__ = ("__weakref__", "_clock", "_granted", "_is_over", "_own", "_state", "not_before", "reason", "start")
+
+    def __init__(self, granted: "Granted", clock: Callable[[], float], now: float, left: Optional[float]) -> None:
+        self._granted = granted
+        self._clock = clock
+        #: When it began, by the controller's clock.
+        self.start = now
+        self._own = inf if left is None else now + max(left, 0.0)
+        self._state = RUNNING
+        self._is_over = False
+        #: Why it is terminated, if it is.
+        self.reason: Optional[str] = None
+        #: Nothing terminates it before.
+        self.not_before = 0.0
+        self._look_again(now)
+
+    @property
+    def name(self) -> str:
+        """Its class."""
+        return self._granted.settings.name
+
+    @property
+    def deadline(self) -> float:
+        """When it is terminated as things are, by the controller's clock; infinity if it is not."""
+        with self._granted.lock:
+            return self._due(self._clock()) if self._state in (RUNNING, TERMINATED) else inf
+
+    @property
+    def is_running(self) -> bool:
+        """Whether time can still terminate it."""
+        return self._state == RUNNING
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether it is over; true once it is overdue, whether or not somebody has noticed."""
+        self.look()
+        return self._state == TERMINATED
+
+    def left(self) -> float:
+        """Seconds that are left to it, as things are."""
+        return max(self.deadline - self._clock(), 0.0) if self._state != TERMINATED else 0.0
+
+    def checkpoint(self) -> None:
+        """Raises `Terminated` if this request is over."""
+        if self._clock() >= self.not_before:
+            self.look()
+            if self._state == TERMINATED:
+                raise self.terminated()
+
+    def cancel_termination(self) -> None:
+        """The last checkpoint: from here on nothing terminates this request. Before a write, for one."""
+        with self._granted.lock:
+            self._look(self._clock())
+            if self._state in (RUNNING, SETTLED):
+                self._state, self.not_before = DEFERRED, inf
+                self._granted.totals["deferred"] += 1
+        if self._state == TERMINATED:
+            raise self.terminated()
+
+    def look(self) -> bool:
+        """Terminates it if it is overdue. Whether that was now."""
+        with self._granted.lock:
+            return self._look(self._clock())
+
+    def settle(self) -> bool:
+        """The first byte of its response goes out: no time terminates it any more. False if it is over."""
+        with self._granted.lock:
+            if self._state == RUNNING:
+                self._state, self.not_before = SETTLED, inf
+            return self._state != TERMINATED
+
+    def leave(self) -> bool:
+        """Its client has left. Whether that terminated it."""
+        with self._granted.lock:
+            if self._state not in (RUNNING, SETTLED):
+                return False
+            self._terminate(CLIENT_LEFT)
+            return True
+
+    def end(self) -> None:
+        """Its response is complete, or nobody works for it any more. Once is enough, twice is no harm."""
+        with self._granted.lock:
+            self._granted.running -= not self._is_over
+            self._is_over = True
+            # Whoever still works for one that was terminated is still to be told.
+            if self._state != TERMINATED:
+                self._state, self.not_before = ENDED, inf
+
+    def terminated(self) -> Terminated:
+        """What is raised."""
+        settings = self._granted.settings
+        return Terminated(settings.name, self.reason or RAN_TOO_LONG, settings.come_again())
+
+    def _due(self, now: float) -> float:
+        return min(self.start + self._granted.threshold(now), self._own)
+
+    def _look(self, now: float) -> bool:
+        if self._state != RUNNING or now < self.not_before:
+            return False
+        due = self._due(now)
+        if now < due:
+            self._look_again(now)
+            return False
+        if self._own <= due:
+            self._terminate(DEADLINE)
+        else:
+            self._terminate(RAN_TOO_LONG)
+            self._granted.lost(now)
+        return True
+
+    def _look_again(self, now: float) -> None:
+        due, granted = self._due(now), self._granted
+        self.not_before = min(due, max(granted.until, self.start + granted.settings.run_min))
+
+    def _terminate(self, reason: str) -> None:
+        self._state, self.reason, self.not_before = TERMINATED, reason, 0.0
+        self._granted.totals[reason] += 1
+
+
+_current: "contextvars.ContextVar[Optional[Token]]" = contextvars.ContextVar("bywash_token", default=None)
+
+
+def current() -> Optional[Token]:
+    """The token of the request that this code works for, if it has one."""
+    return _current.get()
+
+
+def checkpoint() -> None:
+    """Raises `Terminated` if the request that this code works for is over; nothing if it works for none."""
+    token = _current.get()
+    if token is not None:
+        token.checkpoint()

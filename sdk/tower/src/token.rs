@@ -1,0 +1,257 @@
+//! The token of one request: may it go on?
+//!
+//! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to be
+//! terminated), `Terminated`; from any of them `Ended`. A client who leaves terminates a running or a settled
+//! request, for nobody reads its response; a deferred one goes on. A state changes under the token's lock.
+//!
+//! `not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
+//! changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
+//! It is also when a timer has to look again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bywash_engine::Reason as Gateways;
+use bywash_units::{Span, Time};
+use parking_lot::Mutex;
+
+use crate::controller::Granted;
+
+/// Why a request was terminated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// It had run as long as a request of its class may.
+    RanTooLong,
+    /// Its client closed the connection.
+    ClientLeft,
+    /// The time that its caller had left to it was over.
+    Deadline,
+}
+
+impl Reason {
+    /// The word for it: the gateway's, where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RanTooLong => Gateways::RanTooLong.name(),
+            Self::ClientLeft => Gateways::ClientLeft.name(),
+            Self::Deadline => "deadline",
+        }
+    }
+}
+
+/// This request is over: whoever works for it stops.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("class `{class}`: {}", reason.name())]
+pub struct Terminated {
+    /// Its class.
+    pub class: String,
+    /// Why.
+    pub reason: Reason,
+    /// When it may come again.
+    pub retry_after: Duration,
+}
+
+/// One request. A clone is the same token.
+#[derive(Clone, Debug)]
+pub struct Token(Arc<Life>);
+
+#[derive(Debug)]
+struct Life {
+    granted: Arc<Granted>,
+    start: Time,
+    /// Until when its caller wants it.
+    own: Time,
+    not_before: AtomicU64,
+    only_at_checkpoints: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    Settled,
+    Deferred,
+    Terminated { reason: Reason, is_over: bool },
+    Ended,
+}
+
+const NEVER: Time = Time::from_nanos(u64::MAX);
+
+impl Token {
+    pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>) -> Self {
+        granted.begins();
+        let start = granted.clock.now();
+        let life = Life {
+            granted,
+            start,
+            own: left.map_or(NEVER, |left| start + left),
+            not_before: AtomicU64::new(0),
+            only_at_checkpoints: AtomicBool::new(false),
+            state: Mutex::new(State::Running),
+        };
+        life.look_again(start);
+        Self(Arc::new(life))
+    }
+
+    /// The name of its class.
+    pub fn class(&self) -> &str {
+        &self.0.granted.class.name
+    }
+
+    /// When it is terminated as things are, on the clock that began with the controller; `None` if it is not.
+    pub fn deadline(&self) -> Option<Duration> {
+        let now = self.0.granted.clock.now();
+        match *self.0.state.lock() {
+            State::Running | State::Terminated { .. } => {
+                Some(self.0.due(now).since(Time::ZERO).to_std())
+            }
+            State::Settled | State::Deferred | State::Ended => None,
+        }
+    }
+
+    /// The time that is left to it as things are; `None` if that has no limit.
+    pub fn left(&self) -> Option<Duration> {
+        let now = self.0.granted.clock.now();
+        match *self.0.state.lock() {
+            State::Running => Some(self.0.due(now).since(now).to_std()),
+            State::Terminated { .. } => Some(Duration::ZERO),
+            State::Settled | State::Deferred | State::Ended => None,
+        }
+    }
+
+    /// Whether it is over; also once it is overdue and nobody has noticed.
+    pub fn is_terminated(&self) -> bool {
+        self.look();
+        self.reason().is_some()
+    }
+
+    /// Why it is over, as far as somebody has noticed.
+    pub fn reason(&self) -> Option<Reason> {
+        match *self.0.state.lock() {
+            State::Terminated { reason, .. } => Some(reason),
+            State::Running | State::Settled | State::Deferred | State::Ended => None,
+        }
+    }
+
+    /// An error if this request is over.
+    pub fn checkpoint(&self) -> Result<(), Terminated> {
+        let now = self.0.granted.clock.now();
+        if now.as_nanos() < self.0.not_before.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.look();
+        self.terminated().map_or(Ok(()), Err)
+    }
+
+    /// The last checkpoint: once it is passed, nothing terminates this request. Before a write, for one.
+    pub fn cancel_termination(&self) -> Result<(), Terminated> {
+        self.look();
+        {
+            let mut state = self.0.state.lock();
+            if matches!(*state, State::Running | State::Settled) {
+                self.0.becomes(&mut state, State::Deferred);
+                self.0.granted.defers();
+            }
+        }
+        self.terminated().map_or(Ok(()), Err)
+    }
+
+    /// The layer does not drop this request's future once it is overdue: only its checkpoints end it.
+    pub fn only_at_checkpoints(&self) {
+        self.0.only_at_checkpoints.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_only_at_checkpoints(&self) -> bool {
+        self.0.only_at_checkpoints.load(Ordering::Relaxed)
+    }
+
+    /// Terminates it if it is overdue. Whether that was now.
+    pub fn look(&self) -> bool {
+        let mut state = self.0.state.lock();
+        let now = self.0.granted.clock.now();
+        if *state != State::Running || now.as_nanos() < self.0.not_before.load(Ordering::Acquire) {
+            return false;
+        }
+        let due = self.0.due(now);
+        if now < due {
+            self.0.look_again(now);
+            return false;
+        }
+        let reason = if self.0.own <= due { Reason::Deadline } else { Reason::RanTooLong };
+        self.0.terminate(&mut state, reason);
+        true
+    }
+
+    /// The first byte of its response goes out: no time terminates it any more.
+    pub fn settle(&self) {
+        let mut state = self.0.state.lock();
+        if *state == State::Running {
+            self.0.becomes(&mut state, State::Settled);
+        }
+    }
+
+    /// Its client has left.
+    pub fn leave(&self) {
+        let mut state = self.0.state.lock();
+        if matches!(*state, State::Running | State::Settled) {
+            self.0.terminate(&mut state, Reason::ClientLeft);
+        }
+    }
+
+    /// Nobody works for it any more. Once is enough, twice is no harm.
+    pub fn end(&self) {
+        let mut state = self.0.state.lock();
+        match &mut *state {
+            State::Running | State::Settled | State::Deferred => {
+                self.0.becomes(&mut state, State::Ended);
+                self.0.granted.ended(self.0.start, None);
+                self.0.granted.ends();
+            }
+            // Whoever still works for one that was terminated is still to be told.
+            State::Terminated { is_over, .. } => {
+                if !std::mem::replace(is_over, true) {
+                    self.0.granted.ends();
+                }
+            }
+            State::Ended => {}
+        }
+    }
+
+    /// What a checkpoint returns, if somebody has noticed.
+    pub fn terminated(&self) -> Option<Terminated> {
+        let class = &self.0.granted.class;
+        let (name, retry_after) = (&class.name, class.come_again());
+        self.reason().map(|reason| Terminated { class: name.clone(), reason, retry_after })
+    }
+
+    /// How long nothing can terminate it; `None` if no time does.
+    pub(crate) fn calm(&self) -> Option<Duration> {
+        let calm_until = Time::from_nanos(self.0.not_before.load(Ordering::Acquire));
+        let now = self.0.granted.clock.now();
+        (calm_until != NEVER).then(|| calm_until.since(now).to_std())
+    }
+}
+
+impl Life {
+    fn due(&self, now: Time) -> Time {
+        (self.start + self.granted.may_run(now)).min(self.own)
+    }
+
+    fn look_again(&self, now: Time) {
+        let least = self.start + self.granted.class.bounds().min;
+        let calm_until = self.due(now).min(self.granted.until(now).max(least));
+        self.not_before.store(calm_until.as_nanos(), Ordering::Release);
+    }
+
+    fn becomes(&self, state: &mut State, next: State) {
+        *state = next;
+        self.not_before.store(NEVER.as_nanos(), Ordering::Release);
+    }
+
+    fn terminate(&self, state: &mut State, reason: Reason) {
+        *state = State::Terminated { reason, is_over: false };
+        self.not_before.store(0, Ordering::Release);
+        self.granted.ended(self.start, Some(reason));
+    }
+}

@@ -1,0 +1,290 @@
+//! The layer around a service, in tokio's paused time: nothing waits, and every moment is exact.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use bywash_tower::{
+    Class, Controller, HEADER, Reason, Running, Stats, TerminateLayer, Terminated, Token,
+};
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use tokio::time::{Instant, sleep};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::{millis, secs};
+
+type Body = Full<Bytes>;
+type Answer = Result<Response<Body>, Terminated>;
+
+/// A service made of a function.
+#[derive(Clone)]
+struct Handler<F>(F);
+
+impl<F, A> Service<Request<()>> for Handler<F>
+where
+    F: FnMut(Request<()>) -> A,
+    A: Future<Output = Answer> + Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Terminated;
+    type Future = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Terminated>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<()>) -> Self::Future {
+        Box::pin((self.0)(request))
+    }
+}
+
+struct Site {
+    controller: Controller,
+    layer: TerminateLayer,
+}
+
+impl Site {
+    fn new(run_min: Duration, run_max: Duration) -> Self {
+        let class = Class::new("search", run_min, run_max);
+        let controller = Controller::new([class]).unwrap();
+        let layer = TerminateLayer::new(&controller, "search").unwrap();
+        Self { controller, layer }
+    }
+
+    fn run<A>(
+        &self,
+        request: Request<()>,
+        handler: impl FnMut(Request<()>) -> A,
+    ) -> Running<Pin<Box<dyn Future<Output = Answer> + Send>>>
+    where
+        A: Future<Output = Answer> + Send + 'static,
+    {
+        self.layer.layer(Handler(handler)).call(request)
+    }
+
+    fn stats(&self) -> Stats {
+        self.controller.stats()["search"]
+    }
+}
+
+fn get() -> Request<()> {
+    Request::new(())
+}
+
+fn with_deadline(text: &str) -> Request<()> {
+    Request::builder().header(HEADER, text).body(()).unwrap()
+}
+
+fn token(request: &Request<()>) -> Token {
+    request.extensions().get::<Token>().unwrap().clone()
+}
+
+fn ok() -> std::future::Ready<Answer> {
+    std::future::ready(Ok(Response::new(Body::from("done"))))
+}
+
+async fn text(answer: Answer) -> (StatusCode, String) {
+    let response = answer.unwrap();
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_handler_is_dropped_at_its_threshold_and_a_short_one_is_done() {
+    let site = Site::new(secs(1), secs(9));
+    let start = Instant::now();
+    let response = site.run(get(), |_| pending()).await.unwrap();
+    assert_eq!(start.elapsed().as_millis() / 10, 900, "within ten milliseconds");
+    assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(response.headers()["retry-after"], "10");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert!(!response.headers().contains_key("proxy-status"));
+    let (_, body) = text(Ok(response)).await;
+    assert!(body.ends_with("(ran_too_long)\n"), "{body}");
+    assert_eq!(text(site.run(get(), |_| ok()).await).await.0, StatusCode::OK);
+    let stats = site.stats();
+    assert_eq!((stats.arrived, stats.lost, stats.terminated, stats.running), (2, 1, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_accepts_json_gets_a_problem() {
+    let site = Site::new(secs(1), secs(9));
+    let request = Request::builder().header("accept", "application/json").body(()).unwrap();
+    let response = site.run(request, |_| pending()).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let (_, body) = text(Ok(response)).await;
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&problem["status"], &problem["retry-after"]), (&504.into(), &10.into()));
+    assert_eq!(problem["reason"], "ran_too_long");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_fails_becomes_the_answer() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(get(), |request| async move {
+        let token = token(&request);
+        token.only_at_checkpoints();
+        sleep(secs(20)).await;
+        token.checkpoint()?;
+        ok().await
+    });
+    assert_eq!(text(answer.await).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(site.stats().lost, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handlers_own_words_come_first() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(get(), |request| async move {
+        // It is asked before the layer looks, and knows first.
+        sleep(secs(9)).await;
+        assert!(token(&request).checkpoint().is_err());
+        // Its own handling may take its time.
+        sleep(secs(5)).await;
+        Ok(Response::new(Body::from("own words")))
+    });
+    assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cancels_termination_is_not_dropped() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(get(), |request| async move {
+        token(&request).cancel_termination()?;
+        sleep(secs(100)).await;
+        ok().await
+    });
+    assert_eq!(text(answer.await).await.0, StatusCode::OK);
+    assert_eq!((site.stats().deferred, site.stats().lost), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_come_counts_even_if_it_was_overdue_in_the_same_moment() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(get(), |_| async {
+        // Comes to its end in the poll in which it is overdue.
+        sleep(secs(9)).await;
+        ok().await
+    });
+    assert_eq!(text(answer.await).await.0, StatusCode::OK);
+    assert_eq!(site.stats().lost, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_falling_threshold_reaches_who_runs() {
+    let site = Site::new(secs(1), secs(100));
+    let class = site.controller.class("search").unwrap();
+    let start = Instant::now();
+    let running = site.run(get(), |_| pending());
+    (0..100).for_each(|_| class.lost());
+    assert_eq!(text(running.await).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(start.elapsed().as_secs(), 10, "the end of the interval");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rising_threshold_reaches_who_runs() {
+    let site = Site::new(secs(1), secs(15));
+    let class = site.controller.class("search").unwrap();
+    (0..100).for_each(|_| class.lost());
+    sleep(millis(19_500)).await;
+    let start = Instant::now();
+    assert_eq!(text(site.run(get(), |_| pending()).await).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(start.elapsed().as_secs(), 15);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tiny_deadlines_end_their_own_requests_and_lower_no_threshold() {
+    let site = Site::new(secs(1), secs(9));
+    for deadline in ["0", "1", "500"] {
+        let (status, body) = text(site.run(with_deadline(deadline), |_| pending()).await).await;
+        assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+        assert!(body.ends_with("(deadline)\n"), "{body}");
+    }
+    for nonsense in ["-1", "1.5", "0000000000", "x", "", "+1"] {
+        assert_eq!(text(site.run(with_deadline(nonsense), |_| ok()).await).await.0, StatusCode::OK);
+    }
+    let twice = Request::builder().header(HEADER, "0").header(HEADER, "0").body(()).unwrap();
+    assert_eq!(text(site.run(twice, |_| ok()).await).await.0, StatusCode::OK);
+    assert_eq!((site.stats().deadline, site.stats().lost), (3, 0));
+    sleep(secs(10)).await;
+    assert_eq!(site.stats().threshold, secs(9));
+
+    let distrusting = site.layer.clone().distrust_deadline();
+    let answer = distrusting.layer(Handler(|_| ok())).call(with_deadline("0"));
+    assert_eq!(text(answer.await).await.0, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_with_nothing_left_does_not_begin() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(with_deadline("0"), |_| async { panic!("it ran") });
+    assert_eq!(text(answer.await).await.0, StatusCode::GATEWAY_TIMEOUT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_future_that_is_dropped_was_left_and_a_thread_that_works_for_it_is_told() {
+    let site = Site::new(secs(1), secs(9));
+    let (tell, told) = std::sync::mpsc::channel();
+    let running = site.run(get(), |request| {
+        tell.send(token(&request)).unwrap();
+        pending()
+    });
+    let token = told.recv().unwrap();
+    assert_eq!(token.checkpoint(), Ok(()));
+    drop(running);
+    assert_eq!(token.checkpoint().unwrap_err().reason, Reason::ClientLeft);
+    let stats = site.stats();
+    assert_eq!((stats.client_left, stats.lost, stats.running), (1, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_of_no_class_passes_untouched() {
+    let layer = TerminateLayer::by(|_, _| None);
+    let mut service = layer.layer(Handler(|request: Request<()>| async move {
+        assert!(request.extensions().get::<Token>().is_none());
+        sleep(secs(10_000)).await;
+        ok().await
+    }));
+    assert_eq!(text(service.call(get()).await).await.0, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_hundred_at_once_nothing_stays_behind() {
+    let site = Site::new(secs(1), secs(9));
+    let tokens = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let mut running = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let tokens = tokens.clone();
+        let answer = site.run(get(), move |request| {
+            let guard = Arc::new(token(&request));
+            tokens.lock().push(Arc::downgrade(&guard));
+            async move {
+                sleep(if number % 2 == 0 { secs(1) } else { secs(1000) }).await;
+                drop(guard);
+                ok().await
+            }
+        });
+        running.spawn(answer);
+    }
+    let answers = running.join_all().await;
+    let done = answers.iter().filter(|answer| answer.as_ref().unwrap().status() == StatusCode::OK);
+    assert_eq!(done.count(), 100);
+    assert!(tokens.lock().iter().all(|token: &Weak<Token>| token.strong_count() == 0));
+    assert_eq!((site.stats().running, site.stats().lost), (0, 100));
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_a_request_that_goes_on_stays_an_error() {
+    let site = Site::new(secs(1), secs(9));
+    let error = Terminated { class: "else".into(), reason: Reason::Deadline, retry_after: secs(1) };
+    let given = error.clone();
+    let answer = site.run(get(), move |_| std::future::ready(Err(given.clone()))).await;
+    assert_eq!(answer.unwrap_err(), error);
+}
