@@ -28,6 +28,8 @@ demo: build
 
 test: check
 	$(CARGO) test --workspace --locked
+	scripts/test-sdks
+	scripts/test-native
 
 check: tools
 	$(CARGO) fmt --all --check
@@ -40,6 +42,8 @@ check: tools
 # What takes longer than CI has time for: clients that are given ten seconds, and the lab.
 test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
+	$(MAKE) -C native/sert test TIMES=100000
+	native/sert/tests/teeth
 	scripts/check-packaging target/release/bywash
 	scripts/lab-all out/lab
 

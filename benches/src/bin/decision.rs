@@ -98,6 +98,8 @@ fn run(options: &Options) -> io::Result<()> {
     for (classes, us) in CLASSES.iter().zip(published) {
         println!("what requests are worth, computed anew with {classes} classes: {us:.0} µs");
     }
+    println!("how long requests of a class take, brought up to date: {:.1} µs", publish::refresh());
+    println!("what the requests of 64 classes promise: {:.0} ns", publish::ask());
     match &options.json {
         Some(file) => fs::write(
             file,

@@ -5,7 +5,8 @@
 
 use std::array;
 
-use super::{BATCH, SESSIONS, Way};
+use super::{BATCH, SESSIONS, Site, Way};
+use bywash_engine::terminate::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, SessionKey, Signals, Tier, catalog,
@@ -50,18 +51,21 @@ const LESSONS: u64 = 100;
 /// What requests are worth is computed so rarely that no median holds it.
 const SELDOM: Span = Span::from_secs(10_000);
 
-fn classes() -> Vec<Class> {
+fn classes(site: Site) -> Vec<Class> {
+    let stop = (site == Site::Stoppable).then_some(Bounds { min: Span::MAX, max: Span::MAX });
     let class = |name: &str, tier, utility| Class {
         name: name.to_owned(),
         tier,
         utility: Utility::new(utility),
         earns: Utility::default(),
-        stop: None,
+        stop,
         pinned: None,
         queue: None,
         after: ClassSet::NONE,
     };
-    vec![class("browse", Tier::Browse, 22.0), class("pay", Tier::Transact, 4_500.0)]
+    let two = [class("browse", Tier::Browse, 22.0), class("pay", Tier::Transact, 4_500.0)];
+    let count = if site == Site::Small { two.len() } else { ClassSet::MOST };
+    two.into_iter().cycle().take(count).collect()
 }
 
 /// A batch: a request under a number, each.
@@ -108,6 +112,7 @@ impl Crowd {
             free: (0..numbers).map(RequestId).collect(),
         };
         crowd.shuffle_numbers();
+        crowd.meet_classes();
         crowd.learn();
         crowd.fill(waiting);
         crowd
@@ -116,6 +121,19 @@ impl Crowd {
     fn shuffle_numbers(&mut self) {
         for i in (1..self.free.len()).rev() {
             self.free.swap(i, self.dice.below(i as u64 + 1) as usize);
+        }
+    }
+
+    /// Of every class that there may be one runs: room for what is known of it is made then.
+    fn meet_classes(&mut self) {
+        if self.way.site == Site::Small {
+            return;
+        }
+        for class in (0..ClassSet::MOST as u8).map(ClassId) {
+            self.enter(Request::of(class));
+            let id = self.running;
+            self.tell(Event::Finished { id, end: End::ANSWERED });
+            self.free.push(id);
         }
     }
 
@@ -161,7 +179,7 @@ impl Crowd {
     /// A first request, under a session that is made up.
     fn stranger(&mut self) -> Request {
         let [session, address, attempt] = array::from_fn(|_| self.dice.next());
-        let class = BROWSE;
+        let class = self.any(BROWSE);
         Request {
             session: Some(SessionKey(session)),
             address: Some(AddressKey(address)),
@@ -173,9 +191,15 @@ impl Crowd {
     /// A request of a session that was served before.
     fn known(&mut self, pays: bool) -> Request {
         let session = SessionKey(spread(self.dice.below(self.sessions)));
-        let class = if pays { PAY } else { BROWSE };
+        let class = self.any(if pays { PAY } else { BROWSE });
         let attempt = Some(AttemptKey(self.dice.next()));
         Request { session: Some(session), attempt, ..Request::of(class) }
+    }
+
+    /// Any class that is as this one.
+    fn any(&mut self, class: ClassId) -> ClassId {
+        let alike = if self.way.site == Site::Small { 1 } else { ClassSet::MOST as u64 / 2 };
+        ClassId(class.0 + 2 * self.dice.below(alike) as u8)
     }
 
     /// Says `event` and keeps the books; not for what is measured.
@@ -197,7 +221,9 @@ impl Crowd {
                     self.free.push(id);
                 }
                 Action::Cancel { .. } | Action::Terminate { .. } => {
-                    unreachable!("nobody leaves while it runs, and no class can be stopped")
+                    unreachable!(
+                        "nobody leaves while it runs, or has run for long enough to be stopped"
+                    )
                 }
             }
         }
@@ -348,8 +374,8 @@ fn engine(way: Way, waiting: u32, options: Options) -> Engine {
     ];
     let has = |name: &str| policy.parameters.iter().any(|parameter| parameter.name == name);
     let settings = policy.settings(wanted.into_iter().filter(|(name, _)| has(name)));
-    let order = settings.expect("the parameters are in their ranges").order(&classes());
-    Engine::new(classes(), order, options)
+    let order = settings.expect("the parameters are in their ranges").order(&classes(way.site));
+    Engine::new(classes(way.site), order, options)
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! in a cache. How much of the growth is that is told by [`chase`]: one load that depends on the
 //! one before, from an array of a cache line for each waiting request, in the same run.
 //!
-//! What is not a decision and is done between two of them is measured by itself: [`publish`].
+//! What is not a decision and is done between two of them is measured by itself: [`publish`]. So is what one
+//! decision in a second has to do besides, where a class can be stopped: [`publish::refresh`].
 
 pub mod chase;
 pub mod counting;
@@ -39,24 +40,46 @@ pub struct Way {
     pub policy: &'static str,
     /// Whether it is made to see overload.
     pub overloaded: bool,
+    /// What it is asked about.
+    pub site: Site,
+}
+
+/// What classes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Two.
+    Small,
+    /// As many as there can be, of which every one waits.
+    Large,
+    /// The same, and any of them can be stopped. Nobody is: whoever runs has just begun. What it takes to ask
+    /// all classes what they promise, where that is needed, [`publish::ask`] tells.
+    Stoppable,
 }
 
 impl Way {
-    /// Every policy of the catalogue; twice those that order otherwise in overload.
-    pub const ALL: [Self; 7] = [
-        Self { policy: "session-first", overloaded: false },
-        Self { policy: "session-first", overloaded: true },
-        Self { policy: "value-index", overloaded: false },
-        Self { policy: "value-index", overloaded: true },
-        Self { policy: "lifo-pri", overloaded: true },
-        Self { policy: "always-fifo", overloaded: false },
-        Self { policy: "single-queue", overloaded: false },
+    /// Every policy of the catalogue; twice those that order otherwise in overload; and the first with many
+    /// classes.
+    pub const ALL: [Self; 9] = [
+        Self { policy: "session-first", overloaded: false, site: Site::Small },
+        Self { policy: "session-first", overloaded: true, site: Site::Small },
+        Self { policy: "value-index", overloaded: false, site: Site::Small },
+        Self { policy: "value-index", overloaded: true, site: Site::Small },
+        Self { policy: "lifo-pri", overloaded: true, site: Site::Small },
+        Self { policy: "always-fifo", overloaded: false, site: Site::Small },
+        Self { policy: "single-queue", overloaded: false, site: Site::Small },
+        Self { policy: "session-first", overloaded: false, site: Site::Large },
+        Self { policy: "session-first", overloaded: false, site: Site::Stoppable },
     ];
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.policy, if self.overloaded { ", overload" } else { "" })
+        let site = match self.site {
+            Site::Small => "",
+            Site::Large => ", 64 classes",
+            Site::Stoppable => ", 64 that can be stopped",
+        };
+        write!(f, "{}{}{site}", self.policy, if self.overloaded { ", overload" } else { "" })
     }
 }
 

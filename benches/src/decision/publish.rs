@@ -1,8 +1,10 @@
 //! What it takes to compute what requests are worth, every ten seconds, while everybody waits.
 
 use std::array;
+use std::hint;
 use std::time::Instant;
 
+use bywash_engine::terminate::{Fate, Marginal, Ran, Survival, Terminate};
 use bywash_engine::{Class, ClassId, ClassSet, Counts, Learn, Learning, Tier};
 use bywash_units::{Span, Time, Utility};
 
@@ -17,6 +19,41 @@ const ROUNDS: u64 = 101;
 /// Microseconds of one publication with each number of [`CLASSES`], the median.
 pub fn publish() -> [f64; CLASSES.len()] {
     array::from_fn(|size| with(CLASSES[size]))
+}
+
+/// Microseconds in which what is known of how long requests of one class take is brought up to date, the
+/// median.
+pub fn refresh() -> f64 {
+    let (mut survival, mut dice) = (Survival::default(), Dice::new(1));
+    let mut sample = Vec::new();
+    for _ in 0..ROUNDS {
+        for _ in 0..100 {
+            survival.learn(Span::from_millis(1 + dice.below(2_000)), dice.below(4) > 0);
+        }
+        let start = Instant::now();
+        survival.refresh();
+        sample.push(start.elapsed().as_nanos() as f64 / 1e3);
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
+}
+
+/// Nanoseconds in which as many classes as there can be are asked what their requests promise, the median.
+pub fn ask() -> f64 {
+    let (mut marginal, mut dice) = (Marginal::default(), Dice::new(1));
+    let classes = || (0..ClassSet::MOST as u8).map(ClassId);
+    for class in classes().cycle().take(100 * ClassSet::MOST) {
+        let took = Span::from_millis(1 + dice.below(2_000));
+        marginal.ended(Ran { class, took, fate: Fate::Done });
+    }
+    let mut sample = Vec::new();
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for class in classes() {
+            hint::black_box(marginal.promise(Time::ZERO, class, Span::ZERO));
+        }
+        sample.push(start.elapsed().as_nanos() as f64);
+    }
+    stats::percentile(&sample, 0.5).unwrap_or(f64::NAN)
 }
 
 fn with(count: usize) -> f64 {

@@ -88,6 +88,7 @@ codes! {
     RUN_BOUNDS = "E131", "A request would be granted less time at most than at least.";
     NOT_SAFE = "W132", "The class is not safe to stop, so what it grants while running does nothing.";
     WATERMARKS = "E133", "The low watermark of loss lies above the high one.";
+    RUN_UNREACHED = "W134", "A server must have answered before a request has run for as long as it may.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

@@ -226,6 +226,10 @@ fn a_class_that_is_safe_to_stop_grants_what_it_says_or_a_second_to_a_minute() {
     let both = [safe, "run_min = '2s'\nrun_max = '5s'"].concat();
     assert_eq!(bounds(&both).unwrap(), (Some((secs(2), secs(5))), vec![]));
     assert_eq!(bounds("run_max = '5s'").unwrap(), (None, vec!["W132"]));
+    let slow = [safe, "run_max = '60s'"].concat();
+    assert_eq!(bounds(&slow).unwrap(), (Some((secs(1), secs(60))), vec!["W134"]));
+    let patient = [&slow, "\nresponse_timeout = '61s'"].concat();
+    assert_eq!(bounds(&patient).unwrap(), (Some((secs(1), secs(60))), vec![]));
     let problems = bounds(&[safe, "run_min = '5s'\nrun_max = '2s'"].concat()).unwrap_err();
     assert!(problems.to_string().contains("E131"), "{problems}");
     let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n[terminate]\npolicy = 'loss'\nlow = 0.5\n";

@@ -82,9 +82,13 @@ pub struct Status {
 /// Every decision of one gateway or of one simulated server.
 pub struct Engine {
     classes: Vec<Class>,
+    /// Whether requests of any of them can be stopped.
+    any_stops: bool,
     order: Box<dyn Order>,
     limit: Box<dyn Limit>,
     terminate: Box<dyn Terminate>,
+    /// Whether anybody is stopped.
+    stops: bool,
     /// Until then requests are stopped sooner than when the queue is nearly full.
     pressed: Time,
     requests: Requests,
@@ -103,10 +107,12 @@ impl Engine {
         Self {
             requests: Requests::new(classes.len()),
             learning: Learning::new(classes.len(), options.learn),
+            any_stops: any_stops(&classes),
             classes,
             order,
             limit: options.limit.limit(),
             terminate: options.termination.termination(),
+            stops: true,
             pressed: Time::ZERO,
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
@@ -127,6 +133,7 @@ impl Engine {
         self.terminate.tick(now);
         match event {
             Event::Arrived { id, request } => self.arrived(now, id, request, actions),
+            Event::OutOfTime { id } => self.out_of_time(now, id, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Answering { id } => self.requests.cannot_be_stopped(id),
             Event::Finished { id, end } => self.finished(now, id, end),
@@ -167,6 +174,12 @@ impl Engine {
             self.leave_queue(now, oldest);
             actions.push(self.shed(now, oldest, Reason::WaitedTooLong));
         }
+    }
+
+    /// Whether requests may be stopped from now on. Who would have been meanwhile is stopped when the timer
+    /// is next called.
+    pub const fn may_stop(&mut self, may: bool) {
+        self.stops = may;
     }
 
     /// Which [`Reading`](crate::Reading) is wanted, and over which time; none if `None`.
@@ -275,6 +288,15 @@ impl Engine {
         }
     }
 
+    /// A request has waited for as long as its client said.
+    fn out_of_time(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
+        if self.requests.state(id) == State::Waiting {
+            self.leave_queue(now, id);
+            // Who says a moment says nothing of how much there is to do.
+            actions.push(self.refuse(now, id, Reason::WaitedTooLong, false));
+        }
+    }
+
     fn client_gone(&mut self, now: Time, id: RequestId, actions: &mut Vec<Action>) {
         match self.requests.state(id) {
             State::Waiting => {
@@ -366,10 +388,14 @@ impl Engine {
     }
 
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
+        // Who asks for more than one may says nothing of how much there is to do.
+        self.refuse(now, id, reason, reason != Reason::PrincipalCap)
+    }
+
+    /// `is_load`: because there is so much to do.
+    fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
         self.requests.set(id, State::Free);
-        // Who asks for more than one may says nothing of how much there is to do.
-        let is_load = reason != Reason::PrincipalCap;
         if is_load {
             let Waiting { class, .. } = *self.moment(now).waiting(id);
             self.terminate.lost(class);
@@ -408,6 +434,11 @@ const fn moment<'a>(
     requests: &'a Requests,
 ) -> Moment<'a> {
     Moment { now, mean_service: pace.mean(), values, requests }
+}
+
+/// Asked once for all classes, as it is needed for every request.
+fn any_stops(classes: &[Class]) -> bool {
+    classes.iter().any(|class| class.stop.is_some())
 }
 
 /// A session that has proven itself answers for its requests; otherwise the address does.

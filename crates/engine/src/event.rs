@@ -14,6 +14,12 @@ pub enum Event {
         /// What is known of it.
         request: Request,
     },
+    /// The client of a request that waits had said how long it would, and that is over. It is answered by
+    /// `Shed`. Of one that runs nothing is said so: its client has gone.
+    OutOfTime {
+        /// Whose.
+        id: RequestId,
+    },
     /// The client of a request that waits or runs has closed the connection. The number is free
     /// after this.
     ClientGone {
@@ -83,6 +89,9 @@ pub enum End {
         in_time: bool,
         /// The client was slow to take it: how long it took says nothing of the upstream.
         held_up: bool,
+        /// What was asked for was done. An application that says that it is not (an error, a page that is
+        /// not there) may say so much sooner.
+        done: bool,
     },
     /// It took longer than it may: what a slot too many comes to.
     TimedOut,
@@ -92,7 +101,7 @@ pub enum End {
 
 impl End {
     /// As it should be.
-    pub const ANSWERED: Self = Self::Answered { in_time: true, held_up: false };
+    pub const ANSWERED: Self = Self::Answered { in_time: true, held_up: false, done: true };
 }
 
 /// A measurement of the machine since the last one.

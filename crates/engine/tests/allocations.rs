@@ -6,6 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use bywash_engine::terminate::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
     Options, Reading, Request, RequestId, SessionKey, Tier, catalog,
@@ -69,7 +70,8 @@ fn classes() -> Vec<Class> {
         tier: if i < 4 { Tier::Browse } else { Tier::Transact },
         utility: Utility::new(f64::from(i) + 1.0),
         earns: Utility::default(),
-        stop: None,
+        // Every second can be stopped, soon enough that some are.
+        stop: i.is_multiple_of(2).then_some(Bounds { min: Span::ZERO, max: Span::from_millis(20) }),
         pinned: None,
         queue: None,
         after: ClassSet::NONE,
@@ -89,6 +91,7 @@ struct Driver {
     running: Vec<RequestId>,
     free: Vec<RequestId>,
     sessions: u64,
+    stopped: u32,
 }
 
 /// Learning is no decision, and what it publishes it allocates: so it publishes nothing here.
@@ -120,6 +123,7 @@ impl Driver {
             running: Vec::with_capacity(numbers as usize),
             free: (0..numbers).map(RequestId).collect(),
             sessions: u64::from(sessions),
+            stopped: 0,
         }
     }
 
@@ -135,8 +139,8 @@ impl Driver {
     }
 
     fn obey(&mut self) {
-        while let Some(action) = self.actions.pop() {
-            match action {
+        for i in 0..self.actions.len() {
+            match self.actions[i] {
                 Action::Dispatch { id, .. } => {
                     self.no_longer_waits(id);
                     self.running.push(id);
@@ -145,11 +149,15 @@ impl Driver {
                     self.no_longer_waits(id);
                     self.free.push(id);
                 }
-                Action::Cancel { .. } | Action::Terminate { .. } => {
-                    unreachable!("only who waits leaves here, and nobody is stopped")
+                Action::Terminate { id, .. } => {
+                    self.stopped += 1;
+                    self.running.retain(|running| *running != id);
+                    self.free.push(id);
                 }
+                Action::Cancel { .. } => unreachable!("only who waits leaves here"),
             }
         }
+        self.actions.clear();
     }
 
     fn no_longer_waits(&mut self, id: RequestId) {
@@ -191,6 +199,7 @@ impl Driver {
     fn decide(&mut self) {
         self.now = self.now + Span::from_millis(1);
         self.engine.on_timer(self.now, &mut self.actions);
+        self.obey();
         match self.dice.below(16) {
             0..7 => self.arrive(),
             7..10 => self.finish(),
@@ -236,12 +245,18 @@ fn allocations(policy: &str, given: &[(&str, &str)], places: u32, sessions: u32)
     for session in 0..driver.sessions {
         driver.tell(Event::served(SessionKey(session), ClassId(0)));
     }
+    // Of each class one has run.
+    for _ in 0..1_000 {
+        driver.decide();
+    }
+    driver.stopped = 0;
     let before = ASKED.get();
     for _ in 0..100_000 {
         driver.decide();
     }
     let waiting = driver.waiting.len();
     assert!(waiting > places as usize / 2, "{policy}: only {waiting} of {places} wait");
+    assert!(driver.stopped > 100, "{policy}: {} were stopped", driver.stopped);
     driver.expire_all();
     assert_eq!(driver.waiting.len(), 0);
     ASKED.get() - before

@@ -137,6 +137,11 @@ impl Driver {
         })
     }
 
+    /// Whether requests may be stopped while they run.
+    pub(crate) fn may_stop(&self, may: bool) {
+        self.lock().engine.may_stop(may);
+    }
+
     /// A new configuration, see [`Engine::reconfigure`]. `order` makes the new one, if it differs
     /// from the one for the classes that there are.
     pub(crate) fn reconfigure(
@@ -322,6 +327,15 @@ impl Ticket {
             remember(waker, cx);
         }
         Poll::Pending
+    }
+
+    /// Its client waits no longer, by its own word. Where it has a slot already it keeps that.
+    pub(crate) fn out_of_time(&self) {
+        self.driver.with(|core, now, wakers| {
+            if matches!(core.seats[self.id.0 as usize], Seat::Waiting(_)) {
+                core.tell(now, Event::OutOfTime { id: self.id }, wakers);
+            }
+        });
     }
 
     /// It runs; ready when it is stopped.

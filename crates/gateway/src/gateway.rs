@@ -218,7 +218,7 @@ impl Gateway {
 
     /// On: no decisions, every request goes straight to the upstream.
     pub fn bypass(&self, on: bool) {
-        self.shared.bypass.store(on, Ordering::Relaxed);
+        self.shared.set_bypass(on);
     }
 
     /// Whether it takes no decisions.

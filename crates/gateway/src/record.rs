@@ -135,6 +135,20 @@ impl Record {
         at.since(self.arrived)
     }
 
+    /// Until then its client waits for an answer to begin, by its own word.
+    pub(crate) fn client_waits_until(&self) -> Option<Time> {
+        self.facts.told.begins.map(|span| self.arrived + span)
+    }
+
+    /// When it is stopped if it has not been answered: its class says so, and so does the policy.
+    pub(crate) fn may_run_until(&self) -> Option<Time> {
+        let stops = self.settings.config.engine.termination.name() != "never";
+        // Who is bypassed has no standing.
+        let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
+        let bounds = self.class_config().class.stop.filter(|_| can_be)?;
+        self.started.map(|started| started + bounds.max)
+    }
+
     /// The engine was asked, and it had proven this.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);

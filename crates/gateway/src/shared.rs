@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     /// What is in force; workers have a copy of their own and are told when it changes.
     settings: Mutex<Arc<Settings>>,
     /// No decisions at all: a plain proxy.
-    pub(crate) bypass: AtomicBool,
+    bypass: AtomicBool,
     /// Answers are their connections' last.
     pub(crate) is_draining: AtomicBool,
     /// `/readyz` says no.
@@ -163,6 +163,12 @@ impl Shared {
     /// How many threads serve clients.
     pub(crate) const fn worker_count(&self) -> usize {
         self.worker_count
+    }
+
+    /// Who waits goes on to wait; who runs is not stopped any more.
+    pub(crate) fn set_bypass(&self, on: bool) {
+        self.bypass.store(on, Ordering::Relaxed);
+        self.driver.may_stop(!on);
     }
 
     pub(crate) fn is_bypassed(&self) -> bool {

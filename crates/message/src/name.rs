@@ -26,6 +26,7 @@ pub enum Name {
     Date,
     Expect,
     Forwarded,
+    GrpcTimeout,
     Host,
     Http2Settings,
     KeepAlive,
@@ -59,7 +60,7 @@ pub enum Name {
 
 use Name::{
     Accept, AcceptEncoding, Age, Authorization, CacheControl, Connection, ContentEncoding,
-    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, Host,
+    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout, Host,
     Http2Settings, KeepAlive, Location, Other, Ours, ProxyAuthenticate, ProxyAuthorization,
     ProxyConnection, ProxyStatus, RetryAfter, Server, SetCookie, Te, Traceparent, Trailer,
     TransferEncoding, Upgrade, Via, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
@@ -108,6 +109,7 @@ impl Name {
             (11, b'r') => &[RetryAfter],
             (11, b't') => &[Traceparent],
             (12, b'c') => &[ContentType],
+            (12, b'g') => &[GrpcTimeout],
             (12, b'p') => &[ProxyStatus],
             (12, b'x') => &[XRequestId],
             (13, b'a') => &[Authorization],
@@ -187,6 +189,7 @@ impl Name {
             Date => "date",
             Expect => "expect",
             Forwarded => "forwarded",
+            GrpcTimeout => "grpc-timeout",
             Host => "host",
             Http2Settings => "http2-settings",
             KeepAlive => "keep-alive",

@@ -77,6 +77,7 @@ fn class(name: &str, loss: f64) -> ClassCell {
         dropped: unanswered - unanswered / 2,
         terminated: 0,
         failed: 0,
+        mean_ms: 41.5,
         p50_ms: 8.25,
         p99_ms: 1_830.0,
         response: distribution(1.0 + 8.0 * loss),

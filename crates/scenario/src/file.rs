@@ -16,6 +16,7 @@ use crate::law::Law;
 use crate::lines::Lines;
 use crate::servers::Servers;
 use crate::service::Service;
+use crate::shift::Shift;
 use crate::signal::Signal;
 use crate::source::Source;
 use crate::{base, written};
@@ -83,6 +84,8 @@ pub struct Class {
     pub after: Vec<usize>,
     /// Service demand.
     pub service: Service,
+    /// Another one for a while.
+    pub shift: Option<Shift>,
     /// Least and most of what is granted to its requests, if they may be stopped while they run.
     pub stop: Option<(Span, Span)>,
     /// What an answer brings, if it is an order.
@@ -91,6 +94,14 @@ pub struct Class {
     pub pinned: Option<Utility>,
     /// How long a client waits for this; as for everything else if not given.
     pub patience: Option<Law>,
+}
+
+impl Class {
+    /// What a request asks for whose session begins at `now`.
+    pub fn service_at(&self, now: Time) -> &Service {
+        let shift = self.shift.as_ref().filter(|shift| shift.is_on(now));
+        shift.map_or(&self.service, |shift| &shift.service)
+    }
 }
 
 /// `transact` earns, `browse` looks.

@@ -25,6 +25,7 @@ mod response;
 pub mod result;
 pub mod servers;
 pub mod service;
+mod shift;
 mod signal;
 pub mod source;
 pub mod tally;
@@ -43,6 +44,7 @@ pub use result::{
 };
 pub use servers::{Change, Discipline, Servers, To};
 pub use service::Service;
+pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};
 pub use tally::{Ending, Of, Tally, standard_error};

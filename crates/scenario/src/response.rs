@@ -41,6 +41,11 @@ impl Responses {
         self.0.value_at_quantile(quantile) as f64 / 1e3
     }
 
+    /// The mean; 0 if nothing was completed.
+    pub(crate) fn mean_ms(&self) -> f64 {
+        self.0.mean() / 1e3
+    }
+
     /// From the last point that less than one in a thousand was answered within, to the first that
     /// everybody was: what is quicker is a few lucky ones, and would fill half of a logarithmic axis.
     pub(crate) fn distribution(&self) -> Distribution {

@@ -122,7 +122,10 @@ pub struct ClassCell {
     /// As in [`Cell`].
     #[serde(default)]
     pub failed: u64,
-    /// Response time of completed requests: median, milliseconds.
+    /// Response time of completed requests: mean, milliseconds.
+    #[serde(default)]
+    pub mean_ms: f64,
+    /// Median, milliseconds.
     pub p50_ms: f64,
     /// 99th percentile, milliseconds.
     pub p99_ms: f64,

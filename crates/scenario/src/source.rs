@@ -77,7 +77,7 @@ impl Scenario {
     /// The `index`-th visitor of a run, who comes at `now`.
     pub fn visitor(&self, seed: u64, index: u64, now: Time) -> Visitor {
         match &self.source {
-            Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now)),
+            Source::Drawn => Visitor::starting(self, seed, index, self.start_at(now), now),
             Source::Recorded(recording) => {
                 Visitor::recorded(recording.of(index as usize), seed, index)
             }

@@ -69,11 +69,11 @@ pub enum Next {
 impl Visitor {
     /// Draws the `index`-th visitor of a run.
     pub fn new(scenario: &Scenario, seed: u64, index: u64) -> Self {
-        Self::starting(scenario, seed, index, scenario.graph.start)
+        Self::starting(scenario, seed, index, scenario.graph.start, Time::ZERO)
     }
 
-    /// Draws the `index`-th visitor of a run, whose session starts at this class.
-    pub fn starting(scenario: &Scenario, seed: u64, index: u64, start: usize) -> Self {
+    /// Draws the `index`-th visitor of a run, whose session starts at this class, `now`.
+    pub fn starting(scenario: &Scenario, seed: u64, index: u64, start: usize, now: Time) -> Self {
         let mut wants = Stream::new(seed, 1, index);
         let path = scenario.graph.walk(start, &mut wants);
         let buyer = path.contains(&scenario.graph.order);
@@ -81,7 +81,7 @@ impl Visitor {
             .into_iter()
             .map(|class| Visit {
                 class,
-                demand: scenario.classes[class].service.draw(&mut wants),
+                demand: scenario.classes[class].service_at(now).draw(&mut wants),
                 think: scenario.client.think.draw(&mut wants),
                 order: class == scenario.graph.order,
             })

@@ -21,6 +21,7 @@ use crate::law::Law;
 use crate::lines::Lines;
 use crate::servers::{self, Discipline};
 use crate::service::Service;
+use crate::shift;
 use crate::signal;
 use crate::source::Source;
 use crate::wrong::Wrong;
@@ -73,6 +74,8 @@ struct WrittenClass {
     #[serde(default)]
     after: Vec<String>,
     service: Service,
+    #[serde(default)]
+    shift: Option<shift::Written>,
     #[serde(default)]
     terminate: Option<WrittenBounds>,
     #[serde(default)]
@@ -377,6 +380,8 @@ fn resolve_class(
     wrong.unless(worth, format!("utility of `{name}` must be a number, 0 or above"));
     let stop = class.terminate.as_ref().map(|bounds| bounds_of(name, bounds)).transpose();
     let stop = wrong.part(stop);
+    let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
+    let shift = wrong.part(shift);
     wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
@@ -388,6 +393,7 @@ fn resolve_class(
         queue: class.queue,
         after,
         service: class.service.clone(),
+        shift: shift.flatten(),
         stop: stop.flatten(),
         earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,

@@ -174,7 +174,7 @@ impl<'a> World<'a> {
             in_time: !live.abandoned,
             had_begun: false,
         });
-        let end = End::Answered { in_time: !live.abandoned, held_up: false };
+        let end = End::Answered { in_time: !live.abandoned, held_up: false, done: true };
         self.tell(Event::Finished { id: RequestId(id), end });
     }
 

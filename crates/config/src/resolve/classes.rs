@@ -110,6 +110,9 @@ fn resolve(
     report: &mut Report,
 ) -> ClassConfig {
     let values = &draft.values;
+    let path = format!("class.{}", shown(&draft.name));
+    let timeouts = timeouts::of_class(&path, values, timeouts, report);
+    terminate::check_reach(&draft.name, values, timeouts.response, report);
     ClassConfig {
         class: Class {
             name: draft.name.clone(),
@@ -124,12 +127,7 @@ fn resolve(
         mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
         patience: values.get(&keys::PATIENCE).map(Value::span),
         earns_header: earns_header(draft, report),
-        timeouts: timeouts::of_class(
-            &format!("class.{}", shown(&draft.name)),
-            values,
-            timeouts,
-            report,
-        ),
+        timeouts,
         line: draft.at.as_ref().map(|at| report.line(at)),
     }
 }

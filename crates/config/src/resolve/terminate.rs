@@ -9,6 +9,7 @@ use crate::code;
 use crate::config::Safe;
 use crate::document::Document;
 use crate::keys;
+use crate::kind::span_text;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::source::shown;
@@ -34,6 +35,21 @@ pub(super) fn settings(document: &Document<'_>, report: &mut Report) -> Terminat
         report.add(Finding::new(&code::WATERMARKS, at, message).help(help));
     }
     chosen.settings
+}
+
+/// A time to run that was written into the table was meant to matter.
+pub(super) fn check_reach(name: &str, values: &Values, response: Span, report: &mut Report) {
+    let is_safe = values.of(&keys::SAFE).word::<Safe>() != Safe::No;
+    let Some((max, at)) = values.given(&keys::RUN_MAX).filter(|_| is_safe) else { return };
+    if max.span() >= response && !values.refused(&keys::RUN_MAX) {
+        let (max, response) = (span_text(max.span()), span_text(response));
+        let path = format!("class.{}", shown(name));
+        let message = format!(
+            "`{path}.run_max` {max} can never run out: a server must have answered within {response}"
+        );
+        let help = format!("set `{path}.response_timeout` to more than {max}, or this to less");
+        report.add(Finding::new(&code::RUN_UNREACHED, at, message).help(help));
+    }
 }
 
 /// What is granted to the requests of a class, if they can be stopped.

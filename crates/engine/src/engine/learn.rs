@@ -59,10 +59,14 @@ impl Engine {
         let took = now.since(since);
         let Waiting { class, .. } = *self.moment(now).waiting(id);
         let fate = match end {
-            End::Answered { held_up: false, .. } => Some(Fate::Done),
+            End::Answered { held_up: false, done: true, .. } => Some(Fate::Done),
             // Its client held it up: the application was done at some time before.
             End::Answered { held_up: true, .. } => None,
-            End::TimedOut | End::Failed => Some(Fate::Cut),
+            // It was not done by then, and never will be. Not to tell would be wrong: of those that had
+            // run for so long, the part that was done a little later would be too large.
+            End::Answered { held_up: false, done: false, .. } | End::TimedOut | End::Failed => {
+                Some(Fate::Cut)
+            }
         };
         if let Some(fate) = fate {
             self.tell_ran(Ran { class, took, fate });

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use bywash_units::Time;
 
-use super::{Engine, Options};
+use super::{Engine, Options, any_stops};
 use crate::action::Action;
 use crate::queue::Order;
 use crate::reason::Reason;
@@ -75,6 +75,7 @@ impl Engine {
         self.fill(now, actions);
         let pins = |classes: &[Class]| classes.iter().map(|class| class.pinned).collect::<Vec<_>>();
         let pinned_otherwise = pins(&self.classes) != pins(&classes);
+        self.any_stops = any_stops(&classes);
         self.classes = classes;
         if pinned_otherwise || self.learning.is_due_at_once() {
             self.learning.publish(now, &self.classes);

@@ -9,7 +9,7 @@ use crate::action::Action;
 use crate::limit::Way;
 use crate::queue::Waiting;
 use crate::reason::Reason;
-use crate::request::{ClassId, RequestId};
+use crate::request::{ClassId, RequestId, Standing};
 use crate::terminate::{Bounds, Fate, Ran};
 
 /// Whoever is stopped for another must promise less by this factor: who promises nearly as much has run for
@@ -36,21 +36,29 @@ impl Engine {
 
     /// A request has run, as the policy is to know it; where no class can be stopped it need not.
     pub(super) fn tell_ran(&mut self, ran: Ran) {
-        if self.classes.iter().any(|class| class.stop.is_some()) {
+        if self.any_stops {
             self.terminate.ended(ran);
         }
     }
 
     /// When the first of those that run will have run for as long as it may.
     pub(super) fn next_overdue(&self) -> Option<Time> {
-        if !self.requests.can_stop() {
+        if !self.stops || !self.requests.can_stop() {
             return None;
         }
-        self.longest().map(|(_, since, class, bounds)| since + self.may_run(class, bounds)).min()
+        let overdue = self.longest().filter_map(|(_, since, class, bounds)| {
+            let may_run = self.may_run(class, bounds);
+            // For ever is no time.
+            (may_run < Span::MAX).then_some(since + may_run)
+        });
+        overdue.min()
     }
 
     /// Stops all that have run for as long as they may.
     pub(super) fn stop_overdue(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if !self.stops {
+            return;
+        }
         let due = |engine: &Self| {
             let is_due = |(id, since, class, bounds): (RequestId, Time, ClassId, Bounds)| {
                 (since + engine.may_run(class, bounds) <= now).then_some((id, since))
@@ -73,40 +81,42 @@ impl Engine {
         let Waiting { class, standing, .. } = *self.moment(now).waiting(new);
         // Where the limit has fallen, one that is stopped makes no room.
         let full = self.running == self.limit.slots();
-        if !full || !self.requests.can_stop() || !self.is_pressed(now, class) {
+        if !full || !self.stops || !self.requests.can_stop() || !self.is_pressed(now, class) {
             return false;
         }
-        let Some(promised) = self.least_promised(now, class) else { return false };
-        let mut least: Option<(f64, RequestId, Time)> = None;
-        for index in 0..self.classes.len() {
-            let granted = self.classes[index].stop.zip(self.requests.longest(index));
-            let Some((bounds, (id, since))) = granted else { continue };
-            let age = now.since(since);
-            // Better standings come first.
-            let proven_more = self.moment(now).waiting(id).standing < standing;
-            if age < bounds.min || proven_more {
-                continue;
-            }
-            let Some(more) = self.promise(now, index, age) else { continue };
-            if more * LESS < promised && least.is_none_or(|(least, ..)| more < least) {
-                least = Some((more, id, since));
-            }
+        let Some((least, id, since)) = self.least_that_runs(now, standing) else { return false };
+        if !self.all_promise_more(now, class, least * LESS) {
+            return false;
         }
-        let Some((_, id, since)) = least else { return false };
         actions.push(self.stop(now, id, since, Reason::GaveWay));
         self.running < self.limit.slots()
     }
 
-    /// The least that a second of service promises of the classes of which somebody waits, and of `new`: an
-    /// order may choose any of them.
-    fn least_promised(&mut self, now: Time, new: ClassId) -> Option<f64> {
-        let mut least = f64::MAX;
+    /// Of those that run, could be stopped and have proven no more, the one that promises least.
+    fn least_that_runs(&mut self, now: Time, standing: Standing) -> Option<(f64, RequestId, Time)> {
+        let mut least: Option<(f64, RequestId, Time)> = None;
         for index in 0..self.classes.len() {
-            if index == new.index() || self.moment(now).length_of(index) > 0 {
-                least = least.min(self.promise(now, index, Span::ZERO)?);
+            // Mostly there is none.
+            let Some((id, since)) = self.requests.longest(index, standing) else { continue };
+            let age = now.since(since);
+            if self.classes[index].stop.is_none_or(|bounds| age < bounds.min) {
+                continue;
+            }
+            let Some(more) = self.promise(now, index, age) else { continue };
+            if least.is_none_or(|(least, ..)| more < least) {
+                least = Some((more, id, since));
             }
         }
-        Some(least)
+        least
+    }
+
+    /// Whether a second of service promises more than this of every class of which somebody waits, and of
+    /// `new`: an order may choose any of them.
+    fn all_promise_more(&mut self, now: Time, new: ClassId, than: f64) -> bool {
+        (0..self.classes.len()).all(|index| {
+            let waits = index == new.index() || self.moment(now).length_of(index) > 0;
+            !waits || self.promise(now, index, Span::ZERO).is_some_and(|promise| promise > than)
+        })
     }
 
     /// What a second more of a request of this class and age promises: requests, times what one is worth.
@@ -133,7 +143,7 @@ impl Engine {
     /// Of each class that can be stopped, the one that has run for longest.
     fn longest(&self) -> impl Iterator<Item = (RequestId, Time, ClassId, Bounds)> + '_ {
         self.classes.iter().enumerate().filter_map(|(index, class)| {
-            let (id, since) = self.requests.longest(index)?;
+            let (id, since) = self.requests.longest(index, Standing::Transaction)?;
             Some((id, since, ClassId(index as u8), class.stop?))
         })
     }

@@ -52,6 +52,11 @@ impl Lists {
         self.ends.resize(self.ends.len().max(lists), EMPTY);
     }
 
+    /// Makes room for the numbers below `most`, so that nothing is allocated when one of them comes.
+    pub(crate) fn make_room(&mut self, most: usize) {
+        self.links.reserve(most.saturating_sub(self.links.len()));
+    }
+
     /// Requests in all lists.
     pub(crate) const fn total(&self) -> usize {
         self.length

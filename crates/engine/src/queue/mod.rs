@@ -221,7 +221,8 @@ pub(crate) struct Requests {
     entries: Vec<Entry>,
     arrivals: Lists,
     by_class: Lists,
-    /// By class, those that run and can be stopped, in the order in which they started.
+    /// By class, and for each by standing, those that run and can be stopped, in the order in which they
+    /// started.
     stoppable: Lists,
 }
 
@@ -231,7 +232,7 @@ impl Requests {
             entries: Vec::new(),
             arrivals: Lists::new(1),
             by_class: Lists::new(classes),
-            stoppable: Lists::new(classes),
+            stoppable: Lists::new(classes * Standing::COUNT),
         }
     }
 
@@ -240,6 +241,8 @@ impl Requests {
         let entry = Entry { waiting, state: State::Waiting };
         if id.index() >= self.entries.len() {
             self.entries.resize(id.index() + 1, Entry { state: State::Free, ..entry });
+            // A number may run, and be one that can be stopped, for the first time long after it has waited.
+            self.stoppable.make_room(self.entries.len());
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
         self.entries[id.index()] = entry;
@@ -267,14 +270,14 @@ impl Requests {
             self.leave_queue(*id);
         }
         self.by_class.grow(classes);
-        self.stoppable.grow(classes);
+        self.stoppable.grow(classes * Standing::COUNT);
         waiting
     }
 
     /// It runs from now on, and can be stopped.
     pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
-        let class = self.entries[id.index()].waiting.class;
-        self.stoppable.push_back(class.index(), id);
+        let Waiting { class, standing, .. } = self.entries[id.index()].waiting;
+        self.stoppable.push_back(class.index() * Standing::COUNT + standing.index(), id);
     }
 
     /// It cannot be stopped, or no longer.
@@ -287,13 +290,17 @@ impl Requests {
         self.stoppable.total() > 0
     }
 
-    /// Of a class, the one that can be stopped and has run for longest, and since when.
-    pub(crate) fn longest(&self, class: usize) -> Option<(RequestId, Time)> {
-        let id = self.stoppable.front(class)?;
-        match self.state(id) {
+    /// Of a class, the one that can be stopped, has proven no more than this, and has run for longest; and
+    /// since when.
+    pub(crate) fn longest(&self, class: usize, most: Standing) -> Option<(RequestId, Time)> {
+        // Better standings come first.
+        let standings = most.index()..Standing::COUNT;
+        let ids = standings.filter_map(|s| self.stoppable.front(class * Standing::COUNT + s));
+        let running = ids.filter_map(|id| match self.state(id) {
             State::Running(since) => Some((id, since)),
             State::Free | State::Waiting => None,
-        }
+        });
+        running.min_by_key(|(_, since)| *since)
     }
 
     /// It waits no longer.

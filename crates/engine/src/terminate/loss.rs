@@ -1,6 +1,6 @@
 //! Seed 2's controller: the more is lost, the less time is granted.
 //!
-//! Source: seed 2, SERT §3.2.
+//! Source: seed 2, SERT §3.2 [seed 2.2].
 //! Of the requests of a class that came in an interval, *p* were refused or stopped. The threshold of the
 //! next one is LB + F(p)(UB − LB), where F is 1 up to the low watermark, 0 from the high one on, and
 //! ((HW − p)/(HW − LW))^α between.
@@ -74,10 +74,9 @@ impl Terminate for Loss {
         }
         self.since = self.since + self.interval * passed;
         for counts in &mut self.classes {
-            // Those who were stopped may have come before.
-            let p = f64::from(counts.lost) / f64::from(counts.arrived.max(1));
-            // In an interval that nobody came in, nobody was lost.
-            let p = if passed == 1 { p.min(1.0) } else { 0.0 };
+            // In an interval that nobody came in, nobody was lost; those who were stopped had come before.
+            let all = if passed == 1 { counts.arrived } else { 0 };
+            let p = if all > 0 { f64::from(counts.lost) / f64::from(all) } else { 0.0 }.min(1.0);
             *counts = Counts { p, ..Counts::default() };
         }
     }

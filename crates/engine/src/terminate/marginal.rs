@@ -23,6 +23,8 @@ const KNOWN: u32 = 32;
 #[derive(Debug, Default)]
 pub struct Marginal {
     classes: Vec<OfClass>,
+    /// When an estimate was last brought up to date.
+    refreshed: Time,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +51,10 @@ impl Terminate for Marginal {
 
     fn promise(&mut self, now: Time, class: ClassId, age: Span) -> Option<f64> {
         let of = self.classes.get_mut(class.index()).filter(|of| of.done >= KNOWN)?;
-        if of.looked.is_none_or(|at| now.since(at) >= EVERY) {
+        // One at a time, once there is one of each: somebody waits for this decision, and it may ask of 64.
+        let is_old = |at| now.since(at) >= EVERY && now > self.refreshed;
+        if of.survival.is_stale() && of.looked.is_none_or(is_old) {
+            self.refreshed = now;
             of.looked = Some(now);
             of.survival.refresh();
         }
@@ -60,6 +65,28 @@ impl Terminate for Marginal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_estimate_at_a_time_is_brought_up_to_date() {
+        let mut marginal = Marginal::default();
+        let learn = |marginal: &mut Marginal, seconds| {
+            for class in [ClassId(0), ClassId(1)] {
+                let took = Span::from_secs(seconds);
+                (0..50_000).for_each(|_| marginal.ended(Ran { class, took, fate: Fate::Done }));
+            }
+        };
+        let quick = |marginal: &mut Marginal, second| {
+            let now = Time::ZERO + Span::from_secs(second);
+            [0, 1].map(|class| marginal.promise(now, ClassId(class), Span::ZERO).unwrap() > 0.5)
+        };
+        learn(&mut marginal, 1);
+        assert_eq!(quick(&mut marginal, 1), [true, true], "there was none of either");
+        learn(&mut marginal, 10);
+        assert_eq!(quick(&mut marginal, 1), [true, true], "no second has passed");
+        assert_eq!(quick(&mut marginal, 2), [false, true]);
+        assert_eq!(quick(&mut marginal, 2), [false, true]);
+        assert_eq!(quick(&mut marginal, 3), [false, false]);
+    }
 
     #[test]
     fn a_class_of_which_too_little_is_known_promises_nothing() {

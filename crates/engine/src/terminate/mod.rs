@@ -85,7 +85,7 @@ pub enum Fate {
     Done,
     /// It was stopped, for how long it ran.
     Stopped,
-    /// It ended for a reason that has nothing to do with it: its client left, the server failed. It would
-    /// have run for longer.
+    /// It ended in another way, and was not done by then: its client left, the server failed, the answer was
+    /// an error.
     Cut,
 }

@@ -2,7 +2,11 @@
 //!
 //! Kaplan and Meier's estimate: of those that had run for so long, what part was done a little later?
 //! A request that was stopped counts among those that had run as long as it did, and says nothing of
-//! what would have come. Ages are counted in steps that grow by a quarter of a doubling; old counts
+//! what would have come. So does one that was answered with an error, although nothing would have come: what
+//! is asked for is the rate at which requests of an age are done, and that is right (the rate of one of
+//! several competing risks) however many end otherwise, and why. To count errors as done
+//! would take an application that fails at once for a quick one; to leave them out would take it for one
+//! that does not fail. What is left out is the time that they give back sooner. Ages are counted in steps that grow by a quarter of a doubling; old counts
 //! fade. Where little is known of ages beyond those at which requests are done, who has run for *t* is
 //! done by 2*t* with even chance: the guess that has no scale of its own.
 
@@ -17,7 +21,7 @@ const FIRST: f64 = 1e-4;
 const FINENESS: f64 = 4.0;
 /// Steps: to beyond an hour.
 const STEPS: usize = 104;
-/// Requests of that many others, the oldest counts for a third of the newest.
+/// When so many others have been done, a request counts for a third of the newest.
 const FADING: f64 = 10_000.0;
 /// A span in which fewer are done is passed over: of short spans one or another looks good by chance.
 const SOME: f64 = 0.1;
@@ -55,6 +59,10 @@ impl Survival {
         let counts = if done { &mut self.done } else { &mut self.cut };
         counts[step(took)] += self.weight;
         self.is_stale = true;
+        // By requests that were done alone: clients who ask and leave must not wash away what is known.
+        if !done {
+            return;
+        }
         self.weight *= 1.0 + 1.0 / FADING;
         if self.weight > 1e100 {
             for count in self.done.iter_mut().chain(&mut self.cut) {
@@ -67,6 +75,11 @@ impl Survival {
     /// Requests done for each second that one of this age goes on, over the span for which that is most.
     pub fn promise(&self, age: Span) -> f64 {
         self.promise[step(age)]
+    }
+
+    /// Whether anything was learned since [`Survival::promise`] was brought up to date.
+    pub const fn is_stale(&self) -> bool {
+        self.is_stale
     }
 
     /// Brings [`Survival::promise`] up to date, if anything was learned since: takes some five thousand steps.
@@ -119,6 +132,10 @@ fn end(step: usize) -> f64 {
 
 /// The step in which an age lies.
 fn step(age: Span) -> usize {
+    // What waits is asked of most.
+    if age == Span::ZERO {
+        return 0;
+    }
     let steps = libm::ceil(FINENESS * libm::log2(age.as_secs_f64() / FIRST));
     // Also what is no number, or below the first.
     steps.clamp(0.0, (STEPS - 1) as f64) as usize
@@ -175,6 +192,17 @@ mod tests {
         }
         // Where all are stopped nothing is seen, and the guess has the same index.
         agrees(seen.promise(at(16.0)), 1.0 / 16.0);
+    }
+
+    #[test]
+    fn who_asks_and_leaves_washes_nothing_away() {
+        let mut survival = learned(|u| 0.4 + u / 100.0, f64::MAX);
+        let before = survival.promise(at(0.3));
+        for _ in 0..200_000 {
+            survival.learn(at(0.001), false);
+        }
+        survival.refresh();
+        agrees(survival.promise(at(0.3)), before);
     }
 
     #[test]

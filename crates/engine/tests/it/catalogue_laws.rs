@@ -1,113 +1,18 @@
 //! Laws that every policy of the catalogue must keep, whatever its parameters and whatever
 //! happens: a model knows who waits and who runs, and checks each order that the engine gives.
-//!
-//! A failure prints the shortest sequence of events that shows it, and the seed.
 
-use bywash_engine::catalog::{POLICIES, Policy};
+use std::cell::Cell;
+
 use bywash_engine::{
     Action, AddressKey, Class, ClassId, End, Engine, Event, Meter, Reading, Reason, Request,
     RequestId, SessionKey, Standing, Status,
 };
 use bywash_units::{Share, Span, Time};
-use proptest::prelude::*;
-use proptest::test_runner::{Config, RngSeed, TestRunner};
 
+use crate::cases::{Case, Step, for_every_policy, for_every_policy_and_reloads};
 use crate::dice::Dice;
+use crate::runners::{self, Runner};
 use crate::setup::Setup;
-
-/// Something that happens. Who it happens to is counted off among those it can happen to.
-#[derive(Clone, Debug)]
-pub(crate) enum Step {
-    Arrive {
-        class: u8,
-        session: Option<u8>,
-        address: Option<u8>,
-    },
-    LeaveWaiting(u8),
-    LeaveRunning(u8),
-    Finish(u8, bool),
-    /// A message about a number that is not in use: it was late.
-    Late(u8),
-    Serve(u8, u8),
-    Cpu(f64),
-    Limit(u32),
-    /// Time goes by, and the timer is called if it is due and the driver is not late.
-    Pass(u64, bool),
-    /// A new configuration, drawn with this seed.
-    Reconfigure(u64),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let who = || prop::option::of(0..8_u8);
-    prop_oneof![
-        12 => (any::<u8>(), who(), who())
-            .prop_map(|(class, session, address)| Step::Arrive { class, session, address }),
-        2 => any::<u8>().prop_map(Step::LeaveWaiting),
-        1 => any::<u8>().prop_map(Step::LeaveRunning),
-        6 => (any::<u8>(), any::<bool>()).prop_map(|(who, answered)| Step::Finish(who, answered)),
-        1 => any::<u8>().prop_map(Step::Late),
-        3 => (0..8_u8, 0..8_u8).prop_map(|(session, class)| Step::Serve(session, class)),
-        1 => (0.0..=1.0).prop_map(Step::Cpu),
-        1 => (1..5_u32).prop_map(Step::Limit),
-        4 => (0..800_u64, prop::bool::weighted(0.8)).prop_map(|(ms, timer)| Step::Pass(ms, timer)),
-    ]
-}
-
-/// The same, and new configurations between.
-fn step_or_reload() -> impl Strategy<Value = Step> {
-    prop_oneof![20 => step(), 1 => any::<u64>().prop_map(Step::Reconfigure)]
-}
-
-/// One policy with parameters, and what happens to it.
-#[derive(Clone, Debug)]
-pub(crate) struct Case {
-    pub(crate) policy: &'static str,
-    setup: Setup,
-    steps: Vec<Step>,
-}
-
-/// Cases of up to `length` steps.
-fn case(
-    policy: &'static Policy,
-    step: impl Strategy<Value = Step>,
-    length: usize,
-) -> impl Strategy<Value = Case> {
-    (any::<u64>(), prop::collection::vec(step, 1..length)).prop_map(move |(seed, steps)| {
-        let setup = Setup::random(policy, &mut Dice::new(seed));
-        Case { policy: policy.name, setup, steps }
-    })
-}
-
-/// Runs `law` on random cases of every policy.
-pub(crate) fn for_every_policy(cases: u32, length: usize, law: impl Fn(&Case)) {
-    for_every(cases, |policy| case(policy, step(), length), law);
-}
-
-/// The same with reloads in between, after which it may be any policy.
-pub(crate) fn for_every_policy_and_reloads(cases: u32, length: usize, law: impl Fn(&Case)) {
-    for_every(cases, |policy| case(policy, step_or_reload(), length), law);
-}
-
-fn for_every<S: Strategy<Value = Case>>(
-    cases: u32,
-    case: impl Fn(&'static Policy) -> S,
-    law: impl Fn(&Case),
-) {
-    let mut config = Config { cases, failure_persistence: None, ..Config::default() };
-    if config.rng_seed == RngSeed::Random {
-        config.rng_seed = RngSeed::Fixed(2004);
-    }
-    let seed = config.rng_seed;
-    for policy in &POLICIES {
-        let tried = TestRunner::new(config.clone()).run(&case(policy), |case| {
-            law(&case);
-            Ok(())
-        });
-        if let Err(failure) = tried {
-            panic!("{} with {seed:?} (PROPTEST_RNG_SEED sets it): {failure}", policy.name);
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
@@ -135,7 +40,7 @@ struct Model {
     between: Between,
     now: Time,
     waiting: Vec<Waiter>,
-    running: Vec<RequestId>,
+    running: Vec<Runner>,
     arrived: usize,
     ended: usize,
     log: Vec<Action>,
@@ -175,7 +80,8 @@ impl Model {
     }
 
     fn is_free(&self, id: RequestId) -> bool {
-        !self.running.contains(&id) && self.waiting.iter().all(|waiter| waiter.id != id)
+        self.running.iter().all(|runner| runner.id != id)
+            && self.waiting.iter().all(|waiter| waiter.id != id)
     }
 
     fn free_number(&self) -> RequestId {
@@ -195,7 +101,7 @@ impl Model {
             }
             Step::LeaveRunning(who) => {
                 let Some(index) = counted_off(self.running.len(), who) else { return };
-                let id = self.running.remove(index);
+                let id = self.running.remove(index).id;
                 self.ended += 1;
                 let actions = self.tell(Event::ClientGone { id });
                 let cancel = Action::Cancel { id, reason: Reason::ClientLeft };
@@ -204,11 +110,18 @@ impl Model {
             }
             Step::Finish(who, answered) => {
                 let Some(index) = counted_off(self.running.len(), who) else { return };
-                let id = self.running.remove(index);
+                let id = self.running.remove(index).id;
                 self.ended += 1;
                 let end = if answered { End::ANSWERED } else { End::Failed };
                 let actions = self.tell(Event::Finished { id, end });
                 self.follow(&actions, None);
+            }
+            Step::OutOfTime(who) => self.out_of_time(who),
+            Step::Answering(who) => {
+                let Some(index) = counted_off(self.running.len(), who) else { return };
+                self.running[index].stoppable = false;
+                let id = self.running[index].id;
+                assert_eq!(self.tell(Event::Answering { id }), []);
             }
             Step::Late(who) => {
                 let id = RequestId(u32::from(who));
@@ -338,10 +251,31 @@ impl Model {
         self.follow(&actions, Some(id));
     }
 
+    /// Somebody waits for no longer, if anybody waits; of one that runs that means nothing.
+    fn out_of_time(&mut self, who: u8) {
+        if let Some(runner) = counted_off(self.running.len(), who) {
+            let id = self.running[runner].id;
+            assert_eq!(self.tell(Event::OutOfTime { id }), [], "it runs");
+        }
+        let Some(index) = counted_off(self.waiting.len(), who) else { return };
+        let id = self.waiting.remove(index).id;
+        self.ended += 1;
+        let actions = self.tell(Event::OutOfTime { id });
+        let shed: Vec<RequestId> = actions.iter().map(|action| expiry(*action)).collect();
+        assert_eq!(shed, [id]);
+    }
+
     fn timer(&mut self) {
         let mut actions = Vec::new();
         self.engine.on_timer(self.now, &mut actions);
         self.log.extend(&actions);
+        let gives =
+            |action: &Action| matches!(action, Action::Terminate { .. } | Action::Dispatch { .. });
+        if let Some(last) = actions.iter().rposition(gives) {
+            self.follow(&actions[..=last], None);
+            self.expire(&actions[last + 1..]);
+            return;
+        }
         let due = self.setup.options.max_wait.map_or(0, |wait| {
             self.waiting.iter().take_while(|waiter| waiter.since + wait <= self.now).count()
         });
@@ -351,15 +285,36 @@ impl Model {
         assert_eq!(shed, expired, "the oldest first, each at its time");
     }
 
+    /// After slots were given away, which may have shown that somebody is presumed gone.
+    fn expire(&mut self, actions: &[Action]) {
+        let is_due =
+            |setup: &Setup, now, since| setup.options.max_wait.is_some_and(|w| since + w <= now);
+        for action in actions {
+            let id = expiry(*action);
+            if !is_due(&self.setup, self.now, self.waiter(id).since) {
+                self.may_presume_gone(id);
+            }
+            self.take_waiting(id);
+            self.ended += 1;
+        }
+        let left = self.waiting.iter().any(|waiter| is_due(&self.setup, self.now, waiter.since));
+        assert!(!left, "somebody has waited too long");
+    }
+
     /// Does what the engine says, if it may say so. `new` has just arrived.
     fn follow(&mut self, actions: &[Action], new: Option<RequestId>) {
+        let mut made_room = false;
         for action in actions {
             match *action {
                 Action::Dispatch { id, reason } => {
                     assert!((self.running.len() as u32) < self.limit(), "{id:?} has no slot");
-                    self.may_start(id, reason, new);
+                    // Whoever came gets the place of the one that gets the slot.
+                    let beside = new.filter(|_| std::mem::take(&mut made_room));
+                    self.may_start(id, reason, new, beside);
+                    let Waiter { class, standing, .. } = self.waiter(id);
                     self.take_waiting(id);
-                    self.running.push(id);
+                    let runner = Runner::new(&self.setup, id, (class, standing), self.now);
+                    self.running.push(runner);
                 }
                 Action::Shed { id, reason, retry_after } => {
                     assert!(is_polite(retry_after), "{retry_after}");
@@ -372,7 +327,12 @@ impl Model {
                     self.ended += 1;
                 }
                 Action::Cancel { id, .. } => panic!("the client of {id:?} is still there"),
-                Action::Terminate { id, .. } => panic!("{id:?} is of no class that can be stopped"),
+                Action::Terminate { id, reason, retry_after } => {
+                    assert!(is_polite(retry_after), "{retry_after}");
+                    assert!(new.is_none() || self.running.len() as u32 == self.limit());
+                    self.may_stop(id, reason, new);
+                    made_room = true;
+                }
             }
         }
     }
@@ -387,14 +347,31 @@ impl Model {
         self.waiting.retain(|waiter| waiter.id != id);
     }
 
-    fn may_start(&self, id: RequestId, reason: Reason, new: Option<RequestId>) {
+    fn may_stop(&mut self, id: RequestId, reason: Reason, new: Option<RequestId>) {
+        let index = self.running.iter().position(|runner| runner.id == id);
+        let runner = self.running.remove(index.unwrap_or_else(|| panic!("{id:?} does not run")));
+        let new = new.map(|new| self.waiter(new).standing);
+        runner.may_be_stopped(&self.setup, self.now, reason, new);
+        self.ended += 1;
+    }
+
+    /// `beside`: it waits, and is not asked for.
+    fn may_start(
+        &self,
+        id: RequestId,
+        reason: Reason,
+        new: Option<RequestId>,
+        beside: Option<RequestId>,
+    ) {
         let waiter = self.waiter(id);
         match reason {
             Reason::SlotFree => assert_eq!((self.waiting.len(), Some(id)), (1, new)),
             Reason::Best if self.setup.ranks() => {
-                let better = |other: &Waiter| other.standing < waiter.standing;
+                let better =
+                    |other: &Waiter| other.standing < waiter.standing && Some(other.id) != beside;
                 assert!(!self.waiting.iter().any(better), "{id:?} is not of the best rank");
-                let rank = |other: &&Waiter| other.standing == waiter.standing;
+                let rank =
+                    |other: &&Waiter| other.standing == waiter.standing && Some(other.id) != beside;
                 let oldest = self.waiting.iter().find(rank).map(|other| other.id);
                 let newest = self.waiting.iter().rfind(rank).map(|other| other.id);
                 assert!([oldest, newest].contains(&Some(id)), "{id:?} is inside its rank");
@@ -455,7 +432,12 @@ impl Model {
         assert_eq!(status.oldest, oldest.map_or(Span::ZERO, |one| self.now.since(one.since)));
         assert!(status.sessions <= self.setup.options.sessions);
         let due = oldest.and_then(|one| Some(one.since + self.setup.options.max_wait?));
-        assert_eq!(self.engine.next_timer(), due);
+        let overdue = runners::next_overdue(&self.running, &self.setup);
+        match (self.engine.next_timer(), runners::timer(due, overdue)) {
+            (None, None) => {}
+            (Some(timer), Some(range)) if range.contains(&timer) => {}
+            other => panic!("the timer, and when it must be: {other:?}"),
+        }
         for class in (0..self.setup.classes.len() as u8).map(ClassId) {
             let of_class = self.waiting.iter().filter(|one| one.class == class).count() as u32;
             assert_eq!(self.engine.waiting_of(class), of_class, "{class:?}");
@@ -526,7 +508,16 @@ pub(crate) fn play_with(case: &Case, between: Between) -> (Vec<Action>, Vec<Stat
 
 #[test]
 fn every_policy_agrees_with_the_model_whatever_happens() {
-    for_every_policy(64, 3_000, |case| drop(play(case)));
+    let (overdue, gave_way) = (Cell::new(0), Cell::new(0));
+    for_every_policy(64, 3_000, |case| {
+        for action in play(case) {
+            let Action::Terminate { reason, .. } = action else { continue };
+            let count = if reason == Reason::GaveWay { &gave_way } else { &overdue };
+            count.set(count.get() + 1);
+        }
+    });
+    let seen = (overdue.get(), gave_way.get());
+    assert!(seen.0 > 100 && seen.1 > 100, "both must happen: {seen:?}");
 }
 
 #[test]

@@ -121,7 +121,10 @@ fn a_client_that_reads_slowly_is_no_slow_application() {
         for _ in 0..20 {
             let id = site.arrive(MAIN);
             site.now = site.now + SECOND * 60;
-            site.tell(Event::Finished { id, end: End::Answered { in_time: true, held_up } });
+            site.tell(Event::Finished {
+                id,
+                end: End::Answered { in_time: true, held_up, done: true },
+            });
         }
         site.status().limit
     };

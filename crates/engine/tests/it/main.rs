@@ -3,14 +3,17 @@
 //! Examples of one screen each, references that were written apart from the engine, and a model
 //! that any policy of the catalogue must agree with. Time is a number; nothing sleeps.
 
+mod cases;
 mod catalogue_laws;
 mod dice;
+mod golden;
 mod guards;
 mod limits;
 mod patterns;
 mod reconfigure;
 mod repeatable;
 mod restore;
+mod runners;
 mod seed_1;
 mod session_first;
 mod sessions;

@@ -1,7 +1,8 @@
 //! The same events give the same orders: no clock, no entropy, no iteration over a hash table, and
 //! no trace of a reconfiguration that changes nothing.
 
-use crate::catalogue_laws::{Between, for_every_policy_and_reloads, play, play_with};
+use crate::cases::for_every_policy_and_reloads;
+use crate::catalogue_laws::{Between, play, play_with};
 
 #[test]
 fn the_same_events_give_the_same_actions_to_the_last_field() {

@@ -1,6 +1,9 @@
 //! What an engine is set up with, drawn at random: for laws that hold whatever it is.
 
-use bywash_engine::catalog::{Domain, POLICIES, Policy, Settings, TerminationSettings, Value};
+use bywash_engine::catalog::{
+    Domain, POLICIES, Policy, Settings, TERMINATIONS, TerminationSettings, Value,
+};
+use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, Engine, Learn, Options, Tier};
 use bywash_units::{Span, Utility};
 
@@ -22,7 +25,11 @@ impl Setup {
     /// The shop's classes with any parameters and options.
     pub(crate) fn random(policy: &'static Policy, dice: &mut Dice) -> Self {
         let settings = settings(policy, dice);
-        Self { settings, options: options(dice), classes: classes() }
+        let mut classes = classes();
+        for class in &mut classes {
+            class.stop = bounds(dice);
+        }
+        Self { settings, options: options(dice), classes }
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -83,13 +90,21 @@ impl Setup {
         self.classes[class].tier = if dice.percent(50) { Tier::Browse } else { Tier::Transact };
         self.classes[class].queue = dice.percent(30).then(|| dice.below(6) as u32);
         self.classes[class].utility = Utility::new(dice.share());
+        self.classes[class].stop = bounds(dice);
     }
+}
+
+/// What a class grants, if it can be stopped: little, so that requests come to it.
+fn bounds(dice: &mut Dice) -> Option<Bounds> {
+    let min = Span::from_millis(dice.below(500));
+    let max = min + Span::from_millis(dice.below(100_000));
+    dice.percent(60).then_some(Bounds { min, max })
 }
 
 fn options(dice: &mut Dice) -> Options {
     Options {
         limit: (1 + dice.below(4) as u32).into(),
-        termination: TerminationSettings::default(),
+        termination: termination(dice),
         max_wait: dice.percent(50).then(|| Span::from_millis(1 + dice.below(5_000))),
         sessions: 1 + dice.below(7) as u32,
         session_ttl: Span::from_secs(1 + dice.below(19)),
@@ -102,6 +117,13 @@ fn options(dice: &mut Dice) -> Options {
             kinds: dice.below(2),
         },
     }
+}
+
+/// Mostly the one that compares: it takes more to make it stop anybody.
+fn termination(dice: &mut Dice) -> TerminationSettings {
+    let other = dice.below(TERMINATIONS.len() as u64) as usize;
+    let policy = &TERMINATIONS[if dice.percent(50) { 0 } else { other }];
+    policy.settings([]).expect("nothing is given")
 }
 
 /// A value for each parameter; counts are small, so that queues fill.

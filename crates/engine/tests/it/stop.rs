@@ -287,3 +287,95 @@ fn a_lower_limit_and_another_policy_leave_everything_in_order() {
     site.leave(search);
     assert_eq!(site.status().running, 0);
 }
+
+#[test]
+fn one_that_has_proven_more_shields_nobody_behind_it() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    site.limit(2);
+    site.prove(1, &[MAIN]);
+    let shielded = site.arrive_in(1, SEARCH);
+    site.now = site.now + SHORT;
+    let behind = site.arrive(SEARCH);
+    site.arrive(SEARCH);
+    site.now = site.now + Span::from_secs(1);
+    site.arrive(SEARCH);
+    assert_eq!((site.stopped(shielded), site.stopped(behind)), (None, Some(Reason::GaveWay)));
+}
+
+#[test]
+fn the_longest_of_all_standings_is_overdue_first() {
+    let mut site = site("fixed", &[]);
+    site.limit(2);
+    site.prove(1, &[MAIN]);
+    let new = site.arrive(SEARCH);
+    site.now = site.now + LEAST;
+    let proven = site.arrive_in(1, SEARCH);
+    let stopped = |site: &Site| [site.stopped(new), site.stopped(proven)];
+    site.pass(MOST);
+    assert_eq!(stopped(&site), [Some(Reason::RanTooLong); 2], "each in its turn");
+    let new = site.arrive(SEARCH);
+    site.now = site.now + LEAST;
+    site.arrive_in(1, SEARCH);
+    let left = Span::from_millis(4_900);
+    assert_eq!(site.engine.next_timer(), Some(site.now + left));
+    site.pass(left);
+    assert_eq!((site.stopped(new), site.status().running), (Some(Reason::RanTooLong), 1));
+}
+
+#[test]
+fn while_nobody_may_be_stopped_nobody_is_and_afterwards_who_is_overdue() {
+    let mut site = taught("marginal", Span::from_secs(4));
+    site.engine.may_stop(false);
+    let [long, _, new] = crowded(&mut site, Span::from_secs(1));
+    assert_eq!((site.stopped(long), site.refusal(new)), (None, Some(Reason::QueueFull)));
+    assert_eq!(site.engine.next_timer(), None);
+    site.pass(MOST * 2);
+    let mut actions = Vec::new();
+    site.engine.on_timer(site.now, &mut actions);
+    assert_eq!(actions, [], "a driver may be early");
+    assert_eq!(site.stopped(long), None);
+    site.engine.may_stop(true);
+    site.pass(Span::ZERO);
+    assert_eq!(site.stopped(long), Some(Reason::RanTooLong));
+}
+
+#[test]
+fn errors_that_come_quickly_are_no_quick_successes() {
+    for (done, expected) in [(true, Some(Reason::GaveWay)), (false, None)] {
+        let mut site = site("marginal", &[]);
+        let quick = End::Answered { in_time: true, held_up: false, done };
+        for i in 0..400 {
+            let id = site.arrive(SEARCH);
+            let (span, end) = if i % 10 == 9 { (400, End::ANSWERED) } else { (10, quick) };
+            site.now = site.now + Span::from_millis(span);
+            site.tell(Event::Finished { id, end });
+        }
+        site.now = site.now + Span::from_secs(2);
+        let [long, ..] = crowded(&mut site, Span::from_millis(150));
+        assert_eq!(site.stopped(long), expected, "done: {done}");
+    }
+}
+
+#[test]
+fn whose_client_waits_no_longer_is_refused_and_nobody_else_pays_for_it() {
+    let mut site = site("loss", &[("interval", "10s")]);
+    let running = site.arrive(SEARCH);
+    for _ in 0..100 {
+        let hasty = site.arrive(SEARCH);
+        site.tell(Event::OutOfTime { id: hasty });
+        assert_eq!(site.refusal(hasty), Some(Reason::WaitedTooLong));
+    }
+    let pause = |site: &Site| match site.log.last() {
+        Some(Action::Shed { retry_after, .. }) => *retry_after,
+        other => panic!("{other:?}"),
+    };
+    let after_many = pause(&site);
+    assert!(after_many <= Span::from_secs(1), "{after_many}");
+    // Of one that runs nothing is said.
+    site.tell(Event::OutOfTime { id: running });
+    assert_eq!((site.status().running, site.status().waiting), (1, 0));
+    site.finish();
+    site.now = site.now + Span::from_secs(11);
+    site.arrive(SEARCH);
+    assert_eq!(site.engine.next_timer(), Some(site.now + MOST), "the threshold is where it was");
+}

@@ -196,7 +196,7 @@ fn what_ran_in_vain_counts_whoever_asked_for_it() {
     // Without a session, which makes no difference to what it cost.
     assert!((play(&[End::ANSWERED; 3], 1) - 0.75).abs() < 0.1);
     assert!(play(&[End::TimedOut], 0) < 0.4);
-    let late = End::Answered { in_time: false, held_up: false };
+    let late = End::Answered { in_time: false, held_up: false, done: true };
     assert!(play(&[End::ANSWERED], 0) > 0.6);
     assert!(play(&[late], 0) < 0.4);
 }

@@ -219,7 +219,7 @@ impl Operator {
     fn change(&self, request: &Request) -> Reply {
         match (request.target.path(), query(request).get("on").map(String::as_str)) {
             ("/v1/bypass", Some(on @ ("true" | "false"))) => {
-                self.shared.bypass.store(on == "true", Ordering::Relaxed);
+                self.shared.set_bypass(on == "true");
                 json(StatusCode::OK, &status::status(&self.shared))
             }
             ("/v1/bypass", _) => plain(StatusCode::BAD_REQUEST, "say ?on=true or ?on=false"),

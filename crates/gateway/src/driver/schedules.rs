@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use bywash_config::Config;
-use bywash_engine::{ClassId, End, Engine, Request, SessionKey};
+use bywash_engine::terminate::Bounds;
+use bywash_engine::{Class, ClassId, End, Engine, Request, SessionKey};
 use bywash_units::{Span, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
@@ -15,10 +16,16 @@ use crate::sync::explore;
 
 /// One slot, first in first out: who is next does not depend on how long anything takes.
 fn driver(max_wait: Option<Span>) -> Arc<Driver> {
+    driver_that_grants(max_wait, None)
+}
+
+/// The same where every request can be stopped, within these bounds.
+fn driver_that_grants(max_wait: Option<Span>, stop: Option<Bounds>) -> Arc<Driver> {
     let text = "version = 1\norder.policy = 'always-fifo'\nupstream.server = 'http://127.0.0.1:1'\n\
                 upstream.limit = 1\n";
     let Ok((config, _)) = Config::parse(text, "schedules") else { panic!("a configuration") };
-    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let classes = config.classes.iter().map(|class| Class { stop, ..class.class.clone() });
+    let classes: Vec<_> = classes.collect();
     let order = config.order.order(&classes);
     let options = bywash_engine::Options { max_wait, ..config.engine };
     Arc::new(Driver::new(Engine::new(classes, order, options)))
@@ -121,7 +128,9 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
         match decided(&ticket) {
             Decision::Granted { .. } => ticket.answered(None, End::ANSWERED),
             Decision::Refused(_) => drop(ticket),
-            Decision::Waits => panic!("it was decided"),
+            Decision::Waits | Decision::Stopped(_) => {
+                panic!("it was decided, and cannot be stopped")
+            }
         }
     }
     explore("driver, the timer and three requests", || {
@@ -131,6 +140,47 @@ fn schedules_in_which_a_wait_ends_by_time_as_the_slot_comes() {
         let timed = Arc::clone(&driver);
         threads.push(thread::spawn(move || {
             for _ in 0..2 {
+                let _ = timed.on_timer();
+                thread::yield_now();
+            }
+        }));
+        all_is_given_back(&driver, threads);
+    });
+}
+
+/// It gets its slot, and is stopped or answered, whichever comes first.
+fn is_stopped_or_served(ticket: Ticket) {
+    assert!(matches!(decided(&ticket), Decision::Granted { .. } | Decision::Stopped(_)));
+    thread::yield_now();
+    if ticket.poll_stopped(&mut Context::from_waker(Waker::noop())).is_ready() {
+        return;
+    }
+    ticket.answering();
+    thread::yield_now();
+    ticket.answered(None, End::ANSWERED);
+}
+
+/// Its client waits no longer as its slot comes.
+fn is_out_of_time(ticket: Ticket) {
+    ticket.out_of_time();
+    match ticket.decision() {
+        Decision::Waits => panic!("it waits no longer"),
+        Decision::Granted { .. } | Decision::Refused(_) | Decision::Stopped(_) => drop(ticket),
+    }
+}
+
+#[test]
+fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
+    explore("driver, the timer stops whoever runs", || {
+        // Whoever runs at all when the timer looks has run for too long.
+        let stop = Bounds { min: Span::ZERO, max: Span::from_nanos(1) };
+        let driver = driver_that_grants(None, Some(stop));
+        let lives = [is_stopped_or_served, is_out_of_time, is_stopped_or_served, leaves];
+        let mut threads: Vec<_> = lives.map(|life| request(&driver, life)).into();
+        let timed = Arc::clone(&driver);
+        threads.push(thread::spawn(move || {
+            for may_stop in [true, false, true] {
+                timed.may_stop(may_stop);
                 let _ = timed.on_timer();
                 thread::yield_now();
             }

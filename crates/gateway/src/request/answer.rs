@@ -65,8 +65,10 @@ pub(crate) struct Stream {
 /// The answer for the client. One without a body ends its request here and now.
 pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, .. } = forwarded;
+    let now = running.worker.shared.driver.now();
+    load.began(now);
     if !response.status.is_server_error() {
-        load.answered(running.worker.shared.driver.now());
+        load.answered(now);
     }
     running.load = Some(load);
     if response.status == StatusCode::SWITCHING_PROTOCOLS {
@@ -255,7 +257,11 @@ impl Stream {
         }
         if let Some(ticket) = ticket {
             record.decided(&ticket);
-            let end = End::Answered { in_time: record.is_in_time(), held_up: self.held_up };
+            let end = End::Answered {
+                in_time: record.is_in_time(),
+                held_up: self.held_up,
+                done: gets_on(self.status),
+            };
             ticket.answered(progress, end);
         }
         let failed = self.status.is_server_error();

@@ -9,6 +9,7 @@ use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
 
+use super::client_deadline::Told;
 use super::{Peer, cookies, forwarded, signals};
 use crate::access_log::wall_clock_ms;
 use crate::settings::Settings;
@@ -27,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) secure: bool,
     /// It asks to see something and for nothing to be done (RFC 9110 §9.2.1).
     pub(crate) safe: bool,
+    /// How long its client waits, by its own word.
+    pub(crate) told: Told,
 }
 
 pub(super) fn examine(
@@ -62,7 +65,8 @@ pub(super) fn examine(
         stoppable: of_class.mode == Mode::Enforce && of_class.class.stop.is_some(),
         ..EngineRequest::of(class)
     };
-    Facts { request, client, token, secure: forwarded::is_secure(fields, peer), safe }
+    let (secure, told) = (forwarded::is_secure(fields, peer), Told::of(fields));
+    Facts { request, client, token, secure, safe, told }
 }
 
 /// The name of the application's session cookie, if it has one.

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
+use bywash_units::Span;
 use http::{StatusCode, Version};
 
 use self::sender::{Connected, Sender};
@@ -60,35 +61,43 @@ pub(super) fn loops(fields: &Fields) -> bool {
     hops.filter(|hop| hop.trim_ascii().ends_with(PSEUDONYM)).count() >= HOPS
 }
 
-/// Sends a request; gives the head of the answer and the exchange that its body comes on.
+/// Sends a request; gives the head of the answer and the exchange that its body comes on. `runs_at` is the
+/// place of its load while no answer has begun: who drops this future finds there what it was waiting for.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
     mut forward: Forward,
+    runs_at: &mut Option<Load>,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let upgrade = prepare(&mut forward, &settings, record.trace());
-    let Forward { request, facts, mut upload, back, .. } = forward;
+    let Forward { mut request, facts, mut upload, back, .. } = forward;
     let timeouts = settings.class(facts.request.class).timeouts;
-    let outbound = Outbound {
-        method: &request.method,
-        target: request.target.path_and_query(),
-        fields: &request.fields,
-        framing: request.framing,
-        takes_trailers: request.takes_trailers,
-        upgrade: upgrade.as_deref(),
-    };
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
+    let stopped_at = record.may_run_until();
     let mut sender = Sender::new(worker, record, &timeouts);
-    let bodiless = has_no_body(&outbound);
+    let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
     loop {
         let Connected { link, load, reused } = sender.connect(may_be_stale, &deadline).await?;
         // How long connecting took is no measure of how long the answer may take.
         deadline.progressed();
+        let now = worker.shared.driver.now();
+        let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
+        facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        let outbound = Outbound {
+            method: &request.method,
+            target: request.target.path_and_query(),
+            fields: &request.fields,
+            framing: request.framing,
+            takes_trailers: request.takes_trailers,
+            upgrade: upgrade.as_deref(),
+        };
         let spare = bodiless.then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
+        *runs_at = Some(load);
         let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
+        let load = runs_at.take().expect("only whoever drops this future takes it away");
         // A server that was closing an idle connection has done nothing wrong.
         let stale = reused && exchange.is_unanswered();
         let again = match answer {
@@ -159,8 +168,8 @@ async fn head(
     .await
 }
 
-fn has_no_body(outbound: &Outbound<'_>) -> bool {
-    matches!(outbound.framing, Framing::None | Framing::Length(0))
+const fn has_no_body(framing: Framing) -> bool {
+    matches!(framing, Framing::None | Framing::Length(0))
 }
 
 /// Makes the client's head into ours. Gives the protocol that the client wants to change to.
@@ -172,6 +181,7 @@ fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) ->
     fields.remove_hop_by_hop();
     fields.remove(Name::Expect);
     fields.remove(Name::Ours);
+    fields.remove(Name::GrpcTimeout);
     if let Some(tokens) = &settings.tokens {
         cookies::take_out(fields, tokens.cookie());
     }

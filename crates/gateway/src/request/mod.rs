@@ -5,6 +5,7 @@
 
 mod answer;
 mod cacheable;
+mod client_deadline;
 mod cookies;
 mod deadline;
 mod examine;
@@ -20,17 +21,18 @@ mod wait;
 
 use std::rc::Rc;
 
-use bywash_engine::{End, Outcome};
+use bywash_engine::{End, Outcome, Reason};
 use bywash_message::{Fault, Request};
 use http::StatusCode;
 
 pub(crate) use answer::{Stream, Streaming};
+use client_deadline::ClientDeadline;
 pub(crate) use examine::Facts;
 use forward::Forward;
 pub(crate) use peer::Peer;
 use refuse::Voice;
 pub(crate) use upload::Upload;
-use wait::Waited;
+use wait::{Ended, Waited};
 
 use crate::client::{Back, Body};
 use crate::driver::Ticket;
@@ -63,9 +65,9 @@ pub(crate) async fn serve(
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, ticket } = admitted;
+    let Admitted { record, upload, ticket, deadline } = admitted;
     let forward = Forward { request, upload, facts, peer, back, name: record.name() };
-    run(&worker, record, ticket, forward, &voice).await
+    run(&worker, record, ticket, deadline, forward, &voice).await
 }
 
 /// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there
@@ -89,6 +91,8 @@ struct Admitted {
     upload: Upload,
     /// `None`: the gateway is bypassed.
     ticket: Option<Ticket>,
+    /// Of one that is only observed nothing ends.
+    deadline: ClientDeadline,
 }
 
 /// Asks the engine and, where its decisions are carried out, waits for what it says.
@@ -100,13 +104,15 @@ async fn admit(
     voice: &Voice,
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
+    let mut deadline = ClientDeadline::NEVER;
     if shared.is_bypassed() {
-        return Ok(Admitted { record, upload, ticket: None });
+        return Ok(Admitted { record, upload, ticket: None, deadline });
     }
     let ticket = shared.driver.arrive(facts.request, record.is_enforced());
     record.stands(ticket.standing());
     if record.is_enforced() {
-        match wait::for_slot(&ticket, &mut upload).await {
+        deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
+        match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
                 record.refused(&refusal, refuse::status_of_reason(refusal.reason));
@@ -117,7 +123,7 @@ async fn admit(
             }
         }
     }
-    Ok(Admitted { record, upload, ticket: Some(ticket) })
+    Ok(Admitted { record, upload, ticket: Some(ticket), deadline })
 }
 
 /// Forwards an admitted request and hands its answer on.
@@ -125,16 +131,26 @@ async fn run(
     worker: &Rc<Worker>,
     mut record: Box<Record>,
     ticket: Option<Ticket>,
+    mut deadline: ClientDeadline,
     forward: Forward,
     voice: &Voice,
 ) -> Reply {
     record.runs();
     // Nothing of the answer is there yet; with its head, nothing more stops it.
     let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable);
-    let forwarding = forward::forward(worker, &mut record, forward);
-    let forwarded = match wait::until_stopped(stoppable, forwarding).await {
+    let mut runs_at = None;
+    let forwarding = forward::forward(worker, &mut record, forward, &mut runs_at);
+    let forwarded = match wait::until_ended(stoppable, &mut deadline, forwarding).await {
         Ok(forwarded) => forwarded,
-        Err(refusal) => {
+        Err(Ended::OutOfTime) => {
+            // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
+            record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
+            return refuse::out_of_time(voice);
+        }
+        Err(Ended::Stopped(refusal)) => {
+            if let Some(load) = runs_at.filter(|_| refusal.reason == Reason::RanTooLong) {
+                load.ran_too_long(worker.shared.driver.now());
+            }
             // The ticket, which is dropped here, has no slot to give back.
             record.stopped(&refusal, refuse::status_of_reason(refusal.reason));
             return refuse::stopped(voice, &refusal, &record);

@@ -154,12 +154,20 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
 
 /// The upstream failed it.
 pub(super) fn upstream(voice: &Voice, error: &UpstreamError) -> Reply {
-    let status = status_of(error);
+    failed(voice, status_of(error), kind_of(error), detail_of(error))
+}
+
+/// Its client waits no longer, by its own word; whether the upstream would have answered nobody knows.
+pub(super) fn out_of_time(voice: &Voice) -> Reply {
+    failed(voice, StatusCode::GATEWAY_TIMEOUT, "http_response_timeout", "the client's own deadline")
+}
+
+fn failed(voice: &Voice, status: StatusCode, kind: &str, detail: &str) -> Reply {
     let mut fields = Fields::new();
-    let mut proxy_status = format!("bywash; error={}", kind_of(error));
+    let mut proxy_status = format!("bywash; error={kind}");
     if voice.details {
         // In quotes; our own words hold none.
-        proxy_status = format!("{proxy_status}; details=\"{}\"", detail_of(error));
+        proxy_status = format!("{proxy_status}; details=\"{detail}\"");
     }
     fields.push(b"Proxy-Status", proxy_status.as_bytes());
     let text = status.canonical_reason().unwrap_or("Upstream error");

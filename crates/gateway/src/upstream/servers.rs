@@ -35,16 +35,20 @@
 //! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below
 //! 500 is a success. One of 500 or more is
 //! neither: these are the application's own words, and one broken page must not cost a server. The
-//! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it.
+//! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it. A
+//! request that was stopped because it ran for too long is a failure if its server has begun no answer,
+//! of whatever status and to whomever, since the request was sent there: it looks as one that hangs does. Where
+//! it has, it is the request that is long, and who asks for such ones shall not eject servers.
 //! For results that are older than an ejection or than `Down` see [`Load`].
 //!
 //! **Locks.** All workers share one table behind one mutex: each server's count, standing and
 //! rows, and the number of choices. It is held for a few walks over at most 64 servers, without
 //! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
-//! to choose and to end.
+//! to choose and to end. When a server last began an answer is beside the table, without a lock.
 
 mod server;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use bywash_units::{Share, Span, Time};
@@ -84,6 +88,9 @@ pub(crate) enum Failure {
 pub(crate) struct Servers {
     options: Options,
     table: Mutex<Table>,
+    /// By server: when it last began an answer, in nanoseconds. One that is written over by an older one
+    /// is so by what came in the same moment.
+    answered: Box<[AtomicU64]>,
 }
 
 /// One server, as the status page shows it.
@@ -158,15 +165,16 @@ impl Servers {
     }
 
     fn of(servers: impl Iterator<Item = Server>, options: Options) -> Self {
-        let table = Table { servers: servers.take(MOST).collect(), choices: 0 };
-        Self { options, table: Mutex::new(table) }
+        let servers: Vec<Server> = servers.take(MOST).collect();
+        let answered = servers.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { options, table: Mutex::new(Table { servers, choices: 0 }), answered }
     }
 
     /// The server for one request. `tried`: bit n is set if this request has failed to connect to
     /// server n. `None`: every one is down or tried.
     pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
         let stay = self.lock().choose(&self.options, now, tried)?;
-        Some(Load { servers: Arc::clone(self), stay, over: false })
+        Some(Load { servers: Arc::clone(self), stay, since: now, over: false })
     }
 
     /// The result of a probe.
@@ -200,6 +208,8 @@ impl Servers {
 pub(crate) struct Load {
     servers: Arc<Servers>,
     stay: Stay,
+    /// When the server was chosen for it.
+    since: Time,
     over: bool,
 }
 
@@ -209,7 +219,12 @@ impl Load {
         self.stay.server
     }
 
-    /// The head of an answer below 500 has come. A server on probation is back with that, as the
+    /// The head of an answer has come, of whatever status.
+    pub(crate) fn began(&self, now: Time) {
+        self.servers.answered[self.stay.server].store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// That of an answer below 500. A server on probation is back with that, as the
     /// body may take hours (server-sent events); for any other only the end of the answer counts,
     /// and this costs no lock.
     pub(crate) fn answered(&mut self, now: Time) {
@@ -224,6 +239,14 @@ impl Load {
     /// The answer has come to its end.
     pub(crate) fn succeeded(self, now: Time) {
         self.end(now, Ok(()));
+    }
+
+    /// It was stopped, as it has run for too long.
+    pub(crate) fn ran_too_long(self, now: Time) {
+        let last = &self.servers.answered[self.stay.server];
+        if last.load(Ordering::Relaxed) < self.since.as_nanos() {
+            self.failed(now, Failure::Response);
+        }
     }
 
     /// The server has failed it.

@@ -90,3 +90,23 @@ fn what_ran_before_and_what_runs_meanwhile_ends_as_it_should() {
     gateway.is_idle_again();
     eventually("both are counted", || gateway.outcome("served") == 2);
 }
+
+#[test]
+fn a_bypass_that_is_switched_on_spares_who_runs() {
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '1s' }";
+    let fixed = Setup::before(&upstream).limit(1).set("terminate.policy", "'fixed'");
+    let gateway = fixed.set("class.search", search).start();
+    let mut long = gateway.asks("/search");
+    let call = calls.next();
+    post(&gateway, "/v1/bypass?on=true", FIELD);
+    // This is how long it may not run.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    call.answer("long");
+    assert_eq!(long.answer().unwrap().text(), "long");
+    post(&gateway, "/v1/bypass?on=false", FIELD);
+    let mut stopped = gateway.asks("/search");
+    let _call = calls.next();
+    assert_eq!(stopped.answer().unwrap().status(), Some(504));
+}

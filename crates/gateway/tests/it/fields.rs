@@ -54,6 +54,7 @@ fn what_belongs_to_the_clients_connection_stays_there() {
     assert_eq!(
         names,
         [
+            "Bywash-Deadline",
             "Bywash-Request",
             "Host",
             "Via",
@@ -80,12 +81,13 @@ fn what_belongs_to_the_upstreams_connection_stays_there() {
 #[test]
 fn nobody_else_sets_our_fields() {
     let request = forwarded(
-        "bywash-request: 1\r\nBYWASH-Class: pay\r\nbywash_level: gold\r\nBywash.Level: gold\r\n\
+        "bywash-request: 1\r\nbywash-deadline: 1x\r\nBYWASH-Class: pay\r\nbywash_level: gold\r\nBywash.Level: gold\r\n\
          Bywashing: day\r\n",
     );
     let ours = names(&request).into_iter().filter(|name| name.to_lowercase().starts_with("bywash"));
     let ours: Vec<_> = ours.collect();
-    assert_eq!(ours, ["Bywashing", "Bywash-Request"]);
+    assert_eq!(ours, ["Bywashing", "Bywash-Request", "Bywash-Deadline"]);
+    assert_eq!(request.all("bywash-deadline"), ["60000"]);
     let name = request.field("bywash-request").unwrap();
     assert!(name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
 }

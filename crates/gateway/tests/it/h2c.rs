@@ -26,6 +26,8 @@ struct Server {
 
 #[derive(Default)]
 struct State {
+    /// Requests whose answer is never made.
+    asked: AtomicUsize,
     /// Streams that were reset while their answer was made.
     reset: AtomicUsize,
     /// Now an answer may break off.
@@ -78,6 +80,11 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
             let words = format!("{} {host} {te:?} {}", parts.method, said.len());
             respond.send_response(response, false).unwrap().send_data(send(&words), true).unwrap();
         }
+        "/left" => {
+            let left = |name| parts.headers.get(name).map(|text| text.to_str().unwrap().to_owned());
+            let words = format!("{:?} {:?}", left("bywash-deadline"), left("grpc-timeout"));
+            respond.send_response(response, false).unwrap().send_data(send(&words), true).unwrap();
+        }
         "/pieces" => {
             let mut stream = respond.send_response(response, false).unwrap();
             for piece in ["one", "", "two"] {
@@ -103,6 +110,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
         "/refuses" => respond.send_reset(Reason::INTERNAL_ERROR),
         _ => {
             // Never answers.
+            state.asked.fetch_add(1, Ordering::SeqCst);
             let _ = std::future::poll_fn(|cx| respond.poll_reset(cx)).await;
             state.reset.fetch_add(1, Ordering::SeqCst);
         }
@@ -129,6 +137,22 @@ fn requests_of_http_1_go_there() {
     client.send(post("/seen", &"x".repeat(1_000_000)));
     assert_eq!(client.answer().unwrap().text(), "POST shop.example None 1000000");
     assert_eq!(server.accepted.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_server_is_told_what_is_left() {
+    let server = Server::start();
+    let gateway = server.gateway().set("class.a.total_timeout", "'9s'");
+    let gateway = gateway.set("class.a.match", "['GET /left']").start();
+    let left = |fields: &str| {
+        let head = format!("GET /left HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        gateway.sends(head).answer().unwrap().text()
+    };
+    let plain = left("bywash-deadline: 99999\r\n");
+    assert!(plain.starts_with("Some(\"8") && plain.ends_with("\") None"), "{plain}");
+    let call = left("content-type: application/grpc\r\ngrpc-timeout: 1H\r\n");
+    assert!(call.starts_with("Some(\"8") && call.contains("Some(\"8"), "{call}");
+    assert!(call.ends_with("u\")"), "{call}");
 }
 
 #[test]
@@ -189,7 +213,8 @@ fn a_client_that_leaves_resets_its_stream_there() {
     let gateway = server.gateway().limit(1).start();
     for count in 1..=3 {
         let client = gateway.asks("/never");
-        gateway.waits_for("running", 1);
+        // Else there may be no stream yet to be reset.
+        eventually("the server is asked", || server.state.asked.load(Ordering::SeqCst) == count);
         drop(client);
         gateway.is_idle_again();
         eventually("the server sees it", || server.state.reset.load(Ordering::SeqCst) == count);

@@ -17,6 +17,7 @@ mod wire;
 
 mod admin;
 mod bypass;
+mod deadline;
 mod departures;
 mod details;
 mod early;

@@ -138,4 +138,69 @@ fn before_one_is_refused_the_one_that_promises_less_gives_way() {
     calls.next().answer("third");
     assert_eq!(third.answer().unwrap().text(), "third");
     gateway.is_idle_again();
+    assert_eq!(failures(&gateway), [0, 0], "the server had time");
+}
+
+/// What the status says of the server: failed answers, in all and in a row.
+fn failures(gateway: &Running) -> [u64; 2] {
+    let server = &gateway.status()["servers"][0];
+    ["response_failures", "failures"].map(|name| server[name].as_u64().unwrap())
+}
+
+#[test]
+fn a_server_that_answers_nobody_while_one_runs_for_too_long_has_failed() {
+    let (_upstream, calls, gateway) = started();
+    for times in 1..4 {
+        let mut client = gateway.asks("/search");
+        let _call = calls.next();
+        assert_eq!(client.answer().unwrap().status(), Some(504));
+        gateway.is_idle_again();
+        assert_eq!(failures(&gateway), [times; 2]);
+    }
+    let mut well = gateway.asks("/page");
+    calls.next().answer("page");
+    assert_eq!(well.answer().unwrap().text(), "page");
+    gateway.is_idle_again();
+    assert_eq!(failures(&gateway), [3, 0]);
+}
+
+#[test]
+fn where_others_are_answered_it_is_the_request_that_is_long() {
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], safe = 'read-only', run_min = '50ms', run_max = '1s' }";
+    let gateway = before(&upstream).set("class.search", search).limit(2).start();
+    let mut long = gateway.asks("/search");
+    let _call = calls.next();
+    // Whatever it says: it does not hang.
+    let mut other = gateway.asks("/page");
+    calls.next().send_and_close("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(other.answer().unwrap().status(), Some(500));
+    assert_eq!(long.answer().unwrap().status(), Some(504));
+    gateway.is_idle_again();
+    assert_eq!(failures(&gateway), [0, 0]);
+}
+
+#[test]
+fn errors_that_come_quickly_do_not_make_a_class_quick() {
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
+    let setup = Setup::before(&upstream).limit(1).set("class.search", search);
+    let gateway = setup.set("order.capacity", "1").start();
+    for _ in 0..40 {
+        let mut client = gateway.asks("/search");
+        calls.next().send_and_close("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+        client.answer().unwrap();
+    }
+    let mut long = gateway.asks("/search");
+    let call = calls.next();
+    let _next = gateway.asks("/search");
+    gateway.waits_for("waiting", 1);
+    // This is how long is long.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let _third = gateway.asks("/search");
+    gateway.waits_for_outcome("shed", 1);
+    call.answer("long");
+    assert_eq!(long.answer().unwrap().text(), "long");
 }

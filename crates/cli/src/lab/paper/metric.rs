@@ -1,4 +1,4 @@
-//! What can be read off a run: the columns and facts of seed 1's tables.
+//! What can be read off a run: the columns and facts of the seeds' tables.
 //!
 //! Written as in `completed %`, `completed of login`, `over 15s`. The percentages are of what visitors
 //! meant to ask for, which is the seed's base; counts are scaled to the paper's number of planned
@@ -37,6 +37,12 @@ pub(super) enum Metric {
     Share(Count),
     /// What was planned less what was made, retries included, in percent of what was planned.
     NotGenerated,
+    /// Of what was asked for, what was not answered, in percent: seed 2's throughput loss.
+    Loss,
+    /// Mean response time of what was answered, in milliseconds.
+    Mean,
+    /// Of what was asked for, the share that was answered and took no longer, in percent.
+    Within(Span),
     /// As in the result, in percent.
     UsefulWork,
     /// Requests of a class, or of all of `browsing`.
@@ -63,7 +69,12 @@ impl FromStr for Metric {
         match text {
             "not generated %" => return Ok(Self::NotGenerated),
             "useful work %" => return Ok(Self::UsefulWork),
+            "loss %" => return Ok(Self::Loss),
+            "mean ms" => return Ok(Self::Mean),
             _ => (),
+        }
+        if let Some(span) = text.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" %")) {
+            return span.parse().map(Self::Within).map_err(|_| unknown());
         }
         if let Some(span) = text.strip_prefix("over ") {
             return span.parse().map(Self::Over).map_err(|_| unknown());
@@ -92,6 +103,9 @@ impl fmt::Display for Metric {
             Self::Share(count) => write!(f, "{} %", name(*count)),
             Self::NotGenerated => f.write_str("not generated %"),
             Self::UsefulWork => f.write_str("useful work %"),
+            Self::Loss => f.write_str("loss %"),
+            Self::Mean => f.write_str("mean ms"),
+            Self::Within(span) => write!(f, "within {span} %"),
             Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
             Self::Over(span) => write!(f, "over {span}"),
             Self::Utility(class) => write!(f, "utility of {class}"),
@@ -123,19 +137,32 @@ impl Metric {
             }
             Self::NotGenerated => Ok(100.0 * (1.0 - cell.generated as f64 / planned)),
             Self::UsefulWork => Ok(100.0 * cell.useful_work),
+            Self::Loss => Ok(100.0 * (1.0 - cell.completed as f64 / cell.generated as f64)),
+            Self::Mean => {
+                let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
+                Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
+            }
+            Self::Within(span) => {
+                let answered = cell.completed as f64 / cell.generated as f64;
+                Ok(100.0 * answered * within(cell, *span))
+            }
             Self::Of(count, class) => {
                 let scale = run.planned.ok_or("a count needs `planned` of its run")? / planned;
                 Ok(scale
                     * classes(run, cell, class)?.map(|class| count.of(class) as f64).sum::<f64>())
             }
             Self::Over(span) => {
-                let within = cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0);
                 let (completed, late) = (cell.completed as f64, cell.timed_out as f64);
-                Ok((completed * (1.0 - within) + late) / (completed + late))
+                Ok((completed * (1.0 - within(cell, *span)) + late) / (completed + late))
             }
             Self::Utility(class) => utility(&run.scenario, class),
         }
     }
+}
+
+/// The share of what was answered that took no longer.
+fn within(cell: &Cell, span: Span) -> f64 {
+    cell.response.all.within(span.as_secs_f64() * 1e3).unwrap_or(0.0)
 }
 
 impl Count {
@@ -193,10 +220,22 @@ mod tests {
             "timed out of browsing",
             "over 15s",
             "utility of main",
+            "loss %",
+            "mean ms",
+            "within 1s %",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);
         }
-        for text in ["", "completed", "completed login", "over", "over 15", "sold %"] {
+        for text in [
+            "",
+            "completed",
+            "completed login",
+            "over",
+            "over 15",
+            "sold %",
+            "within 1s",
+            "within x %",
+        ] {
             assert!(text.parse::<Metric>().is_err(), "{text:?}");
         }
     }

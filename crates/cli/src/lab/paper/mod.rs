@@ -22,13 +22,20 @@ use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
 /// The papers that are in the program, by number.
-const PAPERS: [(u32, &str); 1] = [(1, include_str!("../../../../../lab/papers/1.toml"))];
+const PAPERS: [(u32, &str); 2] = [
+    (1, include_str!("../../../../../lab/papers/1.toml")),
+    (2, include_str!("../../../../../lab/papers/2.toml")),
+];
 
 /// The scenarios that papers play, by the name of the file.
-const SCENARIOS: [(&str, &str); 3] = [
+const SCENARIOS: [(&str, &str); 7] = [
     ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
     ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
     ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
+    ("seed-2-fig-2", include_str!("../../../../../lab/scenarios/seed-2-fig-2.toml")),
+    ("seed-2-index", include_str!("../../../../../lab/scenarios/seed-2-index.toml")),
+    ("seed-2-index-shift", include_str!("../../../../../lab/scenarios/seed-2-index-shift.toml")),
+    ("seed-2-ranking", include_str!("../../../../../lab/scenarios/seed-2-ranking.toml")),
 ];
 
 pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {

@@ -299,6 +299,7 @@ fn scenario(
         queue: class.class.queue,
         after: indices(class.class.after),
         service: Law::Constant(means[index].time).into(),
+        shift: None,
         stop: None,
         earns: match class.class.earns {
             earns if earns.get() > 0.0 => earns,

@@ -41,6 +41,11 @@ impl<'a> Sender<'a> {
         Self { worker, record, pool, timeouts, tried: 0, refused: 0, refusals: 0 }
     }
 
+    /// How long ago the request came.
+    pub(super) fn waited(&self, now: Time) -> Span {
+        self.record.waited(now)
+    }
+
     pub(super) async fn connect(
         &mut self,
         may_be_stale: bool,

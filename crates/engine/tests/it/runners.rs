@@ -1,0 +1,87 @@
+//! Those that run, for the model of `catalogue_laws.rs`: who may be stopped, when and why.
+
+use bywash_engine::terminate::Bounds;
+use bywash_engine::{ClassId, Reason, RequestId, Standing};
+use bywash_units::{Span, Time};
+
+use crate::setup::Setup;
+
+/// One that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runner {
+    pub(crate) id: RequestId,
+    pub(crate) class: ClassId,
+    pub(crate) standing: Standing,
+    pub(crate) since: Time,
+    /// Its class said so when it started, and its answer has not begun.
+    pub(crate) stoppable: bool,
+}
+
+impl Runner {
+    /// It has got a slot.
+    pub(crate) fn new(
+        setup: &Setup,
+        id: RequestId,
+        (class, standing): (ClassId, Standing),
+        since: Time,
+    ) -> Self {
+        let stoppable = setup.classes[class.index()].stop.is_some();
+        Self { id, class, standing, since, stoppable }
+    }
+
+    fn bounds(&self, setup: &Setup) -> Option<Bounds> {
+        setup.classes[self.class.index()].stop.filter(|_| self.stoppable)
+    }
+
+    /// When it is overdue: at the earliest, and at the latest.
+    fn overdue(&self, setup: &Setup) -> Option<(Time, Time)> {
+        let Bounds { min, max } = self.bounds(setup)?;
+        match setup.options.termination.name() {
+            "never" => None,
+            "loss" => Some((self.since + min, self.since + max)),
+            _ => Some((self.since + max, self.since + max)),
+        }
+    }
+
+    /// It is stopped, and may be. `new`: the standing of the one that came, if one did.
+    pub(crate) fn may_be_stopped(
+        &self,
+        setup: &Setup,
+        now: Time,
+        reason: Reason,
+        new: Option<Standing>,
+    ) {
+        let bounds = self.bounds(setup).unwrap_or_else(|| panic!("{self:?} cannot be stopped"));
+        assert!(now.since(self.since) >= bounds.min, "{self:?} has run for less than its least");
+        match (reason, new) {
+            (Reason::RanTooLong, None) => {
+                let (earliest, _) = self.overdue(setup).expect("somebody is overdue at some time");
+                assert!(now >= earliest, "{self:?} is not overdue");
+            }
+            (Reason::GaveWay, Some(new)) => {
+                assert_eq!(setup.options.termination.name(), "marginal");
+                assert!(self.standing >= new, "{self:?} has proven more");
+            }
+            other => panic!("{other:?} is no reason to stop {self:?}"),
+        }
+    }
+}
+
+/// When the first of them is overdue: at the earliest, and at the latest.
+pub(crate) fn next_overdue(runners: &[Runner], setup: &Setup) -> Option<(Time, Time)> {
+    let each = || runners.iter().filter_map(|runner| runner.overdue(setup));
+    let earliest = each().map(|(earliest, _)| earliest).min()?;
+    Some((earliest, each().map(|(_, latest)| latest).min()?))
+}
+
+/// The timer that there must be, from when to when, where `waits` is that of the queue.
+pub(crate) fn timer(
+    waits: Option<Time>,
+    overdue: Option<(Time, Time)>,
+) -> Option<std::ops::RangeInclusive<Time>> {
+    let never = Time::ZERO + Span::MAX;
+    let waits = waits.unwrap_or(never);
+    let (earliest, latest) = overdue.unwrap_or((never, never));
+    let (earliest, latest) = (earliest.min(waits), latest.min(waits));
+    (latest < never).then_some(earliest..=latest)
+}

@@ -1,0 +1,288 @@
+//! How long a client waits, by its own word, and how long whoever is next has.
+//!
+//! `bywash-deadline` says in how many milliseconds an answer must have begun: of no use is what begins
+//! later. `grpc-timeout` (gRPC over HTTP/2, «Requests») is about the whole call, its answer's end included.
+//! Both bound the time until an answer begins; neither cuts one that has begun, as a client that does not
+//! want the rest leaves. What is malformed or stands twice is no word at all, and is not passed on: to
+//! refuse it would make an error of a field that is there to help.
+//!
+//! **Only shorter.** A deadline is one more thing that a request is ended by, beside `queue.max_wait`,
+//! `response_timeout` and `run_max`, each of which holds as before. While the request waits its refusal is that
+//! of `queue.max_wait`. While it runs its end is that of a client that leaves, but for the 504: nothing is
+//! learned of the server or of how many requests may run, and nothing is charged to the load. Else tiny
+//! deadlines would eject servers, lower the limit and shorten what others are granted.
+//!
+//! **What goes on.** The next one is told the least of what bounds the request here, written anew: an
+//! application, or a gateway of ours, need not work longer than that. `grpc-timeout` says no more than what
+//! bounds a whole call: a stream lasts longer than its server may take to begin.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bywash_message::{Fields, Name};
+use bywash_units::{Span, Time};
+use tokio::time::{Instant, Sleep};
+
+/// The field that is ours.
+const FIELD: &[u8] = b"Bywash-Deadline";
+const GRPC_FIELD: &[u8] = b"grpc-timeout";
+
+/// The digits that either may have.
+const DIGITS: usize = 9;
+const GRPC_DIGITS: usize = 8;
+
+/// What is said in a request's head.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    /// An answer must have begun by then.
+    pub(crate) begins: Option<Span>,
+    /// The whole call must be over.
+    whole: Option<Span>,
+    /// Whoever is next reads `grpc-timeout`.
+    is_grpc: bool,
+}
+
+impl Told {
+    pub(super) fn of(fields: &Fields) -> Self {
+        let ours = || fields.named(FIELD);
+        let ours = if fields.has(Name::Ours) { one(ours()).and_then(milliseconds) } else { None };
+        let whole = one(fields.all(Name::GrpcTimeout)).and_then(timeout);
+        let kind = fields.get(Name::ContentType).unwrap_or_default();
+        let is_grpc = fields.has(Name::GrpcTimeout) || kind.starts_with(b"application/grpc");
+        Self { begins: least(ours, whole), whole, is_grpc }
+    }
+
+    /// Writes what is left: an answer must begin within `begins`, and be whole within `total`, if that is
+    /// bounded. `passed` since the request came.
+    pub(super) fn write(
+        &self,
+        fields: &mut Fields,
+        passed: Span,
+        begins: Span,
+        total: Option<Span>,
+    ) {
+        let left = |span: Span| span.as_nanos().saturating_sub(passed.as_nanos());
+        let own = self.begins.map(|span| Span::from_nanos(left(span)));
+        let least_of_all = [Some(begins), total, own].into_iter().flatten().min();
+        let begins = least_of_all.unwrap_or(begins).as_millis();
+        fields.set(FIELD, Decimal::of(begins.min(10_u64.pow(DIGITS as u32) - 1)).text());
+        let whole = least(total, self.whole.map(|span| Span::from_nanos(left(span))));
+        if let Some(whole) = whole.filter(|_| self.is_grpc) {
+            fields.set(GRPC_FIELD, Decimal::of_timeout(whole).text());
+        }
+    }
+}
+
+fn least(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+    [one, other].into_iter().flatten().min()
+}
+
+/// Two are none.
+fn one<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let value = values.next()?;
+    if values.next().is_none() { Some(value) } else { None }
+}
+
+fn milliseconds(text: &[u8]) -> Option<Span> {
+    number(text, DIGITS).map(Span::from_millis)
+}
+
+/// Digits and a unit. None of them is what some clients say when nothing is left, so zero is taken.
+fn timeout(text: &[u8]) -> Option<Span> {
+    let (unit, digits) = text.split_last()?;
+    let count = number(digits, GRPC_DIGITS)?;
+    Some(match unit {
+        b'H' => Span::from_secs(count * 3600),
+        b'M' => Span::from_secs(count * 60),
+        b'S' => Span::from_secs(count),
+        b'm' => Span::from_millis(count),
+        b'u' => Span::from_micros(count),
+        b'n' => Span::from_nanos(count),
+        _ => return None,
+    })
+}
+
+/// Digits alone, and not too many.
+fn number(text: &[u8], most: usize) -> Option<u64> {
+    let fits = !text.is_empty() && text.len() <= most && text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| fits)?.parse().ok()
+}
+
+/// A number in digits, with a unit behind it if it has one: no allocation for each request.
+struct Decimal {
+    digits: [u8; 21],
+    from: usize,
+}
+
+impl Decimal {
+    fn of(number: u64) -> Self {
+        Self::with_unit(number, None)
+    }
+
+    /// In the finest unit in which it has few enough digits.
+    fn of_timeout(span: Span) -> Self {
+        let most = 10_u64.pow(GRPC_DIGITS as u32);
+        let in_unit = [(span.as_micros(), b'u'), (span.as_millis(), b'm')];
+        let (number, unit) = in_unit
+            .into_iter()
+            .find(|(number, _)| *number < most)
+            .unwrap_or(((span.as_millis() / 1000).min(most - 1), b'S'));
+        Self::with_unit(number, Some(unit))
+    }
+
+    fn with_unit(mut number: u64, unit: Option<u8>) -> Self {
+        let mut decimal = Self { digits: [0; 21], from: 21 };
+        if let Some(unit) = unit {
+            decimal.push_front(unit);
+        }
+        loop {
+            decimal.push_front(b'0' + (number % 10) as u8);
+            number /= 10;
+            if number == 0 {
+                return decimal;
+            }
+        }
+    }
+
+    const fn push_front(&mut self, byte: u8) {
+        self.from -= 1;
+        self.digits[self.from] = byte;
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.digits[self.from..]
+    }
+}
+
+/// Waits for a client's time to be over. Costs nothing where it has said nothing.
+pub(super) struct ClientDeadline {
+    at: Option<Instant>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl ClientDeadline {
+    /// It is never over.
+    pub(super) const NEVER: Self = Self { at: None, sleep: None };
+
+    /// Over at that time, if at any; it is `now`.
+    pub(super) fn at(until: Option<Time>, now: Time) -> Self {
+        let at = until.map(|until| Instant::now() + until.since(now).to_std());
+        Self { at, sleep: None }
+    }
+
+    pub(super) const fn is_never(&self) -> bool {
+        self.at.is_none()
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(at) = self.at else { return Poll::Pending };
+        // The runtime's timers learn only now and then what time it is.
+        if at <= Instant::now() {
+            return Poll::Ready(());
+        }
+        self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at))).as_mut().poll(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(lines: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::new();
+        for (name, value) in lines {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
+        fields
+    }
+
+    fn told(lines: &[(&str, &str)]) -> Option<u64> {
+        Told::of(&fields(lines)).begins.map(Span::as_nanos)
+    }
+
+    #[test]
+    fn milliseconds_are_one_to_nine_digits() {
+        for (text, expected) in [("0", 0), ("007", 7), ("250", 250), ("999999999", 999_999_999)] {
+            assert_eq!(told(&[("Bywash-Deadline", text)]), Some(expected * 1_000_000), "{text}");
+        }
+        for text in ["", "-1", "+1", "1.5", "1 ", "250ms", "1000000000", "0x10", "1,2"] {
+            assert_eq!(milliseconds(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(told(&[("bywash-deadline", "5"), ("bywash-deadline", "9")]), None);
+        assert_eq!(told(&[("bywash_deadline", "5")]), None, "another spelling is no field of ours");
+    }
+
+    #[test]
+    fn a_timeout_is_one_to_eight_digits_and_a_unit() {
+        for (text, expected) in [
+            ("1H", 3_600_000_000_000),
+            ("2M", 120_000_000_000),
+            ("3S", 3_000_000_000),
+            ("4m", 4_000_000),
+            ("5u", 5_000),
+            ("6n", 6),
+            ("0n", 0),
+            ("99999999S", 99_999_999_000_000_000),
+            ("99999999H", u64::MAX),
+        ] {
+            assert_eq!(told(&[("grpc-timeout", text)]), Some(expected), "{text}");
+        }
+        for text in ["", "S", "1", "1s", "1h", "100000000S", "-1S", "1 S", "1.5S", "1SS"] {
+            assert_eq!(timeout(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(told(&[("grpc-timeout", "1S"), ("grpc-timeout", "2S")]), None);
+    }
+
+    #[test]
+    fn the_least_of_both_counts() {
+        let both = |ours, grpc| told(&[("bywash-deadline", ours), ("grpc-timeout", grpc)]);
+        assert_eq!(both("20", "1S"), Some(20_000_000));
+        assert_eq!(both("2000", "1S"), Some(1_000_000_000));
+        assert_eq!(both("x", "1S"), Some(1_000_000_000));
+        assert_eq!(both("20", "x"), Some(20_000_000));
+    }
+
+    /// What goes on after a second, with ten seconds to begin, of what has come.
+    fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
+        let mut map = fields(lines);
+        let told = Told::of(&map);
+        let total = total.map(Span::from_secs);
+        map.remove(Name::Ours);
+        map.remove(Name::GrpcTimeout);
+        told.write(&mut map, Span::from_secs(1), Span::from_secs(10), total);
+        let text = |name: &[u8]| {
+            map.named(name).next().map(|value| String::from_utf8(value.to_vec()).unwrap())
+        };
+        [text(FIELD), text(GRPC_FIELD)]
+    }
+
+    #[test]
+    fn what_goes_on_is_the_least_that_is_left() {
+        let plain = |lines: &[(&str, &str)], total| {
+            let [ours, grpc] = written(lines, total);
+            assert_eq!(grpc, None);
+            ours.unwrap()
+        };
+        assert_eq!(plain(&[], None), "10000");
+        assert_eq!(plain(&[], Some(4)), "4000");
+        assert_eq!(plain(&[("bywash-deadline", "3500")], Some(4)), "2500");
+        assert_eq!(plain(&[("bywash-deadline", "1")], None), "0");
+        assert_eq!(plain(&[("bywash-deadline", "60000")], None), "10000");
+        assert_eq!(plain(&[("bywash-deadline", "soon")], None), "10000");
+    }
+
+    #[test]
+    fn a_call_is_told_only_what_bounds_the_whole_of_it() {
+        let kind = ("content-type", "application/grpc+proto");
+        let grpc = |lines: &[(&str, &str)], total| written(lines, total)[1].clone();
+        assert_eq!(grpc(&[kind], None), None, "a stream lasts longer than it takes to begin");
+        assert_eq!(grpc(&[kind], Some(4)).as_deref(), Some("4000000u"));
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "61S")], None).as_deref(), Some("60000000u"));
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "61S")], Some(4)).as_deref(), Some("4000000u"));
+        assert_eq!(grpc(&[("grpc-timeout", "500u")], None).as_deref(), Some("0u"));
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "1 S")], None), None);
+        let days = [kind, ("grpc-timeout", "48H"), ("bywash-deadline", "9000")];
+        assert_eq!(written(&days, None), [Some("8000".into()), Some("172799S".into())]);
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "3601S")], None).as_deref(), Some("3600000m"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Requests that ask for something else for a while: the seed's «size distribution shift».
+//!
+//! In the file, of a class: `shift = { from = "30s", until = "155s", service = [ … ] }`. What is drawn goes by the
+//! moment at which the session begins. The load that a scenario names is that of its classes without shifts.
+
+use bywash_units::{Span, Time};
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+use crate::service::Service;
+use crate::written::span;
+
+/// What requests of a class ask for between two moments.
+#[derive(Clone, Debug)]
+pub struct Shift {
+    /// From when.
+    pub from: Span,
+    /// Until when.
+    pub until: Span,
+    /// What they ask for then.
+    pub service: Service,
+}
+
+impl Shift {
+    /// Whether it lasts at `now`.
+    pub fn is_on(&self, now: Time) -> bool {
+        Time::ZERO + self.from <= now && now < Time::ZERO + self.until
+    }
+}
+
+/// A shift as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    from: String,
+    until: String,
+    service: Service,
+}
+
+impl Written {
+    pub(crate) fn resolve(&self, class: &str) -> Result<Shift, ScenarioError> {
+        let (from, until) = (span(&self.from)?, span(&self.until)?);
+        let senseless =
+            |why: String| Err(ScenarioError::Senseless(format!("shift of `{class}`: {why}")));
+        if from >= until {
+            return senseless(format!("until {until} is not after from {from}"));
+        }
+        if !self.service.ends() {
+            return senseless("its service must take some time, and end".into());
+        }
+        Ok(Shift { from, until, service: self.service.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bywash_units::{Span, Time};
+
+    use crate::file::Scenario;
+
+    const FILE: &str = r#"
+        name = "shifting"
+        about = "for a test"
+        [servers]
+        workers = 1
+        [[class]]
+        name = "page"
+        request = "GET /"
+        tier = "browse"
+        utility = 1
+        service = { mean = "5ms", shape = "constant" }
+        shift = SHIFT
+        [session]
+        start = "page"
+        order = "page"
+        [arrivals]
+        shape = "poisson"
+        [client]
+        think = { mean = "1s", shape = "constant" }
+        patience = { shape = "none" }
+        [run]
+        rho = [1.0]
+        seeds = 1
+        duration = "1m"
+        [[policy]]
+        name = "single-queue"
+    "#;
+
+    fn read(shift: &str) -> Result<Scenario, String> {
+        Scenario::parse(&FILE.replace("SHIFT", shift), Path::new("."))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sessions_that_begin_in_it_ask_for_something_else() {
+        let long =
+            r#"{ from = "30s", until = "40s", service = { mean = "2s", shape = "constant" } }"#;
+        let scenario = read(long).unwrap();
+        let wants = |second| {
+            let now = Time::ZERO + Span::from_secs(second);
+            scenario.visitor(1, 1, now).attempt(&scenario).demand
+        };
+        let (short, long) = (Span::from_millis(5), Span::from_secs(2));
+        assert_eq!([29, 30, 39, 40].map(wants), [short, long, long, short]);
+        // It does not change what the load is.
+        assert_eq!(scenario.classes[0].service.mean(), short);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let constant = r#"{ mean = "2s", shape = "constant" }"#;
+        for (shift, words) in [
+            (
+                format!(r#"{{ from = "5s", until = "5s", service = {constant} }}"#),
+                "is not after from",
+            ),
+            (format!(r#"{{ from = "5s", service = {constant} }}"#), "missing field `until`"),
+            (
+                r#"{ from = "1s", until = "5s", service = { shape = "none" } }"#.into(),
+                "take some time",
+            ),
+        ] {
+            let error = read(&shift).expect_err(&shift);
+            assert!(error.contains(words), "{words:?} is not in {error}");
+        }
+    }
+}
