@@ -301,6 +301,7 @@ impl Engine {
         match self.requests.state(id) {
             State::Waiting => {
                 self.lost(now, id);
+                self.did_not_arrive(now, id);
                 let moment = moment(now, self.pace, self.learning.values(), &self.requests);
                 self.order.departed(&moment, id);
                 self.requests.leave_queue(id);
@@ -308,6 +309,7 @@ impl Engine {
             }
             State::Running(since) => {
                 self.lost(now, id);
+                self.did_not_arrive(now, id);
                 self.ran_for_nobody(now, id, since);
                 self.take_back(now, id, since, Way::Void);
                 actions.push(Action::Cancel { id, reason: Reason::ClientLeft });
@@ -332,10 +334,14 @@ impl Engine {
     fn withdrawn(&mut self, now: Time, id: RequestId) {
         match self.requests.state(id) {
             State::Waiting => {
+                self.did_not_arrive(now, id);
                 self.leave_queue(now, id);
                 self.requests.set(id, State::Free);
             }
-            State::Running(since) => self.take_back(now, id, since, Way::Void),
+            State::Running(since) => {
+                self.did_not_arrive(now, id);
+                self.take_back(now, id, since, Way::Void);
+            }
             State::Free => {}
         }
     }
@@ -399,6 +405,8 @@ impl Engine {
         if is_load {
             let Waiting { class, .. } = *self.moment(now).waiting(id);
             self.terminate.lost(class);
+        } else {
+            self.did_not_arrive(now, id);
         }
         Action::Shed { id, reason, retry_after: self.come_again(now, is_load) }
     }

@@ -3,11 +3,12 @@
 //! States of a seat (one for each request number): `Free` (the number may be given), `Waiting`
 //! (the engine has it in its queue; `waker` is whoever polls the ticket), `Granted` (it holds a
 //! slot; `waker` is whoever waits to be stopped), `Shed` (refused) and `Stopped` (while it ran; of
-//! both the engine has forgotten the number, the ticket not yet). Only the ticket of a seat frees it. Everything is under one lock, held for one engine call (well under
-//! a microsecond, but for the one in ten seconds that computes what requests are worth; both are
-//! measured by `benches`, `decision`; and, while a class that can be stopped fills the queue, for one
-//! in a second that brings its estimate up to date) and never while waking somebody: wakers are taken out and
-//! called after it.
+//! both the engine has forgotten the number, the ticket not yet). Only the ticket of a seat frees it.
+//!
+//! Everything is under one lock, held for one engine call (well under a microsecond, but for the one in ten
+//! seconds that computes what requests are worth; both are measured by `benches`, `decision`; and, while a
+//! class that can be stopped fills the queue, for one in a second that brings its estimate up to date) and
+//! never while waking somebody: wakers are taken out and called after it.
 //!
 //! **What was only observed** runs at once, whatever the engine says. If that was the same the
 //! other way round (the engine had it start at once as well) its end tells as much as any; if
@@ -137,9 +138,11 @@ impl Driver {
         })
     }
 
-    /// Whether requests may be stopped while they run.
-    pub(crate) fn may_stop(&self, may: bool) {
-        self.lock().engine.may_stop(may);
+    /// Whether requests may be stopped while they run; `beside` is done in the same moment.
+    pub(crate) fn may_stop(&self, may: bool, beside: impl FnOnce()) {
+        let mut core = self.lock();
+        core.engine.may_stop(may);
+        beside();
     }
 
     /// A new configuration, see [`Engine::reconfigure`]. `order` makes the new one, if it differs
@@ -380,6 +383,11 @@ impl Ticket {
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|core, now, wakers| core.leave(now, self.id, how, wakers));
+    }
+
+    /// It was never sent to an upstream: nothing is learned from it.
+    pub(crate) fn withdrawn(mut self) {
+        self.measured = false;
     }
 
     const fn ended(&self, end: End) -> Event {

@@ -167,8 +167,8 @@ impl Shared {
 
     /// Who waits goes on to wait; who runs is not stopped any more.
     pub(crate) fn set_bypass(&self, on: bool) {
-        self.bypass.store(on, Ordering::Relaxed);
-        self.driver.may_stop(!on);
+        // Both are of the same word, whoever else changes it at the same time.
+        self.driver.may_stop(!on, || self.bypass.store(on, Ordering::Relaxed));
     }
 
     pub(crate) fn is_bypassed(&self) -> bool {

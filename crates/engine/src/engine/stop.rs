@@ -41,6 +41,12 @@ impl Engine {
         }
     }
 
+    /// What became of a request has nothing to do with how much there is to do.
+    pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
+        let Waiting { class, since, .. } = *self.moment(now).waiting(id);
+        self.terminate.left(class, since);
+    }
+
     /// When the first of those that run will have run for as long as it may.
     pub(super) fn next_overdue(&self) -> Option<Time> {
         if !self.stops || !self.requests.can_stop() {

@@ -5,8 +5,9 @@
 //! next one is LB + F(p)(UB − LB), where F is 1 up to the low watermark, 0 from the high one on, and
 //! ((HW − p)/(HW − LW))^α between.
 //!
-//! What has nothing to do with how much there is to do is not in p: clients who left while their request
-//! ran, and requests beyond what one principal may have waiting.
+//! What has nothing to do with how much there is to do is not in p: requests beyond what one principal may
+//! have waiting, and clients who left. Who comes and leaves within an interval did not arrive in it, or a
+//! crowd that leaves would make the loss of those who stay look small.
 
 use alloc::vec::Vec;
 
@@ -85,6 +86,13 @@ impl Terminate for Loss {
         self.of(class).arrived += 1;
     }
 
+    fn left(&mut self, class: ClassId, came: Time) {
+        if came >= self.since {
+            let counts = self.of(class);
+            counts.arrived = counts.arrived.saturating_sub(1);
+        }
+    }
+
     fn lost(&mut self, class: ClassId) {
         self.of(class).lost += 1;
     }
@@ -147,5 +155,19 @@ mod tests {
         assert_eq!(at(&mut loss, 20), BOUNDS.min);
         assert_eq!(loss.may_run(ClassId(0), BOUNDS), BOUNDS.max, "another class");
         assert_eq!(at(&mut loss, 40), BOUNDS.max, "nobody came since");
+    }
+
+    #[test]
+    fn a_crowd_that_leaves_does_not_hide_the_loss_of_those_who_stay() {
+        let came = |second| Time::ZERO + Span::from_secs(second);
+        let mut loss = default();
+        (0..100).for_each(|_| loss.arrived(PAGE));
+        (0..90).for_each(|_| loss.left(PAGE, came(1)));
+        (0..2).for_each(|_| loss.lost(PAGE));
+        assert_eq!(at(&mut loss, 10), BOUNDS.min, "two of ten");
+        (0..100).for_each(|_| loss.arrived(PAGE));
+        (0..90).for_each(|_| loss.left(PAGE, came(9)));
+        (0..2).for_each(|_| loss.lost(PAGE));
+        assert_eq!(at(&mut loss, 20), BOUNDS.max, "they had come before: two of a hundred");
     }
 }

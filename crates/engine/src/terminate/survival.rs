@@ -6,9 +6,13 @@
 //! is asked for is the rate at which requests of an age are done, and that is right (the rate of one of
 //! several competing risks) however many end otherwise, and why. To count errors as done
 //! would take an application that fails at once for a quick one; to leave them out would take it for one
-//! that does not fail. What is left out is the time that they give back sooner. Ages are counted in steps that grow by a quarter of a doubling; old counts
-//! fade. Where little is known of ages beyond those at which requests are done, who has run for *t* is
-//! done by 2*t* with even chance: the guess that has no scale of its own.
+//! that does not fail. What is left out is the time that they give back sooner.
+//!
+//! Ages are counted in steps that grow by a quarter of a doubling; old counts fade. Where little is known of
+//! ages beyond those at which requests are done, who has run for *t* is done by 2*t* with even chance: the
+//! guess that has no scale of its own. Only requests that are done make old counts fade, so those who were cut at
+//! an age count at most [`MOST`] times as many as were done: or clients who leave could, in time, make a class look
+//! as if nothing of it were ever done.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,6 +29,8 @@ const STEPS: usize = 104;
 const FADING: f64 = 10_000.0;
 /// A span in which fewer are done is passed over: of short spans one or another looks good by chance.
 const SOME: f64 = 0.1;
+/// Of all that were done and all that were cut at one age, the latter count at most so many times the former.
+const MOST: f64 = 16.0;
 /// How many requests the first guess is worth.
 const GUESS: f64 = 1.0;
 
@@ -34,6 +40,8 @@ pub struct Survival {
     /// By step: requests that were done in it, and those that were stopped or cut in it.
     done: Vec<f64>,
     cut: Vec<f64>,
+    /// All that were done.
+    all_done: f64,
     /// What the next request counts.
     weight: f64,
     /// By step: the most requests done for each second from its beginning on.
@@ -46,6 +54,7 @@ impl Default for Survival {
         Self {
             done: vec![0.0; STEPS],
             cut: vec![0.0; STEPS],
+            all_done: 0.0,
             weight: 1.0,
             promise: vec![0.0; STEPS],
             is_stale: true,
@@ -56,18 +65,24 @@ impl Default for Survival {
 impl Survival {
     /// A request has run for so long, and was done or not.
     pub fn learn(&mut self, took: Span, done: bool) {
-        let counts = if done { &mut self.done } else { &mut self.cut };
-        counts[step(took)] += self.weight;
-        self.is_stale = true;
+        let step = step(took);
         // By requests that were done alone: clients who ask and leave must not wash away what is known.
         if !done {
+            if self.cut[step] < MOST * (self.all_done + GUESS * self.weight) {
+                self.cut[step] += self.weight;
+                self.is_stale = true;
+            }
             return;
         }
+        self.done[step] += self.weight;
+        self.all_done += self.weight;
+        self.is_stale = true;
         self.weight *= 1.0 + 1.0 / FADING;
         if self.weight > 1e100 {
             for count in self.done.iter_mut().chain(&mut self.cut) {
                 *count /= self.weight;
             }
+            self.all_done /= self.weight;
             self.weight = 1.0;
         }
     }
@@ -203,6 +218,25 @@ mod tests {
         }
         survival.refresh();
         agrees(survival.promise(at(0.3)), before);
+    }
+
+    #[test]
+    fn who_leaves_at_a_middle_age_does_not_make_a_class_worthless() {
+        let mut survival = learned(|u| u, f64::MAX);
+        let before = survival.promise(Span::ZERO);
+        for _ in 0..1_000_000 {
+            survival.learn(at(0.7), false);
+        }
+        survival.refresh();
+        let after = survival.promise(Span::ZERO);
+        assert!(after < before, "of those that were there hardly any were done by then");
+        assert!(after > before / (2.0 * MOST), "{after} of {before}");
+        // And how long the class takes is learned anew as ever.
+        for _ in 0..50_000 {
+            survival.learn(at(0.01), true);
+        }
+        survival.refresh();
+        agrees(survival.promise(Span::ZERO), 100.0);
     }
 
     #[test]

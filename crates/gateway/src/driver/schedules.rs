@@ -180,7 +180,7 @@ fn schedules_in_which_one_is_stopped_as_its_answer_begins() {
         let timed = Arc::clone(&driver);
         threads.push(thread::spawn(move || {
             for may_stop in [true, false, true] {
-                timed.may_stop(may_stop);
+                timed.may_stop(may_stop, || ());
                 let _ = timed.on_timer();
                 thread::yield_now();
             }

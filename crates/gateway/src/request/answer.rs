@@ -66,7 +66,7 @@ pub(crate) struct Stream {
 pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, .. } = forwarded;
     let now = running.worker.shared.driver.now();
-    load.began(now);
+    load.shows_life(now);
     if !response.status.is_server_error() {
         load.answered(now);
     }

@@ -186,15 +186,8 @@ impl ClientDeadline {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::fields;
     use super::*;
-
-    fn fields(lines: &[(&str, &str)]) -> Fields {
-        let mut fields = Fields::new();
-        for (name, value) in lines {
-            fields.push(name.as_bytes(), value.as_bytes());
-        }
-        fields
-    }
 
     fn told(lines: &[(&str, &str)]) -> Option<u64> {
         Told::of(&fields(lines)).begins.map(Span::as_nanos)

@@ -11,7 +11,7 @@ mod sender;
 
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use bywash_message::{Fault, Fields, Framing, Name, Request, Response};
 use bywash_units::Span;
@@ -95,8 +95,12 @@ pub(super) async fn forward(
         };
         let spare = bodiless.then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
-        *runs_at = Some(load);
-        let answer = head(&mut exchange, &mut deadline, &back, upgrade.is_some()).await;
+        let running: &Load = runs_at.insert(load);
+        let hints = |cx: &mut Context<'_>, status, fields: &Fields| {
+            running.shows_life(worker.shared.driver.now());
+            back.interim(cx, status, fields);
+        };
+        let answer = head(&mut exchange, &mut deadline, hints, upgrade.is_some()).await;
         let load = runs_at.take().expect("only whoever drops this future takes it away");
         // A server that was closing an idle connection has done nothing wrong.
         let stale = reused && exchange.is_unanswered();
@@ -129,12 +133,12 @@ pub(super) async fn forward(
     }
 }
 
-/// The head of the answer. What comes before it is passed on, but for `100`, which is about a body
+/// The head of the answer. What comes before it goes to `hints`, but for `100`, which is about a body
 /// that the gateway asks for itself.
 async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
-    back: &Back,
+    hints: impl Fn(&mut Context<'_>, StatusCode, &Fields),
     upgrade: bool,
 ) -> Result<Response, UpstreamError> {
     let (mut sent, mut heads) = (0, 0);
@@ -161,7 +165,7 @@ async fn head(
             }
             if status != StatusCode::CONTINUE {
                 response.fields.remove_hop_by_hop();
-                back.interim(cx, status, &response.fields);
+                hints(cx, status, &response.fields);
             }
         }
     })

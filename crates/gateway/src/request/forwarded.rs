@@ -176,15 +176,8 @@ fn is_plain(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::fields;
     use super::*;
-
-    fn fields(lines: &[(&str, &str)]) -> Fields {
-        let mut fields = Fields::new();
-        for (name, value) in lines {
-            fields.push(name.as_bytes(), value.as_bytes());
-        }
-        fields
-    }
 
     fn peer(is_trusted: bool) -> Peer {
         let address: IpAddr = "10.0.0.1".parse().unwrap();

@@ -145,6 +145,10 @@ async fn run(
         Err(Ended::OutOfTime) => {
             // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
             record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
+            // How long it took to come to no server says nothing of its class.
+            if let Some(ticket) = ticket.filter(|_| runs_at.is_none()) {
+                ticket.withdrawn();
+            }
             return refuse::out_of_time(voice);
         }
         Err(Ended::Stopped(refusal)) => {
@@ -177,5 +181,19 @@ async fn run(
             }
             refuse::upstream(voice, &error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_message::Fields;
+
+    /// The fields of a head, for the tests of the rooms.
+    pub(super) fn fields(lines: &[(&str, &str)]) -> Fields {
+        let mut fields = Fields::new();
+        for (name, value) in lines {
+            fields.push(name.as_bytes(), value.as_bytes());
+        }
+        fields
     }
 }

@@ -68,15 +68,8 @@ fn number(text: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::fields;
     use super::*;
-
-    fn fields(lines: &[(&str, &str)]) -> Fields {
-        let mut fields = Fields::new();
-        for (name, value) in lines {
-            fields.push(name.as_bytes(), value.as_bytes());
-        }
-        fields
-    }
 
     #[test]
     fn a_signal_has_the_number_of_its_place() {

@@ -181,6 +181,9 @@ impl Servers {
     pub(crate) fn probed(&self, server: usize, now: Time, ok: bool) {
         let mut table = self.lock();
         if server < table.servers.len() {
+            if ok {
+                self.shows_life(server, now);
+            }
             table.change(&self.options, now, server, |server, _| {
                 server.probed(&self.options, now, ok);
             });
@@ -190,6 +193,10 @@ impl Servers {
     /// Every server, in the order of the configuration.
     pub(crate) fn snapshot(&self, now: Time) -> Vec<ServerStatus> {
         self.lock().servers.iter().map(|server| server.status(&self.options, now)).collect()
+    }
+
+    fn shows_life(&self, server: usize, now: Time) {
+        self.answered[server].store(now.as_nanos(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -219,9 +226,9 @@ impl Load {
         self.stay.server
     }
 
-    /// The head of an answer has come, of whatever status.
-    pub(crate) fn began(&self, now: Time) {
-        self.servers.answered[self.stay.server].store(now.as_nanos(), Ordering::Relaxed);
+    /// A head has come, of whatever status, also of a hint: the server does not hang.
+    pub(crate) fn shows_life(&self, now: Time) {
+        self.servers.shows_life(self.stay.server, now);
     }
 
     /// That of an answer below 500. A server on probation is back with that, as the

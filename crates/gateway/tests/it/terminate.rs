@@ -18,6 +18,16 @@ fn started() -> (Upstream, Calls, Running) {
     (upstream, calls, gateway)
 }
 
+/// One may run and one may wait, and who promises less gives way.
+fn with_one_place() -> (Upstream, Calls, Running) {
+    let (upstream, calls) = Upstream::by_hand();
+    let search =
+        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
+    let setup = Setup::before(&upstream).limit(1).set("class.search", search);
+    let gateway = setup.set("order.capacity", "1").start();
+    (upstream, calls, gateway)
+}
+
 #[test]
 fn a_search_that_runs_for_too_long_is_stopped_on_both_sides() {
     let (upstream, calls, gateway) = started();
@@ -111,11 +121,7 @@ fn a_client_that_leaves_as_it_is_stopped_costs_no_slot() {
 
 #[test]
 fn before_one_is_refused_the_one_that_promises_less_gives_way() {
-    let (upstream, calls) = Upstream::by_hand();
-    let search =
-        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
-    let setup = Setup::before(&upstream).limit(1).set("class.search", search);
-    let gateway = setup.set("order.capacity", "1").start();
+    let (_upstream, calls, gateway) = with_one_place();
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().answer("quick");
@@ -165,6 +171,18 @@ fn a_server_that_answers_nobody_while_one_runs_for_too_long_has_failed() {
 }
 
 #[test]
+fn one_that_runs_for_too_long_and_hints_meanwhile_has_shown_that_its_server_lives() {
+    let (_upstream, calls, gateway) = started();
+    let mut client = gateway.asks("/search");
+    let mut call = calls.next();
+    call.send("HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n");
+    assert_eq!(client.head().unwrap().status(), Some(103));
+    assert_eq!(client.answer().unwrap().status(), Some(504));
+    gateway.is_idle_again();
+    assert_eq!(failures(&gateway), [0, 0]);
+}
+
+#[test]
 fn where_others_are_answered_it_is_the_request_that_is_long() {
     let (upstream, calls) = Upstream::by_hand();
     let search =
@@ -183,11 +201,7 @@ fn where_others_are_answered_it_is_the_request_that_is_long() {
 
 #[test]
 fn errors_that_come_quickly_do_not_make_a_class_quick() {
-    let (upstream, calls) = Upstream::by_hand();
-    let search =
-        "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '60s' }";
-    let setup = Setup::before(&upstream).limit(1).set("class.search", search);
-    let gateway = setup.set("order.capacity", "1").start();
+    let (_upstream, calls, gateway) = with_one_place();
     for _ in 0..40 {
         let mut client = gateway.asks("/search");
         calls.next().send_and_close("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
