@@ -28,7 +28,8 @@
 
 struct class {
     struct sert_arg arg;
-    uint64_t since, arrived, lost; /* at the beginning of the interval */
+    _Atomic uint64_t since;        /* when the interval began */
+    uint64_t arrived, lost;        /* by then */
     double loss;
     _Atomic bool is_set;
     _Atomic uint64_t threshold, changed_at, refused;
@@ -140,6 +141,10 @@ uint32_t control_warm_up(uint32_t class_id) {
     return atomic_load_explicit(&classes[class_id].warm_up, memory_order_relaxed);
 }
 
+bool control_is_of_interval(uint32_t class_id, uint64_t time) {
+    return time >= atomic_load_explicit(&classes[class_id].since, memory_order_relaxed);
+}
+
 void control_refused(uint32_t class_id) {
     atomic_fetch_add_explicit(&classes[class_id].refused, 1, memory_order_relaxed);
 }
@@ -171,6 +176,14 @@ static void sum(uint32_t class_id, struct sert_stats *into) {
     into->arrived += into->refused;
 }
 
+static uint64_t strays(uint32_t class_id) {
+    uint64_t all = 0;
+    for (unsigned slot = 1; slot < thread_slots(); slot++) {
+        all += load(&thread_at(slot)->counts[class_id].strays);
+    }
+    return all;
+}
+
 void control_stats(struct sert_stats *stats) {
     uint32_t class_id = stats->class_id;
     *stats = (struct sert_stats){.size = sizeof *stats, .class_id = class_id};
@@ -191,11 +204,12 @@ static void turn(uint32_t class_id, uint64_t now) {
     uint64_t passed = (now - class->since) / interval_of(class);
     struct sert_stats total = {0};
     sum(class_id, &total);
-    uint64_t lost = total.refused + total.terminated;
+    /* Who came and left within an interval did not arrive in it: a crowd that leaves hides no loss. */
+    uint64_t lost = total.refused + total.terminated, arrived = total.arrived - strays(class_id);
     /* Over all that passed, if the controller was kept waiting. Where nobody came, nobody was lost. */
-    class->loss = loss_of(total.arrived - class->arrived, lost - class->lost);
+    class->loss = loss_of(arrived - class->arrived, lost - class->lost);
     class->since += passed * interval_of(class);
-    class->arrived = total.arrived;
+    class->arrived = arrived;
     class->lost = lost;
     set_threshold(class, threshold_for(&class->arg, class->loss), now);
 }

@@ -20,6 +20,8 @@ uint64_t control_threshold(uint32_t class_id);
 /* When it became what it is. */
 uint64_t control_changed(uint32_t class_id);
 bool control_has_flag(uint32_t class_id, uint32_t flag);
+/* Whether that time lies in the present interval. */
+bool control_is_of_interval(uint32_t class_id, uint64_t time);
 uint32_t control_warm_up(uint32_t class_id);
 void control_refused(uint32_t class_id);
 void control_stats(struct sert_stats *stats);

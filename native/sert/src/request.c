@@ -134,10 +134,7 @@ int SERT_set_class(uint32_t class_id) {
     if (!control_is_set(class_id)) {
         return refuse(EINVAL, TELL_NO_CLASS, NULL);
     }
-    struct thread *thread = atomic_load(&is_started) ? thread_watch() : NULL;
-    if (thread) {
-        thread->next_class = class_id;
-    }
+    thread_next_class = class_id;
     return 0;
 }
 
@@ -170,7 +167,7 @@ static bool is_warm(const struct thread *thread, uint32_t class_id) {
 }
 
 static void begin(struct thread *thread) {
-    uint32_t class_id = thread->next_class;
+    uint32_t class_id = thread_next_class;
     uint64_t generation = atomic_load_explicit(&thread->generation, memory_order_relaxed);
     thread->owner = thread_token(thread->slot, generation);
     atomic_store_explicit(&thread->class_id, class_id, memory_order_relaxed);
@@ -208,7 +205,7 @@ int SERT_start(void) {
         thread->nested++;
         return refuse(EBUSY, TELL_NESTED, NULL);
     }
-    if (!control_is_set(thread->next_class)) {
+    if (!control_is_set(thread_next_class)) {
         return refuse(EINVAL, TELL_NO_CLASS, NULL);
     }
     thread->stack_at_start = arch_here();

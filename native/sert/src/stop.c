@@ -149,6 +149,7 @@ void stop_count(struct thread *thread, int reason, uint64_t now) {
     thread->is_counted = true;
     if (reason != SERT_RAN_TOO_LONG) {
         thread_count(&counts->gone, 1);
+        thread_count(&counts->strays, control_is_of_interval(thread->class_id, thread->began));
         return;
     }
     /* Due it was at the threshold, or when that fell. */

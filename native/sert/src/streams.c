@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <netdb.h>
 #include <stdarg.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -40,6 +41,10 @@ STANDS_BEFORE FILE *tmpfile(void) {
 }
 STANDS_BEFORE FILE *tmpfile64(void) {
     return OPENED(KIND_FILE, REAL(tmpfile64)());
+}
+
+STANDS_BEFORE FILE *setmntent(const char *path, const char *mode) {
+    return OPENED(KIND_FILE, REAL(setmntent)(path, mode));
 }
 
 /* The descriptor becomes part of the stream. One that is older than the request would be written to unseen. */
@@ -93,12 +98,18 @@ static int closed(int result, struct thread *thread, void *caller) {
     }
     return result;
 }
-STANDS_BEFORE int fclose(FILE *stream) {
+static int close_stream(int close(FILE *), FILE *stream, void *caller) {
     struct thread *thread = thread_owner();
     if (thread) {
         resources_remove(thread, KIND_FILE, stream);
     }
-    return closed(REAL(fclose)(stream), thread, __builtin_return_address(0));
+    return closed(close(stream), thread, caller);
+}
+STANDS_BEFORE int fclose(FILE *stream) {
+    return close_stream(REAL(fclose), stream, __builtin_return_address(0));
+}
+STANDS_BEFORE int endmntent(FILE *stream) {
+    return close_stream(REAL(endmntent), stream, __builtin_return_address(0));
 }
 
 /* --- Directories --- */

@@ -11,6 +11,7 @@
 #include "stop.h"
 
 _Thread_local struct thread *thread_self __attribute__((tls_model("initial-exec")));
+_Thread_local uint32_t thread_next_class;
 
 static _Atomic(struct thread *) slots[THREADS];
 static _Atomic unsigned used;
@@ -72,7 +73,6 @@ static void start_afresh(struct thread *thread) {
     thread->masked = thread->locks = 0;
     thread->blocks = thread->live = thread->resource_count = 0;
     thread->point = NULL;
-    thread->next_class = 0;
     memset(thread->warm, 0, sizeof thread->warm);
     atomic_store(&thread->armed_for, 0);
     atomic_store(&thread->ordered, 0);

@@ -26,6 +26,7 @@ struct resource;
 /* What a thread counts of a class. Only the thread adds; anybody reads. */
 struct counts {
     _Atomic uint64_t arrived, completed, terminated, gone, cancelled;
+    _Atomic uint64_t strays; /* of those gone, those that had come in the same interval */
     _Atomic uint64_t masked, locked, gated, late, survivors, overshoot, overshoot_max;
 };
 
@@ -68,7 +69,6 @@ struct thread {
     locale_t locale;
 
     /* --- The thread --- */
-    uint32_t next_class;
     uint32_t warm[SERT_CLASSES];
     uintptr_t stack_low, stack_high;
     timer_t timer;
@@ -87,6 +87,9 @@ struct thread {
 };
 
 extern _Thread_local struct thread *thread_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The class of the requests that this thread begins, also if it is not watched yet. */
+extern _Thread_local uint32_t thread_next_class __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* The calling thread, watched from now on. NULL: there is no room. */
 struct thread *thread_watch(void);

@@ -319,6 +319,55 @@ ssize_t waits_write(int fd, const void *from, size_t size) {
     return sent;
 }
 
+/* What is left of several pieces, one by one: for a stream and a pipe that is the same. */
+static ssize_t send_rest(int fd, const struct iovec *from, size_t count, ssize_t sent, int flags, bool by_write) {
+    size_t before = 0, all = (size_t)sent;
+    for (size_t i = 0; i < count; before += from[i++].iov_len) {
+        size_t skip = all > before ? all - before : 0;
+        if (skip >= from[i].iov_len) {
+            continue;
+        }
+        const char *piece = (const char *)from[i].iov_base + skip;
+        size_t size = from[i].iov_len - skip;
+        ssize_t more = by_write ? waits_write(fd, piece, size) : waits_send(fd, piece, size, flags);
+        all += more > 0 ? (size_t)more : 0;
+        if (more < (ssize_t)size) {
+            break;
+        }
+    }
+    return (ssize_t)all;
+}
+
+static size_t size_of(const struct iovec *from, size_t count) {
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        size += from[i].iov_len;
+    }
+    return size;
+}
+
+ssize_t waits_writev(int fd, const struct iovec *from, int count) {
+    unsigned before = waits_fired();
+    ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(writev)(fd, from, count));
+    return sent > 0 && waits_fired() != before && is_cut(sent, size_of(from, (size_t)count), before, fd, 0)
+             ? send_rest(fd, from, (size_t)count, sent, 0, true)
+             : sent;
+}
+
+ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags) {
+    unsigned before = waits_fired();
+    ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(sendmsg)(fd, message, flags));
+    return sent > 0 && waits_fired() != before && is_cut(sent, size_of(message->msg_iov, message->msg_iovlen), before, fd, flags)
+             ? send_rest(fd, message->msg_iov, message->msg_iovlen, sent, flags, false)
+             : sent;
+}
+
+ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length) {
+    struct iovec piece = {(void *)(uintptr_t)from, size};
+    struct msghdr message = {.msg_name = (void *)(uintptr_t)to, .msg_namelen = length, .msg_iov = &piece, .msg_iovlen = 1};
+    return waits_sendmsg(fd, &message, flags);
+}
+
 /* --- What the compiler puts in their place with _FORTIFY_SOURCE --- */
 
 ssize_t __read_chk(int fd, void *into, size_t size, size_t room);

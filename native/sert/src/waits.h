@@ -3,6 +3,8 @@
 #define SERT_WAITS_H
 
 #include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include "thread.h"
 
@@ -43,6 +45,9 @@ bool waits_is_over(int fd, int option, uint64_t began);
 /* As send and write; what a signal of ours has cut short goes on. */
 ssize_t waits_send(int fd, const void *from, size_t size, int flags);
 ssize_t waits_write(int fd, const void *from, size_t size);
+ssize_t waits_writev(int fd, const struct iovec *from, int count);
+ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags);
+ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length);
 
 /* A system call that may wait, made where the request can be stopped before it has had an effect: once, with
  * the result of libc's function. Only for the program's own calls, and where a stop is possible. */

@@ -39,7 +39,7 @@ STANDS_BEFORE ssize_t write(int fd, const void *from, size_t size) {
 }
 STANDS_BEFORE ssize_t writev(int fd, const struct iovec *from, int count) {
     ABOUT_TO_WRITE(fd);
-    return REAL(writev)(fd, from, count);
+    return waits_writev(fd, from, count);
 }
 STANDS_BEFORE ssize_t send(int fd, const void *from, size_t size, int flags) {
     ABOUT_TO_WRITE(fd);
@@ -47,31 +47,31 @@ STANDS_BEFORE ssize_t send(int fd, const void *from, size_t size, int flags) {
 }
 STANDS_BEFORE ssize_t sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length) {
     ABOUT_TO_WRITE(fd);
-    return REAL(sendto)(fd, from, size, flags, to, length);
+    return waits_sendto(fd, from, size, flags, to, length);
 }
 STANDS_BEFORE ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
     ABOUT_TO_WRITE(fd);
-    return REAL(sendmsg)(fd, message, flags);
+    return waits_sendmsg(fd, message, flags);
 }
 STANDS_BEFORE int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     ABOUT_TO_WRITE(fd);
-    return REAL(sendmmsg)(fd, messages, count, flags);
+    return UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(sendmmsg)(fd, messages, count, flags));
 }
 STANDS_BEFORE ssize_t sendfile(int to, int from, off_t *offset, size_t size) {
     ABOUT_TO_WRITE(to);
-    return REAL(sendfile)(to, from, offset, size);
+    return UNDISTURBED_SOCKET(to, SO_SNDTIMEO, REAL(sendfile)(to, from, offset, size));
 }
 STANDS_BEFORE ssize_t sendfile64(int to, int from, off64_t *offset, size_t size) {
     ABOUT_TO_WRITE(to);
-    return REAL(sendfile64)(to, from, offset, size);
+    return UNDISTURBED_SOCKET(to, SO_SNDTIMEO, REAL(sendfile64)(to, from, offset, size));
 }
 STANDS_BEFORE ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     ABOUT_TO_WRITE(to);
-    return REAL(splice)(from, from_offset, to, to_offset, size, flags);
+    return UNDISTURBED(REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 STANDS_BEFORE ssize_t vmsplice(int to, const struct iovec *from, size_t count, unsigned flags) {
     ABOUT_TO_WRITE(to);
-    return REAL(vmsplice)(to, from, count, flags);
+    return UNDISTURBED(REAL(vmsplice)(to, from, count, flags));
 }
 STANDS_BEFORE int shutdown(int fd, int how) {
     ABOUT_TO_WRITE(fd);

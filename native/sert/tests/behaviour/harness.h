@@ -12,6 +12,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <semaphore.h>
@@ -134,9 +135,13 @@ inline size_t count(const std::string &text, const char *what) {
 // The library's signal to the thread that made it, for nothing, until it is gone.
 class Nuisance {
 public:
-    explicit Nuisance(useconds_t pause) : thread_([this, pause, whom = pthread_self()] {
-        while (!over_) pthread_kill(whom, SIGNAL), usleep(pause);
-    }) {}
+    explicit Nuisance(useconds_t pause) {
+        // Only to threads that have had a request signals of ours are sent.
+        CHECK(request([] {}) == 0);
+        thread_ = std::thread([this, pause, whom = pthread_self()] {
+            while (!over_) pthread_kill(whom, SIGNAL), usleep(pause);
+        });
+    }
     ~Nuisance() { over_ = true, thread_.join(); }
 
 private:

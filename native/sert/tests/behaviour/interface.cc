@@ -59,6 +59,24 @@ void a_signal_that_has_a_handler_is_refused() {
     CHECK(SERT_init_timer(SIGNAL) == -1 && errno == EBUSY);
 }
 
+void a_class_that_is_chosen_before_anything_has_begun_counts() {
+    for (uint32_t class_id : {2, 3}) {
+        sert_arg arg = granted(5000, 5000, SERT_NO_WARM_UP, class_id);
+        CHECK(SERT_set_args(&arg) == 0);
+    }
+    CHECK(SERT_init_timer(SIGNAL) == 0);
+    CHECK(request([] {}) == 0);
+    CHECK(stats(3).completed == 1 && stats(2).completed == 0);
+    // Each thread has its own.
+    std::thread other([] {
+        CHECK(SERT_set_class(2) == 0);
+        CHECK(request([] {}) == 0);
+    });
+    other.join();
+    CHECK(request([] {}) == 0);
+    CHECK(stats(3).completed == 2 && stats(2).completed == 1);
+}
+
 void a_nested_start_is_part_of_the_outer_request() {
     start_library(granted(100, 100));
     CHECK(request([] {
@@ -152,6 +170,7 @@ void a_child_does_not_take_its_parents_request_for_its_own() {
 const std::vector<Test> interface_tests = {
     TEST("api", wrong_calls_return_errors_and_say_so_once),
     TEST("busy", a_signal_that_has_a_handler_is_refused),
+    TEST("early", a_class_that_is_chosen_before_anything_has_begun_counts),
     TEST("nested", a_nested_start_is_part_of_the_outer_request),
     TEST("golden", the_thresholds_are_the_engines),
     TEST("left", a_request_that_an_exception_has_left_ends_at_the_next_rollback_point),

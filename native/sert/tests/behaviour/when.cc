@@ -18,7 +18,7 @@ void a_late_signal_stops_nothing() {
     start_library(granted(5000, 5000));
     Nuisance nuisance(200);
     for (int i = 0; i < 200; i++) CHECK(request([] { burn_for(1); }) == 0);
-    CHECK(stats().completed == 200 && stats().terminated == 0 && stats().late > 0);
+    CHECK(stats().completed == 201 && stats().terminated == 0 && stats().late > 0);
 }
 
 void waits_are_undisturbed_by_signals_that_stop_nothing() {
@@ -99,6 +99,26 @@ void who_is_gone_is_stopped_at_once_and_not_in_the_loss() {
     killer.join();
     CHECK(stats().gone == 300 && stats().terminated == 0 && stats().loss == 0);
     CHECK(stats().threshold_ns == 60000000000u);
+}
+
+// One of a hundred is refused, and all others leave: that is all that stayed.
+void who_is_gone_does_not_hide_the_loss_of_others() {
+    sert_arg arg = granted(50, 60000);
+    arg.interval_ms = 600000;
+    start_library(arg);
+    SERT_refused(0);
+    for (int i = 0; i < 99; i++) {
+        CHECK(request([&] {
+            SERT_terminate(SERT_token(), SERT_CLIENT_GONE);
+            for_ever();
+        }) == SERT_CLIENT_GONE);
+    }
+    // The same interval, which is over now.
+    arg.interval_ms = 100;
+    CHECK(SERT_set_args(&arg) == 0);
+    for (int i = 0; i < 500 && stats().loss == 0; i++) usleep(10000);
+    CHECK(stats().gone == 99);
+    CHECK(stats().loss == 1.0);
 }
 
 void a_token_names_one_request_for_ever() {
@@ -255,12 +275,41 @@ void a_send_goes_on_when_a_signal_has_cut_it() {
     Nuisance nuisance(300);
     std::thread reader([&] {
         std::string all(1 << 14, 0);
-        for (size_t got = 0; got < 8u << 20; usleep(100)) got += static_cast<size_t>(read(client[1], &all[0], all.size()));
+        for (size_t got = 0; got < 20u << 20; usleep(100)) got += static_cast<size_t>(read(client[1], &all[0], all.size()));
     });
     std::string answer(4 << 20, 'a');
     CHECK(send(client[0], answer.data(), answer.size(), 0) == static_cast<ssize_t>(answer.size()));
     CHECK(write(client[0], answer.data(), answer.size()) == static_cast<ssize_t>(answer.size()));
+    CHECK(sendto(client[0], answer.data(), answer.size(), 0, nullptr, 0) == static_cast<ssize_t>(answer.size()));
+    // In pieces, and an empty one.
+    iovec pieces[4] = {{&answer[0], 100}, {&answer[100], 0}, {&answer[100], 2 << 20}, {&answer[100 + (2 << 20)], answer.size() - 100 - (2 << 20)}};
+    CHECK(writev(client[0], pieces, 4) == static_cast<ssize_t>(answer.size()));
+    msghdr message = {};
+    message.msg_iov = pieces, message.msg_iovlen = 4;
+    CHECK(sendmsg(client[0], &message, 0) == static_cast<ssize_t>(answer.size()));
     reader.join();
+}
+
+// What is read must be what was sent: a piece twice would not be noticed by lengths.
+void pieces_that_are_cut_come_in_order() {
+    start_library(granted(5000, 5000));
+    int client[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, client) == 0);
+    Nuisance nuisance(300);
+    std::string answer;
+    for (uint32_t i = 0; answer.size() < 4u << 20; i++) answer.append(reinterpret_cast<const char *>(&i), sizeof i);
+    std::string got;
+    std::thread reader([&] {
+        std::string all(1 << 14, 0);
+        for (; got.size() < 2 * answer.size(); usleep(100)) got.append(all, 0, static_cast<size_t>(read(client[1], &all[0], all.size())));
+    });
+    iovec pieces[3] = {{&answer[0], 1000001}, {&answer[1000001], 1999999}, {&answer[3000000], answer.size() - 3000000}};
+    CHECK(writev(client[0], pieces, 3) == static_cast<ssize_t>(answer.size()));
+    msghdr message = {};
+    message.msg_iov = pieces, message.msg_iovlen = 3;
+    CHECK(sendmsg(client[0], &message, 0) == static_cast<ssize_t>(answer.size()));
+    reader.join();
+    CHECK(got == answer + answer);
 }
 
 void a_standard_signal_does_as_well() {
@@ -318,6 +367,7 @@ const std::vector<Test> when_tests = {
     TEST("interrupts", another_signal_of_the_program_still_interrupts),
     TEST("falls", when_many_are_lost_the_threshold_falls_also_for_those_that_run),
     TEST("gone", who_is_gone_is_stopped_at_once_and_not_in_the_loss),
+    TEST("strays", who_is_gone_does_not_hide_the_loss_of_others),
     TEST("token", a_token_names_one_request_for_ever),
     TEST("cooperative", a_cooperative_class_is_told_and_not_stopped),
     TEST("warm", a_thread_is_warm_after_three_requests),
@@ -327,6 +377,7 @@ const std::vector<Test> when_tests = {
     TEST("blocked", what_cannot_be_stopped_waits_as_ever),
     TEST("after", what_a_worker_does_after_a_request_is_undisturbed),
     TEST("cut", a_send_goes_on_when_a_signal_has_cut_it),
+    TEST("pieces", pieces_that_are_cut_come_in_order),
     TEST("standard", a_standard_signal_does_as_well),
     TEST("lower", a_lower_threshold_is_for_those_too_that_run),
     TEST("deaf", a_cooperative_request_is_told_whatever_it_does),
