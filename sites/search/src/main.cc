@@ -79,12 +79,17 @@ Options parse(int argc, char **argv) {
     }
     if (optind != argc - 1) wrong_use("which service?");
     if (terms.lb_ms > terms.ub_ms) wrong_use("--lb is above --ub");
+    if (terms.lw >= terms.hw) wrong_use("--low is not below --high");
     options.service = argv[optind];
     return options;
 }
 
 int serve(const search::Service &service, const search::Terms &terms) {
     search::Server server(service, terms);
+    if (!server.protect()) {
+        std::fprintf(stderr, "search: --terminate cannot be: %s\n", std::strerror(errno));
+        return 2;
+    }
     if (!server.listen()) {
         std::fprintf(stderr, "search: cannot listen: %s\n", std::strerror(errno));
         return 1;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
@@ -22,28 +23,28 @@ uint64_t busy_us() { return static_cast<uint64_t>(processor_us()); }
 
 const char COME_AGAIN[] = "Retry-After: 2\r\n";
 
-// What the client has sent is taken from the socket: closed with something unread, it would be reset, and the answer
-// lost with it.
-void read_away(int fd) {
+const auto LINGERS = std::chrono::seconds(1);
+
+// Nothing is left to be read, and nothing more comes.
+bool is_read_away(int fd) {
     char rest[4096];
-    for (int i = 0; i < 4 && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++) {
+    ssize_t got;
+    while ((got = recv(fd, rest, sizeof rest, MSG_DONTWAIT)) > 0) {
     }
+    return got == 0 || (errno != EAGAIN && errno != EINTR);
 }
 
-void refuse(int fd, int status, const char *why) {
-    answer(fd, status, std::string("{\"error\":\"") + why + "\"}\n", status >= 500 ? COME_AGAIN : "");
-    read_away(fd);
-    close(fd);
-}
+// 0 would be libsert's own choice.
+double said(double value) { return value == 0 ? -1 : value; }
 
 sert_arg as_arg(const Terms &terms) {
     sert_arg arg = {};
     arg.size = sizeof arg;
     arg.lb_ms = terms.lb_ms;
     arg.ub_ms = terms.ub_ms;
-    arg.alpha = terms.alpha;
-    arg.hw = terms.hw;
-    arg.lw = terms.lw;
+    arg.alpha = said(terms.alpha);
+    arg.hw = said(terms.hw);
+    arg.lw = said(terms.lw);
     arg.interval_ms = terms.interval_ms;
     return arg;
 }
@@ -54,6 +55,7 @@ Server::Server(const Service &service, const Terms &terms) : service_(service), 
 
 Server::~Server() {
     for (int fd : waiting_) close(fd);
+    for (const auto &left : leaving_) close(left.fd);
     for (int fd : {listener_, admin_, epoll_}) {
         if (fd >= 0) close(fd);
     }
@@ -81,6 +83,11 @@ uint16_t port_of(int fd) {
 
 }  // namespace
 
+bool Server::protect() {
+    sert_arg arg = as_arg(terms_);
+    return !terms_.terminates || (SERT_init_timer(SIGRTMIN) == 0 && SERT_set_args(&arg) == 0);
+}
+
 bool Server::listen() {
     listener_ = listen_at(terms_.port);
     admin_ = listener_ < 0 ? -1 : listen_at(terms_.admin_port);
@@ -90,15 +97,40 @@ bool Server::listen() {
 uint16_t Server::port() const { return port_of(listener_); }
 uint16_t Server::admin_port() const { return port_of(admin_); }
 
-// Apart from the queue, by whoever accepts: also when nothing else gets through.
+// Apart from the queue: also when nothing else gets through.
 void Server::tell_stats() {
-    Request request;
-    int fd = accept4(admin_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (fd < 0) return;
-    int wrong = read_request(fd, request);
-    if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
-    if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
-    else answer(fd, 200, stats()), close(fd);
+    while (!over_) {
+        pollfd comes = {admin_, POLLIN, 0};
+        if (poll(&comes, 1, 100) <= 0) continue;
+        Request request;
+        int fd = accept4(admin_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (fd < 0) continue;
+        int wrong = read_request(fd, request);
+        if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
+        if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
+        else answer(fd, 200, stats()), close(fd);
+    }
+}
+
+// --- Refusals ---
+
+// Closed with something unread, a connection would be reset, and the answer lost with it.
+void Server::refuse(int fd, int status, const char *why) {
+    answer(fd, status, std::string("{\"error\":\"") + why + "\"}\n", status >= 500 ? COME_AGAIN : "");
+    shutdown(fd, SHUT_WR);
+    std::lock_guard<std::mutex> lock(leaving_guard_);
+    leaving_.push_back({fd, std::chrono::steady_clock::now() + LINGERS});
+}
+
+// Until the client has closed it too, or for a while.
+void Server::see_off() {
+    while (!over_) {
+        usleep(10000);
+        std::lock_guard<std::mutex> lock(leaving_guard_);
+        auto now = std::chrono::steady_clock::now();
+        auto gone = [now](const Leaving &left) { return (is_read_away(left.fd) || now >= left.until) && close(left.fd) == 0; };
+        leaving_.erase(std::remove_if(leaving_.begin(), leaving_.end(), gone), leaving_.end());
+    }
 }
 
 // --- Admission ---
@@ -119,10 +151,8 @@ void Server::comes(int fd) {
 
 void Server::accept_all(const std::atomic<bool> &over) {
     while (!over) {
-        pollfd both[] = {{listener_, POLLIN, 0}, {admin_, POLLIN, 0}};
-        if (poll(both, 2, 100) <= 0) continue;
-        if (both[1].revents) tell_stats();
-        if (!both[0].revents) continue;
+        pollfd comer = {listener_, POLLIN, 0};
+        if (poll(&comer, 1, 100) <= 0) continue;
         int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
         if (fd >= 0) comes(fd);
         else if (errno == EMFILE || errno == ENFILE) usleep(10000);
@@ -164,7 +194,6 @@ void Server::watch() {
 
 void Server::serve() {
     sigjmp_buf point;
-    if (terms_.terminates) SERT_set_class(0);
     // What is used after a rollback is volatile, and nothing with a destructor lives here meanwhile.
     int volatile fd = -1;
     uint64_t volatile began = 0;
@@ -203,10 +232,10 @@ void Server::serve() {
 }
 
 void Server::run(const std::atomic<bool> &over) {
-    sert_arg arg = as_arg(terms_);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (terms_.terminates && (SERT_init_timer(SIGRTMIN) != 0 || SERT_set_args(&arg) != 0)) terms_.terminates = false;
     std::vector<std::thread> threads;
+    threads.emplace_back(&Server::tell_stats, this);
+    threads.emplace_back(&Server::see_off, this);
     for (unsigned i = 0; i < terms_.threads; i++) threads.emplace_back(&Server::serve, this);
     if (terms_.terminates) threads.emplace_back(&Server::watch, this);
     accept_all(over);

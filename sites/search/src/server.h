@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -23,8 +24,8 @@ struct Terms {
     std::size_t queue = 15;
     // How a request may end before it is done: false, it may not.
     bool terminates = false;
-    double lb_ms = 1500, ub_ms = 8000, alpha = 0, hw = 0, lw = 0;
-    uint32_t interval_ms = 0;
+    double lb_ms = 1500, ub_ms = 8000, alpha = 4, hw = 0.15, lw = 0.05;
+    uint32_t interval_ms = 10000;
 };
 
 struct Books {
@@ -37,6 +38,8 @@ public:
     Server(const Service &service, const Terms &terms);
     ~Server();
     Server(const Server &) = delete;
+    // Requests may be terminated from now on, if they are to be. False: they cannot; errno says why.
+    bool protect();
     // False: it cannot; errno says why.
     bool listen();
     uint16_t port() const;
@@ -52,6 +55,14 @@ private:
     bool next(int &fd);
     void watch();
     void tell_stats();
+    void refuse(int fd, int status, const char *why);
+    void see_off();
+
+    // A connection that has its answer, and is read away until its client has closed it too.
+    struct Leaving {
+        int fd;
+        std::chrono::steady_clock::time_point until;
+    };
 
     const Service &service_;
     Terms terms_;
@@ -60,6 +71,8 @@ private:
     std::mutex guard_;
     std::condition_variable some_;
     std::deque<int> waiting_;
+    std::mutex leaving_guard_;
+    std::vector<Leaving> leaving_;
     std::atomic<bool> over_{false};
 };
 
