@@ -85,6 +85,13 @@ impl Terminate for Loss {
         self.of(class).arrived += 1;
     }
 
+    fn left(&mut self, class: ClassId, came: Time) {
+        if came >= self.since {
+            let counts = self.of(class);
+            counts.arrived = counts.arrived.saturating_sub(1);
+        }
+    }
+
     fn lost(&mut self, class: ClassId) {
         self.of(class).lost += 1;
     }

@@ -46,6 +46,11 @@ pub trait Terminate: Debug + Send {
         let _ = class;
     }
 
+    /// One that came at this time is an orphan: it did not arrive.
+    fn left(&mut self, class: ClassId, came: Time) {
+        let _ = (class, came);
+    }
+
     /// One was lost before it ran, because all slots were taken.
     fn lost(&mut self, class: ClassId) {
         let _ = class;
