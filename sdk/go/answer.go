@@ -37,36 +37,47 @@ const (
 )
 
 type problem struct {
-	Type       string `json:"type"`
-	Title      string `json:"title"`
-	Status     int    `json:"status"`
-	Reason     Reason `json:"reason"`
-	RetryAfter int64  `json:"retry-after"`
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Reason Reason `json:"reason"`
+	// Only of those who ran too long: the other reasons say nothing of when to come again.
+	RetryAfter int64 `json:"retry-after,omitempty"`
+}
+
+func problemOf(t *Terminated) problem {
+	p := problem{Type: plain, Status: http.StatusGatewayTimeout, Reason: t.Reason}
+	switch t.Reason {
+	case RanTooLong:
+		p.Type, p.RetryAfter = busy, max(int64((t.RetryAfter+time.Second-1)/time.Second), 1)
+		p.Title = fmt.Sprintf("The site is very busy. Please try again in %d s.", p.RetryAfter)
+	case Deadline:
+		p.Title = "The time that was left to this request is over."
+	case ClientLeft:
+		p.Title = "The client of this request has left."
+	}
+	return p
 }
 
 // refuse answers 504: problem+json (RFC 9457) if JSON is accepted, else a line of text.
 func refuse(w http.ResponseWriter, r *http.Request, t *Terminated) {
-	again := max(int64((t.RetryAfter+time.Second-1)/time.Second), 1)
-	kind, title := busy, fmt.Sprintf("The site is very busy. Please try again in %d s.", again)
-	if t.Reason == Deadline {
-		kind, title = plain, "The time that was left to this request is over."
-	}
-	body := []byte(fmt.Sprintf("%s (%s)\n", title, t.Reason))
+	p := problemOf(t)
+	body := []byte(fmt.Sprintf("%s (%s)\n", p.Title, p.Reason))
 	head := w.Header()
 	head.Set("Content-Type", "text/plain; charset=utf-8")
 	if strings.Contains(strings.ToLower(strings.Join(r.Header["Accept"], ",")), "json") {
 		// Strings and numbers: it cannot fail.
-		body, _ = json.Marshal(problem{kind, title, http.StatusGatewayTimeout, t.Reason, again})
+		body, _ = json.Marshal(p)
 		head.Set("Content-Type", "application/problem+json")
 	}
-	// What the handler had in mind for its own response.
-	for _, field := range []string{"Content-Encoding", "Content-Range", "Etag", "Last-Modified"} {
-		head.Del(field)
+	if p.RetryAfter > 0 {
+		head.Set("Retry-After", strconv.FormatInt(p.RetryAfter, 10))
 	}
 	head.Set("Content-Length", strconv.Itoa(len(body)))
-	head.Set("Retry-After", strconv.FormatInt(again, 10))
 	head.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusGatewayTimeout)
-	// Whoever has gone meanwhile does not read it.
-	_, _ = w.Write(body)
+	if r.Method != http.MethodHead {
+		// Whoever has gone meanwhile does not read it.
+		_, _ = w.Write(body)
+	}
 }

@@ -2,9 +2,9 @@ package bywash
 
 // How long a request may run, by class: the controller of seed 2 (SERT §3.2), as in
 // crates/engine/src/terminate/loss.rs; lab/golden/termination.csv is what both must say. Of the requests of a
-// class that came in an interval, p were lost: refused, or terminated by the threshold. The threshold of the
-// next interval follows from p. Clients who left, and requests that ran out of a deadline of their own, are not
-// in p: that says nothing of how much there is to do.
+// class that came in an interval, p were lost: refused, terminated by the threshold, or ended by a deadline when
+// they had run for RunMin. The threshold of the next interval follows from p. A client who leaves, or a deadline
+// before RunMin, says nothing of how much there is to do: who came in this interval and ends so did not arrive.
 //
 // One mutex for each class guards its counts and the states of its tokens; it is held for a few steps and never
 // while anything waits. A checkpoint of a request that has time left takes no lock (token.go).
@@ -19,13 +19,13 @@ import (
 
 // Stats is a class in numbers: counts since the start, and what holds now.
 type Stats struct {
-	// Arrived requests.
+	// Arrived requests: all who came.
 	Arrived uint64
-	// Lost of these: refused, or terminated by the threshold. What is in P.
+	// Lost of these: refused, terminated by the threshold, or ended by a deadline after RunMin. What is in P.
 	Lost uint64
 	// Terminated by the threshold.
 	Terminated uint64
-	// Deadline: ended by a deadline that they brought along.
+	// Deadline: ended because the time that their caller had left to them was over.
 	Deadline uint64
 	// ClientLeft: ended because their client had left.
 	ClientLeft uint64
@@ -82,6 +82,14 @@ func (g *granted) loses(now time.Duration) {
 	g.tick(now)
 	g.lost++
 	g.totals.Lost++
+}
+
+// departs takes one that came then out of this interval's arrivals.
+func (g *granted) departs(came, now time.Duration) {
+	g.tick(now)
+	if came >= g.since {
+		g.arrived--
+	}
 }
 
 // Controller has the classes of this process. Every method may be called from every goroutine.

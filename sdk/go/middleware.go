@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 )
@@ -51,6 +52,11 @@ func (c *Controller) MiddlewareBy(classOf func(*http.Request) string, options ..
 }
 
 func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	// A middleware around us has decided.
+	if From(r.Context()) != nil {
+		next.ServeHTTP(w, r)
+		return
+	}
 	class := m.classOf(r)
 	if class == "" {
 		next.ServeHTTP(w, r)
@@ -71,7 +77,7 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 		refuse(w, r, token.terminated())
 		return
 	}
-	from := r.Context()
+	before, from := w.Header().Clone(), r.Context()
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(from), key{}, token))
 	defer cancel(nil)
 	token.arm(cancel)
@@ -79,8 +85,13 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	defer stop()
 	response := &response{ResponseWriter: w, token: token}
 	next.ServeHTTP(response, r.WithContext(ctx))
-	// A handler that has just returned in time is not asked again.
-	if reason := token.why(); reason != "" && reason != ClientLeft && !response.hasBegun {
+	// A handler that has just returned in time is not asked again. Who has left gets an answer as well: net/http
+	// takes a client who has only ended his own side for one who has left, and would answer 200.
+	if token.why() != "" && !response.hasBegun {
+		// Of the fields that are set only those count that were there before the handler.
+		head := w.Header()
+		clear(head)
+		maps.Copy(head, before)
 		refuse(w, r, token.terminated())
 	}
 }
@@ -120,22 +131,35 @@ func (r *response) Write(chunk []byte) (int, error) {
 	return r.ResponseWriter.Write(chunk)
 }
 
-// ReadFrom lets a file be sent without a copy.
+// ReadFrom lets a file be sent without a copy, but for its beginning: until something is read, nothing goes out.
 func (r *response) ReadFrom(from io.Reader) (int64, error) {
-	r.begins()
-	return io.Copy(r.ResponseWriter, from)
+	beginning, err := io.CopyN(struct{ io.Writer }{r}, from, 512)
+	if err == io.EOF {
+		return beginning, nil
+	} else if err != nil {
+		return beginning, err
+	}
+	rest, err := io.Copy(r.ResponseWriter, from)
+	return beginning + rest, err
 }
 
-// Flush and Hijack are for handlers that do not know http.ResponseController.
-func (r *response) Flush() {
-	r.begins()
-	// A writer that cannot flush has nothing to flush.
-	_ = http.NewResponseController(r.ResponseWriter).Flush()
+// Flush is FlushError for handlers that do not know http.ResponseController.
+func (r *response) Flush() { _ = r.FlushError() }
+
+func (r *response) FlushError() error {
+	err := http.NewResponseController(r.ResponseWriter).Flush()
+	if err == nil {
+		r.begins()
+	}
+	return err
 }
 
 func (r *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	r.begins()
-	return http.NewResponseController(r.ResponseWriter).Hijack()
+	connection, buffer, err := http.NewResponseController(r.ResponseWriter).Hijack()
+	if err == nil {
+		r.begins()
+	}
+	return connection, buffer, err
 }
 
 // Unwrap is for http.ResponseController.

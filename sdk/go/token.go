@@ -34,8 +34,9 @@ const (
 // Terminated is the error of a request that is over: whoever works for it stops. It wraps
 // context.DeadlineExceeded, or context.Canceled if its client has left.
 type Terminated struct {
-	Class      string
-	Reason     Reason
+	Class  string
+	Reason Reason
+	// RetryAfter is when it may come again: of use after RanTooLong, for the other reasons say nothing of it.
 	RetryAfter time.Duration
 }
 
@@ -204,12 +205,17 @@ func (t *Token) settle() {
 	}
 }
 
-// leave says that nobody waits for its response.
+// leave says that nobody waits for its response. A gateway closes the connection a moment before the time is over
+// here: who leaves in the last tenth of it has come to his deadline, unless his response has begun.
 func (t *Token) leave(reason Reason) {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
+	now := t.controller.now()
+	if t.state == running && now >= t.own-(t.own-t.start)/10 {
+		reason = Deadline
+	}
 	if t.state == running || t.state == settled {
-		t.terminate(reason)
+		t.terminate(reason, now)
 	}
 }
 
@@ -225,10 +231,9 @@ func (t *Token) look() {
 	case now < due:
 		t.lookAgain(now)
 	case t.own <= due:
-		t.terminate(Deadline)
+		t.terminate(Deadline, now)
 	default:
-		t.terminate(RanTooLong)
-		t.granted.loses(now)
+		t.terminate(RanTooLong, now)
 	}
 }
 
@@ -270,17 +275,26 @@ func (t *Token) lookAgain(now time.Duration) {
 	t.notBefore.Store(int64(min(due, max(t.granted.until(), t.start+t.granted.RunMin))))
 }
 
-func (t *Token) terminate(reason Reason) {
+func (t *Token) terminate(reason Reason, now time.Duration) {
 	t.state, t.reason = terminated, reason
 	t.notBefore.Store(0)
 	t.disarm()
+	isLost := true
 	switch reason {
 	case RanTooLong:
 		t.granted.totals.Terminated++
 	case ClientLeft:
 		t.granted.totals.ClientLeft++
+		isLost = false
 	case Deadline:
 		t.granted.totals.Deadline++
+		// Before that, cheap requests with tiny deadlines would lower everybody's threshold.
+		isLost = now-t.start >= t.granted.RunMin
+	}
+	if isLost {
+		t.granted.loses(now)
+	} else {
+		t.granted.departs(t.start, now)
 	}
 	if t.cancel != nil {
 		// It calls nobody of ours before it returns: those who wait for the context have goroutines of their own.

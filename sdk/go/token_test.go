@@ -106,6 +106,73 @@ func TestDeadlinesOfTheirOwnDoNotLowerTheThresholdOfOthers(t *testing.T) {
 	}
 }
 
+func TestADeadlineCountsInPFromRunMinOn(t *testing.T) {
+	c, clock := search(t)
+	early, late := begin(t, c, second-1), begin(t, c, second)
+	clock.goes(second - 1)
+	ends(t, early, Deadline)
+	clock.goes(1)
+	ends(t, late, Deadline)
+	if s := c.Stats()["search"]; s.Lost != 1 || s.Deadline != 2 || s.Arrived != 2 {
+		t.Fatalf("%+v", s)
+	}
+	clock.goes(9 * second)
+	is(t, c, second)
+	if s := c.Stats()["search"]; s.P != 1 {
+		t.Fatalf("the early one did not arrive: %+v", s)
+	}
+}
+
+func TestWhoComesAndGoesWithinAnIntervalDidNotArriveInIt(t *testing.T) {
+	c, clock := search(t)
+	var before []*Token
+	for i := 0; i < 20; i++ {
+		before = append(before, begin(t, c, never))
+	}
+	clock.goes(10 * second)
+	for _, token := range before[:10] {
+		token.leave(ClientLeft)
+	}
+	load(t, c, 10, 1)
+	for i := 0; i < 45; i++ {
+		begin(t, c, never).leave(ClientLeft)
+		ends(t, begin(t, c, 0), Deadline)
+	}
+	// One after another: it is taken out once.
+	token := begin(t, c, never)
+	token.leave(ClientLeft)
+	token.leave(ClientLeft)
+	token.End()
+	clock.goes(10 * second)
+	if s := c.Stats()["search"]; s.P != 0.1 || s.Arrived != 121 || s.Lost != 1 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func TestWhoLeavesInTheLastTenthOfHisTimeHasComeToHisDeadline(t *testing.T) {
+	c, clock := search(t)
+	early, late, short := begin(t, c, 2*second), begin(t, c, 2*second), begin(t, c, second)
+	begun, unbound := begin(t, c, 2*second), begin(t, c, never)
+	begun.settle()
+	clock.goes(9 * second / 10)
+	short.leave(ClientLeft)
+	ends(t, short, Deadline)
+	clock.goes(9*second/10 - 1)
+	early.leave(ClientLeft)
+	ends(t, early, ClientLeft)
+	clock.goes(1)
+	late.leave(ClientLeft)
+	ends(t, late, Deadline)
+	begun.leave(ClientLeft)
+	ends(t, begun, ClientLeft)
+	clock.goes(7 * second)
+	unbound.leave(ClientLeft)
+	ends(t, unbound, ClientLeft)
+	if s := c.Stats()["search"]; s.Deadline != 2 || s.Lost != 1 || s.ClientLeft != 3 {
+		t.Fatalf("%+v", s)
+	}
+}
+
 func TestWhoeverLeftDoesNotCountAndWhoeverIsTerminatedDoes(t *testing.T) {
 	c, clock := search(t)
 	for i := 0; i < 100; i++ {

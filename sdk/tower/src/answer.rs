@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use crate::token::{Reason, Terminated};
 
@@ -29,52 +29,63 @@ pub(crate) fn time_left(head: &HeaderMap) -> Option<Duration> {
 
 /// How to speak to one client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Voice {
-    Text,
-    Json,
+pub(crate) struct Voice {
+    is_json: bool,
+    has_body: bool,
 }
 
 impl Voice {
-    pub(crate) fn of(head: &HeaderMap) -> Self {
+    pub(crate) fn of(method: &Method, head: &HeaderMap) -> Self {
         let accepts = |value: &HeaderValue| {
             value.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"json"))
         };
-        if head.get_all(ACCEPT).iter().any(accepts) { Self::Json } else { Self::Text }
+        Self { is_json: head.get_all(ACCEPT).iter().any(accepts), has_body: method != Method::HEAD }
     }
 }
 
 impl Terminated {
-    /// The 504 for a request with this head: problem+json (RFC 9457) if JSON is accepted, else a line of text.
-    /// The layer answers so; a handler with an error handling of its own may.
-    pub fn answer<B: From<Bytes>>(&self, head: &HeaderMap) -> Response<B> {
-        self.say(Voice::of(head))
+    /// The 504 for a request of this method and head: problem+json (RFC 9457) if JSON is accepted, else a line of
+    /// text. The layer answers so; a handler with an error handling of its own may.
+    pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
+        self.say(Voice::of(method, head))
     }
 
     pub(crate) fn say<B: From<Bytes>>(&self, voice: Voice) -> Response<B> {
-        let again = self.retry_after.as_secs() + u64::from(self.retry_after.subsec_nanos() > 0);
-        let (again, reason) = (again.max(1), self.reason.name());
+        let (reason, again) = (self.reason.name(), self.again());
         let (kind, title) = match self.reason {
             Reason::Deadline => (PLAIN, "The time that was left to this request is over.".into()),
-            Reason::RanTooLong | Reason::ClientLeft => {
+            Reason::ClientLeft => (PLAIN, "The client of this request has left.".into()),
+            Reason::RanTooLong => {
+                let again = again.unwrap_or_default();
                 (BUSY, format!("The site is very busy. Please try again in {again} s."))
             }
         };
-        let (content, body) = match voice {
-            Voice::Text => ("text/plain; charset=utf-8", format!("{title} ({reason})\n")),
+        let (content, body) = if voice.is_json {
+            let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
             // Our own words: nothing in them needs an escape.
-            Voice::Json => (
-                "application/problem+json",
-                format!(
-                    r#"{{"type":"{kind}","title":"{title}","status":504,"reason":"{reason}","retry-after":{again}}}"#
-                ),
-            ),
+            let about = format!(r#""type":"{kind}","title":"{title}","status":504"#);
+            let body = format!(r#"{{{about},"reason":"{reason}"{again}}}"#);
+            ("application/problem+json", body)
+        } else {
+            ("text/plain; charset=utf-8", format!("{title} ({reason})\n"))
         };
-        let mut response = Response::new(B::from(Bytes::from(body)));
+        let length = body.len();
+        let body = if voice.has_body { Bytes::from(body) } else { Bytes::new() };
+        let mut response = Response::new(B::from(body));
         *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
         let head = response.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static(content));
+        head.insert(CONTENT_LENGTH, HeaderValue::from(length));
         head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        head.insert(RETRY_AFTER, HeaderValue::from(again));
+        if let Some(again) = again {
+            head.insert(RETRY_AFTER, HeaderValue::from(again));
+        }
         response
+    }
+
+    /// After how many seconds it may come again, if its reason says anything of that.
+    fn again(&self) -> Option<u64> {
+        let seconds = self.retry_after.as_secs() + u64::from(self.retry_after.subsec_nanos() > 0);
+        (self.reason == Reason::RanTooLong).then_some(seconds.max(1))
     }
 }

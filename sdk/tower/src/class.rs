@@ -40,14 +40,16 @@ pub struct Class {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// Out of its range.
-    #[error("class `{class}`: `{field}` is {given:?}, not from {LEAST:?} to {MOST:?}")]
+    #[error("class `{class}`: `{field}` is {given:?}, not from {least:?} to {MOST:?}")]
     Range {
         /// The class.
         class: String,
-        /// `run_min` or `run_max`.
+        /// `run_min`, `run_max` or `retry_after`.
         field: &'static str,
         /// What was given.
         given: Duration,
+        /// What it may be at the least.
+        least: Duration,
     },
     /// Two that contradict each other.
     #[error("class `{class}`: `{lower}` {low} does not lie below `{upper}` {high}")]
@@ -79,6 +81,9 @@ pub enum SettingError {
         /// Those there are.
         known: String,
     },
+    /// One without a name.
+    #[error("class ``: its `name` is empty")]
+    Nameless,
     /// Two of the same name.
     #[error("class `{0}` is declared twice")]
     Twice(String),
@@ -114,9 +119,16 @@ impl Class {
 
     /// The policy as set; or what is wrong.
     pub(crate) fn policy(&self) -> Result<TerminationSettings, SettingError> {
-        for (field, given) in [("run_min", self.run_min), ("run_max", self.run_max)] {
-            if !(LEAST..=MOST).contains(&given) {
-                return Err(SettingError::Range { class: self.name.clone(), field, given });
+        if self.name.is_empty() {
+            return Err(SettingError::Nameless);
+        }
+        for (field, given, least) in [
+            ("run_min", self.run_min, LEAST),
+            ("run_max", self.run_max, LEAST),
+            ("retry_after", self.retry_after.unwrap_or_default(), Duration::ZERO),
+        ] {
+            if !(least..=MOST).contains(&given) {
+                return Err(SettingError::Range { class: self.name.clone(), field, given, least });
             }
         }
         if self.run_min > self.run_max {

@@ -1,8 +1,9 @@
 //! How long a request may run, by class: the engine's policy `loss`, driven by an application.
 //!
 //! Source: seed 2, SERT §3.2, in `bywash_engine::terminate`. What is here is what a driver does: it tells the
-//! policy what came, what was lost and what time it is. Clients who left, and requests that ran out of a deadline
-//! of their own, are told as cut off: that says nothing of how much there is to do.
+//! policy what came, what was lost and what time it is. A request that a deadline ended is lost if it had run for
+//! `run_min`. A client who leaves, or a deadline before that, says nothing of how much there is to do: it is told as
+//! one that was cut off, and that did not arrive.
 //!
 //! One lock for each class, held for one call of the policy. A request's own lock (`token.rs`) is taken before
 //! it, never after. A checkpoint of a request that has time left takes neither.
@@ -26,13 +27,13 @@ const ONLY: ClassId = ClassId(0);
 /// A class in numbers: counts since the start, and what holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Requests that came.
+    /// Requests that came: all of them.
     pub arrived: u64,
-    /// Of these refused, or terminated by the threshold: what lowers it.
+    /// Of these refused, terminated by the threshold, or ended by a deadline after `run_min`: what lowers it.
     pub lost: u64,
     /// Terminated by the threshold.
     pub terminated: u64,
-    /// Ended by a deadline that they brought along.
+    /// Ended because the time that their caller had left to them was over.
     pub deadline: u64,
     /// Ended because their client had left.
     pub client_left: u64,
@@ -101,7 +102,7 @@ impl Handle {
 
     /// A request came that gets no token, because it is refused: [`Handle::lost`] follows.
     pub fn arrived(&self) {
-        self.0.arrived();
+        self.0.at(|counts, _| counts.arrives());
     }
 
     /// A request was refused before it did anything, as there was too much to do.
@@ -137,17 +138,21 @@ struct Counts {
     totals: Stats,
 }
 
-impl Granted {
-    pub(crate) fn arrived(&self) {
-        self.at(|counts, _| {
-            counts.policy.arrived(ONLY);
-            counts.totals.arrived += 1;
-        });
+impl Counts {
+    fn arrives(&mut self) {
+        self.policy.arrived(ONLY);
+        self.totals.arrived += 1;
     }
+}
 
-    pub(crate) fn begins(&self) {
-        self.arrived();
-        self.counts.lock().totals.running += 1;
+impl Granted {
+    /// One begins. When that was.
+    pub(crate) fn begins(&self) -> Time {
+        self.at(|counts, now| {
+            counts.arrives();
+            counts.totals.running += 1;
+            now
+        })
     }
 
     pub(crate) fn ends(&self) {
@@ -161,10 +166,10 @@ impl Granted {
     /// One that ran is over, terminated or done.
     pub(crate) fn ended(&self, start: Time, reason: Option<Reason>) {
         self.at(|Counts { policy, totals }, now| {
+            let took = now.since(start);
             let fate = match reason {
                 None => Fate::Done,
                 Some(Reason::RanTooLong) => {
-                    totals.lost += 1;
                     totals.terminated += 1;
                     Fate::Stopped
                 }
@@ -174,10 +179,16 @@ impl Granted {
                 }
                 Some(Reason::Deadline) => {
                     totals.deadline += 1;
-                    Fate::Cut
+                    // Before that, cheap requests with tiny deadlines would lower everybody's threshold.
+                    if took >= self.class.bounds().min { Fate::Stopped } else { Fate::Cut }
                 }
             };
-            policy.ended(Ran { class: ONLY, took: now.since(start), fate });
+            match fate {
+                Fate::Done => {}
+                Fate::Stopped => totals.lost += 1,
+                Fate::Cut => policy.left(ONLY, start),
+            }
+            policy.ended(Ran { class: ONLY, took, fate });
         });
     }
 
@@ -196,11 +207,11 @@ impl Granted {
     }
 
     /// Tells the policy something, after what time it is.
-    fn at(&self, tell: impl FnOnce(&mut Counts, Time)) {
+    fn at<T>(&self, tell: impl FnOnce(&mut Counts, Time) -> T) -> T {
         let mut counts = self.counts.lock();
         let now = self.clock.now();
         counts.policy.tick(now);
-        tell(&mut counts, now);
+        tell(&mut counts, now)
     }
 }
 

@@ -3,9 +3,12 @@
 //! Dropping is how Rust cancels: it frees whatever the handler holds, at its next await. A handler that must not
 //! lose its place between two awaits says [`Token::only_at_checkpoints`], one that is about to write
 //! [`Token::cancel_termination`]. A client who leaves is a server that drops this future; a thread that works for
-//! it learns so at its next checkpoint. With the head of the response the request has ended: its body is no
-//! business of ours, and is dropped by the server.
+//! it learns so at its next checkpoint, and what said one of those two goes on as a task of tokio's. With the head
+//! of the response the request has ended: its body is no business of ours, and is dropped by the server.
 
+use std::any::Any;
+use std::error::Error;
+use std::iter::successors;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,6 +16,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{Method, Request, Response, Uri};
 use pin_project_lite::pin_project;
+use tokio::runtime::Handle as Runtime;
 use tokio::time::{Instant, Sleep, sleep};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -20,7 +24,7 @@ use tower_service::Service;
 use crate::answer::{Voice, time_left};
 use crate::class::SettingError;
 use crate::controller::{Controller, Handle};
-use crate::token::Token;
+use crate::token::{Terminated, Token};
 
 /// Terminates overdue requests of the services that it wraps.
 #[derive(Clone)]
@@ -73,6 +77,8 @@ pub struct Terminating<S> {
 impl<S, B, R> Service<Request<B>> for Terminating<S>
 where
     S: Service<Request<B>, Response = Response<R>>,
+    S::Error: 'static,
+    S::Future: Send + 'static,
     R: From<Bytes>,
 {
     type Response = Response<R>;
@@ -85,42 +91,60 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Running<S::Future> {
         let class = match &self.layer.class_of {
+            // A layer around us has decided.
+            _ if request.extensions().get::<Token>().is_some() => None,
             ClassOf::One(class) => Some(class.clone()),
             ClassOf::Each(class_of) => class_of(request.method(), request.uri()),
         };
         let Some(class) = class else {
-            return Running {
-                guarded: None,
-                sleep: None,
-                handler: Some(self.service.call(request)),
-            };
+            let handler = Some(Box::pin(self.service.call(request)));
+            return Running { guarded: None, handler, sleep: None };
         };
-        let head = request.headers();
-        let (voice, trusts) = (Voice::of(head), self.layer.trusts_deadline);
+        let (head, trusts) = (request.headers(), self.layer.trusts_deadline);
+        let voice = Voice::of(request.method(), head);
         let token = class.begin(time_left(head).filter(|_| trusts));
+        let guarded = Guarded { token: token.clone(), voice };
         // Who comes with nothing left need not begin.
         let handler = (!token.look()).then(|| {
             request.extensions_mut().insert(token.clone());
-            self.service.call(request)
+            Box::pin(self.service.call(request))
         });
         let sleep = token.calm().filter(|_| handler.is_some()).map(sleep);
-        Running { guarded: Some(Guarded { token, voice }), sleep, handler }
+        Running { guarded: Some(guarded), handler, sleep }
     }
 }
 
 pin_project! {
     /// A request that runs.
-    pub struct Running<F> {
-        // The first to be dropped: so whatever the handler does when it is dropped knows why.
+    pub struct Running<F>
+    where
+        F: Future,
+        F: Send,
+        F: 'static,
+    {
         guarded: Option<Guarded>,
+        // In a box, so that it can go on elsewhere.
+        handler: Option<Pin<Box<F>>>,
         #[pin]
         sleep: Option<Sleep>,
-        #[pin]
-        handler: Option<F>,
+    }
+
+    impl<F> PinnedDrop for Running<F>
+    where
+        F: Future,
+        F: Send,
+        F: 'static,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if let (Some(guarded), Some(handler)) = (this.guarded.take(), this.handler.take()) {
+                guarded.left_by_its_client(handler);
+            }
+        }
     }
 }
 
-/// Whoever is dropped before it has answered was left by its client.
+/// A request that has not ended.
 struct Guarded {
     token: Token,
     voice: Voice,
@@ -128,42 +152,74 @@ struct Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // A handler that panics has not been left.
-        if !std::thread::panicking() {
-            self.token.leave();
-        }
         self.token.end();
     }
 }
 
+impl Guarded {
+    /// Whoever is dropped before it has answered was left by its client.
+    fn left_by_its_client(self, handler: impl Future + Send + 'static) {
+        // First, so that whatever the handler does when it is dropped knows why.
+        self.token.leave();
+        if self.token.outlives_its_client()
+            && let Ok(runtime) = Runtime::try_current()
+        {
+            runtime.spawn(async move {
+                let _unread = handler.await;
+                drop(self);
+            });
+        }
+    }
+
+    /// The handler's own answer; ours, if all that it says is that it was terminated.
+    fn answer<R: From<Bytes>, E: 'static>(
+        self,
+        own: Result<Response<R>, E>,
+    ) -> Result<Response<R>, E> {
+        match (own, self.token.terminated()) {
+            (Err(error), Some(terminated)) if tells_of_termination(&error) => {
+                Ok(terminated.say(self.voice))
+            }
+            (own, _) => own,
+        }
+    }
+}
+
+/// Whether it is a [`Terminated`], or a boxed error that has come of one.
+fn tells_of_termination(error: &(impl Any + 'static)) -> bool {
+    let error: &dyn Any = error;
+    let boxed = error.downcast_ref::<Box<dyn Error + Send + Sync>>();
+    let first = boxed.map(|error| -> &(dyn Error + 'static) { &**error });
+    error.is::<Terminated>()
+        || successors(first, |&error| error.source()).any(<dyn Error>::is::<Terminated>)
+}
+
 impl<F, R, E> Future for Running<F>
 where
-    F: Future<Output = Result<Response<R>, E>>,
+    F: Future<Output = Result<Response<R>, E>> + Send + 'static,
     R: From<Bytes>,
+    E: 'static,
 {
     type Output = Result<Response<R>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        // What has come counts, even if it was overdue in the same moment.
-        let done = this.handler.as_mut().as_pin_mut().map(|handler| handler.poll(cx));
-        let Some(Guarded { token, voice }) = this.guarded.as_ref() else {
-            return done.expect("a request without a token has a handler");
-        };
-        match done {
-            Some(Poll::Ready(Ok(response))) => {
-                token.end();
-                return Poll::Ready(Ok(response));
+        let this = self.project();
+        // What has come counts, even if it was overdue in the same moment. A handler that panics has not been left,
+        // nor does it go on: it is put back only if it waits.
+        if let Some(mut handler) = this.handler.take() {
+            if let Poll::Ready(own) = handler.as_mut().poll(cx) {
+                return Poll::Ready(match this.guarded.take() {
+                    Some(guarded) => guarded.answer(own),
+                    None => own,
+                });
             }
-            Some(Poll::Ready(Err(error))) => {
-                let answer = token.terminated().map(|terminated| terminated.say(*voice));
-                token.end();
-                return Poll::Ready(answer.ok_or(error));
-            }
-            Some(Poll::Pending) => ready!(poll_overdue(token, this.sleep, cx)),
-            None => {}
+            *this.handler = Some(handler);
         }
-        this.handler.set(None);
+        let Some(Guarded { token, voice }) = this.guarded.as_ref() else { return Poll::Pending };
+        if this.handler.is_some() {
+            ready!(poll_overdue(token, this.sleep, cx));
+        }
+        *this.handler = None;
         token.end();
         let terminated = token.terminated().expect("somebody has found it overdue");
         Poll::Ready(Ok(terminated.say(*voice)))
@@ -180,13 +236,13 @@ fn poll_overdue(
         ready!(asleep.as_mut().poll(cx));
         if token.is_only_at_checkpoints() {
             sleep.set(None);
-        } else if token.look() {
+        } else if token.is_to_be_dropped() {
             return Poll::Ready(());
         } else if let Some(calm) = token.calm().filter(|_| token.reason().is_none()) {
             // The timer's clock may be a little ahead, or the threshold has changed.
             asleep.reset(Instant::now() + calm);
         } else {
-            // It was terminated at a checkpoint, and its handler has the last word; or nothing terminates it.
+            // A checkpoint has told it, and it has the last word; or nothing terminates it.
             sleep.set(None);
         }
     }

@@ -3,6 +3,8 @@
 //! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to be
 //! terminated), `Terminated`; from any of them `Ended`. A client who leaves terminates a running or a settled
 //! request, for nobody reads its response; a deferred one goes on. A state changes under the token's lock.
+//! Whoever is terminated has the last word from the moment that a checkpoint has told it (`is_told`); until then
+//! the layer drops it. To read that it is over tells nobody.
 //!
 //! `not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
 //! changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
@@ -48,7 +50,7 @@ pub struct Terminated {
     pub class: String,
     /// Why.
     pub reason: Reason,
-    /// When it may come again.
+    /// When it may come again: of use after [`Reason::RanTooLong`], for the other reasons say nothing of it.
     pub retry_after: Duration,
 }
 
@@ -72,7 +74,7 @@ enum State {
     Running,
     Settled,
     Deferred,
-    Terminated { reason: Reason, is_over: bool },
+    Terminated { reason: Reason, is_told: bool, is_over: bool },
     Ended,
 }
 
@@ -80,8 +82,7 @@ const NEVER: Time = Time::from_nanos(u64::MAX);
 
 impl Token {
     pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>) -> Self {
-        granted.begins();
-        let start = granted.clock.now();
+        let start = granted.begins();
         let life = Life {
             granted,
             start,
@@ -141,10 +142,11 @@ impl Token {
             return Ok(());
         }
         self.look();
-        self.terminated().map_or(Ok(()), Err)
+        self.tell()
     }
 
-    /// The last checkpoint: once it is passed, nothing terminates this request. Before a write, for one.
+    /// The last checkpoint: once it is passed, nothing terminates this request. Before a write, for one. If its
+    /// client leaves, the layer has tokio run what is left of its future.
     pub fn cancel_termination(&self) -> Result<(), Terminated> {
         self.look();
         {
@@ -154,12 +156,25 @@ impl Token {
                 self.0.granted.defers();
             }
         }
+        self.tell()
+    }
+
+    fn tell(&self) -> Result<(), Terminated> {
+        if let State::Terminated { is_told, .. } = &mut *self.0.state.lock() {
+            *is_told = true;
+        }
         self.terminated().map_or(Ok(()), Err)
     }
 
-    /// The layer does not drop this request's future once it is overdue: only its checkpoints end it.
+    /// The layer does not drop this request's future once it is overdue or its client has left: only its
+    /// checkpoints end it.
     pub fn only_at_checkpoints(&self) {
         self.0.only_at_checkpoints.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its future goes on when its client has left.
+    pub(crate) fn outlives_its_client(&self) -> bool {
+        self.is_only_at_checkpoints() || *self.0.state.lock() == State::Deferred
     }
 
     pub(crate) fn is_only_at_checkpoints(&self) -> bool {
@@ -183,6 +198,12 @@ impl Token {
         true
     }
 
+    /// Whether it is over and no checkpoint has told it.
+    pub(crate) fn is_to_be_dropped(&self) -> bool {
+        self.look();
+        matches!(*self.0.state.lock(), State::Terminated { is_told: false, .. })
+    }
+
     /// The first byte of its response goes out: no time terminates it any more.
     pub fn settle(&self) {
         let mut state = self.0.state.lock();
@@ -191,12 +212,19 @@ impl Token {
         }
     }
 
-    /// Its client has left.
+    /// Its client has left. A gateway closes the connection a moment before the time is over here: who leaves in
+    /// the last tenth of it has come to his deadline, unless his response has begun.
     pub fn leave(&self) {
+        let Life { start, own, granted, .. } = &*self.0;
         let mut state = self.0.state.lock();
-        if matches!(*state, State::Running | State::Settled) {
-            self.0.terminate(&mut state, Reason::ClientLeft);
-        }
+        let reason = match *state {
+            State::Running if granted.clock.now() >= *own - own.since(*start) / 10 => {
+                Reason::Deadline
+            }
+            State::Running | State::Settled => Reason::ClientLeft,
+            State::Deferred | State::Terminated { .. } | State::Ended => return,
+        };
+        self.0.terminate(&mut state, reason);
     }
 
     /// Nobody works for it any more. Once is enough, twice is no harm.
@@ -250,7 +278,7 @@ impl Life {
     }
 
     fn terminate(&self, state: &mut State, reason: Reason) {
-        *state = State::Terminated { reason, is_over: false };
+        *state = State::Terminated { reason, is_told: false, is_over: false };
         self.not_before.store(0, Ordering::Release);
         self.granted.ended(self.start, Some(reason));
     }

@@ -72,6 +72,11 @@ fn what_makes_no_sense_is_refused_with_the_field_and_both_values() {
         (Class { low: f64::NAN, ..plain() }, ["low", "NaN"]),
         (Class { high: 1.5, ..plain() }, ["high", "1.5"]),
         (Class { interval: Duration::ZERO, ..plain() }, ["interval", "100ms"]),
+        (Class { interval: secs(7200), ..plain() }, ["interval", "3600s"]),
+        (
+            Class { retry_after: Some(secs(7200)), ..plain() },
+            ["retry_after` is 7200s", "not from 0ns to 3600s"],
+        ),
     ] {
         let error = Controller::new([class]).unwrap_err().to_string();
         assert!(error.starts_with("class `search`"), "{error}");
@@ -86,5 +91,7 @@ fn a_class_that_is_not_declared_or_declared_twice_is_an_error() {
     let error = controller.class("page").unwrap_err().to_string();
     assert_eq!(error, "class `page` is not declared; declared: search");
     assert!(bywash_tower::TerminateLayer::new(&controller, "page").is_err());
+    let nameless = Class { name: String::new(), ..class.clone() };
+    assert!(Controller::new([nameless]).unwrap_err().to_string().contains("`name` is empty"));
     assert!(Controller::new([class.clone(), class]).unwrap_err().to_string().contains("twice"));
 }

@@ -12,29 +12,31 @@ use bywash_tower::{
 };
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
-use tokio::time::{Instant, sleep};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::{millis, secs};
 
 type Body = Full<Bytes>;
-type Answer = Result<Response<Body>, Terminated>;
+type Answer<E = Terminated> = Result<Response<Body>, E>;
+type Boxed<E> = Pin<Box<dyn Future<Output = Answer<E>> + Send>>;
 
 /// A service made of a function.
 #[derive(Clone)]
 struct Handler<F>(F);
 
-impl<F, A> Service<Request<()>> for Handler<F>
+impl<F, A, E> Service<Request<()>> for Handler<F>
 where
     F: FnMut(Request<()>) -> A,
-    A: Future<Output = Answer> + Send + 'static,
+    A: Future<Output = Answer<E>> + Send + 'static,
 {
     type Response = Response<Body>;
-    type Error = Terminated;
-    type Future = Pin<Box<dyn Future<Output = Answer> + Send>>;
+    type Error = E;
+    type Future = Boxed<E>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Terminated>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), E>> {
         Poll::Ready(Ok(()))
     }
 
@@ -60,7 +62,7 @@ impl Site {
         &self,
         request: Request<()>,
         handler: impl FnMut(Request<()>) -> A,
-    ) -> Running<Pin<Box<dyn Future<Output = Answer> + Send>>>
+    ) -> Running<Boxed<Terminated>>
     where
         A: Future<Output = Answer> + Send + 'static,
     {
@@ -122,6 +124,10 @@ async fn who_accepts_json_gets_a_problem() {
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((&problem["status"], &problem["retry-after"]), (&504.into(), &10.into()));
     assert_eq!(problem["reason"], "ran_too_long");
+    let request = Request::builder().header("accept", "application/json").header(HEADER, "0");
+    let (_, body) = text(site.run(request.body(()).unwrap(), |_| ok()).await).await;
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&problem["reason"], problem.get("retry-after")), (&"deadline".into(), None));
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,12 +212,15 @@ async fn tiny_deadlines_end_their_own_requests_and_lower_no_threshold() {
         assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
         assert!(body.ends_with("(deadline)\n"), "{body}");
     }
+    let response = site.run(with_deadline("0"), |_| ok()).await.unwrap();
+    assert!(!response.headers().contains_key("retry-after"));
+    assert_eq!(response.headers()["cache-control"], "no-store");
     for nonsense in ["-1", "1.5", "0000000000", "x", "", "+1"] {
         assert_eq!(text(site.run(with_deadline(nonsense), |_| ok()).await).await.0, StatusCode::OK);
     }
     let twice = Request::builder().header(HEADER, "0").header(HEADER, "0").body(()).unwrap();
     assert_eq!(text(site.run(twice, |_| ok()).await).await.0, StatusCode::OK);
-    assert_eq!((site.stats().deadline, site.stats().lost), (3, 0));
+    assert_eq!((site.stats().deadline, site.stats().lost), (4, 0));
     sleep(secs(10)).await;
     assert_eq!(site.stats().threshold, secs(9));
 
@@ -280,6 +289,42 @@ async fn of_two_hundred_at_once_nothing_stays_behind() {
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
 
+/// What a handler says of an error of its own, and of a checkpoint's by way of one.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("the disk is full")]
+    Disk,
+    #[error("stopped")]
+    Stopped(#[from] Terminated),
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_the_errors_only_that_of_a_checkpoint_is_answered_for() {
+    type Any = Box<dyn std::error::Error + Send + Sync>;
+    let site = Site::new(secs(1), secs(9));
+    let long = async |request: Request<()>| {
+        let token = token(&request);
+        token.only_at_checkpoints();
+        sleep(secs(20)).await;
+        token.checkpoint().unwrap_err()
+    };
+    let status = |answer: Result<Response<Body>, Any>| answer.unwrap().status();
+    let plain = Handler(|request| async move { Err(Any::from(long(request).await)) });
+    let answer = site.layer.layer(plain).call(get()).await;
+    assert_eq!(status(answer), StatusCode::GATEWAY_TIMEOUT);
+    let stopped =
+        Handler(|request| async move { Err(Any::from(Failed::from(long(request).await))) });
+    let answer = site.layer.layer(stopped).call(get()).await;
+    assert_eq!(status(answer), StatusCode::GATEWAY_TIMEOUT);
+    let disk = Handler(|request| async move {
+        long(request).await;
+        Err(Failed::Disk)
+    });
+    let answer = site.layer.layer(disk).call(get()).await;
+    assert!(matches!(answer, Err(Failed::Disk)), "its own words: {answer:?}");
+    assert_eq!(site.stats().lost, 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_error_of_a_request_that_goes_on_stays_an_error() {
     let site = Site::new(secs(1), secs(9));
@@ -287,4 +332,131 @@ async fn an_error_of_a_request_that_goes_on_stays_an_error() {
     let given = error.clone();
     let answer = site.run(get(), move |_| std::future::ready(Err(given.clone()))).await;
     assert_eq!(answer.unwrap_err(), error);
+}
+
+/// Polls it once, and drops it after so long: what a server does when the client leaves.
+async fn leave(running: impl Future, after: Duration) {
+    assert!(timeout(after, running).await.is_err(), "it has answered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cancels_termination_finishes_although_its_client_leaves() {
+    let site = Site::new(secs(1), secs(9));
+    let (tell, told) = oneshot::channel();
+    let mut tell = Some(tell);
+    let running = site.run(get(), |request| {
+        let tell = tell.take().unwrap();
+        async move {
+            token(&request).cancel_termination()?;
+            sleep(secs(100)).await;
+            tell.send(token(&request).checkpoint()).unwrap();
+            ok().await
+        }
+    });
+    leave(running, secs(5)).await;
+    assert_eq!(site.stats().running, 1, "it goes on");
+    assert_eq!(told.await, Ok(Ok(())));
+    tokio::task::yield_now().await;
+    let stats = site.stats();
+    assert_eq!((stats.running, stats.deferred, stats.client_left), (0, 1, 0));
+}
+
+#[test]
+fn who_cancels_termination_is_dropped_where_no_runtime_is_any_more() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (site, running) = runtime.block_on(async {
+        let site = Site::new(secs(1), secs(3600));
+        let mut running = Box::pin(site.run(get(), |request| async move {
+            token(&request).cancel_termination()?;
+            pending().await
+        }));
+        assert!(timeout(millis(1), running.as_mut()).await.is_err());
+        (site, running)
+    });
+    assert_eq!(site.stats().running, 1);
+    drop((running, runtime));
+    assert_eq!((site.stats().running, site.stats().client_left), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left() {
+    let site = Site::new(secs(1), secs(9));
+    let (tell, told) = oneshot::channel();
+    let mut tell = Some(tell);
+    let running = site.run(get(), |request| {
+        let tell = tell.take().unwrap();
+        async move {
+            token(&request).only_at_checkpoints();
+            sleep(secs(6)).await;
+            tell.send(token(&request).checkpoint()).unwrap();
+            ok().await
+        }
+    });
+    leave(running, secs(5)).await;
+    assert_eq!(told.await.unwrap().unwrap_err().reason, Reason::ClientLeft);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_panics_has_not_been_left_and_does_not_go_on() {
+    let site = Site::new(secs(1), secs(9));
+    let running = || {
+        site.run(get(), |request| async move {
+            token(&request).cancel_termination()?;
+            sleep(secs(5)).await;
+            panic!("as it is to")
+        })
+    };
+    assert!(tokio::spawn(running()).await.unwrap_err().is_panic());
+    leave(running(), secs(1)).await;
+    sleep(secs(5)).await;
+    let stats = site.stats();
+    assert_eq!((stats.running, stats.deferred, stats.client_left), (0, 2, 0));
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_read_that_it_is_over_changes_nothing() {
+    let site = Site::new(secs(1), secs(9));
+    let running = site.run(get(), |request| async move {
+        // It reads before the layer looks, and so knows first.
+        sleep(secs(9)).await;
+        assert!(token(&request).is_terminated());
+        assert_eq!(token(&request).reason(), Some(Reason::RanTooLong));
+        pending().await
+    });
+    let answer: Answer = timeout(secs(100), running).await.expect("it is dropped");
+    assert_eq!(text(answer).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(site.stats().lost, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_layers_the_outer_one_decides() {
+    let (outer, inner) = (Site::new(secs(1), secs(9)), Site::new(secs(1), secs(2)));
+    let service = Handler(|request: Request<()>| async move {
+        assert_eq!(token(&request).left(), Some(secs(9)));
+        sleep(secs(5)).await;
+        ok().await
+    });
+    let mut service = outer.layer.layer(inner.layer.layer(service));
+    assert_eq!(text(service.call(get()).await).await.0, StatusCode::OK);
+    assert_eq!((outer.stats().arrived, inner.stats().arrived), (1, 0));
+    // What is of no class outside passes there, and the inner one decides.
+    let inside = inner.layer.layer(Handler(|_| pending()));
+    let mut service = TerminateLayer::by(|_, _| None).layer(inside);
+    assert_eq!(text(service.call(get()).await).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!((outer.stats().arrived, inner.stats().lost), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_head_is_the_head_of_the_answer_to_get() {
+    let site = Site::new(secs(1), secs(9));
+    let get = site.run(get(), |_| pending()).await.unwrap();
+    let request = Request::head("/").body(()).unwrap();
+    let head = site.run(request, |_| pending()).await.unwrap();
+    assert_eq!(head.headers(), get.headers());
+    let ((_, body), (_, none)) = (text(Ok(get)).await, text(Ok(head.clone())).await);
+    assert_eq!(
+        (head.headers()["content-length"].as_bytes(), &*none),
+        (body.len().to_string().as_bytes(), "")
+    );
 }

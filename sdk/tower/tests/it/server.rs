@@ -1,9 +1,11 @@
-//! The layer on a real server, hyper, over loopback.
+//! The layer on a real server, hyper over HTTP/1.1, over loopback.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use bywash_tower::{Class, Controller, TerminateLayer, Terminated, Token};
+use bywash_tower::{Class, Controller, Stats, TerminateLayer, Terminated, Token};
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -11,7 +13,9 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tower_layer::Layer;
 
@@ -20,80 +24,164 @@ use crate::{millis, secs};
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-async fn handle(
-    request: Request<Incoming>,
-    ended: UnboundedSender<&'static str>,
-) -> Result<Response<Full<Bytes>>, Terminated> {
-    let token = request.extensions().get::<Token>().unwrap().clone();
-    if request.uri().path() == "/quick" {
-        return Ok(Response::new("done".into()));
-    }
-    // A thread cannot be dropped: it goes on until its next checkpoint.
-    let thread = tokio::task::spawn_blocking(move || {
-        loop {
-            if let Err(terminated) = token.checkpoint() {
-                ended.send(terminated.reason.name()).unwrap();
-                return Err(terminated);
+/// What the handlers tell, and what they wait for.
+#[derive(Clone)]
+struct Handlers {
+    events: UnboundedSender<&'static str>,
+    may_write: Arc<Notify>,
+}
+
+impl Handlers {
+    async fn handle(self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Terminated> {
+        let token = request.extensions().get::<Token>().unwrap().clone();
+        match request.uri().path() {
+            "/compute" => self.compute(token).await?,
+            "/write" => {
+                token.cancel_termination()?;
+                self.says("begun");
+                self.may_write.notified().await;
+                self.says("written");
             }
-            std::thread::yield_now();
+            "/wait" => std::future::pending().await,
+            _ => {}
         }
-    });
-    thread.await.unwrap()
+        Ok(Response::new("done".into()))
+    }
+
+    /// A thread cannot be dropped: it goes on until its next checkpoint.
+    async fn compute(self, token: Token) -> Result<(), Terminated> {
+        let thread = tokio::task::spawn_blocking(move || {
+            self.says("begun");
+            loop {
+                if let Err(terminated) = token.checkpoint() {
+                    self.says(terminated.reason.name());
+                    return Err(terminated);
+                }
+                std::thread::yield_now();
+            }
+        });
+        thread.await.unwrap()
+    }
+
+    fn says(&self, event: &'static str) {
+        // A test that is over does not listen.
+        let _unheard = self.events.send(event);
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    controller: Controller,
+    handlers: Handlers,
+    events: UnboundedReceiver<&'static str>,
+    _accepts: JoinSet<()>,
+}
+
+impl Server {
+    async fn new(run_max: Duration) -> Self {
+        let controller = Controller::new([Class::new("search", millis(50), run_max)]).unwrap();
+        let layer = TerminateLayer::new(&controller, "search").unwrap();
+        let (sender, events) = unbounded_channel();
+        let handlers = Handlers { events: sender, may_write: Arc::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (mut accepts, given) = (JoinSet::new(), handlers.clone());
+        accepts.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (handlers, at_end) = (given.clone(), given.clone());
+                let handler =
+                    hyper::service::service_fn(move |request| handlers.clone().handle(request));
+                let service = TowerToHyperService::new(layer.layer(Tower(handler)));
+                let http = hyper::server::conn::http1::Builder::new();
+                let served = http.serve_connection(TokioIo::new(stream), service);
+                tokio::spawn(async move {
+                    let _broken = served.await;
+                    at_end.says("closed");
+                });
+            }
+        });
+        Self { address, controller, handlers, events, _accepts: accepts }
+    }
+
+    /// Until this has been told: what else goes on may tell before it.
+    async fn is_told(&mut self, expected: &str) {
+        let told = async { while self.events.recv().await.unwrap() != expected {} };
+        timeout(PATIENCE, told).await.unwrap();
+    }
+
+    async fn ask(&self, method: &str, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    }
+
+    /// The head of the answer without its date, and the body.
+    async fn answer(&self, method: &str, path: &str) -> (String, String) {
+        let mut text = String::new();
+        let mut stream = self.ask(method, path).await;
+        timeout(PATIENCE, stream.read_to_string(&mut text)).await.unwrap().unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let fields = head.lines().filter(|line| !line.starts_with("date:"));
+        (fields.collect::<Vec<_>>().join("\n"), body.to_owned())
+    }
+
+    fn stats(&self) -> Stats {
+        self.controller.stats()["search"]
+    }
+
+    /// Until nothing runs any more: who has told the last word has not ended yet.
+    async fn rests(&self) {
+        let rests = async {
+            while self.stats().running > 0 {
+                tokio::time::sleep(millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, rests).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thread_is_stopped_by_the_threshold_and_by_a_client_who_leaves() {
-    for (run_max, expected) in [(millis(100), "ran_too_long"), (secs(3600), "client_left")] {
-        let controller = Controller::new([Class::new("search", millis(50), run_max)]).unwrap();
-        let layer = TerminateLayer::new(&controller, "search").unwrap();
-        let (ended, mut end) = unbounded_channel();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let ended = ended.clone();
-                let handler =
-                    hyper::service::service_fn(move |request| handle(request, ended.clone()));
-                let service = layer.layer(Tower(handler));
-                let http = hyper::server::conn::http1::Builder::new();
-                let served =
-                    http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
-                tokio::spawn(served);
-            }
-        });
-        assert!(answer(address, "/quick").await.starts_with("HTTP/1.1 200"));
-        if expected == "client_left" {
-            let _left = ask(address, "/long").await;
-            while controller.stats()["search"].arrived < 2 {
-                tokio::task::yield_now().await;
-            }
-        } else {
-            assert!(answer(address, "/long").await.starts_with("HTTP/1.1 504"));
-        }
-        let reason = timeout(PATIENCE, end.recv()).await.unwrap().unwrap();
-        assert_eq!(reason, expected);
-        let stats = controller.stats()["search"];
-        assert_eq!(
-            (stats.lost, stats.client_left),
-            if run_max < secs(1) { (1, 0) } else { (0, 1) }
-        );
-        assert_eq!(stats.running, 0);
-        server.abort();
-    }
+async fn a_thread_is_stopped_by_the_threshold() {
+    let mut server = Server::new(millis(500)).await;
+    assert!(server.answer("GET", "/quick").await.0.starts_with("HTTP/1.1 200"));
+    assert!(server.answer("GET", "/compute").await.0.starts_with("HTTP/1.1 504"));
+    server.is_told("ran_too_long").await;
+    server.rests().await;
+    assert_eq!((server.stats().lost, server.stats().client_left), (1, 0));
 }
 
-async fn ask(address: std::net::SocketAddr, path: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_is_stopped_by_a_client_who_leaves() {
+    let mut server = Server::new(secs(3600)).await;
+    let client = server.ask("GET", "/compute").await;
+    server.is_told("begun").await;
+    drop(client);
+    server.is_told("client_left").await;
+    server.rests().await;
+    assert_eq!((server.stats().lost, server.stats().client_left), (0, 1));
 }
 
-async fn answer(address: std::net::SocketAddr, path: &str) -> String {
-    let mut text = String::new();
-    let mut stream = ask(address, path).await;
-    timeout(PATIENCE, stream.read_to_string(&mut text)).await.unwrap().unwrap();
-    text
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_cancels_termination_finishes_although_its_client_leaves() {
+    let mut server = Server::new(secs(3600)).await;
+    let client = server.ask("GET", "/write").await;
+    server.is_told("begun").await;
+    drop(client);
+    server.is_told("closed").await;
+    server.handlers.may_write.notify_one();
+    server.is_told("written").await;
+    server.rests().await;
+    assert_eq!((server.stats().deferred, server.stats().client_left), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answer_to_head_is_the_head_of_the_answer_to_get() {
+    let server = Server::new(millis(50)).await;
+    let (get, body) = server.answer("GET", "/wait").await;
+    let (head, none) = server.answer("HEAD", "/wait").await;
+    assert!(get.starts_with("HTTP/1.1 504") && body.ends_with("(ran_too_long)\n"), "{get}{body}");
+    assert_eq!((head, &*none), (get, ""));
 }
 
 /// A service of hyper's as one of tower's.

@@ -73,6 +73,69 @@ fn deadlines_of_their_own_do_not_lower_the_threshold_of_others() {
 }
 
 #[test]
+fn a_deadline_counts_in_p_from_run_min_on() {
+    let search = Search::new();
+    let early = search.class.begin(Some(Duration::from_nanos(999_999_999)));
+    let late = search.class.begin(Some(secs(1)));
+    search.goes(Duration::from_nanos(999_999_999));
+    ends(&early, Reason::Deadline);
+    search.goes(Duration::from_nanos(1));
+    ends(&late, Reason::Deadline);
+    let stats = search.stats();
+    assert_eq!((stats.arrived, stats.lost, stats.deadline), (2, 1, 2));
+    search.goes(secs(9));
+    assert_eq!(search.class.threshold(), secs(1));
+}
+
+#[test]
+fn who_comes_and_goes_within_an_interval_did_not_arrive_in_it() {
+    let search = Search::new();
+    let before: Vec<Token> = (0..20).map(|_| search.class.begin(None)).collect();
+    search.goes(secs(10));
+    before[..10].iter().for_each(Token::leave);
+    search.load(10, 1);
+    for _ in 0..45 {
+        search.class.begin(None).leave();
+        ends(&search.class.begin(Some(Duration::ZERO)), Reason::Deadline);
+    }
+    // It is taken out once.
+    let token = search.class.begin(None);
+    token.leave();
+    token.leave();
+    token.end();
+    search.goes(secs(10));
+    // Of ten one is lost: (1/2)^4 of eight seconds above one.
+    let threshold = search.class.threshold();
+    assert!(threshold.abs_diff(millis(1500)) < Duration::from_micros(1), "{threshold:?}");
+    assert_eq!((search.stats().arrived, search.stats().lost), (121, 1));
+}
+
+#[test]
+fn who_leaves_in_the_last_tenth_of_his_time_has_come_to_his_deadline() {
+    let search = Search::new();
+    let of = |left| search.class.begin(left);
+    let [early, late, begun] = [0; 3].map(|_| of(Some(secs(2))));
+    let (short, unbound) = (of(Some(secs(1))), of(None));
+    begun.settle();
+    search.goes(millis(900));
+    short.leave();
+    ends(&short, Reason::Deadline);
+    search.goes(Duration::from_nanos(899_999_999));
+    early.leave();
+    ends(&early, Reason::ClientLeft);
+    search.goes(Duration::from_nanos(1));
+    late.leave();
+    ends(&late, Reason::Deadline);
+    begun.leave();
+    ends(&begun, Reason::ClientLeft);
+    search.goes(secs(7));
+    unbound.leave();
+    ends(&unbound, Reason::ClientLeft);
+    let stats = search.stats();
+    assert_eq!((stats.deadline, stats.lost, stats.client_left), (2, 1, 3));
+}
+
+#[test]
 fn whoever_left_does_not_count_and_whoever_is_terminated_does() {
     let search = Search::new();
     for _ in 0..100 {
