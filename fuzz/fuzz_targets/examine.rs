@@ -20,9 +20,11 @@ use libfuzzer_sys::fuzz_target;
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 mod request {
     use bywash_message::{Fields, Name};
+    use bywash_units::Span;
     use http::StatusCode;
 
     mod cacheable;
+    mod client_deadline;
     mod cookies;
     mod examine;
     mod forwarded;
@@ -39,7 +41,17 @@ mod request {
         peer: &Peer,
     ) -> Facts {
         answer(settings, &request.fields);
+        next_deadline(&request.fields);
         examine::examine(shared, settings, request, peer)
+    }
+
+    /// Whoever is next is told one number, and no more time than the client has said or there is here.
+    fn next_deadline(fields: &Fields) {
+        let (told, limit) = (client_deadline::Told::of(fields), Span::from_secs(60));
+        let mut next = Fields::new();
+        told.write(&mut next, Span::from_millis(3), limit, Some(Span::from_secs(90)));
+        let begins = client_deadline::Told::of(&next).begins;
+        assert!(begins.is_some_and(|left| left <= limit && told.begins.is_none_or(|own| left <= own)));
     }
 
     fn answer(settings: &crate::settings::Settings, fields: &Fields) {

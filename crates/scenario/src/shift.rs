@@ -59,38 +59,15 @@ mod tests {
     use bywash_units::{Span, Time};
 
     use crate::file::Scenario;
+    use crate::file::tests::SMALL;
 
-    const FILE: &str = r#"
-        name = "shifting"
-        about = "for a test"
-        [servers]
-        workers = 1
-        [[class]]
-        name = "page"
-        request = "GET /"
-        tier = "browse"
-        utility = 1
-        service = { mean = "5ms", shape = "constant" }
-        shift = SHIFT
-        [session]
-        start = "page"
-        order = "page"
-        [arrivals]
-        shape = "poisson"
-        [client]
-        think = { mean = "1s", shape = "constant" }
-        patience = { shape = "none" }
-        [run]
-        rho = [1.0]
-        seeds = 1
-        duration = "1m"
-        [[policy]]
-        name = "single-queue"
-    "#;
+    const EXPONENTIAL: &str = r#"service = { mean = "100ms", shape = "exponential" }"#;
 
     fn read(shift: &str) -> Result<Scenario, String> {
-        Scenario::parse(&FILE.replace("SHIFT", shift), Path::new("."))
-            .map_err(|error| error.to_string())
+        let service = r#"service = { mean = "5ms", shape = "constant" }"#;
+        let shifted = format!("{service}\nshift = {shift}");
+        let text = SMALL.replacen(EXPONENTIAL, &shifted, 1);
+        Scenario::parse(&text, Path::new(".")).map_err(|error| error.to_string())
     }
 
     #[test]

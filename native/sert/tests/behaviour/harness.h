@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <dirent.h>
 #include <link.h>
 #include <spawn.h>

@@ -58,19 +58,30 @@ void threads_without_a_timer_run_unprotected_and_harm_no_other() {
     getrlimit(RLIMIT_SIGPENDING, &before);
     none.rlim_max = before.rlim_max;
     setrlimit(RLIMIT_SIGPENDING, &none);
+    // They end only when others have had the places that they were refused.
+    std::atomic<int> refused{0}, served{0};
+    std::atomic<bool> alone{false};
+    std::vector<std::thread> without, threads;
     for (int i = 0; i < 3; i++) {
-        std::thread([] {
+        without.emplace_back([&] {
             sigjmp_buf point;
             CHECK(SERT_register_rollbackpoint(&point) == -1 && errno == EAGAIN);
-        }).join();
+            refused++;
+            while (served < 3) usleep(1000);
+        });
     }
+    while (refused < 3) usleep(1000);
     setrlimit(RLIMIT_SIGPENDING, &before);
-    std::vector<std::thread> threads;
     for (int i = 0; i < 3; i++) {
-        threads.emplace_back([] {
+        threads.emplace_back([&] {
+            CHECK(request(for_ever) == SERT_RAN_TOO_LONG);
+            served++;
+            while (!alone) usleep(1000);
             for (int turn = 0; turn < 5; turn++) CHECK(request(for_ever) == SERT_RAN_TOO_LONG);
         });
     }
+    for (auto &thread : without) thread.join();
+    alone = true;
     for (auto &thread : threads) thread.join();
 }
 

@@ -331,7 +331,8 @@ void the_buffer_of_an_older_stream_is_not_the_requests() {
         CHECK(getline(&line, &size, older) > 0);
         for_ever();
     }) == SERT_RAN_TOO_LONG);
-    std::vector<std::string> rubbish(200, std::string(4000, '!'));
+    // Of the buffer's size and of many others: one gets its place, if it was given back.
+    for (size_t size = BUFSIZ * 2; size >= 64; size -= 64) memset(malloc(size), '!', size);
     char line[64];
     for (int i = 0; i < 300; i++) CHECK(fgets(line, sizeof line, older) && line[0] == 'z');
     unlink(name);
@@ -378,7 +379,8 @@ void descriptors_that_were_sent_are_the_requests() {
     start_library();
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0);
-    int before = open("/dev/null", O_RDONLY);
+    int before = open("/dev/null", O_RDONLY), next = dup(before);
+    close(next);
     char space[CMSG_SPACE(sizeof(int))] = {}, byte = 0;
     iovec part = {&byte, 1};
     msghdr message = {};
@@ -396,8 +398,7 @@ void descriptors_that_were_sent_are_the_requests() {
             for_ever();
         }) == SERT_RAN_TOO_LONG);
     }
-    close(before);
-    CHECK(open("/dev/null", O_RDONLY) == before);
+    CHECK(dup(before) == next);
 }
 
 void an_exception_through_libc_leaves_no_mask() {
@@ -432,7 +433,7 @@ void what_others_free_comes_back_while_a_request_runs() {
             handed = malloc(10000);
             while (handed.load()) sched_yield();
         }
-        CHECK(heap() - before < 10000000);
+        CHECK(heap() - before < 5000000);
     }) == 0);
     over = true;
     other.join();

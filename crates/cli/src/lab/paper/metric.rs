@@ -138,6 +138,7 @@ impl Metric {
             Self::NotGenerated => Ok(100.0 * (1.0 - cell.generated as f64 / planned)),
             Self::UsefulWork => Ok(100.0 * cell.useful_work),
             Self::Loss => Ok(100.0 * (1.0 - cell.completed as f64 / cell.generated as f64)),
+            Self::Mean if cell.completed == 0 => Err("nothing was answered".into()),
             Self::Mean => {
                 let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
                 Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
