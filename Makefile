@@ -44,6 +44,7 @@ test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	$(MAKE) -C native/sert test TIMES=100000
 	native/sert/tests/teeth
+	$(CARGO) check --manifest-path fuzz/Cargo.toml --bins --locked
 	scripts/check-packaging target/release/bywash
 	scripts/lab-all out/lab
 

@@ -98,6 +98,10 @@ mod settings {
     }
 
     impl Settings {
+        pub(crate) fn class(&self, class: bywash_engine::ClassId) -> &bywash_config::ClassConfig {
+            &self.config.classes[class.index()]
+        }
+
         pub(crate) fn trusts(&self, address: std::net::IpAddr) -> bool {
             self.config.listen.trusted_proxies.iter().any(|network| network.contains(address))
         }
