@@ -116,14 +116,13 @@ class Tokens(unittest.TestCase):
         self.controller.lost("search")
         self.clock.go(10)
         self.assertEqual(self.stats().p, 0.1)
-        # The first call of an interval is the one that leaves.
+        # Its leaving is the first that is heard of a new interval.
         late = self.controller.begin("search")
-        self.clock.go(10)
-        late.leave()
         self.controller.arrived("search")
         self.controller.lost("search")
         self.clock.go(10)
-        self.assertEqual(self.stats().p, 1.0)
+        late.leave()
+        self.assertEqual(self.stats().p, 0.5)
 
     def test_who_leaves_in_the_last_tenth_of_his_deadline_has_come_to_it(self):
         for left, after, reason, lost in [
