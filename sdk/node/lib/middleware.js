@@ -52,7 +52,8 @@ function middleware (controller, classOf, options) {
     try {
       token = begin(req, res)
     } catch (error) {
-      return next(error ?? new SettingError('classOf threw nothing'))
+      // What is falsy would not be an error to `next`.
+      return next(error || new SettingError(`classOf threw ${error}`))
     }
     if (!token) return next()
     if (isOver(token)) return next(token.terminated())
@@ -98,10 +99,15 @@ function begin (controller, name, trustDeadline, req, res) {
   }
   // Only at its close is it known that the response is complete.
   onceClosed(req, res, () => {
-    if (!res.writableFinished) token.leave()
+    if (!isComplete(req, res)) token.leave()
     token.end()
   })
   return token
+}
+
+/** Whether a response that is closed went out to its end. One of HTTP/2 says that it is finished in every end. */
+function isComplete (req, res) {
+  return req.httpVersionMajor < 2 ? res.writableFinished : res.writableEnded && res.stream.rstCode === 0
 }
 
 /** By connection: what its end means to the responses that wait for their turn on it. */
