@@ -1,5 +1,9 @@
 /** Cooperative termination; the contract is in sdk/README.md. All times are in milliseconds. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+
+type AnyRequest = IncomingMessage | Http2ServerRequest
+type AnyResponse = ServerResponse | Http2ServerResponse
 
 /** What is declared of a class of requests. */
 export interface ClassSettings {
@@ -22,11 +26,11 @@ export interface ClassSettings {
 /** A class in numbers: counts since the start, and what holds now. */
 export interface Stats {
   arrived: number
-  /** Refused, or terminated by the threshold: what is in `p`. */
+  /** Refused, terminated by the threshold, or ended by a deadline from `runMin` on: what is in `p`. */
   lost: number
   /** Terminated by the threshold. */
   terminated: number
-  /** Ended by a deadline that they brought along. */
+  /** Ended by a deadline that they brought along, at whatever time. */
   deadline: number
   clientLeft: number
   /** Those who called `cancelTermination`. */
@@ -63,10 +67,11 @@ export class Token {
   readonly start: number
   /** When it is terminated as things are, by the controller's clock; Infinity if it is not. */
   readonly deadline: number
-  /** Whether it is over; also once it is overdue and nobody has noticed. */
+  /** Whether it is over; also once it is overdue and has not been told. Asking changes nothing. */
   readonly isTerminated: boolean
+  /** Why it is terminated, once it has been told. */
   readonly reason: Reason | null
-  /** Aborts once it is terminated, with the `Terminated` as its reason. */
+  /** Aborts once it is terminated, with the `Terminated` as its reason. Who takes it is told by a timer. */
   readonly signal: AbortSignal
   left (): number
   /** Throws `Terminated` if this request is over. */
@@ -77,12 +82,10 @@ export class Token {
   look (): boolean
   /** The first byte of its response goes out: no time terminates it any more. */
   settle (): void
-  /** Its client has left. */
+  /** Its client has left: `client_left`, or `deadline` in the last tenth of the time that it brought along. */
   leave (): void
   /** Nobody works for it any more. */
   end (): void
-  /** From now on a timer looks whenever it may be overdue. */
-  watch (): void
 }
 
 /** The classes of this process. */
@@ -104,16 +107,19 @@ export interface Options {
 
 export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
 
-/** A handler for `http.createServer` whose requests can be terminated. */
-export function terminable<Req extends IncomingMessage, Res extends ServerResponse> (
+/**
+ * A handler for `http.createServer`, or `createServer` of node:http2, whose requests can be terminated. An error of
+ * `classOf`, or a class that is not declared, is answered with 500 and a warning of the process.
+ */
+export function terminable<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
   classOf: ClassOf<Req>,
   handler: (req: Req & { bywash?: Token }, res: Res) => unknown,
   options?: Options
 ): (req: Req, res: Res) => unknown
 
-/** The same for `app.use` and `app.get(path, …, handler)` of Express and its like. */
-export function middleware<Req extends IncomingMessage, Res extends ServerResponse> (
+/** The same for `app.use` and `app.get(path, …, handler)` of Express and its like; that error goes to `next`. */
+export function middleware<Req extends AnyRequest, Res extends AnyResponse> (
   controller: Controller,
   classOf: ClassOf<Req>,
   options?: Options
@@ -122,8 +128,8 @@ export function middleware<Req extends IncomingMessage, Res extends ServerRespon
 /** An error handler of Express and its like: answers who was terminated as the gateway does. */
 export function answerTerminated (
   error: unknown,
-  req: IncomingMessage,
-  res: ServerResponse,
+  req: AnyRequest,
+  res: AnyResponse,
   next: (error?: unknown) => void
 ): void
 

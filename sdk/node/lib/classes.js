@@ -31,7 +31,7 @@ function checked (name, given) {
   const wrong = (text) => new SettingError(`class ${name}: ${text}`)
   const settings = { name }
   for (const field of Object.keys(given)) {
-    if (!(field in FIELDS)) throw wrong(`there is no ${field}; there are ${Object.keys(FIELDS).join(', ')}`)
+    if (!Object.hasOwn(FIELDS, field)) throw wrong(`there is no ${field}; there are ${Object.keys(FIELDS).join(', ')}`)
   }
   for (const [field, [least, most, preset]] of Object.entries(FIELDS)) {
     const value = given[field] ?? preset

@@ -2,9 +2,10 @@
 // How long a request may run, by class: the controller of seed 2.
 //
 // Source: seed 2, SERT §3.2, as in crates/engine/src/terminate/loss.rs; lab/golden/termination.csv is what both
-// must say. Of the requests of a class that came in an interval, p were lost: refused, or terminated by the
-// threshold. The threshold of the next interval follows from p. Clients who left, and requests that ran out of a
-// deadline of their own, are not in p: that says nothing of how much there is to do.
+// must say. Of the requests of a class that came in an interval, p were lost: refused, terminated by the threshold,
+// or ended by a deadline when they had run for runMin. The threshold of the next interval follows from p. Whoever
+// left, or ran out of a deadline before, says nothing of how much there is to do: if that was in the interval in
+// which it came, it did not arrive.
 //
 // One thread of JavaScript, so no lock. A worker thread has a controller of its own.
 
@@ -18,6 +19,7 @@ class Granted {
     this.totals = { arrived: 0, lost: 0, ran_too_long: 0, deadline: 0, client_left: 0, deferred: 0 }
     this.running = 0
     this.p = 0
+    /** When this interval began. */
     this.since = now
     this.nowArrived = this.nowLost = 0
   }
@@ -45,6 +47,12 @@ class Granted {
     this.tick(now)
     this.nowArrived++
     this.totals.arrived++
+  }
+
+  /** One that came in the interval that began at `came` is gone and was not lost. */
+  departed (came, now) {
+    this.tick(now)
+    if (came === this.since) this.nowArrived--
   }
 
   lost (now) {

@@ -3,10 +3,11 @@
 //
 // A handler of plain http is a function whose end we see, so we answer for it if it was terminated and has said
 // nothing. In Connect's style nobody sees a handler's end: its error comes to the application's error handling
-// with `status` 504 and `headers`, which Express makes the answer of; `answerTerminated` makes ours.
+// with `status` 504 and `headers`; `answerTerminated` makes ours of it.
 //
 // The response has begun when its head is written: every way to write leads through `writeHead`.
 
+const { inspect } = require('node:util')
 const { SettingError } = require('./classes')
 const { requests } = require('./token')
 
@@ -16,17 +17,29 @@ const HEADER = 'bywash-deadline'
 const BUSY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 const PLAIN = 'about:blank'
 
+/** On a response: the fields that it had before its handler began. */
+const FIELDS = Symbol('bywash.fields')
+
 /**
  * A handler for `http.createServer` whose requests can be terminated. `classOf` is the name of a class, or a
- * function from the request to one, or to null: such a request passes untouched.
+ * function from the request to one, or to null: such a request passes untouched, as does one that has a token of a
+ * middleware around this one.
  */
 function terminable (controller, classOf, handler, options) {
   const begin = beginner(controller, classOf, options)
   return (req, res) => {
-    const token = begin(req, res)
+    let token
+    try {
+      token = begin(req, res)
+    } catch (error) {
+      // Thrown from here it would end the process.
+      process.emitWarning(`a request of no class: ${inspect(error)}`, 'BywashWarning')
+      res.writeHead(500, { 'Content-Length': 0, 'Cache-Control': 'no-store' }).end()
+      return
+    }
     if (!token) return handler(req, res)
     // Who comes with nothing left need not begin.
-    if (token.isTerminated) return answer(req, res, token.terminated())
+    if (isOver(token)) return answer(req, res, token.terminated())
     return requests.run(token, () => concluded(token, handler, req, res))
   }
 }
@@ -35,9 +48,15 @@ function terminable (controller, classOf, handler, options) {
 function middleware (controller, classOf, options) {
   const begin = beginner(controller, classOf, options)
   return (req, res, next) => {
-    const token = begin(req, res)
+    let token
+    try {
+      token = begin(req, res)
+    } catch (error) {
+      // What is falsy would not be an error to `next`.
+      return next(error || new SettingError(`classOf threw ${error}`))
+    }
     if (!token) return next()
-    if (token.isTerminated) return next(token.terminated())
+    if (isOver(token)) return next(token.terminated())
     requests.run(token, next)
   }
 }
@@ -50,15 +69,20 @@ function answerTerminated (error, req, res, next) {
   answer(req, res, req.bywash.terminated())
 }
 
+/** Whether a request that begins is over already: nothing is left to it, or its client. */
+function isOver (token) {
+  token.look()
+  return token.reason !== null
+}
+
 function beginner (controller, classOf, { trustDeadline = true, ...others } = {}) {
   const unknown = Object.keys(others)
   if (unknown.length > 0) throw new SettingError(`there is no option ${unknown.join(', ')}`)
-  if (typeof classOf !== 'function') {
-    controller.knows(classOf)
-    return (req, res) => begin(controller, classOf, trustDeadline, req, res)
-  }
+  const isOne = typeof classOf !== 'function'
+  if (isOne) controller.knows(classOf)
   return (req, res) => {
-    const name = classOf(req)
+    if (req.bywash) return null
+    const name = isOne ? classOf : classOf(req)
     return name == null ? null : begin(controller, name, trustDeadline, req, res)
   }
 }
@@ -66,18 +90,46 @@ function beginner (controller, classOf, { trustDeadline = true, ...others } = {}
 function begin (controller, name, trustDeadline, req, res) {
   const token = controller.begin(name, trustDeadline ? timeLeft(req.headers[HEADER]) : Infinity)
   req.bywash = token
+  res[FIELDS] = Object.entries(res.getHeaders())
+    .map(([name, value]) => [name, Array.isArray(value) ? [...value] : value])
   const { writeHead } = res
   res.writeHead = function (...args) {
     token.settle()
     return writeHead.apply(this, args)
   }
-  // `close` comes in every end; only then is it known that the response is complete.
-  res.once('close', () => {
-    if (!res.writableFinished) token.leave()
+  // Only at its close is it known that the response is complete.
+  onceClosed(req, res, () => {
+    if (!isComplete(req, res)) token.leave()
     token.end()
   })
-  token.watch()
   return token
+}
+
+/** Whether a response that is closed went out to its end. One of HTTP/2 says that it is finished in every end. */
+function isComplete (req, res) {
+  return req.httpVersionMajor < 2 ? res.writableFinished : res.writableEnded && res.stream.rstCode === 0
+}
+
+/** By connection: what its end means to the responses that wait for their turn on it. */
+const waiting = new WeakMap()
+
+/**
+ * Calls `ended`, maybe twice, when a response is over; that may have been before, if something waited in front of the
+ * middleware. One that waits behind another of the same connection (pipelining) has no socket yet and is not told
+ * when that ends, so it listens itself: once for each connection, as any number may wait.
+ */
+function onceClosed (req, res, ended) {
+  if (req.httpVersionMajor < 2 ? req.socket.destroyed : res.stream.destroyed) return ended()
+  res.once('close', ended)
+  if (res.socket !== null) return
+  let all = waiting.get(req.socket)
+  if (!all) {
+    all = new Set()
+    waiting.set(req.socket, all)
+    req.socket.once('close', () => all.forEach((each) => each()))
+  }
+  all.add(ended)
+  res.once('close', () => all.delete(ended))
 }
 
 /** Runs a handler to its end, whatever that is; answers in its place if it was terminated. */
@@ -98,24 +150,25 @@ function timeLeft (value) {
 
 /** 504: problem+json (RFC 9457) if JSON is accepted, else a line of text. */
 function answer (req, res, { reason, retryAfterSeconds: again }) {
-  const isSpent = reason === 'deadline'
-  const title = isSpent
-    ? 'The time that was left to this request is over.'
-    : `The site is very busy. Please try again in ${again} s.`
+  const isBusy = reason === 'ran_too_long'
+  const title = isBusy
+    ? `The site is very busy. Please try again in ${again} s.`
+    : 'The time that was left to this request is over.'
   const isJson = /json/i.test(req.headers.accept ?? '')
-  const problem = { type: isSpent ? PLAIN : BUSY, title, status: 504, reason, 'retry-after': again }
+  const problem = { type: isBusy ? BUSY : PLAIN, title, status: 504, reason }
+  if (isBusy) problem['retry-after'] = again
   const body = isJson ? JSON.stringify(problem) : `${title} (${reason})\n`
-  // What the handler had in mind for its own response.
-  for (const name of res.getHeaderNames()) {
-    if (/^(content-.*|etag|last-modified|transfer-encoding)$/.test(name)) res.removeHeader(name)
-  }
+  // What the handler had in mind for its own response; what stood there before it began concerns this one as well.
+  for (const name of res.getHeaderNames()) res.removeHeader(name)
+  for (const [name, value] of res[FIELDS] ?? []) res.setHeader(name, value)
   res.statusCode = 504
-  res.statusMessage = 'Gateway Timeout'
+  // HTTP/2 has none.
+  if (req.httpVersionMajor < 2) res.statusMessage = 'Gateway Timeout'
   res.setHeader('Content-Type', isJson ? 'application/problem+json' : 'text/plain; charset=utf-8')
   res.setHeader('Content-Length', Buffer.byteLength(body))
-  res.setHeader('Retry-After', String(again))
   res.setHeader('Cache-Control', 'no-store')
-  res.end(body)
+  if (isBusy) res.setHeader('Retry-After', String(again))
+  res.end(req.method === 'HEAD' ? undefined : body)
 }
 
 module.exports = { answerTerminated, middleware, terminable }

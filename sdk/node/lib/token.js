@@ -3,7 +3,8 @@
 //
 // States: running, then one of settled (its response has begun), deferred (it asked not to be terminated),
 // terminated; from any of them ended. A client who leaves terminates a running or a settled request, for nobody
-// reads its response; a deferred one goes on.
+// reads its response; a deferred one goes on. Time terminates who is told: at a checkpoint, or by a timer if somebody
+// has taken the signal. Whoever never asks is done too late at worst, and was served.
 //
 // `notBefore` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
 // changes only at the end of an interval and never falls below runMin, so until then the clock decides alone. It
@@ -11,7 +12,7 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks')
 
-/** This request is over: whoever works for it stops. Express answers with its `status` and `headers`. */
+/** This request is over: whoever works for it stops. `status` and `headers` are what makes an answer of it. */
 class Terminated extends Error {
   constructor (className, reason, retryAfter) {
     super(`class ${className}: ${reason}`)
@@ -21,7 +22,9 @@ class Terminated extends Error {
     this.reason = reason
     this.retryAfter = retryAfter
     this.status = this.statusCode = 504
-    this.headers = { 'Retry-After': String(this.retryAfterSeconds) }
+    this.headers = { 'Cache-Control': 'no-store' }
+    // A deadline says nothing of when to come again.
+    if (reason === 'ran_too_long') this.headers['Retry-After'] = String(this.retryAfterSeconds)
   }
 
   get retryAfterSeconds () {
@@ -32,11 +35,16 @@ class Terminated extends Error {
 // The longest that Node's timers take; beyond they fire at once.
 const LONGEST = 2 ** 31 - 1
 
+// A gateway in front closes the connection a moment before the time is over here: who leaves in the rest of the time
+// after this part of it has come to his deadline.
+const NEARLY = 0.9
+
 /** One request. */
 class Token {
   #of
   #clock
   #own
+  #came
   #state = 'running'
   #isOver = false
   #notBefore = 0
@@ -49,11 +57,13 @@ class Token {
     this.#clock = clock
     /** When it began, by the controller's clock. */
     this.start = now
-    /** Why it is terminated, if it is. */
+    /** Why it is terminated, once it has been told. */
     this.reason = null
     this.#own = now + Math.max(left, 0)
     of.arrived(now)
     of.running++
+    // The interval that it counts in.
+    this.#came = of.since
     this.#lookAgain(now)
   }
 
@@ -61,10 +71,13 @@ class Token {
     return this.#of.settings.name
   }
 
-  /** Aborts once it is terminated, with the `Terminated` as its reason. */
+  /** Aborts once it is terminated, with the `Terminated` as its reason. Who takes it is told by a timer. */
   get signal () {
-    this.#abort ??= new AbortController()
-    if (this.#state === 'terminated' && !this.#abort.signal.aborted) this.#abort.abort(this.terminated())
+    if (!this.#abort) {
+      this.#abort = new AbortController()
+      if (this.#state === 'terminated') this.#abort.abort(this.terminated())
+      else if (!this.look()) this.#watch()
+    }
     return this.#abort.signal
   }
 
@@ -74,10 +87,9 @@ class Token {
     return isBound ? this.#due(this.#clock()) : Infinity
   }
 
-  /** Whether it is over; also once it is overdue and nobody has noticed. */
+  /** Whether it is over; also once it is overdue and has not been told. Asking changes nothing. */
   get isTerminated () {
-    this.look()
-    return this.#state === 'terminated'
+    return this.#state === 'terminated' || this.#isOverdue(this.#clock())
   }
 
   /** Milliseconds that are left to it, as things are. */
@@ -87,12 +99,15 @@ class Token {
 
   /** Throws `Terminated` if this request is over. */
   checkpoint () {
-    if (this.#clock() >= this.#notBefore && this.isTerminated) throw this.terminated()
+    if (this.#clock() < this.#notBefore) return
+    this.look()
+    if (this.#state === 'terminated') throw this.terminated()
   }
 
   /** The last checkpoint: from here on nothing terminates this request. Before a write, for one. */
   cancelTermination () {
-    if (this.isTerminated) throw this.terminated()
+    this.look()
+    if (this.#state === 'terminated') throw this.terminated()
     if (this.#state !== 'running' && this.#state !== 'settled') return
     this.#becomes('deferred')
     this.#of.totals.deferred++
@@ -101,18 +116,8 @@ class Token {
   /** Terminates it if it is overdue. Whether that was now. */
   look () {
     const now = this.#clock()
-    if (this.#state !== 'running' || now < this.#notBefore) return false
-    const due = this.#due(now)
-    if (now < due) {
-      this.#lookAgain(now)
-      return false
-    }
-    if (this.#own <= due) {
-      this.#terminate('deadline')
-    } else {
-      this.#of.lost(now)
-      this.#terminate('ran_too_long')
-    }
+    if (!this.#isOverdue(now)) return false
+    this.#terminate(this.#own <= this.#due(now) ? 'deadline' : 'ran_too_long', now)
     return true
   }
 
@@ -123,7 +128,11 @@ class Token {
 
   /** Its client has left. */
   leave () {
-    if (this.#state === 'running' || this.#state === 'settled') this.#terminate('client_left')
+    if (this.#state !== 'running' && this.#state !== 'settled') return
+    const now = this.#clock()
+    // No time ends a settled one.
+    const isSpent = this.#state === 'running' && now >= this.start + NEARLY * (this.#own - this.start)
+    this.#terminate(isSpent ? 'deadline' : 'client_left', now)
   }
 
   /** Its response is complete, or nobody works for it any more. Once is enough, twice is no harm. */
@@ -135,18 +144,25 @@ class Token {
     if (this.#state !== 'terminated') this.#becomes('ended')
   }
 
-  /** From now on a timer looks whenever it may be overdue. */
-  watch () {
-    if (this.#state !== 'running' || this.#isOver) return
-    const wait = Math.min(Math.max(this.#notBefore - this.#clock(), 0), LONGEST)
-    // The timer's clock may be a little ahead, or the threshold has changed: then it looks again.
-    this.#timer = setTimeout(() => this.look() || this.watch(), wait)
-  }
-
   /** What is thrown. */
   terminated () {
     const { name, retryAfter } = this.#of.settings
     return new Terminated(name, this.reason, retryAfter)
+  }
+
+  /** From now on a timer looks whenever it may be overdue. */
+  #watch () {
+    if (this.#state !== 'running') return
+    const wait = Math.min(Math.max(this.#notBefore - this.#clock(), 0), LONGEST)
+    // The timer's clock may be a little ahead, or the threshold has changed: then it looks again.
+    this.#timer = setTimeout(() => this.look() || this.#watch(), wait)
+  }
+
+  #isOverdue (now) {
+    if (this.#state !== 'running' || now < this.#notBefore) return false
+    if (now >= this.#due(now)) return true
+    this.#lookAgain(now)
+    return false
   }
 
   #due (now) {
@@ -163,11 +179,13 @@ class Token {
     clearTimeout(this.#timer)
   }
 
-  #terminate (reason) {
+  #terminate (reason, now) {
     this.#becomes('terminated')
     this.#notBefore = 0
     this.reason = reason
     this.#of.totals[reason]++
+    if (reason !== 'client_left' && now >= this.start + this.#of.settings.runMin) this.#of.lost(now)
+    else this.#of.departed(this.#came, now)
     this.#abort?.abort(this.terminated())
   }
 }

@@ -1,24 +1,35 @@
 'use strict'
 // The middleware on Node's server over loopback.
+//
+// The controller's clock goes when a test or a handler tells it to; timers go by themselves, but only ask it.
 
 const assert = require('node:assert/strict')
-const { once } = require('node:events')
 const http = require('node:http')
 const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
-const { Controller, Terminated, answerTerminated, checkpoint, current, middleware, terminable } = require('..')
+const { Controller, answerTerminated, checkpoint, current, middleware, terminable } = require('..')
+const { ENDLESS, listen, raw, row, until } = require('../testing/server')
 
-// Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
-const PATIENCE = 20_000
-const ENDLESS = 600_000
+const SHORT = { runMin: 10, runMax: 20 }
+const OWN = { 'Content-Encoding': 'gzip', 'Content-Disposition': 'inline', Location: '/a', ETag: '"a"', 'X-Own': 'a' }
+
+const clock = () => clock.now
+clock.now = 0
 
 const ended = []
+
+/** Time passes, and every timer that is armed has its turn. */
+async function outlast () {
+  clock.now += ENDLESS
+  await sleep(SHORT.runMax * 3)
+}
 
 const handlers = {
   quick: (req, res) => res.end('done'),
   later: (req, res) => { setImmediate(() => res.end('done')) },
   wait: async (req, res) => {
-    res.setHeader('Content-Encoding', 'gzip')
+    for (const [name, value] of Object.entries(OWN)) res.setHeader(name, value)
+    res.appendHeader('Set-Cookie', 'own=1')
     await sleep(ENDLESS, null, { signal: req.bywash.signal }).finally(() => ended.push(req.bywash.reason))
   },
   compute: async (req, res) => {
@@ -38,20 +49,27 @@ const handlers = {
       res.writeHead(503).end('own words')
     }
   },
+  unasked: async (req, res) => {
+    await outlast()
+    assert.equal(req.bywash.isTerminated, true)
+    res.end('late')
+  },
   stream: async (req, res) => {
+    const { signal } = req.bywash
     res.write('a')
-    await sleep(400, null, { signal: req.bywash.signal })
+    await outlast()
     checkpoint()
-    res.end('b')
+    res.end(String(signal.aborted))
   },
   deferred: async (req, res) => {
+    const { signal } = req.bywash
     req.bywash.cancelTermination()
-    await sleep(400, null, { signal: req.bywash.signal })
+    await outlast()
     checkpoint()
-    res.end('b')
+    res.end(String(signal.aborted))
   },
   untouched: async (req, res) => {
-    await sleep(400)
+    await outlast()
     checkpoint()
     res.end(String(req.bywash))
   }
@@ -60,62 +78,42 @@ const handlers = {
 const handle = (req, res) => handlers[req.url.slice(1)](req, res)
 const classOf = (req) => req.url === '/untouched' ? null : 'search'
 
-/** Connect in a few lines: handlers in a row, errors to those that take four arguments. */
-function row (...steps) {
-  return (req, res) => {
-    let turn = 0
-    const next = (error) => {
-      const step = steps.slice(turn).findIndex((each) => (each.length === 4) === (error !== undefined))
-      if (step < 0) return res.destroy(error)
-      turn += step + 1
-      const args = error === undefined ? [req, res, next] : [error, req, res, next]
-      Promise.resolve().then(() => steps[turn - 1](...args)).catch(next)
-    }
-    next()
-  }
-}
-
 /** By style: what makes a server's handler of ours. */
 const STYLES = {
   plain: (controller, options) => terminable(controller, classOf, handle, options),
-  connect: (controller, options) => row(middleware(controller, classOf, options), (req, res, next) => handle(req, res), answerTerminated)
+  connect: (controller, options) =>
+    row(middleware(controller, classOf, options), (req, res, next) => handle(req, res), answerTerminated)
 }
 
 async function serve (t, settings, style = 'plain', options) {
   ended.length = 0
-  const controller = new Controller({ search: { interval: ENDLESS, ...settings } })
-  const server = http.createServer(STYLES[style](controller, options))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const { port } = server.address()
-  const get = async (path, headers = {}) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-      headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(PATIENCE)
-    })
-    return { status: response.status, head: response.headers, body: await response.text() }
+  const controller = new Controller({ search: { interval: 3_600_000, retryAfter: ENDLESS, ...settings } }, { clock })
+  const app = STYLES[style](controller, options)
+  const { get, port } = await listen(t, (req, res) => {
+    res.setHeader('X-Outer', 'kept')
+    res.setHeader('Set-Cookie', ['outer=1'])
+    return app(req, res)
+  })
+  const stats = () => controller.stats().search
+  /** The answer to a request that has run for so long. */
+  const getOverdue = async (path, headers, after = SHORT.runMax) => {
+    const answer = get(path, headers)
+    await until(() => stats().running === 1)
+    clock.now += after
+    return answer
   }
-  return { controller, get, port, stats: () => controller.stats().search }
-}
-
-async function until (holds) {
-  for (let turn = 0; turn < PATIENCE / 10; turn++) {
-    if (holds()) return
-    await sleep(10)
-  }
-  assert.fail('it did not come about')
+  return { controller, get, getOverdue, port, stats }
 }
 
 for (const style of Object.keys(STYLES)) {
   test(`${style}: a long handler gets 504 and a short one 200`, async (t) => {
-    const { controller, get, stats } = await serve(t, { runMin: 50, runMax: 200 }, style)
+    const { get, getOverdue, stats } = await serve(t, SHORT, style)
     for (const path of ['/wait', '/compute']) {
-      const began = controller.clock()
-      const { status, head, body } = await get(path)
-      assert.deepEqual([status, head.get('retry-after'), head.get('content-encoding')], [504, '600', null], path)
+      const { status, head, body } = await getOverdue(path)
+      assert.deepEqual([status, head.get('retry-after'), head.get('cache-control')], [504, '600', 'no-store'], path)
       assert.equal(head.get('proxy-status'), null)
       assert.match(body, /\(ran_too_long\)/)
-      assert.ok(controller.clock() - began >= 200, path)
+      await until(() => stats().running === 0)
     }
     assert.equal((await get('/quick')).status, 200)
     assert.equal((await get('/later')).status, 200)
@@ -123,118 +121,149 @@ for (const style of Object.keys(STYLES)) {
     assert.deepEqual([stats().lost, stats().terminated, stats().arrived], [2, 2, 4])
   })
 
+  test(`${style}: the answer has no field of the handler, and those from before it`, async (t) => {
+    const { getOverdue } = await serve(t, SHORT, style)
+    const { head } = await getOverdue('/wait')
+    for (const name of Object.keys(OWN)) assert.equal(head.get(name), null, name)
+    assert.deepEqual([head.get('x-outer'), head.getSetCookie()], ['kept', ['outer=1']])
+  })
+
   test(`${style}: who accepts JSON gets a problem`, async (t) => {
-    const { get } = await serve(t, { runMin: 1, runMax: 10 }, style)
-    const { head, body } = await get('/wait', { accept: 'application/json' })
-    assert.equal(head.get('content-type'), 'application/problem+json')
+    const { get, getOverdue } = await serve(t, SHORT, style)
+    const { head, body } = await getOverdue('/wait', { accept: 'application/json' })
+    assert.deepEqual([head.get('content-type'), head.get('cache-control')], ['application/problem+json', 'no-store'])
     const problem = JSON.parse(body)
     assert.deepEqual([problem.status, problem.reason, problem['retry-after']], [504, 'ran_too_long', 600])
+    const spent = await get('/quick', { accept: 'application/json', 'bywash-deadline': '0' })
+    assert.deepEqual([JSON.parse(spent.body).reason, JSON.parse(spent.body)['retry-after']], ['deadline', undefined])
+  })
+
+  test(`${style}: who asks for the head gets no body`, async (t) => {
+    const { get, port } = await serve(t, SHORT, style)
+    const { body } = await get('/quick', { 'bywash-deadline': '0' })
+    const fields = 'host: a\r\nconnection: close\r\nbywash-deadline: 0\r\n\r\n'
+    const said = await raw(port, `HEAD /quick HTTP/1.1\r\n${fields}`)
+    assert.match(said, /^HTTP\/1.1 504 Gateway Timeout\r\n/)
+    assert.match(said, new RegExp(`content-length: ${body.length}\r\n`, 'i'))
+    assert.ok(said.endsWith('\r\n\r\n'), said)
   })
 
   test(`${style}: the handler's own words come first`, async (t) => {
-    const { get } = await serve(t, { runMin: 1, runMax: 10 }, style)
-    const { status, body } = await get('/own')
+    const { getOverdue } = await serve(t, SHORT, style)
+    const { status, body } = await getOverdue('/own')
     assert.deepEqual([status, body], [503, 'own words'])
   })
 
   test(`${style}: what has begun, is deferred or has no class is not terminated`, async (t) => {
-    const { get, stats } = await serve(t, { runMin: 50, runMax: 200 }, style)
-    for (const [path, expected] of [['/stream', 'ab'], ['/deferred', 'b'], ['/untouched', 'undefined']]) {
+    const { get, stats } = await serve(t, SHORT, style)
+    for (const [path, expected] of [['/stream', 'afalse'], ['/deferred', 'false'], ['/untouched', 'undefined']]) {
       const { status, body } = await get(path)
       assert.deepEqual([status, body], [200, expected], path)
     }
     assert.deepEqual([stats().arrived, stats().lost, stats().deferred, stats().clientLeft], [2, 0, 1, 0])
   })
 
-  test(`${style}: tiny deadlines end their own requests and lower no threshold`, async (t) => {
-    const { get, stats } = await serve(t, { runMin: 50, runMax: ENDLESS }, style)
-    for (const text of ['20', '1', '0']) {
-      const { status, body } = await get('/wait', { 'bywash-deadline': text })
-      assert.equal(status, 504)
+  test(`${style}: who is never told and done too late was served`, async (t) => {
+    const { get, stats } = await serve(t, SHORT, style)
+    const { status, body } = await get('/unasked')
+    assert.deepEqual([status, body], [200, 'late'])
+    assert.deepEqual([stats().arrived, stats().lost, stats().terminated], [1, 0, 0])
+  })
+
+  test(`${style}: tiny deadlines end their own requests and lower no threshold, long ones do`, async (t) => {
+    const { get, getOverdue, stats } = await serve(t, { runMin: 50, runMax: ENDLESS }, style)
+    for (const milliseconds of [20, 49]) {
+      const fields = { 'bywash-deadline': String(milliseconds) }
+      const { status, head, body } = await getOverdue('/wait', fields, milliseconds)
+      assert.deepEqual([status, head.get('retry-after'), head.get('cache-control')], [504, null, 'no-store'])
       assert.match(body, /\(deadline\)/)
+      await until(() => stats().running === 0)
     }
     // Who comes with nothing left does not begin.
     assert.equal((await get('/quick', { 'bywash-deadline': '0' })).status, 504)
     for (const nonsense of ['-1', '1.5', '0000000000', 'x', '', '0, 0']) {
       assert.equal((await get('/quick', { 'bywash-deadline': nonsense })).status, 200)
     }
-    assert.deepEqual([stats().deadline, stats().lost], [4, 0])
-    const distrusting = await serve(t, { runMin: 50, runMax: ENDLESS }, style, { trustDeadline: false })
+    assert.deepEqual([stats().deadline, stats().lost], [3, 0])
+    await getOverdue('/wait', { 'bywash-deadline': '50' }, 50)
+    assert.deepEqual([stats().deadline, stats().lost], [4, 1])
+    const distrusting = await serve(t, SHORT, style, { trustDeadline: false })
     assert.equal((await distrusting.get('/quick', { 'bywash-deadline': '0' })).status, 200)
   })
 
   test(`${style}: a client who leaves frees the handler`, async (t) => {
-    const { port, stats } = await serve(t, { runMin: ENDLESS, runMax: ENDLESS }, style)
-    for (const path of ['/wait', '/compute']) {
+    const { port, stats } = await serve(t, SHORT, style)
+    const leave = async (path, headers, after) => {
       ended.length = 0
-      const request = http.get({ port, path, host: '127.0.0.1' })
+      const request = http.get({ port, path, headers, host: '127.0.0.1' })
       request.on('error', () => {})
       await until(() => stats().running === 1)
+      clock.now += after
       request.destroy()
-      await until(() => ended.length === 1)
-      assert.deepEqual(ended, ['client_left'])
+      await until(() => ended.length === 1 && stats().running === 0)
+      return ended[0]
     }
-    await until(() => stats().running === 0)
+    assert.equal(await leave('/wait', {}, 0), 'client_left')
+    assert.equal(await leave('/compute', {}, 0), 'client_left')
     assert.deepEqual([stats().clientLeft, stats().lost], [2, 0])
+    assert.equal(await leave('/wait', { 'bywash-deadline': '20' }, 19), 'deadline')
+    assert.deepEqual([stats().clientLeft, stats().deadline, stats().lost], [2, 1, 1])
   })
 
   test(`${style}: of two hundred at once nothing stays behind`, async (t) => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-    const { get, stats } = await serve(t, { runMin: 150, runMax: ENDLESS }, style)
+    const { get, stats } = await serve(t, { runMin: ENDLESS, runMax: ENDLESS }, style)
     const before = timers()
-    const paths = Array.from({ length: 200 }, (_, i) => ['/quick', '/later', '/wait', '/compute'][i % 4])
-    const short = { 'bywash-deadline': '200' }
-    const answers = await Promise.all(paths.map((path, i) => get(path, i % 4 > 1 ? short : {})))
-    assert.deepEqual(answers.map(({ status }) => status), paths.map((_, i) => i % 4 > 1 ? 504 : 200))
+    const all = (paths, headers) => Promise.all(Array.from({ length: 100 }, (_, i) => get(paths[i % 2], headers)))
+    const long = all(['/wait', '/compute'], { 'bywash-deadline': '200' })
+    await until(() => stats().running === 100)
+    for (const { status } of await all(['/quick', '/later'])) assert.equal(status, 200)
+    clock.now += 200
+    for (const { status } of await long) assert.equal(status, 504)
     await until(() => stats().running === 0)
     // Those of our own `fetch` go as well. A handler's is what must not stay for ten minutes.
     await until(() => timers() <= before)
-    assert.equal(stats().deadline, 100)
+    assert.deepEqual([stats().deadline, stats().lost], [100, 0])
   })
 }
 
 test('a falling threshold reaches who runs', async (t) => {
-  const { controller, get } = await serve(t, { runMin: 50, runMax: ENDLESS, interval: 200 })
+  const { controller, getOverdue } = await serve(t, { runMin: 10, runMax: ENDLESS, interval: 100 })
+  const answer = getOverdue('/wait', {}, 0)
+  await until(() => controller.stats().search.running === 1)
+  controller.lost('search')
+  clock.now += 100
+  assert.equal((await answer).status, 504)
+})
+
+test('who runs through several intervals is terminated all the same', async (t) => {
+  const { get, stats } = await serve(t, { runMin: 10, runMax: 350, interval: 100 })
   let answer
   const asking = get('/wait').then((got) => { answer = got })
-  while (!answer) {
-    controller.arrived('search')
-    controller.lost('search')
-    await sleep(20)
+  await until(() => stats().running === 1)
+  for (let i = 0; i < 5; i++) {
+    assert.equal(answer, undefined)
+    clock.now += 70
+    await sleep(1)
   }
   await asking
   assert.equal(answer.status, 504)
 })
 
-test('who runs through several intervals is terminated all the same', async (t) => {
-  const { controller, get } = await serve(t, { runMin: 50, runMax: 350, interval: 100 })
-  const began = controller.clock()
-  assert.equal((await get('/wait')).status, 504)
-  assert.ok(controller.clock() - began >= 350)
+test('a handler is told no sooner than it is overdue: its timer asks again until it is', async (t) => {
+  const { get, stats } = await serve(t, SHORT)
+  const asking = get('/wait')
+  await until(() => stats().running === 1)
+  clock.now += SHORT.runMax - 1
+  await sleep(SHORT.runMax * 3)
+  assert.equal(stats().terminated, 0)
+  clock.now += 1
+  assert.equal((await asking).status, 504)
 })
 
 test('an error is the application\'s as before', async (t) => {
-  const controller = new Controller({ search: { runMin: 50, runMax: 100 } })
+  const controller = new Controller({ search: SHORT }, { clock })
   const handler = terminable(controller, 'search', () => { throw new RangeError('no') })
-  const server = http.createServer((req, res) => handler(req, res).catch((error) => res.end(error.name)))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => { server.closeAllConnections(); server.close() })
-  const response = await fetch(`http://127.0.0.1:${server.address().port}/`)
-  assert.equal(await response.text(), 'RangeError')
-})
-
-test('Express makes the answer of the error itself', () => {
-  const clock = () => 0
-  const token = new Controller({ search: { runMin: 50, runMax: 100 } }, { clock }).begin('search')
-  token.leave()
-  const error = token.terminated()
-  assert.ok(error instanceof Terminated)
-  assert.deepEqual([error.status, error.statusCode, error.headers], [504, 504, { 'Retry-After': '10' }])
-})
-
-test('a class that is not declared, or an option that is none, is an error at once', () => {
-  const controller = new Controller({ search: { runMin: 50, runMax: 100 } })
-  assert.throws(() => terminable(controller, 'page', handle), /page is not declared/)
-  assert.throws(() => middleware(controller, 'search', { trust: false }), /trust/)
+  const { get } = await listen(t, (req, res) => handler(req, res).catch((error) => res.end(error.name)))
+  assert.equal((await get('/')).body, 'RangeError')
 })

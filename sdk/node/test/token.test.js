@@ -104,6 +104,94 @@ test('whoever left does not count, and whoever is terminated does', () => {
   assert.equal(stats().threshold, 1000)
 })
 
+test('a deadline counts from runMin on', () => {
+  const { clock, begin, stats } = search()
+  const tokens = [999, 1000, 5000].map((left) => begin(left))
+  clock.now = 999
+  ends(tokens[0], 'deadline')
+  assert.deepEqual([stats().deadline, stats().lost], [1, 0])
+  clock.now = 5000
+  ends(tokens[1], 'deadline')
+  ends(tokens[2], 'deadline')
+  assert.deepEqual([stats().deadline, stats().lost, stats().terminated], [3, 2, 0])
+  clock.now = 10_000
+  assert.deepEqual([stats().p, stats().threshold], [1, 1000], 'of two that arrived')
+})
+
+test('who comes and goes within an interval did not arrive in it', () => {
+  const { clock, controller, begin, stats } = search()
+  for (let i = 0; i < 90; i++) {
+    begin().leave()
+    ends(begin(0), 'deadline')
+  }
+  const settled = begin()
+  settled.settle()
+  settled.leave()
+  for (let i = 0; i < 10; i++) controller.arrived('search')
+  controller.lost('search')
+  assert.deepEqual([stats().arrived, stats().lost], [191, 1], 'all who came')
+  clock.now = 10_000
+  assert.equal(stats().p, 0.1)
+})
+
+test('who came in an earlier interval arrived in it', () => {
+  const { clock, controller, begin, stats } = search()
+  const early = begin()
+  controller.arrived('search')
+  controller.lost('search')
+  clock.now = 10_000
+  // The first that is heard of a new interval.
+  early.leave()
+  assert.equal(stats().p, 0.5)
+  for (let i = 0; i < 10; i++) controller.arrived('search')
+  const late = begin()
+  controller.lost('search')
+  clock.now = 10_001
+  late.leave()
+  clock.now = 20_000
+  assert.equal(stats().p, 0.1)
+})
+
+test('who leaves in the last tenth of his deadline has come to it', () => {
+  const cases = [
+    [4000, 3599, 'client_left', 0], [4000, 3600, 'deadline', 1], [4000, 4500, 'deadline', 1], [500, 460, 'deadline', 0],
+    [undefined, 8900, 'client_left', 0]
+  ]
+  for (const [left, after, reason, lost] of cases) {
+    const { clock, begin, stats } = search()
+    const token = begin(left)
+    clock.now += after
+    token.leave()
+    ends(token, reason)
+    assert.equal(stats().lost, lost, `${left} ${after}`)
+  }
+})
+
+test('to ask whether it is over tells nobody', () => {
+  const { clock, begin, stats } = search()
+  const [token, other] = [begin(), begin()]
+  clock.now = 9000
+  assert.equal(token.isTerminated, true)
+  assert.deepEqual([stats().terminated, stats().lost, token.reason], [0, 0, null])
+  assert.equal(token.look(), true, 'who aborts it is still to do so')
+  assert.deepEqual([stats().terminated, token.reason], [1, 'ran_too_long'])
+  assert.equal(other.signal.aborted, true, 'who takes the signal is told at once')
+  assert.equal(stats().terminated, 2)
+})
+
+test('only who has taken the signal has a timer', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const { begin } = search()
+  const before = timers()
+  const token = begin()
+  token.checkpoint()
+  assert.equal(timers(), before)
+  assert.equal(token.signal, token.signal)
+  assert.equal(timers(), before + 1)
+  token.end()
+  assert.equal(timers(), before)
+})
+
 test('after the first byte only a client who leaves ends it', () => {
   const { clock, begin } = search()
   const token = begin(500)

@@ -2,17 +2,19 @@
 
 A task of its own, because a task cannot tell our cancellation from its server's before Python 3.11. A second
 one reads ahead what the client sends, at most one message, so that a client who leaves is noticed although
-the handler asks for nothing more; behind a body that the handler leaves unread nobody is noticed.
+the handler asks for nothing more; behind a body that the handler leaves unread nobody is noticed. To read is
+to ask a client who waits for `100 Continue` for his body: of his request nothing is read before the handler
+does, or has begun its response.
 
-Source: ASGI 3.0, HTTP connection scope.
+Source: ASGI 3.0, HTTP connection scope, and its extensions.
 """
 
 import asyncio
 import logging
 from typing import Any, Awaitable, Callable, Dict, List, Optional, Union
 
-from .controller import Controller
-from .http import HEADER, answer, seconds_left
+from .http import answer
+from .middleware import TOKEN, Middleware
 from .token import CLIENT_LEFT, Terminated, Token, _current
 
 Scope = Dict[str, Any]
@@ -23,60 +25,43 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("bywash")
 
+#: What a response's body is sent with; the extension for files by their path knows no more of it to come.
+_BODIES = ("http.response.body", "http.response.zerocopysend", "http.response.pathsend")
 
-class TerminateAsgi:
-    """Terminates overdue requests of `app`.
 
-    `class_of` is the name of a class, or a function from the scope to one, or to None: such a request passes
-    untouched, as do websockets and the lifespan. The token is `scope["bywash.token"]`, and `current()`.
+class TerminateAsgi(Middleware):
+    """The middleware for ASGI. Websockets and the lifespan pass untouched.
+
+    The token is `scope["bywash.token"]`, and `current()`.
     """
 
-    def __init__(
-        self,
-        app: App,
-        controller: Controller,
-        class_of: Union[str, Callable[[Scope], Optional[str]]],
-        *,
-        trust_deadline: bool = True,
-    ) -> None:
-        if isinstance(class_of, str):
-            controller.knows([class_of])
-        self._app = app
-        self._controller = controller
-        self._class_of = class_of
-        self._trust_deadline = trust_deadline
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = self._name(scope) if scope["type"] == "http" else None
-        if name is None:
+        token = self._begin(scope, _values) if scope["type"] == "http" else None
+        if token is None:
             await self._app(scope, receive, send)
             return
-        left = seconds_left(_values(scope, HEADER)) if self._trust_deadline else None
-        token = self._controller.begin(name, left)
         try:
-            await _Exchange(self._controller, token, scope, receive, send).run(self._app)
+            await _Exchange(self._controller.clock, token, scope, receive, send).run(self._app)
         finally:
             token.end()
-
-    def _name(self, scope: Scope) -> Optional[str]:
-        return self._class_of if isinstance(self._class_of, str) else self._class_of(scope)
 
 
 class _Exchange:
     """One request and its response."""
 
     def __init__(
-        self, controller: Controller, token: Token, scope: Scope, receive: Receive, send: Send
+        self, clock: Callable[[], float], token: Token, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        self._clock = controller.clock
+        self._clock = clock
         self._token = token
-        self._scope = {**scope, "bywash.token": token}
+        self._scope = {**scope, TOKEN: token}
         self._from_client = receive
         self._to_client = send
         self._inbox: "asyncio.Queue[Union[Message, BaseException]]" = asyncio.Queue(1)
         self._has_left = False
         self._has_begun = False
         self._timer: Optional[asyncio.TimerHandle] = None
+        self._watcher: Optional["asyncio.Future[None]"] = None
 
     async def run(self, app: App) -> None:
         token = self._token
@@ -87,14 +72,16 @@ class _Exchange:
         was = _current.set(token)
         # Both tasks take the token along.
         self._handler = asyncio.ensure_future(app(self._scope, self._receive, self._send))
-        watch = asyncio.ensure_future(self._watch())
+        if not any(b"100-continue" in value.lower() for value in _values(self._scope, "expect")):
+            self._read_ahead()
         _current.reset(was)
         self._arm()
         try:
             await asyncio.wait({self._handler})
         finally:
             self._disarm()
-            watch.cancel()
+            if self._watcher is not None:
+                self._watcher.cancel()
             # The server cancels this task: nothing of it stays behind.
             if not self._handler.done():
                 self._handler.cancel()
@@ -105,7 +92,9 @@ class _Exchange:
         """The handler is done: hands on its error, or answers in its place if it was terminated."""
         if self._token.reason is None:
             self._handler.result()
-            return
+            # Who stops without a word as it has seen that it is over is answered for as well.
+            if self._has_begun or not self._token.look():
+                return
         error = None if self._handler.cancelled() else self._handler.exception()
         if error is not None and not isinstance(error, Terminated):
             log.warning("a terminated request ended with an error", exc_info=error)
@@ -117,6 +106,7 @@ class _Exchange:
         head, body = answer(self._token.terminated(), accept)
         headers = [(name.lower().encode(), value.encode()) for name, value in head]
         await self._to_client({"type": "http.response.start", "status": 504, "headers": headers})
+        body = b"" if self._scope.get("method") == "HEAD" else body
         await self._to_client({"type": "http.response.body", "body": body})
 
     def _arm(self) -> None:
@@ -135,6 +125,10 @@ class _Exchange:
             # The clock of the loop may be a little ahead, or the threshold has changed.
             self._arm()
 
+    def _read_ahead(self) -> None:
+        if self._watcher is None:
+            self._watcher = asyncio.ensure_future(self._watch())
+
     async def _watch(self) -> None:
         """Reads ahead; the end of it is a client who has left."""
         try:
@@ -152,6 +146,7 @@ class _Exchange:
             self._inbox.put_nowait({"type": "http.disconnect"})
 
     async def _receive(self) -> Message:
+        self._read_ahead()
         if self._has_left and self._inbox.empty():
             return {"type": "http.disconnect"}
         message = await self._inbox.get()
@@ -160,15 +155,20 @@ class _Exchange:
         return message
 
     async def _send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
+        is_start = message["type"] == "http.response.start"
+        if is_start:
             # Also of a request that is over: what its handler has to say comes before our answer.
             self._token.settle()
             self._has_begun = True
             self._disarm()
-        await self._to_client(message)
-        if message["type"] == "http.response.body" and not message.get("more_body", False):
-            # What the handler does behind its response is nobody's request.
+        if message["type"] in _BODIES and not message.get("more_body", False):
+            # A server may tell whoever reads that the client is gone before it is back from this. And what the
+            # handler does behind its response is nobody's request.
             self._token.end()
+        await self._to_client(message)
+        if is_start:
+            # Nobody can be asked to continue any more.
+            self._read_ahead()
 
 
 def _values(scope: Scope, field: str) -> List[bytes]:

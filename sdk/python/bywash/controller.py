@@ -1,9 +1,10 @@
 """How long a request may run, by class: the controller of seed 2.
 
 Source: seed 2, SERT §3.2, as in `crates/engine/src/terminate/loss.rs`; `lab/golden/termination.csv` is what
-both must say. Of the requests of a class that came in an interval, p were lost: refused, or terminated by
-the threshold. The threshold of the next interval follows from p. Clients who left, and requests that ran
-out of a deadline of their own, are not in p: that says nothing of how much there is to do.
+both must say. Of the requests of a class that came in an interval, p were lost: refused, terminated by the
+threshold, or ended by a deadline when they had run for `run_min`. The threshold of the next interval follows
+from p. Whoever left, or ran out of a deadline before, says nothing of how much there is to do: if that was in
+the interval in which it came, it did not arrive.
 
 One lock for each class guards its counts and the states of its tokens; it is held for a few steps and
 never while anything waits. A checkpoint of a request that has time left takes no lock (`token.py`).
@@ -24,11 +25,11 @@ class Stats:
 
     #: Requests that came.
     arrived: int
-    #: Of these refused, or terminated by the threshold: what is in p.
+    #: Of these refused, terminated by the threshold, or ended by a deadline from `run_min` on: what is in p.
     lost: int
     #: Terminated by the threshold.
     terminated: int
-    #: Ended by a deadline that they brought along.
+    #: Ended by a deadline that they brought along, at whatever time.
     deadline: int
     #: Ended because their client had left.
     client_left: int
@@ -51,20 +52,21 @@ class Granted:
         self.totals = {"arrived": 0, "lost": 0, "ran_too_long": 0, "deadline": 0, "client_left": 0, "deferred": 0}
         self.running = 0
         self.p = 0.0
-        self._since = now
+        #: When this interval began.
+        self.since = now
         self._arrived = self._lost = 0
 
     @property
     def until(self) -> float:
         """The end of this interval: till then the threshold stays."""
-        return self._since + self.settings.interval
+        return self.since + self.settings.interval
 
     def tick(self, now: float) -> None:
         """It is `now`; with the lock."""
-        passed = (now - self._since) // self.settings.interval
+        passed = (now - self.since) // self.settings.interval
         if passed < 1:
             return
-        self._since += self.settings.interval * passed
+        self.since += self.settings.interval * passed
         # In an interval that nobody came in, nobody was lost; those who were terminated had come before.
         self.p = min(self._lost / self._arrived, 1.0) if passed == 1 and self._arrived else 0.0
         self._arrived = self._lost = 0
@@ -79,6 +81,11 @@ class Granted:
         self.tick(now)
         self._arrived += 1
         self.totals["arrived"] += 1
+
+    def departed(self, came: float, now: float) -> None:
+        """One that came in the interval that began at `came` is gone and was not lost; with the lock."""
+        self.tick(now)
+        self._arrived -= came == self.since
 
     def lost(self, now: float) -> None:
         """One more was lost; with the lock."""

@@ -5,7 +5,7 @@ import math
 import re
 from typing import Iterable, List, Optional, Tuple
 
-from .token import DEADLINE, Terminated
+from .token import RAN_TOO_LONG, Terminated
 
 #: Milliseconds that are left to this request. Whoever sends it can only shorten his own.
 HEADER = "bywash-deadline"
@@ -25,27 +25,21 @@ def seconds_left(values: Iterable[bytes]) -> Optional[float]:
 
 
 def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], bytes]:
-    """Head and body of the 504: problem+json (RFC 9457) if JSON is accepted, else a line of text."""
-    again = max(math.ceil(terminated.retry_after), 1)
-    busy = f"The site is very busy. Please try again in {again} s."
-    spent = "The time that was left to this request is over."
-    title = spent if terminated.reason == DEADLINE else busy
+    """Head and body of the 504: problem+json (RFC 9457) if JSON is accepted, else a line of text.
+
+    `Retry-After` only after `ran_too_long`. The body is left away by who answers a HEAD.
+    """
+    reason, again = terminated.reason, max(math.ceil(terminated.retry_after), 1)
+    problem = {"type": _PLAIN, "title": "The time that was left to this request is over."}
+    if reason == RAN_TOO_LONG:
+        problem = {"type": _BUSY, "title": f"The site is very busy. Please try again in {again} s."}
     if "json" in accept.lower():
         kind = "application/problem+json"
-        problem = {
-            "type": _PLAIN if terminated.reason == DEADLINE else _BUSY,
-            "title": title,
-            "status": 504,
-            "reason": terminated.reason,
-            "retry-after": again,
-        }
-        body = json.dumps(problem).encode()
+        more = {"retry-after": again} if reason == RAN_TOO_LONG else {}
+        body = json.dumps({**problem, "status": 504, "reason": reason, **more}).encode()
     else:
-        kind, body = "text/plain; charset=utf-8", f"{title} ({terminated.reason})\n".encode()
-    head = [
-        ("Content-Type", kind),
-        ("Content-Length", str(len(body))),
-        ("Retry-After", str(again)),
-        ("Cache-Control", "no-store"),
-    ]
+        kind, body = "text/plain; charset=utf-8", f"{problem['title']} ({reason})\n".encode()
+    head = [("Content-Type", kind), ("Content-Length", str(len(body))), ("Cache-Control", "no-store")]
+    if reason == RAN_TOO_LONG:
+        head.append(("Retry-After", str(again)))
     return head, body

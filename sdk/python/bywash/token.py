@@ -2,7 +2,8 @@
 
 States: `running`, then one of `settled` (its response has begun), `deferred` (it asked not to be terminated),
 `terminated`; from any of them `ended`. A client who leaves terminates a running or a settled request, for
-nobody reads its response; a deferred one goes on. States change under the lock of the class.
+nobody reads its response; a deferred one goes on. States change under the lock of the class, and none because
+somebody asks whether it is over: `terminated` is who has been told.
 
 `not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
 changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 RUNNING, SETTLED, DEFERRED, TERMINATED, ENDED = "running", "settled", "deferred", "terminated", "ended"
 
+# A gateway in front closes the connection a moment before the time is over here: who leaves in the rest of the
+# time after this part of it has come to his deadline.
+NEARLY = 0.9
+
 # The gateway's words (`crates/engine/src/reason.rs`), and `deadline`, which only the application knows.
 RAN_TOO_LONG, CLIENT_LEFT, DEADLINE = "ran_too_long", "client_left", "deadline"
 
@@ -30,26 +35,43 @@ class Terminated(BaseException):
     """
 
     def __init__(self, name: str, reason: str, retry_after: float) -> None:
-        super().__init__(f"class {name}: {reason}")
+        # What it is made of again when it is copied or pickled.
+        super().__init__(name, reason, retry_after)
         self.name = name
         self.reason = reason
         self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"class {self.name}: {self.reason}"
 
 
 class Token:
     """One request. Every method may be called from every thread."""
 
-    __slots__ = ("__weakref__", "_clock", "_granted", "_is_over", "_own", "_state", "not_before", "reason", "start")
+    __slots__ = (
+        "__weakref__",
+        "_came",
+        "_clock",
+        "_granted",
+        "_is_over",
+        "_own",
+        "_state",
+        "not_before",
+        "reason",
+        "start",
+    )
 
     def __init__(self, granted: "Granted", clock: Callable[[], float], now: float, left: Optional[float]) -> None:
         self._granted = granted
         self._clock = clock
         #: When it began, by the controller's clock.
         self.start = now
+        # The interval that it counts in.
+        self._came = granted.since
         self._own = inf if left is None else now + max(left, 0.0)
         self._state = RUNNING
         self._is_over = False
-        #: Why it is terminated, if it is.
+        #: Why it is terminated, once it has been told.
         self.reason: Optional[str] = None
         #: Nothing terminates it before.
         self.not_before = 0.0
@@ -73,9 +95,9 @@ class Token:
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it is over; true once it is overdue, whether or not somebody has noticed."""
-        self.look()
-        return self._state == TERMINATED
+        """Whether it is over; true once it is overdue, although it has not been told. Asking changes nothing."""
+        with self._granted.lock:
+            return self._state == TERMINATED or self._is_overdue(self._clock())
 
     def left(self) -> float:
         """Seconds that are left to it, as things are."""
@@ -115,7 +137,10 @@ class Token:
         with self._granted.lock:
             if self._state not in (RUNNING, SETTLED):
                 return False
-            self._terminate(CLIENT_LEFT)
+            now = self._clock()
+            # No time ends a settled one.
+            is_spent = self._state == RUNNING and now >= self.start + NEARLY * (self._own - self.start)
+            self._terminate(DEADLINE if is_spent else CLIENT_LEFT, now)
             return True
 
     def end(self) -> None:
@@ -136,26 +161,31 @@ class Token:
         return min(self.start + self._granted.threshold(now), self._own)
 
     def _look(self, now: float) -> bool:
+        if not self._is_overdue(now):
+            return False
+        self._terminate(DEADLINE if self._own <= self._due(now) else RAN_TOO_LONG, now)
+        return True
+
+    def _is_overdue(self, now: float) -> bool:
         if self._state != RUNNING or now < self.not_before:
             return False
-        due = self._due(now)
-        if now < due:
+        if now < self._due(now):
             self._look_again(now)
             return False
-        if self._own <= due:
-            self._terminate(DEADLINE)
-        else:
-            self._terminate(RAN_TOO_LONG)
-            self._granted.lost(now)
         return True
 
     def _look_again(self, now: float) -> None:
         due, granted = self._due(now), self._granted
         self.not_before = min(due, max(granted.until, self.start + granted.settings.run_min))
 
-    def _terminate(self, reason: str) -> None:
+    def _terminate(self, reason: str, now: float) -> None:
         self._state, self.reason, self.not_before = TERMINATED, reason, 0.0
-        self._granted.totals[reason] += 1
+        granted = self._granted
+        granted.totals[reason] += 1
+        if reason != CLIENT_LEFT and now >= self.start + granted.settings.run_min:
+            granted.lost(now)
+        else:
+            granted.departed(self._came, now)
 
 
 _current: "contextvars.ContextVar[Optional[Token]]" = contextvars.ContextVar("bywash_token", default=None)

@@ -2,14 +2,16 @@
 
 The response has begun with its first byte that is not empty (PEP 3333): before, even a handler that has
 called `start_response` can be answered for. That a client has left nobody tells a WSGI application; it shows
-when the server gives up the response and closes it.
+when the server gives up the response and closes it. `Terminated` never gets through to the server: what is no
+`Exception` may end a server's worker.
 """
 
+import contextlib
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List
 
-from .controller import Controller
-from .http import HEADER, answer, seconds_left
+from .http import answer
+from .middleware import TOKEN, Middleware
 from .token import Terminated, Token, _current
 
 Environ = Dict[str, Any]
@@ -17,37 +19,14 @@ StartResponse = Callable[..., Any]
 App = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-class TerminateWsgi:
-    """Terminates overdue requests of `app` at their checkpoints.
-
-    `class_of` is the name of a class, or a function from the environ to one, or to None: such a request
-    passes untouched. The token is `environ["bywash.token"]`, and `current()`.
-    """
-
-    def __init__(
-        self,
-        app: App,
-        controller: Controller,
-        class_of: Union[str, Callable[[Environ], Optional[str]]],
-        *,
-        trust_deadline: bool = True,
-    ) -> None:
-        if isinstance(class_of, str):
-            controller.knows([class_of])
-        self._app = app
-        self._controller = controller
-        self._class_of = class_of
-        self._trust_deadline = trust_deadline
+class TerminateWsgi(Middleware):
+    """The middleware for WSGI. The token is `environ["bywash.token"]`, and `current()`."""
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        name = self._class_of if isinstance(self._class_of, str) else self._class_of(environ)
-        if name is None:
+        token = self._begin(environ, _values)
+        if token is None:
             return self._app(environ, start_response)
-        left = None
-        if self._trust_deadline:
-            left = seconds_left(_values(environ, HEADER))
-        token = self._controller.begin(name, left)
-        environ["bywash.token"] = token
+        environ[TOKEN] = token
         return _Response(token, environ, start_response).of(self._app)
 
 
@@ -64,13 +43,17 @@ class _Response:
 
     def of(self, app: App) -> "_Response":
         try:
-            # Who comes with nothing left need not begin.
-            self._body = self._ask(lambda: app(self._environ, self._start)) if self._may_begin() else ()
-            self._chunks = iter(self._body)
-        except Terminated as terminated:
-            self._chunks = iter(self._refuse(terminated))
+            try:
+                # Who comes with nothing left need not begin.
+                self._token.checkpoint()
+                self._body = self._ask(lambda: app(self._environ, self._start))
+                self._chunks = self._ask(lambda: iter(self._body))
+            except Terminated as terminated:
+                self._refuse(terminated)
         except BaseException:
+            # The server gets nothing that it could close.
             self._token.end()
+            self.close()
             raise
         return self
 
@@ -79,20 +62,13 @@ class _Response:
 
     def __next__(self) -> bytes:
         try:
-            chunk = self._ask(lambda: next(self._chunks))
-            # Some servers send the head with the first chunk, even if it is empty.
-            while not (chunk or self._has_begun):
-                chunk = self._ask(lambda: next(self._chunks))
-        except StopIteration:
-            self._token.end()
-            raise
-        except Terminated as terminated:
-            # Too late for an answer: the server breaks off.
-            if self._has_begun:
-                raise
-            self._chunks = iter(self._refuse(terminated))
-            return next(self._chunks)
+            try:
+                chunk = self._ask(self._next)
+            except Terminated as terminated:
+                self._refuse(terminated)
+                chunk = next(self._chunks)
         except BaseException:
+            # `StopIteration` as well.
             self._token.end()
             raise
         if chunk:
@@ -105,11 +81,16 @@ class _Response:
         self._token.end()
         close = getattr(self._body, "close", None)
         if close is not None:
-            close()
+            # What a handler hears of its checkpoints as it cleans up concerns nobody else.
+            with contextlib.suppress(Terminated):
+                self._ask(close)
 
-    def _may_begin(self) -> bool:
-        self._token.checkpoint()
-        return True
+    def _next(self) -> bytes:
+        chunk = next(self._chunks)
+        # Some servers send the head with the first chunk, even if it is empty.
+        while not (chunk or self._has_begun):
+            chunk = next(self._chunks)
+        return chunk
 
     def _ask(self, what: Callable[[], Any]) -> Any:
         """Does a piece of the handler's work, with its token at hand."""
@@ -132,12 +113,14 @@ class _Response:
 
         return written
 
-    def _refuse(self, terminated: Terminated) -> List[bytes]:
-        self._token.settle()
+    def _refuse(self, terminated: Terminated) -> None:
+        """Puts our answer in the place of what the handler had to say."""
+        if self._has_begun:
+            raise RuntimeError("a response broke off: its request is over") from terminated
         head, body = answer(terminated, self._environ.get("HTTP_ACCEPT", ""))
         # The handler may have started a response of which nothing has been sent.
         self._start_response("504 Gateway Timeout", head, sys.exc_info())
-        return [body]
+        self._chunks = iter([] if self._environ.get("REQUEST_METHOD") == "HEAD" else [body])
 
 
 def _values(environ: Environ, field: str) -> List[bytes]:

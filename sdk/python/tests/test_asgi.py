@@ -1,4 +1,7 @@
-"""The middleware on a real server, uvicorn, over loopback. Its clients are plain sockets."""
+"""The middleware on a real server, uvicorn, over loopback. Its clients are plain sockets.
+
+The controller's clock goes when it is told to, the timers' goes by itself: it only asks, every `RUN_MAX` at most.
+"""
 
 import asyncio
 import gc
@@ -9,14 +12,17 @@ import weakref
 import bywash
 from bywash import Class, Controller, TerminateAsgi
 
+from .clock import Clock
+
 try:
     import uvicorn
 except ImportError:
     uvicorn = None
 
 #: Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
-PATIENCE = 20
+PATIENCE = 60
 ENDLESS = 600
+RUN_MIN, RUN_MAX = 0.01, 0.02
 
 
 async def respond(send, body=b"done\n", status=200):
@@ -27,7 +33,8 @@ async def respond(send, body=b"done\n", status=200):
 class App:
     """One path for each way to run for long; says how each ended."""
 
-    def __init__(self):
+    def __init__(self, clock):
+        self.clock = clock
         self.ended = {}
         self.tokens = weakref.WeakSet()
         self.begun = asyncio.Queue()
@@ -43,20 +50,40 @@ class App:
             self.ended[scope["path"]] = type(error).__name__
             raise
 
+    async def outlast(self):
+        """Time passes, and every timer that is armed has its turn."""
+        self.clock.go(ENDLESS)
+        await asyncio.sleep(RUN_MAX * 3)
+        bywash.checkpoint()
+
     async def quick(self, scope, receive, send):
         await respond(send)
 
+    async def unasked(self, scope, receive, send):
+        """Leaves its body unread, and whoever would read it time to."""
+        await asyncio.sleep(0.01)
+        await respond(send)
+
     async def untouched(self, scope, receive, send):
-        await asyncio.sleep(0.4)
-        bywash.checkpoint()
+        await self.outlast()
         await respond(send, str("bywash.token" in scope).encode())
 
     async def await_long(self, scope, receive, send):
         await asyncio.sleep(ENDLESS)
 
+    async def reads(self, scope, receive, send):
+        self.clock.go(ENDLESS)
+        assert scope["bywash.token"].is_terminated
+        await asyncio.sleep(ENDLESS)
+
+    async def stops_at_a_look(self, scope, receive, send):
+        self.clock.go(ENDLESS)
+        assert scope["bywash.token"].is_terminated
+
     async def compute(self, scope, receive, send):
         while True:
             bywash.checkpoint()
+            self.clock.go(RUN_MAX / 100)
 
     async def in_a_thread(self, scope, receive, send):
         def work():
@@ -74,15 +101,12 @@ class App:
     async def stream(self, scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
         await send({"type": "http.response.body", "body": b"a", "more_body": True})
-        for _ in range(10):
-            await asyncio.sleep(0.04)
-            bywash.checkpoint()
+        await self.outlast()
         await send({"type": "http.response.body", "body": b"b"})
 
     async def deferred(self, scope, receive, send):
         scope["bywash.token"].cancel_termination()
-        await asyncio.sleep(0.4)
-        bywash.checkpoint()
+        await self.outlast()
         await respond(send)
 
     async def echo(self, scope, receive, send):
@@ -96,7 +120,7 @@ class App:
 
     async def after(self, scope, receive, send):
         await respond(send)
-        await asyncio.sleep(0.2)
+        await self.outlast()
         self.ended["/after"] = "finished"
 
     async def breaks(self, scope, receive, send):
@@ -108,15 +132,18 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
         # In debug mode, unittest's, it would complain of each handler that computes.
         asyncio.get_running_loop().set_debug(False)
-        self.app = App()
-        self.controller = Controller(Class("search", run_min=0.05, run_max=0.2, interval=600))
-        await self.serve(self.controller)
+        self.clock = Clock()
+        self.app = App(self.clock)
+        await self.serve()
 
-    async def serve(self, controller, **settings):
+    async def serve(self, run_min=RUN_MIN, run_max=RUN_MAX, interval=3600.0, **settings):
+        declared = Class("search", run_min, run_max, interval=interval, retry_after=ENDLESS)
+        self.controller = Controller(declared, clock=self.clock)
+
         def class_of(scope):
             return None if scope["path"] == "/untouched" else "search"
 
-        app = TerminateAsgi(self.app, controller, class_of, **settings)
+        app = TerminateAsgi(self.app, self.controller, class_of, **settings)
         config = uvicorn.Config(app, port=0, lifespan="off", log_level="critical", http="h11")
         server = uvicorn.Server(config)
         serving = asyncio.ensure_future(server._serve())
@@ -130,19 +157,26 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
 
         self.addAsyncCleanup(stop)
 
-    async def connect(self, path, head="", body=b""):
+    async def connect(self, path, head="", body=b"", method="GET"):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         length = f"content-length: {len(body)}\r\n" if body else ""
-        writer.write(f"GET {path} HTTP/1.0\r\nhost: a\r\nconnection: close\r\n{length}{head}\r\n".encode() + body)
+        writer.write(f"{method} {path} HTTP/1.0\r\nhost: a\r\nconnection: close\r\n{length}{head}\r\n".encode() + body)
         return reader, writer
 
-    async def get(self, path, head="", body=b""):
-        reader, writer = await self.connect(path, head, body)
+    async def get(self, path, head="", body=b"", method="GET"):
+        reader, writer = await self.connect(path, head, body, method)
         answer = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         head, _, body = answer.partition(b"\r\n\r\n")
         lines = head.decode().lower().split("\r\n")
         return int(lines[0].split()[1]), dict(line.split(": ", 1) for line in lines[1:]), body
+
+    async def get_overdue(self, path, after=RUN_MAX, **request):
+        """The answer to a request that has run for so long, in seconds, once its handler has begun."""
+        answer = asyncio.ensure_future(self.get(path, **request))
+        await asyncio.wait_for(self.app.begun.get(), PATIENCE)
+        self.clock.go(after)
+        return await answer
 
     def stats(self):
         return self.controller.stats()["search"]
@@ -155,27 +189,60 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.fail("it did not come about")
 
     async def test_a_long_handler_gets_504_and_a_short_one_200(self):
-        for path, ended in [("/await_long", "CancelledError"), ("/compute", "Terminated"), ("/in_a_thread", "")]:
+        ways = [("/await_long", "CancelledError"), ("/compute", "Terminated"), ("/in_a_thread", "")]
+        for path, ended in [*ways, ("/reads", "CancelledError")]:
             with self.subTest(path):
-                before = self.controller.clock()
-                status, head, body = await self.get(path)
+                status, head, body = await self.get_overdue(path)
                 self.assertEqual((status, head["retry-after"], head["cache-control"]), (504, "600", "no-store"))
                 self.assertIn(b"(ran_too_long)", body)
                 self.assertNotIn("proxy-status", head)
-                self.assertGreaterEqual(self.controller.clock() - before, 0.2)
                 self.assertIn(ended, self.app.ended[path])
         self.assertEqual((await self.get("/quick"))[0], 200)
-        self.assertEqual((self.stats().terminated, self.stats().lost, self.stats().arrived), (3, 3, 4))
+        self.assertEqual((self.stats().terminated, self.stats().lost, self.stats().arrived), (4, 4, 5))
+
+    async def test_a_handler_is_told_no_sooner_than_it_is_overdue(self):
+        """Its timer asks again until it is."""
+        asking = asyncio.ensure_future(self.get("/await_long"))
+        await self.app.begun.get()
+        self.clock.go(RUN_MAX - 0.001)
+        await asyncio.sleep(RUN_MAX * 3)
+        self.assertEqual(self.stats().terminated, 0)
+        self.clock.go(0.001)
+        self.assertEqual((await asking)[0], 504)
+
+    async def test_who_stops_without_a_word_as_it_is_over_is_answered_for(self):
+        self.assertEqual((await self.get("/stops_at_a_look"))[0], 504)
+        self.assertEqual(self.stats().terminated, 1)
 
     async def test_who_accepts_json_gets_a_problem(self):
-        _, head, body = await self.get("/await_long", "accept: application/json\r\n")
-        self.assertEqual(head["content-type"], "application/problem+json")
+        _, head, body = await self.get_overdue("/await_long", head="accept: application/json\r\n")
+        self.assertEqual((head["content-type"], head["cache-control"]), ("application/problem+json", "no-store"))
         problem = json.loads(body)
         self.assertEqual((problem["status"], problem["reason"]), (504, "ran_too_long"))
         self.assertEqual(problem["retry-after"], 600)
 
+    async def test_a_deadline_does_not_say_when_to_come_again(self):
+        for accept in ("", "accept: application/json\r\n"):
+            for deadline in (0, 15):
+                fields = f"bywash-deadline: {deadline}\r\n{accept}"
+                asking = asyncio.ensure_future(self.get("/await_long", fields))
+                if deadline:
+                    await self.app.begun.get()
+                    self.clock.go(0.015)
+                status, head, body = await asking
+                self.assertEqual((status, head["cache-control"]), (504, "no-store"))
+                self.assertNotIn("retry-after", head)
+                self.assertNotIn(b"retry-after", body)
+        self.assertEqual((self.stats().deadline, self.stats().lost), (4, 2), "two had run for run_min")
+
+    async def test_who_asks_for_the_head_gets_no_body(self):
+        _, wanted, body = await self.get("/quick", "bywash-deadline: 0\r\n")
+        status, head, nothing = await self.get("/quick", "bywash-deadline: 0\r\n", method="HEAD")
+        self.assertEqual((status, head["content-length"], nothing), (504, str(len(body)), b""))
+        self.assertEqual({**head, "date": ""}, {**wanted, "date": ""})
+
     async def test_the_handlers_own_words_come_first(self):
-        self.assertEqual((await self.get("/own_words"))[::2], (503, b"own words"))
+        self.assertEqual((await self.get_overdue("/own_words"))[::2], (503, b"own words"))
 
     async def test_what_has_begun_or_is_deferred_or_has_no_class_is_not_terminated(self):
         self.assertEqual((await self.get("/stream"))[0], 200)
@@ -184,47 +251,42 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((self.stats().arrived, self.stats().lost, self.stats().deferred), (2, 0, 1))
 
     async def test_a_falling_threshold_reaches_who_runs(self):
-        self.controller = Controller(Class("search", run_min=0.05, run_max=ENDLESS, interval=0.2))
-        await self.serve(self.controller)
+        await self.serve(run_max=ENDLESS, interval=0.1)
         answer = asyncio.ensure_future(self.get("/await_long"))
         await self.app.begun.get()
-        for _ in range(20):
-            self.controller.lost("search")
-        # Again in each interval, as one may just have ended.
-        while not answer.done():
-            self.controller.arrived("search")
-            self.controller.lost("search")
-            await asyncio.sleep(0.02)
+        self.controller.lost("search")
+        self.clock.go(0.1)
         self.assertEqual((await answer)[0], 504)
 
     async def test_who_runs_through_several_intervals_is_terminated_all_the_same(self):
-        self.controller = Controller(Class("search", run_min=0.05, run_max=0.35, interval=0.1))
-        await self.serve(self.controller)
-        before = self.controller.clock()
-        self.assertEqual((await self.get("/await_long"))[0], 504)
-        self.assertGreaterEqual(self.controller.clock() - before, 0.35)
+        await self.serve(run_max=0.35, interval=0.1)
+        answer = asyncio.ensure_future(self.get("/await_long"))
+        await self.app.begun.get()
+        for _ in range(5):
+            self.assertFalse(answer.done())
+            self.clock.go(0.07)
+            await asyncio.sleep(0)
+        self.assertEqual((await answer)[0], 504)
 
     async def test_tiny_deadlines_end_their_own_requests_and_lower_no_threshold(self):
-        self.controller = Controller(Class("search", run_min=0.05, run_max=5, interval=600))
-        await self.serve(self.controller)
-        for text in ("1", "0", "20"):
-            status, _, body = await self.get("/await_long", f"bywash-deadline: {text}\r\n")
+        await self.serve(run_min=5, run_max=5)
+        for milliseconds in (1, 20):
+            fields = f"bywash-deadline: {milliseconds}\r\n"
+            status, _, body = await self.get_overdue("/await_long", after=milliseconds / 1000, head=fields)
             self.assertEqual(status, 504)
             self.assertIn(b"(deadline)", body)
-        self.assertEqual((self.stats().deadline, self.stats().lost), (3, 0), "so far")
         # Who comes with nothing left does not begin.
         self.assertEqual((await self.get("/quick", "bywash-deadline: 0\r\n"))[0], 504)
+        self.assertTrue(self.app.begun.empty())
         for nonsense in ("-1", "1.5", "0000000000", "x", "", "1\r\nbywash-deadline: 1"):
             self.assertEqual((await self.get("/echo", f"bywash-deadline: {nonsense}\r\n"))[0], 200)
-        self.assertEqual(self.stats().deadline, 4)
+        self.assertEqual((self.stats().deadline, self.stats().lost), (3, 0))
 
     async def test_a_deadline_is_not_honoured_where_it_is_not_trusted(self):
-        await self.serve(self.controller, trust_deadline=False)
+        await self.serve(trust_deadline=False)
         self.assertEqual((await self.get("/quick", "bywash-deadline: 0\r\n"))[0], 200)
 
     async def test_a_client_who_leaves_frees_the_handler(self):
-        self.controller = Controller(Class("search", run_min=ENDLESS, run_max=ENDLESS))
-        await self.serve(self.controller)
         for path in ("/await_long", "/in_a_thread"):
             _, writer = await self.connect(path)
             await asyncio.wait_for(self.app.begun.get(), PATIENCE)
@@ -233,9 +295,15 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         await self.until(lambda: self.stats().running == 0)
         self.assertEqual((self.stats().client_left, self.stats().lost), (2, 0))
 
+    async def test_a_gateway_that_closes_when_the_time_is_over_has_come_to_its_deadline(self):
+        _, writer = await self.connect("/await_long", "bywash-deadline: 20\r\n")
+        await self.app.begun.get()
+        self.clock.go(0.019)
+        writer.close()
+        await self.until(lambda: self.stats().running == 0)
+        self.assertEqual((self.stats().deadline, self.stats().lost, self.stats().client_left), (1, 1, 0))
+
     async def test_bodies_arrive_and_what_follows_the_response_is_left_alone(self):
-        self.controller = Controller(Class("search", run_min=ENDLESS, run_max=ENDLESS))
-        await self.serve(self.controller)
         body = bytes(range(256)) * 2000
         status, _, echo = await self.get("/echo", body=body)
         self.assertEqual((status, len(echo)), (200, len(body)))
@@ -245,83 +313,43 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.app.ended["/after"], "finished")
         self.assertEqual(self.stats().client_left, 0)
 
+    async def test_who_waits_to_be_asked_for_a_body_is_asked_by_the_handler_only(self):
+        async def said(path):
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            fields = "host: a\r\nconnection: close\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n"
+            writer.write(f"POST {path} HTTP/1.1\r\n{fields}".encode())
+            line = await asyncio.wait_for(reader.readline(), PATIENCE)
+            if b" 100 " in line:
+                writer.write(b"hi")
+            rest = await asyncio.wait_for(reader.read(), PATIENCE)
+            writer.close()
+            return line.split()[1], rest
+
+        self.assertEqual((await said("/unasked"))[0], b"200")
+        status, rest = await said("/echo")
+        self.assertEqual((status, b"hi" in rest), (b"100", True))
+        self.assertEqual(self.stats().client_left, 0)
+
     async def test_an_error_is_the_servers_as_before(self):
-        self.controller = Controller(Class("search", run_min=ENDLESS, run_max=ENDLESS))
-        await self.serve(self.controller)
         self.assertEqual((await self.get("/breaks"))[0], 500)
         await self.until(lambda: gc.collect() >= 0 and not len(self.app.tokens))
         self.assertEqual(self.stats().running, 0)
 
     async def test_of_two_hundred_at_once_nothing_stays_behind(self):
-        self.controller = Controller(Class("search", run_min=0.05, run_max=5, interval=600))
-        await self.serve(self.controller)
+        await self.serve(run_min=5, run_max=5)
         await self.get("/quick")
         tasks = len(asyncio.all_tasks())
-        paths = ["/quick", "/echo", "/await_long", "/stream"] * 50
-        answers = await asyncio.gather(
-            *(self.get(path, "bywash-deadline: 150\r\n" if path == "/await_long" else "") for path in paths)
-        )
-        self.assertEqual([answer[0] for answer in answers], [200, 200, 504, 200] * 50)
-        self.assertEqual(self.stats().running, 0)
+        asking = [asyncio.ensure_future(self.get("/await_long", "bywash-deadline: 150\r\n")) for _ in range(50)]
+        await self.until(lambda: self.stats().running == 50)
+        quick = await asyncio.gather(*(self.get(path) for path in ["/quick", "/echo", "/breaks"] * 50))
+        self.assertEqual([answer[0] for answer in quick], [200, 200, 500] * 50)
+        self.clock.go(0.15)
+        self.assertEqual([answer[0] for answer in await asyncio.gather(*asking)], [504] * 50)
+        await self.until(lambda: self.stats().running == 0)
+        self.assertEqual((self.stats().deadline, self.stats().lost), (50, 0))
         await self.until(lambda: len(asyncio.all_tasks()) <= tasks)
-        gc.collect()
         # A timer that is still armed would hold its token.
         await self.until(lambda: gc.collect() >= 0 and not len(self.app.tokens))
-
-
-class WithoutAServer(unittest.IsolatedAsyncioTestCase):
-    async def test_other_scopes_pass_untouched(self):
-        seen = []
-
-        async def app(scope, receive, send):
-            seen.append((scope, receive, send))
-
-        controller = Controller(Class("search", 1, 2))
-        middleware = TerminateAsgi(app, controller, "search")
-        scope = {"type": "lifespan"}
-        await middleware(scope, 1, 2)
-        self.assertEqual(seen, [(scope, 1, 2)])
-        with self.assertRaises(bywash.SettingError):
-            TerminateAsgi(app, controller, "page")
-
-    async def test_own_words_are_the_only_ones_and_no_task_stays_behind(self):
-        sent = []
-
-        async def send(message):
-            sent.append(message.get("status", message.get("body")))
-
-        async def app(scope, receive, send):
-            try:
-                await asyncio.sleep(ENDLESS)
-            except asyncio.CancelledError:
-                await respond(send, b"own words", 503)
-
-        middleware = TerminateAsgi(app, Controller(Class("search", 0.001, 0.01)), "search")
-        await middleware({"type": "http", "headers": []}, asyncio.Event().wait, send)
-        self.assertEqual(sent, [503, b"own words"])
-        await asyncio.sleep(0)
-        self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
-
-    async def test_a_server_that_cancels_leaves_no_handler_behind(self):
-        begun = asyncio.Event()
-        ended = []
-
-        async def app(scope, receive, send):
-            begun.set()
-            try:
-                await asyncio.sleep(ENDLESS)
-            finally:
-                ended.append(True)
-
-        controller = Controller(Class("search", 1, 2))
-        middleware = TerminateAsgi(app, controller, "search")
-        scope = {"type": "http", "headers": []}
-        serving = asyncio.ensure_future(middleware(scope, asyncio.Event().wait, None))
-        await begun.wait()
-        serving.cancel()
-        with self.assertRaises(asyncio.CancelledError):
-            await serving
-        self.assertEqual((ended, controller.stats()["search"].running), ([True], 0))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The states of a token, on a clock that goes when it is told to."""
 
+import copy
+import pickle
 import random
 import threading
 import unittest
@@ -76,6 +78,77 @@ class Tokens(unittest.TestCase):
         self.assertEqual(self.controller.threshold("search"), 9.0)
         self.assertEqual((self.stats().p, self.stats().lost, self.stats().deadline), (0.0, 0, 100))
 
+    def test_a_deadline_counts_from_run_min_on(self):
+        tokens = [self.controller.begin("search", left) for left in (0.999, 1.0, 5.0)]
+        self.clock.go(0.999)
+        self.ends(tokens[0], "deadline")
+        self.assertEqual((self.stats().deadline, self.stats().lost), (1, 0))
+        self.clock.go(4.001)
+        for token in tokens[1:]:
+            self.ends(token, "deadline")
+        self.assertEqual((self.stats().deadline, self.stats().lost, self.stats().terminated), (3, 2, 0))
+        self.clock.go(5)
+        self.assertEqual((self.stats().p, self.controller.threshold("search")), (1.0, 1.0), "of two that arrived")
+
+    def test_who_comes_and_goes_within_an_interval_did_not_arrive_in_it(self):
+        for _ in range(90):
+            self.controller.begin("search").leave()
+            self.ends(self.controller.begin("search", 0.0), "deadline")
+        settled = self.controller.begin("search")
+        settled.settle()
+        settled.leave()
+        for _ in range(10):
+            self.controller.arrived("search")
+        self.controller.lost("search")
+        self.assertEqual((self.stats().arrived, self.stats().lost), (191, 1), "all who came")
+        self.clock.go(10)
+        self.assertEqual(self.stats().p, 0.1)
+
+    def test_who_came_in_an_earlier_interval_arrived_in_it(self):
+        early = [self.controller.begin("search") for _ in range(5)]
+        self.controller.lost("search")
+        self.clock.go(10)
+        self.assertEqual(self.stats().p, 0.2)
+        for token in early:
+            self.assertTrue(token.leave())
+        for _ in range(10):
+            self.controller.arrived("search")
+        self.controller.lost("search")
+        self.clock.go(10)
+        self.assertEqual(self.stats().p, 0.1)
+        # Its leaving is the first that is heard of a new interval.
+        late = self.controller.begin("search")
+        self.controller.arrived("search")
+        self.controller.lost("search")
+        self.clock.go(10)
+        late.leave()
+        self.assertEqual(self.stats().p, 0.5)
+
+    def test_who_leaves_in_the_last_tenth_of_his_deadline_has_come_to_it(self):
+        for left, after, reason, lost in [
+            (4.0, 3.59, "client_left", 0),
+            (4.0, 3.61, "deadline", 1),
+            (4.0, 4.5, "deadline", 1),
+            (0.5, 0.46, "deadline", 0),
+            (None, 8.9, "client_left", 0),
+        ]:
+            with self.subTest(left=left, after=after):
+                before = self.stats()
+                token = self.controller.begin("search", left)
+                self.clock.go(after)
+                self.assertTrue(token.leave())
+                self.ends(token, reason)
+                self.assertEqual(self.stats().lost - before.lost, lost)
+                self.assertEqual(getattr(self.stats(), reason) - getattr(before, reason), 1)
+
+    def test_to_ask_whether_it_is_over_tells_nobody(self):
+        token = self.controller.begin("search")
+        self.clock.go(9)
+        self.assertTrue(token.is_terminated)
+        self.assertEqual((self.stats().terminated, self.stats().lost, token.reason), (0, 0, None))
+        self.assertTrue(token.look(), "who cancels it is still to do so")
+        self.assertEqual((self.stats().terminated, token.reason), (1, "ran_too_long"))
+
     def test_whoever_left_does_not_count(self):
         for _ in range(100):
             token = self.controller.begin("search")
@@ -149,6 +222,13 @@ class Tokens(unittest.TestCase):
 
     def test_no_error_handling_of_errors_swallows_it(self):
         self.assertFalse(issubclass(Terminated, Exception))
+
+    def test_it_can_be_copied_and_sent_to_another_process(self):
+        terminated = Terminated("search", "deadline", 10.0)
+        for made in (copy.copy(terminated), copy.deepcopy(terminated), pickle.loads(pickle.dumps(terminated))):
+            self.assertEqual(type(made), Terminated)
+            self.assertEqual((made.name, made.reason, made.retry_after), ("search", "deadline", 10.0))
+            self.assertEqual(str(made), "class search: deadline")
 
     def test_a_checkpoint_is_never_late_whatever_the_loads(self):
         """Beside what asks the controller each time, for random loads; the seed is 7."""

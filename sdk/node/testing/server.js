@@ -1,0 +1,71 @@
+'use strict'
+// What the tests on a server have in common. Not in the folder test, where every file is one.
+
+const assert = require('node:assert/strict')
+const { once } = require('node:events')
+const http = require('node:http')
+const { connect } = require('node:net')
+const { setTimeout: sleep } = require('node:timers/promises')
+
+// Milliseconds: longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+const PATIENCE = 60_000
+const ENDLESS = 600_000
+
+/** Connect in a few lines: handlers in a row, errors to those that take four arguments. */
+function row (...steps) {
+  return (req, res) => {
+    let turn = 0
+    const next = (error) => {
+      const step = steps.slice(turn).findIndex((each) => (each.length === 4) === (error !== undefined))
+      if (step < 0) return res.destroy(error)
+      turn += step + 1
+      const args = error === undefined ? [req, res, next] : [error, req, res, next]
+      Promise.resolve().then(() => steps[turn - 1](...args)).catch(next)
+    }
+    next()
+  }
+}
+
+/** A server on loopback, and what asks it. */
+async function listen (t, handler) {
+  const server = http.createServer(handler)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.closeAllConnections(); server.close() })
+  const { port } = server.address()
+  const get = async (path, headers = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      headers: { connection: 'close', ...headers }, signal: AbortSignal.timeout(PATIENCE)
+    })
+    return { status: response.status, head: response.headers, body: await response.text() }
+  }
+  return { get, port }
+}
+
+/** What a socket that sends this reads until its end. */
+async function raw (port, text) {
+  const stream = connect(port, '127.0.0.1')
+  stream.write(text)
+  let said = ''
+  for await (const chunk of stream) said += chunk
+  return said
+}
+
+async function until (holds) {
+  for (let turn = 0; turn < PATIENCE / 10; turn++) {
+    if (holds()) return
+    await sleep(10)
+  }
+  assert.fail('it did not come about')
+}
+
+/** The names and words of the warnings of this process, as they come. */
+function warnings (t) {
+  const said = []
+  const listener = ({ name, message }) => said.push(`${name}: ${message}`)
+  process.on('warning', listener)
+  t.after(() => process.off('warning', listener))
+  return said
+}
+
+module.exports = { ENDLESS, listen, raw, row, until, warnings }

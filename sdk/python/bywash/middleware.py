@@ -1,0 +1,45 @@
+"""What ASGI's and WSGI's middleware have in common: which requests get a token."""
+
+from typing import Any, Callable, Dict, List, Optional, Union
+
+from .controller import Controller
+from .http import HEADER, seconds_left
+from .token import Token
+
+#: The key of a request's token in its scope or environ.
+TOKEN = "bywash.token"
+
+
+class Middleware:
+    """Terminates overdue requests of `app`.
+
+    `class_of` is the name of a class, or a function from the scope or environ to one, or to None: such a request
+    passes untouched, as does one that has a token of a middleware around this one.
+    """
+
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        controller: Controller,
+        class_of: Union[str, Callable[[Dict[str, Any]], Optional[str]]],
+        *,
+        trust_deadline: bool = True,
+    ) -> None:
+        if isinstance(class_of, str):
+            controller.knows([class_of])
+        self._app = app
+        self._controller = controller
+        self._class_of = class_of
+        self._trust_deadline = trust_deadline
+
+    def _begin(
+        self, request: Dict[str, Any], values: Callable[[Dict[str, Any], str], List[bytes]]
+    ) -> Optional[Token]:
+        """The token of a request, unless it passes untouched. `values` are those of a field of its head."""
+        if TOKEN in request:
+            return None
+        name = self._class_of if isinstance(self._class_of, str) else self._class_of(request)
+        if name is None:
+            return None
+        left = seconds_left(values(request, HEADER)) if self._trust_deadline else None
+        return self._controller.begin(name, left)
