@@ -25,15 +25,6 @@ const char COME_AGAIN[] = "Retry-After: 2\r\n";
 
 const auto LINGERS = std::chrono::seconds(1);
 
-// Nothing is left to be read, and nothing more comes.
-bool is_read_away(int fd) {
-    char rest[4096];
-    ssize_t got;
-    while ((got = recv(fd, rest, sizeof rest, MSG_DONTWAIT)) > 0) {
-    }
-    return got == 0 || (errno != EAGAIN && errno != EINTR);
-}
-
 // 0 would be libsert's own choice.
 double said(double value) { return value == 0 ? -1 : value; }
 
@@ -114,12 +105,29 @@ void Server::tell_stats() {
 
 // --- Refusals ---
 
-// Closed with something unread, a connection would be reset, and the answer lost with it.
-void Server::refuse(int fd, int status, const char *why) {
-    answer(fd, status, std::string("{\"error\":\"") + why + "\"}\n", status >= 500 ? COME_AGAIN : "");
-    shutdown(fd, SHUT_WR);
+void Server::refuse(int fd, int status, const char *why, bool is_read) {
+    std::string body = std::string("{\"error\":\"") + why + "\"}\n";
+    Leaving leaving{fd, std::chrono::steady_clock::now() + LINGERS, status, std::move(body)};
+    if (is_read) tell(leaving);
     std::lock_guard<std::mutex> lock(leaving_guard_);
-    leaving_.push_back({fd, std::chrono::steady_clock::now() + LINGERS});
+    leaving_.push_back(std::move(leaving));
+}
+
+// An answer that comes before its request would be none to some clients.
+void Server::tell(Leaving &leaving) {
+    answer(leaving.fd, leaving.status, leaving.body, leaving.status >= 500 ? COME_AGAIN : "");
+    shutdown(leaving.fd, SHUT_WR);
+    leaving.status = 0;
+}
+
+// Closed with something unread, a connection would be reset, and the answer lost with it. Whether it can be closed.
+bool Server::reads_away(Leaving &leaving) {
+    char rest[4096];
+    ssize_t got;
+    while ((got = recv(leaving.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0) {
+        if (leaving.status) tell(leaving);
+    }
+    return got == 0 || (errno != EAGAIN && errno != EINTR) || std::chrono::steady_clock::now() >= leaving.until;
 }
 
 // Until the client has closed it too, or for a while.
@@ -127,8 +135,7 @@ void Server::see_off() {
     while (!over_) {
         usleep(10000);
         std::lock_guard<std::mutex> lock(leaving_guard_);
-        auto now = std::chrono::steady_clock::now();
-        auto gone = [now](const Leaving &left) { return (is_read_away(left.fd) || now >= left.until) && close(left.fd) == 0; };
+        auto gone = [](Leaving &leaving) { return reads_away(leaving) && close(leaving.fd) == 0; };
         leaving_.erase(std::remove_if(leaving_.begin(), leaving_.end(), gone), leaving_.end());
     }
 }
@@ -146,7 +153,7 @@ void Server::comes(int fd) {
     }
     books_.refused++;
     if (terms_.terminates) SERT_refused(0);
-    refuse(fd, 503, "the queue is full");
+    refuse(fd, 503, "the queue is full", false);
 }
 
 void Server::accept_all(const std::atomic<bool> &over) {

@@ -55,14 +55,17 @@ private:
     bool next(int &fd);
     void watch();
     void tell_stats();
-    void refuse(int fd, int status, const char *why);
-    void see_off();
-
-    // A connection that has its answer, and is read away until its client has closed it too.
+    // A connection that gets its answer once its request has come, and is read away until its client closes it.
     struct Leaving {
         int fd;
         std::chrono::steady_clock::time_point until;
+        int status; // 0: it has its answer
+        std::string body;
     };
+    void refuse(int fd, int status, const char *why, bool is_read = true);
+    static void tell(Leaving &leaving);
+    static bool reads_away(Leaving &leaving);
+    void see_off();
 
     const Service &service_;
     Terms terms_;
