@@ -334,14 +334,10 @@ impl Engine {
     fn withdrawn(&mut self, now: Time, id: RequestId) {
         match self.requests.state(id) {
             State::Waiting => {
-                self.did_not_arrive(now, id);
                 self.leave_queue(now, id);
                 self.requests.set(id, State::Free);
             }
-            State::Running(since) => {
-                self.did_not_arrive(now, id);
-                self.take_back(now, id, since, Way::Void);
-            }
+            State::Running(since) => self.take_back(now, id, since, Way::Void),
             State::Free => {}
         }
     }

@@ -385,11 +385,6 @@ impl Ticket {
         self.driver.with(|core, now, wakers| core.leave(now, self.id, how, wakers));
     }
 
-    /// It was never sent to an upstream: nothing is learned from it.
-    pub(crate) fn withdrawn(mut self) {
-        self.measured = false;
-    }
-
     const fn ended(&self, end: End) -> Event {
         let id = self.id;
         if self.measured { Event::Finished { id, end } } else { Event::Withdrawn { id } }

@@ -28,8 +28,9 @@
 
 struct class {
     struct sert_arg arg;
-    _Atomic uint64_t since;        /* when the interval began */
-    uint64_t arrived, lost;        /* by then */
+    uint64_t since;                 /* when the interval began */
+    _Atomic uint64_t counted_from;  /* who began later is not in these: */
+    uint64_t arrived, lost;
     double loss;
     _Atomic bool is_set;
     _Atomic uint64_t threshold, changed_at, refused;
@@ -142,7 +143,7 @@ uint32_t control_warm_up(uint32_t class_id) {
 }
 
 bool control_is_of_interval(uint32_t class_id, uint64_t time) {
-    return time >= atomic_load_explicit(&classes[class_id].since, memory_order_relaxed);
+    return time >= atomic_load(&classes[class_id].counted_from);
 }
 
 void control_refused(uint32_t class_id) {
@@ -203,11 +204,14 @@ static void turn(uint32_t class_id, uint64_t now) {
     struct class *class = &classes[class_id];
     uint64_t passed = (now - class->since) / interval_of(class);
     struct sert_stats total = {0};
+    atomic_store(&class->counted_from, thread_now());
     sum(class_id, &total);
-    /* Who came and left within an interval did not arrive in it: a crowd that leaves hides no loss. */
+    /* Who came and left within an interval did not arrive in it: a crowd that leaves hides no loss. Who begins or leaves
+     * this very moment may be counted out of an interval that has not counted it: then there are too few. */
     uint64_t lost = total.refused + total.terminated, arrived = total.arrived - strays(class_id);
+    uint64_t came = arrived >= class->arrived ? arrived - class->arrived : lost - class->lost;
     /* Over all that passed, if the controller was kept waiting. Where nobody came, nobody was lost. */
-    class->loss = loss_of(arrived - class->arrived, lost - class->lost);
+    class->loss = loss_of(came, lost - class->lost);
     class->since += passed * interval_of(class);
     class->arrived = arrived;
     class->lost = lost;

@@ -286,9 +286,15 @@ static bool is_blocking(int fd, int flags) {
     return is >= 0 && !(is & O_NONBLOCK);
 }
 
-/* Whether the rest is to be sent: it was ours that cut it. */
+/* Each call with one of these is an event of its own. */
+#define NOT_IN_PARTS (MSG_ZEROCOPY | MSG_OOB | MSG_EOR | MSG_FASTOPEN)
+
+/* Whether the rest is to be sent: it was ours that cut it. Not of a request that is about to be stopped: it returns to
+ * where it can be. */
 static bool is_cut(ssize_t sent, size_t size, unsigned before, int fd, int flags) {
-    return sent > 0 && (size_t)sent < size && waits_fired() != before && is_blocking(fd, flags);
+    const struct thread *thread = thread_self;
+    return sent > 0 && (size_t)sent < size && waits_fired() != before && !(flags & NOT_IN_PARTS)
+        && !(thread->pending && stop_is_possible(thread)) && is_blocking(fd, flags);
 }
 
 ssize_t waits_send(int fd, const void *from, size_t size, int flags) {
@@ -349,7 +355,7 @@ static size_t size_of(const struct iovec *from, size_t count) {
 ssize_t waits_writev(int fd, const struct iovec *from, int count) {
     unsigned before = waits_fired();
     ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(writev)(fd, from, count));
-    return sent > 0 && waits_fired() != before && is_cut(sent, size_of(from, (size_t)count), before, fd, 0)
+    return sent > 0 && is_cut(sent, size_of(from, (size_t)count), before, fd, 0)
              ? send_rest(fd, from, (size_t)count, sent, 0, true)
              : sent;
 }
@@ -357,15 +363,18 @@ ssize_t waits_writev(int fd, const struct iovec *from, int count) {
 ssize_t waits_sendmsg(int fd, const struct msghdr *message, int flags) {
     unsigned before = waits_fired();
     ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(sendmsg)(fd, message, flags));
-    return sent > 0 && waits_fired() != before && is_cut(sent, size_of(message->msg_iov, message->msg_iovlen), before, fd, flags)
+    /* What goes with a message (descriptors, the kind of a record) goes with its first part only. */
+    bool may_go_on = sent > 0 && message->msg_controllen == 0;
+    return may_go_on && is_cut(sent, size_of(message->msg_iov, message->msg_iovlen), before, fd, flags)
              ? send_rest(fd, message->msg_iov, message->msg_iovlen, sent, flags, false)
              : sent;
 }
 
 ssize_t waits_sendto(int fd, const void *from, size_t size, int flags, const struct sockaddr *to, socklen_t length) {
+    unsigned before = waits_fired();
+    ssize_t sent = UNDISTURBED_SOCKET(fd, SO_SNDTIMEO, REAL(sendto)(fd, from, size, flags, to, length));
     struct iovec piece = {(void *)(uintptr_t)from, size};
-    struct msghdr message = {.msg_name = (void *)(uintptr_t)to, .msg_namelen = length, .msg_iov = &piece, .msg_iovlen = 1};
-    return waits_sendmsg(fd, &message, flags);
+    return is_cut(sent, size, before, fd, flags) ? send_rest(fd, &piece, 1, sent, flags, false) : sent;
 }
 
 /* --- What the compiler puts in their place with _FORTIFY_SOURCE --- */
@@ -378,18 +387,20 @@ _Noreturn void __chk_fail(void);
 
 STANDS_BEFORE ssize_t __read_chk(int fd, void *into, size_t size, size_t room) {
     struct thread *thread = size <= room ? can_leave(__builtin_return_address(0)) : NULL;
-    return thread ? RECEIVE(thread, SYS_read, fd, into, size) : REAL(__read_chk)(fd, into, size, room);
+    return thread ? RECEIVE(thread, SYS_read, fd, into, size)
+                  : UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, REAL(__read_chk)(fd, into, size, room));
 }
 
 STANDS_BEFORE ssize_t __recv_chk(int fd, void *into, size_t size, size_t room, int flags) {
     struct thread *thread = size <= room ? can_leave(__builtin_return_address(0)) : NULL;
-    return thread ? RECEIVE(thread, SYS_recvfrom, fd, into, size, flags) : REAL(__recv_chk)(fd, into, size, room, flags);
+    return thread ? RECEIVE(thread, SYS_recvfrom, fd, into, size, flags)
+                  : UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, REAL(__recv_chk)(fd, into, size, room, flags));
 }
 
 STANDS_BEFORE ssize_t __recvfrom_chk(int fd, void *into, size_t size, size_t room, int flags, struct sockaddr *from, socklen_t *length) {
     struct thread *thread = size <= room ? can_leave(__builtin_return_address(0)) : NULL;
     return thread ? RECEIVE(thread, SYS_recvfrom, fd, into, size, flags, from, length)
-                  : REAL(__recvfrom_chk)(fd, into, size, room, flags, from, length);
+                  : UNDISTURBED_SOCKET(fd, SO_RCVTIMEO, REAL(__recvfrom_chk)(fd, into, size, room, flags, from, length));
 }
 
 STANDS_BEFORE int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room) {

@@ -27,7 +27,9 @@ static inline unsigned waits_fired(void) {
 
 /* The same for a socket, which may have a time limit of its own: only then is it interrupted, and each try would have
  * all of it. */
-#define UNDISTURBED_SOCKET(fd, option, call)                                                           \
+#define UNDISTURBED_SOCKET(fd, option, call) UNDISTURBED_WHILE(!waits_is_over(fd, option, began_), call)
+/* `more` may ask `began_`. */
+#define UNDISTURBED_WHILE(more, call)                                                                  \
     __extension__({                                                                                    \
         unsigned before_;                                                                              \
         __typeof__(call) result_;                                                                      \
@@ -35,8 +37,7 @@ static inline unsigned waits_fired(void) {
         do {                                                                                           \
             before_ = waits_fired();                                                                   \
             result_ = call;                                                                            \
-        } while (result_ == -1 && errno == EINTR && waits_fired() != before_                           \
-                 && !waits_is_over(fd, option, began_));                                               \
+        } while (result_ == -1 && errno == EINTR && waits_fired() != before_ && (more));               \
         result_;                                                                                       \
     })
 /* Whether the time limit of a socket is over; then errno is what it would have been. */

@@ -67,7 +67,8 @@ STANDS_BEFORE ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 }
 STANDS_BEFORE ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     ABOUT_TO_WRITE(to);
-    return UNDISTURBED(REAL(splice)(from, from_offset, to, to_offset, size, flags));
+    return UNDISTURBED_WHILE(!waits_is_over(to, SO_SNDTIMEO, began_) && !waits_is_over(from, SO_RCVTIMEO, began_),
+                             REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 STANDS_BEFORE ssize_t vmsplice(int to, const struct iovec *from, size_t count, unsigned flags) {
     ABOUT_TO_WRITE(to);

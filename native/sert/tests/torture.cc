@@ -318,12 +318,13 @@ void open_sockets(uint32_t r) {
     close(fds[1]);
 }
 void open_stream(uint32_t r) {
-    FILE *file = r % 3 == 0 ? tmpfile() : r % 3 == 1 ? setmntent("/proc/self/mounts", "r") : fopen("/proc/self/status", "r");
+    bool lists_mounts = r % 3 == 1;
+    FILE *file = r % 3 == 0 ? tmpfile() : lists_mounts ? setmntent("/proc/self/mounts", "r") : fopen("/proc/self/status", "r");
     if (!file) return;
     char text[100];
     if (r % 2) fprintf(file, "%u\n", r), rewind(file);
     while (fgets(text, sizeof text, file)) spin(10);
-    fclose(file);
+    lists_mounts ? endmntent(file) : fclose(file);
 }
 void open_line(uint32_t) {
     FILE *file = fdopen(open("/proc/self/status", O_RDONLY), "r");

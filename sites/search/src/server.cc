@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 
 #include "processor.h"
 #include "sert.h"
@@ -95,7 +96,10 @@ void Server::tell_stats() {
         if (poll(&comes, 1, 100) <= 0) continue;
         Request request;
         int fd = accept4(admin_, nullptr, nullptr, SOCK_CLOEXEC);
-        if (fd < 0) continue;
+        if (fd < 0) {
+            usleep(10000);
+            continue;
+        }
         int wrong = read_request(fd, request);
         if (wrong == 0) wrong = request.path == "/-/stats" ? 0 : 404;
         if (wrong > 0) refuse(fd, wrong, "there is /-/stats");
@@ -123,21 +127,29 @@ void Server::tell(Leaving &leaving) {
 // Closed with something unread, a connection would be reset, and the answer lost with it. Whether it can be closed.
 bool Server::reads_away(Leaving &leaving) {
     char rest[4096];
-    ssize_t got;
-    while ((got = recv(leaving.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0) {
+    ssize_t got = -1;
+    // A few blocks at a time: who sends without end holds up nobody.
+    for (int i = 0; i < 16 && (got = recv(leaving.fd, rest, sizeof rest, MSG_DONTWAIT)) > 0; i++) {
         if (leaving.status) tell(leaving);
     }
-    return got == 0 || (errno != EAGAIN && errno != EINTR) || std::chrono::steady_clock::now() >= leaving.until;
+    bool is_open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    return !is_open || std::chrono::steady_clock::now() >= leaving.until;
 }
 
 // Until the client has closed it too, or for a while.
 void Server::see_off() {
+    std::vector<Leaving> here;
     while (!over_) {
         usleep(10000);
-        std::lock_guard<std::mutex> lock(leaving_guard_);
+        {
+            std::lock_guard<std::mutex> lock(leaving_guard_);
+            std::move(leaving_.begin(), leaving_.end(), std::back_inserter(here));
+            leaving_.clear();
+        }
         auto gone = [](Leaving &leaving) { return reads_away(leaving) && close(leaving.fd) == 0; };
-        leaving_.erase(std::remove_if(leaving_.begin(), leaving_.end(), gone), leaving_.end());
+        here.erase(std::remove_if(here.begin(), here.end(), gone), here.end());
     }
+    for (const auto &leaving : here) close(leaving.fd);
 }
 
 // --- Admission ---

@@ -1,4 +1,5 @@
-// The server: a thread that accepts, a bounded queue, and workers that serve one request after the other.
+// The server: a thread that accepts, a bounded queue, and workers that serve one request after the other; a thread
+// that sees refused clients off, and one that tells operators how it goes.
 //
 // What the bounded queue refuses is the seed's admission control; what the worker loop says to libsert is all that
 // terminations need. Who runs is watched for departures: if the client, or the gateway, closes the connection, the

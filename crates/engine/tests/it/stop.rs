@@ -98,6 +98,53 @@ fn the_threshold_falls_with_what_is_lost_and_rises_again() {
     assert_eq!(site.engine.next_timer(), Some(site.now + MOST));
 }
 
+fn all_end(site: &mut Site) {
+    while site.status().running > 0 {
+        site.finish();
+    }
+}
+
+/// A site with this happening twenty times within an interval in which one of two is lost, and then the longest that a
+/// search may run.
+fn granted_after(happens: impl Fn(&mut Site)) -> Span {
+    let mut site = site("loss", &[("interval", "10s")]);
+    crowded(&mut site, Span::ZERO);
+    for _ in 0..20 {
+        all_end(&mut site);
+        happens(&mut site);
+    }
+    all_end(&mut site);
+    site.now = site.now + Span::from_secs(11);
+    site.arrive(SEARCH);
+    site.engine.next_timer().expect("somebody runs who can be stopped").since(site.now)
+}
+
+#[test]
+fn a_crowd_that_leaves_does_not_hide_what_is_lost_of_those_who_stay() {
+    assert_eq!(granted_after(|_| ()), LEAST);
+    let waits_and_leaves = |site: &mut Site| {
+        let [_, waiting] = [site.arrive(MAIN), site.arrive(SEARCH)];
+        assert_eq!(site.status().waiting, 1);
+        site.leave(waiting);
+    };
+    let runs_and_leaves = |site: &mut Site| {
+        let running = site.arrive(SEARCH);
+        site.leave(running);
+    };
+    let is_out_of_time = |site: &mut Site| {
+        let [_, waiting] = [site.arrive(MAIN), site.arrive(SEARCH)];
+        site.tell(Event::OutOfTime { id: waiting });
+    };
+    assert_eq!(granted_after(waits_and_leaves), LEAST);
+    assert_eq!(granted_after(runs_and_leaves), LEAST);
+    assert_eq!(granted_after(is_out_of_time), LEAST);
+    // Who is served arrived.
+    let is_served = |site: &mut Site| {
+        site.arrive(SEARCH);
+    };
+    assert_eq!(granted_after(is_served), MOST);
+}
+
 #[test]
 fn before_one_is_lost_the_one_that_promises_less_is_stopped_and_the_best_gets_its_slot() {
     let mut site = taught("marginal", Span::from_secs(4));

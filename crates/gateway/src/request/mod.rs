@@ -145,10 +145,6 @@ async fn run(
         Err(Ended::OutOfTime) => {
             // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
             record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
-            // How long it took to come to no server says nothing of its class.
-            if let Some(ticket) = ticket.filter(|_| runs_at.is_none()) {
-                ticket.withdrawn();
-            }
             return refuse::out_of_time(voice);
         }
         Err(Ended::Stopped(refusal)) => {
