@@ -8,9 +8,9 @@
 //! would take an application that fails at once for a quick one; to leave them out would take it for one
 //! that does not fail. What is left out is the time that they give back sooner.
 //!
-//! Ages are counted in steps that grow by a quarter of a doubling; old counts fade. Where little is known of
-//! ages beyond those at which requests are done, who has run for *t* is done by 2*t* with even chance: the
-//! guess that has no scale of its own. Only requests that are done make old counts fade, so those who were cut at
+//! Ages are counted in steps that grow by a quarter of a doubling; old counts fade. Where little is known of an
+//! age, requests are done at the rate of the last doubling before, and by twice the age with even chance at the least.
+//! To think less of them would prove itself: who is stopped shows no more. Only requests that are done make old counts fade, so those who were cut at
 //! an age count at most [`MOST`] times as many as were done: or clients who leave could, in time, make a class look
 //! as if nothing of it were ever done.
 
@@ -122,22 +122,42 @@ impl Survival {
 
     /// By step: the chance to be done in it for who has come to it.
     fn chances(&self) -> [f64; STEPS] {
-        let guessed = 1.0 - libm::exp2(-1.0 / FINENESS);
+        // Who has come to a step; who is cut in it has been there for half of it.
+        let (mut there, mut beyond) = ([0.0; STEPS], 0.0);
+        for step in (0..STEPS).rev() {
+            there[step] = beyond + self.done[step] + self.cut[step] / 2.0;
+            beyond += self.done[step] + self.cut[step];
+        }
         // Before the earliest of all the guess would be a promise without limit: steps are short there.
         let earliest = self.done.iter().position(|done| *done > 0.0).unwrap_or(STEPS);
-        let mut chances = [0.0; STEPS];
-        let mut beyond = 0.0;
-        for step in (0..STEPS).rev() {
-            let guess = if step < earliest { 0.0 } else { GUESS * self.weight };
-            // Who is cut in a step has been there for half of it.
-            let there = beyond + self.done[step] + self.cut[step] / 2.0;
-            if there + guess > 0.0 {
-                chances[step] = (self.done[step] + guess * guessed) / (there + guess);
+        let (mut chances, mut left) = ([0.0; STEPS], [1.0; STEPS + 1]);
+        for step in 0..STEPS {
+            if step >= earliest {
+                let guess = GUESS * self.weight;
+                let guessed = guessed(step, &chances, &left);
+                chances[step] = (self.done[step] + guess * guessed) / (there[step] + guess);
             }
-            beyond += self.done[step] + self.cut[step];
+            left[step + 1] = left[step] * (1.0 - chances[step]);
         }
         chances
     }
+}
+
+/// The chance to be done in a step of which nothing is known: at the rate of the last doubling of age, or by twice the
+/// age with even chance, whichever is better. Who is thought too little of is stopped, and never proves more.
+fn guessed(step: usize, chances: &[f64; STEPS], left: &[f64; STEPS + 1]) -> f64 {
+    let before = step.saturating_sub(FINENESS as usize)..step;
+    let done: f64 = before.clone().map(|step| left[step] * chances[step]).sum();
+    let seconds: f64 =
+        before.map(|step| width(step) * left[step] * (1.0 - chances[step] / 2.0)).sum();
+    let as_before =
+        if seconds > 0.0 { 1.0 - libm::exp(-done / seconds * width(step)) } else { 0.0 };
+    as_before.max(1.0 - libm::exp2(-1.0 / FINENESS))
+}
+
+/// How long a step is, in seconds.
+fn width(step: usize) -> f64 {
+    end(step) - if step == 0 { 0.0 } else { end(step - 1) }
 }
 
 /// Where a step ends, in seconds.
@@ -205,8 +225,18 @@ mod tests {
             agrees(survival.promise(at(2.0)), 0.5);
             agrees(survival.promise(at(3.0)), 0.33);
         }
-        // Where all are stopped nothing is seen, and the guess has the same index.
-        agrees(seen.promise(at(16.0)), 1.0 / 16.0);
+        // Where all are stopped nothing is seen: no more than those promise who were just seen, but more than is true.
+        let guess = seen.promise(at(16.0));
+        assert!(guess > 1.0 / 16.0 && guess <= 0.35, "{guess}");
+    }
+
+    #[test]
+    fn of_those_that_are_all_stopped_no_less_is_thought_than_of_those_that_were_seen() {
+        let survival = learned(|u| -0.1 * libm::log(u), 0.2);
+        for age in [0.2, 0.3] {
+            let promise = survival.promise(at(age));
+            assert!((8.0..20.0).contains(&promise), "{promise} at {age}");
+        }
     }
 
     #[test]
