@@ -5,17 +5,26 @@
 // nothing. In Connect's style nobody sees a handler's end: its error comes to the application's error handling
 // with `status` 504 and `headers`; `answerTerminated` makes ours of it.
 //
-// The response has begun when its head is written: every way to write leads through `writeHead`.
+// The response has begun when its head is written: every way to write leads through `writeHead`. An event of a request
+// or a response may come from its connection, which works for no request: `emit` says for which.
 
 const { inspect } = require('node:util')
 const { SettingError } = require('./classes')
-const { requests } = require('./token')
+const { Terminated, requests } = require('./token')
 
 const HEADER = 'bywash-deadline'
 
 // The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
 const BUSY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
 const PLAIN = 'about:blank'
+
+const TITLES = {
+  deadline: 'The time that was left to this request is over.',
+  client_left: 'The client of this request has left.'
+}
+
+/** What the streams of a client who has left fail with. */
+const GONE = new Set(['ECONNRESET', 'EPIPE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 /** On a response: the fields that it had before its handler began. */
 const FIELDS = Symbol('bywash.fields')
@@ -34,7 +43,8 @@ function terminable (controller, classOf, handler, options) {
     } catch (error) {
       // Thrown from here it would end the process.
       process.emitWarning(`a request of no class: ${inspect(error)}`, 'BywashWarning')
-      res.writeHead(500, { 'Content-Length': 0, 'Cache-Control': 'no-store' }).end()
+      if (res.headersSent) res.destroy(error)
+      else res.writeHead(500, { 'Content-Length': 0, 'Cache-Control': 'no-store' }).end()
       return
     }
     if (!token) return handler(req, res)
@@ -66,6 +76,7 @@ function answerTerminated (error, req, res, next) {
   // What waits on a signal rejects with errors of its own (`AbortError`), so the token is asked.
   const isTerminated = req.bywash !== undefined && req.bywash.reason !== null
   if (!isTerminated || res.headersSent) return next(error)
+  warn(error, req.bywash)
   answer(req, res, req.bywash.terminated())
 }
 
@@ -92,17 +103,29 @@ function begin (controller, name, trustDeadline, req, res) {
   req.bywash = token
   res[FIELDS] = Object.entries(res.getHeaders())
     .map(([name, value]) => [name, Array.isArray(value) ? [...value] : value])
+  // Somebody in front of the middleware may have begun it.
+  if (res.headersSent) token.settle()
   const { writeHead } = res
   res.writeHead = function (...args) {
     token.settle()
     return writeHead.apply(this, args)
   }
+  emitFor(token, req)
+  emitFor(token, res)
   // Only at its close is it known that the response is complete.
   onceClosed(req, res, () => {
     if (!isComplete(req, res)) token.leave()
     token.end()
   })
   return token
+}
+
+/** Who listens to this request or response works for it. */
+function emitFor (token, emitter) {
+  const { emit } = emitter
+  emitter.emit = function (...args) {
+    return requests.run(token, () => emit.apply(this, args))
+  }
 }
 
 /** Whether a response that is closed went out to its end. One of HTTP/2 says that it is finished in every end. */
@@ -139,8 +162,19 @@ async function concluded (token, handler, req, res) {
   } catch (error) {
     // An error of another kind is the application's, unless a terminated request ran into it.
     if (token.reason === null) throw error
+    warn(error, token)
+    // Words of its own that nobody ends any more.
+    if (res.headersSent && !res.writableEnded) res.destroy(error)
   }
-  if (token.reason !== null && !res.headersSent) answer(req, res, token.terminated())
+  if (token.reason !== null) answer(req, res, token.terminated())
+}
+
+/** An error of a terminated request reaches nobody else, unless it says no more than that. */
+function warn (error, { reason }) {
+  const isTermination = error instanceof Terminated || error?.name === 'AbortError'
+  const isOfClient = reason !== 'ran_too_long' && GONE.has(error?.code)
+  if (isTermination || isOfClient) return
+  process.emitWarning(`a terminated request ended with an error: ${inspect(error)}`, 'BywashWarning')
 }
 
 /** The deadline that a request brings along, in milliseconds. Anything but 1 to 9 digits is none. */
@@ -148,12 +182,11 @@ function timeLeft (value) {
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : Infinity
 }
 
-/** 504: problem+json (RFC 9457) if JSON is accepted, else a line of text. */
+/** 504: problem+json (RFC 9457) if JSON is accepted, else a line of text. Nothing if the response has begun. */
 function answer (req, res, { reason, retryAfterSeconds: again }) {
+  if (res.headersSent) return
   const isBusy = reason === 'ran_too_long'
-  const title = isBusy
-    ? `The site is very busy. Please try again in ${again} s.`
-    : 'The time that was left to this request is over.'
+  const title = isBusy ? `The site is very busy. Please try again in ${again} s.` : TITLES[reason]
   const isJson = /json/i.test(req.headers.accept ?? '')
   const problem = { type: isBusy ? BUSY : PLAIN, title, status: 504, reason }
   if (isBusy) problem['retry-after'] = again

@@ -4,6 +4,7 @@
 // The controller's clock goes when a test or a handler tells it to; timers go by themselves, but only ask it.
 
 const assert = require('node:assert/strict')
+const { once } = require('node:events')
 const http = require('node:http')
 const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
@@ -67,6 +68,13 @@ const handlers = {
     await outlast()
     checkpoint()
     res.end(String(signal.aborted))
+  },
+  deferred_and_left: async (req, res) => {
+    req.bywash.cancelTermination()
+    await once(res, 'close')
+    await outlast()
+    ended.push(req.bywash.reason)
+    checkpoint()
   },
   untouched: async (req, res) => {
     await outlast()
@@ -208,6 +216,16 @@ for (const style of Object.keys(STYLES)) {
     assert.deepEqual([stats().clientLeft, stats().lost], [2, 0])
     assert.equal(await leave('/wait', { 'bywash-deadline': '20' }, 19), 'deadline')
     assert.deepEqual([stats().clientLeft, stats().deadline, stats().lost], [2, 1, 1])
+  })
+
+  test(`${style}: a client who leaves ends nobody who is deferred`, async (t) => {
+    const { port, stats } = await serve(t, SHORT, style)
+    const request = http.get({ port, path: '/deferred_and_left', host: '127.0.0.1' }).on('error', () => {})
+    await until(() => stats().deferred === 1)
+    request.destroy()
+    await until(() => ended.length === 1)
+    assert.deepEqual(ended, [null])
+    assert.deepEqual([stats().running, stats().clientLeft, stats().lost], [0, 0, 0])
   })
 
   test(`${style}: of two hundred at once nothing stays behind`, async (t) => {

@@ -134,6 +134,40 @@ test('connect: an error of classOf is an error of its request', async (t) => {
   assert.equal(stats().arrived, 1)
 })
 
+test('who listens to a request or a response works for it, although the body comes late', async (t) => {
+  const { controller, stats } = search()
+  const seen = []
+  const listens = (req, res) => {
+    const see = (event) => () => seen.push(`${event} ${current()?.className}`)
+    req.on('data', see('data')).on('end', see('end')).on('end', () => res.end('done'))
+    res.on('close', see('close'))
+  }
+  const expected = ['data search', 'end search', 'close search']
+  for (const app of [
+    terminable(controller, 'search', listens),
+    row(middleware(controller, 'search'), (req, res, next) => listens(req, res))
+  ]) {
+    const { port } = await listen(t, app)
+    const stream = connect(port, '127.0.0.1').resume()
+    stream.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\nconnection: close\r\n\r\n')
+    await until(() => stats().running === 1)
+    stream.write('body')
+    await until(() => seen.length === 3)
+    assert.deepEqual(seen.splice(0), expected)
+  }
+  const server = http2.createServer(terminable(controller, 'search', listens))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = http2.connect(`http://127.0.0.1:${server.address().port}`)
+  t.after(() => { client.destroy(); server.close() })
+  const stream = client.request({ ':path': '/', ':method': 'POST' }).resume()
+  stream.on('error', () => {})
+  await until(() => stats().running === 1)
+  stream.end('body')
+  await until(() => seen.length === 3)
+  assert.deepEqual(seen, expected)
+})
+
 test('HTTP/2: the same answers, and streams and connections that end', async (t) => {
   const { controller, stats } = search()
   const said = warnings(t)

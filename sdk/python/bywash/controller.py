@@ -7,13 +7,14 @@ from p. Whoever left, or ran out of a deadline before, says nothing of how much 
 the interval in which it came, it did not arrive.
 
 One lock for each class guards its counts and the states of its tokens; it is held for a few steps and
-never while anything waits. A checkpoint of a request that has time left takes no lock (`token.py`).
+never while anything waits. Who holds it may take it again: a signal handler that asks for `stats()` runs between
+two of these steps. A checkpoint of a request that has time left takes no lock (`token.py`).
 """
 
 import threading
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, Iterable, Optional
+from typing import Callable, Dict, Optional
 
 from .classes import Class, SettingError
 from .token import Token
@@ -48,7 +49,7 @@ class Granted:
 
     def __init__(self, settings: Class, now: float) -> None:
         self.settings = settings
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
         self.totals = {"arrived": 0, "lost": 0, "ran_too_long": 0, "deadline": 0, "client_left": 0, "deferred": 0}
         self.running = 0
         self.p = 0.0
@@ -132,10 +133,9 @@ class Controller:
         with granted.lock:
             return granted.threshold(self.clock())
 
-    def knows(self, names: Iterable[str]) -> None:
-        """Raises `SettingError` for the first name that is not declared."""
-        for name in names:
-            self._of(name)
+    def knows(self, name: str) -> None:
+        """Raises `SettingError` unless this class is declared."""
+        self._of(name)
 
     def stats(self) -> Dict[str, Stats]:
         """Every class in numbers."""

@@ -5,7 +5,7 @@ import math
 import re
 from typing import Iterable, List, Optional, Tuple
 
-from .token import RAN_TOO_LONG, Terminated
+from .token import CLIENT_LEFT, RAN_TOO_LONG, Terminated
 
 #: Milliseconds that are left to this request. Whoever sends it can only shorten his own.
 HEADER = "bywash-deadline"
@@ -33,6 +33,8 @@ def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], 
     problem = {"type": _PLAIN, "title": "The time that was left to this request is over."}
     if reason == RAN_TOO_LONG:
         problem = {"type": _BUSY, "title": f"The site is very busy. Please try again in {again} s."}
+    elif reason == CLIENT_LEFT:
+        problem = {"type": _PLAIN, "title": "The client of this request has left."}
     if "json" in accept.lower():
         kind = "application/problem+json"
         more = {"retry-after": again} if reason == RAN_TOO_LONG else {}

@@ -9,6 +9,9 @@ from .token import Token
 #: The key of a request's token in its scope or environ.
 TOKEN = "bywash.token"
 
+#: What the server gets for a `Terminated` that says nothing of the request: the handler has made it of another.
+NOT_ITS_OWN = "a token is over that is not its request's"
+
 
 class Middleware:
     """Terminates overdue requests of `app`.
@@ -26,7 +29,7 @@ class Middleware:
         trust_deadline: bool = True,
     ) -> None:
         if isinstance(class_of, str):
-            controller.knows([class_of])
+            controller.knows(class_of)
         self._app = app
         self._controller = controller
         self._class_of = class_of

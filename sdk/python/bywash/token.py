@@ -57,6 +57,7 @@ class Token:
         "_own",
         "_state",
         "not_before",
+        "on_told",
         "reason",
         "start",
     )
@@ -73,6 +74,8 @@ class Token:
         self._is_over = False
         #: Why it is terminated, once it has been told.
         self.reason: Optional[str] = None
+        #: Called by whoever is told at a checkpoint, in its thread. For a middleware.
+        self.on_told: Optional[Callable[[], None]] = None
         #: Nothing terminates it before.
         self.not_before = 0.0
         self._look_again(now)
@@ -94,6 +97,11 @@ class Token:
         return self._state == RUNNING
 
     @property
+    def is_deferred(self) -> bool:
+        """Whether nothing terminates it any more, not even a client who leaves."""
+        return self._state == DEFERRED
+
+    @property
     def is_terminated(self) -> bool:
         """Whether it is over; true once it is overdue, although it has not been told. Asking changes nothing."""
         with self._granted.lock:
@@ -108,7 +116,7 @@ class Token:
         if self._clock() >= self.not_before:
             self.look()
             if self._state == TERMINATED:
-                raise self.terminated()
+                raise self._told()
 
     def cancel_termination(self) -> None:
         """The last checkpoint: from here on nothing terminates this request. Before a write, for one."""
@@ -118,7 +126,7 @@ class Token:
                 self._state, self.not_before = DEFERRED, inf
                 self._granted.totals["deferred"] += 1
         if self._state == TERMINATED:
-            raise self.terminated()
+            raise self._told()
 
     def look(self) -> bool:
         """Terminates it if it is overdue. Whether that was now."""
@@ -157,6 +165,12 @@ class Token:
         settings = self._granted.settings
         return Terminated(settings.name, self.reason or RAN_TOO_LONG, settings.come_again())
 
+    def _told(self) -> Terminated:
+        on_told = self.on_told
+        if on_told is not None:
+            on_told()
+        return self.terminated()
+
     def _due(self, now: float) -> float:
         return min(self.start + self._granted.threshold(now), self._own)
 
@@ -179,7 +193,8 @@ class Token:
         self.not_before = min(due, max(granted.until, self.start + granted.settings.run_min))
 
     def _terminate(self, reason: str, now: float) -> None:
-        self._state, self.reason, self.not_before = TERMINATED, reason, 0.0
+        # The reason first: whoever sees the state without the lock finds it.
+        self.reason, self._state, self.not_before = reason, TERMINATED, 0.0
         granted = self._granted
         granted.totals[reason] += 1
         if reason != CLIENT_LEFT and now >= self.start + granted.settings.run_min:

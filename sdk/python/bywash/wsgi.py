@@ -8,10 +8,10 @@ when the server gives up the response and closes it. `Terminated` never gets thr
 
 import contextlib
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Sized
 
 from .http import answer
-from .middleware import TOKEN, Middleware
+from .middleware import NOT_ITS_OWN, TOKEN, Middleware
 from .token import Terminated, Token, _current
 
 Environ = Dict[str, Any]
@@ -30,6 +30,21 @@ class TerminateWsgi(Middleware):
         return _Response(token, environ, start_response).of(self._app)
 
 
+class _Sized:
+    """A response of which a server may ask the length, as some do for `Content-Length`: its body has one."""
+
+    def __init__(self, response: "_Response", body: Sized) -> None:
+        self._response = response
+        self._body = body
+        self.close = response.close
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._response
+
+    def __len__(self) -> int:
+        return len(self._body)
+
+
 class _Response:
     """What the server iterates over: the handler's body, or our answer if it is terminated."""
 
@@ -41,13 +56,15 @@ class _Response:
         self._chunks: Iterator[bytes] = iter(())
         self._has_begun = False
 
-    def of(self, app: App) -> "_Response":
+    def of(self, app: App) -> Iterable[bytes]:
         try:
             try:
                 # Who comes with nothing left need not begin.
                 self._token.checkpoint()
                 self._body = self._ask(lambda: app(self._environ, self._start))
                 self._chunks = self._ask(lambda: iter(self._body))
+                if isinstance(self._body, Sized):
+                    return _Sized(self, self._body)
             except Terminated as terminated:
                 self._refuse(terminated)
         except BaseException:
@@ -115,9 +132,11 @@ class _Response:
 
     def _refuse(self, terminated: Terminated) -> None:
         """Puts our answer in the place of what the handler had to say."""
+        if self._token.reason is None:
+            raise RuntimeError(NOT_ITS_OWN) from terminated
         if self._has_begun:
             raise RuntimeError("a response broke off: its request is over") from terminated
-        head, body = answer(terminated, self._environ.get("HTTP_ACCEPT", ""))
+        head, body = answer(self._token.terminated(), self._environ.get("HTTP_ACCEPT", ""))
         # The handler may have started a response of which nothing has been sent.
         self._start_response("504 Gateway Timeout", head, sys.exc_info())
         self._chunks = iter([] if self._environ.get("REQUEST_METHOD") == "HEAD" else [body])

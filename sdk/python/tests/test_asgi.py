@@ -109,6 +109,14 @@ class App:
         await self.outlast()
         await respond(send)
 
+    async def deferred_and_left(self, scope, receive, send):
+        scope["bywash.token"].cancel_termination()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        await self.outlast()
+        await respond(send)
+        self.ended["/deferred_and_left"] = "finished"
+
     async def echo(self, scope, receive, send):
         body = b""
         while True:
@@ -160,7 +168,8 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
     async def connect(self, path, head="", body=b"", method="GET"):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         length = f"content-length: {len(body)}\r\n" if body else ""
-        writer.write(f"{method} {path} HTTP/1.0\r\nhost: a\r\nconnection: close\r\n{length}{head}\r\n".encode() + body)
+        fields = f"host: a\r\nconnection: close\r\n{length}{head}\r\n"
+        writer.write(f"{method} {path} HTTP/1.0\r\n{fields}".encode() + body)
         return reader, writer
 
     async def get(self, path, head="", body=b"", method="GET"):
@@ -294,6 +303,15 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
             await self.until(lambda: path in self.app.ended)
         await self.until(lambda: self.stats().running == 0)
         self.assertEqual((self.stats().client_left, self.stats().lost), (2, 0))
+
+    async def test_a_client_who_leaves_ends_nobody_who_is_deferred(self):
+        _, writer = await self.connect("/deferred_and_left")
+        await asyncio.wait_for(self.app.begun.get(), PATIENCE)
+        writer.close()
+        await self.until(lambda: self.app.ended)
+        self.assertEqual(self.app.ended, {"/deferred_and_left": "finished"})
+        await self.until(lambda: self.stats().running == 0)
+        self.assertEqual((self.stats().deferred, self.stats().client_left, self.stats().lost), (1, 0, 0))
 
     async def test_a_gateway_that_closes_when_the_time_is_over_has_come_to_its_deadline(self):
         _, writer = await self.connect("/await_long", "bywash-deadline: 20\r\n")

@@ -1,16 +1,23 @@
 """The middleware for ASGI without a server: what is passed on, in which order, and what stays behind."""
 
 import asyncio
+import contextlib
+import contextvars
+import threading
 import unittest
 
 import bywash
-from bywash import Class, Controller, TerminateAsgi
+from bywash import Class, Controller, Terminated, TerminateAsgi
 
 from .clock import Clock
 
+#: Longer than anything takes on a busy machine, shorter than a handler that nobody stops.
+PATIENCE = 60
 ENDLESS = 600
 HTTP = {"type": "http", "method": "GET", "path": "/", "headers": []}
 START = {"type": "http.response.start", "status": 200, "headers": []}
+DONE = {"type": "http.response.body", "body": b"done"}
+LEFT = {"type": "http.disconnect"}
 
 
 class WithoutAServer(unittest.IsolatedAsyncioTestCase):
@@ -25,7 +32,8 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
 
     async def ask(self, app, send=None, receive=None, scope=HTTP):
         middleware = TerminateAsgi(app, self.controller, "search")
-        await middleware(scope, receive or asyncio.Event().wait, send or self.send)
+        asking = middleware(scope, receive or asyncio.Event().wait, send or self.send)
+        await asyncio.wait_for(asking, PATIENCE)
 
     def stats(self):
         return self.controller.stats()["search"]
@@ -184,6 +192,182 @@ class WithoutAServer(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(asyncio.CancelledError):
             await serving
         self.assertEqual((ended, self.stats().running), ([True], 0))
+
+    async def test_who_works_for_a_handler_and_is_told_does_not_speak_for_it(self):
+        told = []
+
+        def work():
+            # Here, as a timer that has its turn before would cancel the handler.
+            self.clock.go(1)
+            try:
+                bywash.checkpoint()
+            except Terminated as terminated:
+                told.append(terminated.reason)
+
+        async def in_a_task():
+            async def works():
+                work()
+
+            await asyncio.ensure_future(works())
+
+        async def in_a_thread():
+            thread = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+            thread.start()
+            thread.join(PATIENCE)
+
+        async def app(scope, receive, send):
+            await helper()
+            await asyncio.sleep(ENDLESS)
+
+        for helper in (in_a_task, in_a_thread):
+            with self.subTest(helper.__name__):
+                await self.ask(app)
+                self.assertEqual((told.pop(), self.sent.pop(0)), ("ran_too_long", 504))
+                self.sent.clear()
+
+    async def test_who_is_told_at_its_own_checkpoint_may_take_its_time_for_an_answer(self):
+        async def app(scope, receive, send):
+            self.clock.go(1)
+            try:
+                bywash.checkpoint()
+            except Terminated:
+                # Every timer that is armed has its turn.
+                await asyncio.sleep(0.05)
+                await send({**START, "status": 503})
+                await send(DONE)
+
+        await self.ask(app)
+        self.assertEqual(self.sent, [503, b"done"])
+
+    async def left_by(self, handler):
+        """How a handler ends that says itself when its client leaves."""
+        gone = asyncio.Event()
+        ended = []
+
+        async def receive():
+            await gone.wait()
+            return LEFT
+
+        async def app(scope, receive, send):
+            try:
+                await handler(gone, receive, send)
+                ended.append("finished")
+            except BaseException as error:
+                ended.append(type(error).__name__)
+                raise
+
+        await self.ask(app, receive=receive)
+        return ended
+
+    async def test_a_client_who_leaves_frees_who_was_told_at_a_checkpoint(self):
+        async def goes_on(gone, receive, send):
+            self.clock.go(1)
+            with contextlib.suppress(Terminated):
+                bywash.checkpoint()
+            gone.set()
+            await asyncio.sleep(ENDLESS)
+
+        self.assertEqual(await self.left_by(goes_on), ["CancelledError"])
+
+    async def test_a_client_who_leaves_ends_own_words_that_have_begun_and_no_clean_up(self):
+        async def cancelled(gone, receive, send, *words):
+            self.clock.go(1)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(ENDLESS)
+            for word in words:
+                await send(word)
+            gone.set()
+            await receive()
+            await asyncio.sleep(0)
+
+        for words, end in [((), "finished"), ((START,), "CancelledError"), ((START, DONE), "finished")]:
+            with self.subTest(words):
+                self.assertEqual(await self.left_by(lambda *given: cancelled(*given, *words)), [end])
+
+    async def test_a_server_that_cancels_tells_the_threads_of_a_handler(self):
+        begun, done = asyncio.Event(), asyncio.Event()
+        told = []
+
+        def work(loop):
+            loop.call_soon_threadsafe(begun.set)
+            pause = threading.Event()
+            for _ in range(PATIENCE * 100):
+                try:
+                    bywash.checkpoint()
+                except Terminated as terminated:
+                    told.append(terminated.reason)
+                    break
+                pause.wait(0.01)
+            loop.call_soon_threadsafe(done.set)
+
+        async def app(scope, receive, send):
+            await asyncio.to_thread(work, asyncio.get_running_loop())
+
+        serving = asyncio.ensure_future(self.ask(app))
+        await begun.wait()
+        serving.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await serving
+        await done.wait()
+        self.assertEqual((told, self.stats().client_left, self.stats().running), (["client_left"], 1, 0))
+
+    async def test_a_deferred_handler_outlives_a_server_that_cancels(self):
+        begun, cancelled = asyncio.Event(), asyncio.Event()
+        heard, handlers = [], []
+
+        async def app(scope, receive, send):
+            handlers.append(asyncio.current_task())
+            bywash.current().cancel_termination()
+            begun.set()
+            heard.append(await receive())
+            await cancelled.wait()
+            heard.append(await receive())
+            bywash.checkpoint()
+            await send(START)
+            heard.append(self.stats().running)
+            await send(DONE)
+            raise KeyError("behind its response")
+
+        serving = asyncio.ensure_future(self.ask(app))
+        await begun.wait()
+        serving.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await serving
+        with self.assertLogs("bywash") as logs:
+            cancelled.set()
+            await asyncio.wait(handlers, timeout=PATIENCE)
+            await asyncio.sleep(0)
+        self.assertIn("behind its response", logs.output[0])
+        self.assertEqual((heard, self.sent), ([LEFT, LEFT, 1], []), "nobody reads it")
+        self.assertEqual((self.stats().running, self.stats().deferred, self.stats().client_left), (0, 1, 0))
+
+    async def test_of_another_token_nothing_is_answered(self):
+        async def app(scope, receive, send):
+            self.controller.begin("search", 0.0).checkpoint()
+
+        with self.assertRaisesRegex(RuntimeError, "not its request's") as caught:
+            await self.ask(app)
+        self.assertIsInstance(caught.exception.__cause__, Terminated)
+        self.assertEqual(self.sent, [])
+
+    async def test_an_error_of_the_servers_receive_is_raised_each_time(self):
+        messages = [{"type": "http.request", "body": b"a", "more_body": True}]
+        heard = []
+
+        async def receive():
+            if messages:
+                return messages.pop()
+            raise ConnectionError("no more")
+
+        async def app(scope, receive, send):
+            for _ in range(3):
+                try:
+                    heard.append((await receive())["body"])
+                except ConnectionError as error:
+                    heard.append(str(error))
+
+        await self.ask(app, receive=receive)
+        self.assertEqual(heard, [b"a", "no more", "no more"])
 
     async def test_the_body_of_an_answer_to_head_is_empty(self):
         async def app(scope, receive, send):

@@ -2,12 +2,14 @@
 
 import csv
 import pathlib
+import threading
 import unittest
 
 from bywash import Class, Controller, SettingError
 
 from .clock import Clock
 
+PATIENCE = 60
 GOLDEN = pathlib.Path(__file__).resolve().parents[3] / "lab/golden/termination.csv"
 
 
@@ -75,6 +77,24 @@ class Thresholds(unittest.TestCase):
         self.assertEqual(self.controller.threshold("search"), 1.0)
         self.assertEqual(self.controller.stats()["search"].p, 1.0)
 
+    def test_a_signal_handler_may_ask_for_numbers_although_its_thread_holds_the_lock(self):
+        """It runs between two steps of that thread: here in the clock, which is asked with the lock held."""
+        stats, signals = [], []
+
+        def clock():
+            if signals:
+                signals.pop()
+                stats.append(controller.stats()["search"])
+            return 1000.0
+
+        controller = Controller(search(), clock=clock)
+        signals.append("HUP")
+        thread = threading.Thread(target=controller.threshold, args=("search",), daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual([each.threshold for each in stats], [9.0])
+
     def test_the_threshold_never_rises_with_the_loss_and_stays_within_its_bounds(self):
         thresholds = [search().granted(lost / 1000) for lost in range(1001)]
         self.assertEqual(thresholds, sorted(thresholds, reverse=True))
@@ -103,7 +123,7 @@ class Settings(unittest.TestCase):
 
     def test_a_class_that_is_not_declared_is_an_error(self):
         controller = Controller(search())
-        for ask in (controller.begin, controller.lost, controller.arrived, controller.threshold):
+        for ask in (controller.begin, controller.lost, controller.arrived, controller.threshold, controller.knows):
             with self.assertRaisesRegex(SettingError, "'page'.*search"):
                 ask("page")
         with self.assertRaisesRegex(SettingError, "twice"):

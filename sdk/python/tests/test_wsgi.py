@@ -139,6 +139,10 @@ class OnWsgiref(unittest.TestCase):
         self.idle()
         self.assertEqual((self.stats().terminated, self.stats().client_left), (1, 0))
 
+    def test_a_server_learns_the_length_of_a_body_that_has_one(self):
+        self.assertEqual(self.get("/quick")[1]["Content-Length"], "4")
+        self.assertIsNone(self.get("/stream")[1]["Content-Length"])
+
     def test_who_asks_for_the_head_gets_no_body(self):
         for path in ("/compute", "/late"):
             _, wanted, body = self.get(path)
@@ -300,6 +304,45 @@ class WithoutAServer(unittest.TestCase):
         (text,) = self.call(lambda *_: body)
         self.assertIn(b"(ran_too_long)", text)
         self.assertTrue(body.is_closed)
+
+    def test_only_a_body_that_has_a_length_shows_one(self):
+        sized = TerminateWsgi(lambda *_: [b"a", b"b"], self.controller, "search")({}, None)
+        self.assertEqual((len(sized), list(sized)), (2, [b"a", b"b"]))
+        sized.close()
+        # Servers look whether there is one before they ask.
+        self.assertFalse(hasattr(TerminateWsgi(lambda *_: Body(), self.controller, "search")({}, None), "__len__"))
+        self.assertEqual((self.stats().running, self.stats().client_left), (1, 0))
+
+    def test_a_reader_who_leaves_ends_nobody_who_is_deferred(self):
+        ended = []
+
+        def app(environ, start_response):
+            environ["bywash.token"].cancel_termination()
+            try:
+                yield b"a"
+                yield b"b"
+            finally:
+                bywash.checkpoint()
+                ended.append(True)
+
+        self.assertEqual(self.call(app, chunks=1), [b"a"])
+        self.assertEqual((ended, self.stats().deferred, self.stats().client_left), ([True], 1, 0))
+
+    def test_of_another_token_nothing_is_answered(self):
+        def another(*_):
+            self.controller.begin("search", 0.0).checkpoint()
+
+        for app in (another, lambda *_: Body(on_iter=another), lambda *_: Body(on_next=another)):
+            with self.assertRaisesRegex(RuntimeError, "not its request's") as caught:
+                self.call(app, self.breaks)
+            self.assertIsInstance(caught.exception.__cause__, bywash.Terminated)
+
+    def test_an_answer_says_that_the_client_has_left(self):
+        def app(environ, start_response):
+            environ["bywash.token"].leave()
+            bywash.checkpoint()
+
+        self.assertEqual(self.call(app), [b"The client of this request has left. (client_left)\n"])
 
     def test_it_never_gets_through_to_the_server(self):
         """What is no Exception may end a server's worker."""
