@@ -2,7 +2,7 @@
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -53,7 +53,10 @@ struct Site {
 impl Site {
     fn new(run_min: Duration, run_max: Duration) -> Self {
         let class = Class::new("search", run_min, run_max);
-        let controller = Controller::new([class]).unwrap();
+        Self::of(Controller::new([class]).unwrap())
+    }
+
+    fn of(controller: Controller) -> Self {
         let layer = TerminateLayer::new(&controller, "search").unwrap();
         Self { controller, layer }
     }
@@ -265,28 +268,26 @@ async fn a_request_of_no_class_passes_untouched() {
 
 #[tokio::test(start_paused = true)]
 async fn of_two_hundred_at_once_nothing_stays_behind() {
-    let site = Site::new(secs(1), secs(9));
-    let tokens = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    // The clock, which every token holds.
+    let clock = Arc::new(Instant::now());
+    let held = Arc::downgrade(&clock);
+    let class = Class::new("search", secs(1), secs(9));
+    let site = Site::of(Controller::with_clock([class], move || clock.elapsed()).unwrap());
     let mut running = tokio::task::JoinSet::new();
     for number in 0..200 {
-        let tokens = tokens.clone();
-        let answer = site.run(get(), move |request| {
-            let guard = Arc::new(token(&request));
-            tokens.lock().push(Arc::downgrade(&guard));
-            async move {
-                sleep(if number % 2 == 0 { secs(1) } else { secs(1000) }).await;
-                drop(guard);
-                ok().await
-            }
-        });
-        running.spawn(answer);
+        running.spawn(site.run(get(), move |request| async move {
+            let _token = token(&request);
+            sleep(if number % 2 == 0 { secs(1) } else { secs(1000) }).await;
+            ok().await
+        }));
     }
     let answers = running.join_all().await;
     let done = answers.iter().filter(|answer| answer.as_ref().unwrap().status() == StatusCode::OK);
     assert_eq!(done.count(), 100);
-    assert!(tokens.lock().iter().all(|token: &Weak<Token>| token.strong_count() == 0));
     assert_eq!((site.stats().running, site.stats().lost), (0, 100));
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+    drop(site);
+    assert_eq!(held.strong_count(), 0, "a token is held");
 }
 
 /// What a handler says of an error of its own, and of a checkpoint's by way of one.
