@@ -64,6 +64,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// check is must where the test's goroutine does not run: a handler has one of its own.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func is(t *testing.T, c *Controller, expected time.Duration) {
 	t.Helper()
 	if threshold, err := c.Threshold("search"); err != nil || threshold != expected {
