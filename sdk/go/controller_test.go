@@ -40,7 +40,7 @@ func search(t *testing.T) (*Controller, *clock) {
 func controller(t *testing.T, classes ...Class) (*Controller, *clock) {
 	t.Helper()
 	clock := &clock{at: time.Unix(1_800_000_000, 0)}
-	c, err := newController(clock.now, classes...)
+	c, err := NewControllerWithClock(clock.now, classes...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	token := m.controller.begin(granted, left)
 	defer token.End()
 	// Who comes with nothing left need not begin.
-	if token.IsTerminated() {
+	if token.look() != "" {
 		refuse(w, r, token.terminated())
 		return
 	}
@@ -116,7 +116,7 @@ type response struct {
 func (r *response) begins() {
 	if !r.hasBegun {
 		r.hasBegun = true
-		r.token.settle()
+		r.token.Settle()
 	}
 }
 
