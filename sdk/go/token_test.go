@@ -274,6 +274,19 @@ func TestWhoeverHasEndedIsNotTerminatedAndEndsOnce(t *testing.T) {
 	}
 }
 
+func TestNoTimerStaysArmedWhenNoTimeEndsItAnyMore(t *testing.T) {
+	for name, over := range map[string]func(*Token){"End": (*Token).End, "Settle": (*Token).Settle, "Leave": (*Token).Leave} {
+		c, _ := search(t)
+		token := begin(t, c, never)
+		token.arm(func(error) {})
+		timer := token.timer
+		over(token)
+		if timer.Stop() {
+			t.Error(name)
+		}
+	}
+}
+
 func TestCodeThatWorksForNoRequestPassesItsCheckpoints(t *testing.T) {
 	if From(context.Background()) != nil || Checkpoint(context.Background()) != nil {
 		t.Fatal()
