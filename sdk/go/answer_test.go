@@ -51,9 +51,7 @@ func TestTheAnswerHasNoFieldOfTheHandler(t *testing.T) {
 		w.Header().Set("Set-Cookie", "kept")
 		handler.ServeHTTP(w, r)
 	})
-	server := httptest.NewServer(around)
-	defer server.Close()
-	s := &site{t: t, url: server.URL}
+	s := at(t, httptest.NewServer(around))
 	for _, reason := range []Reason{RanTooLong, Deadline} {
 		expected := http.Header{
 			"Cache-Control": {"no-store"}, "Content-Type": {"text/plain; charset=utf-8"},

@@ -101,11 +101,12 @@ type Controller struct {
 
 // NewController checks the classes.
 func NewController(classes ...Class) (*Controller, error) {
-	return newController(time.Now, classes...)
+	return NewControllerWithClock(time.Now, classes...)
 }
 
-// newController takes the clock as an argument, so that its laws are tested without waiting.
-func newController(clock func() time.Time, classes ...Class) (*Controller, error) {
+// NewControllerWithClock takes a clock of one's own, which never goes back: what depends on time can be tested
+// without waiting. The timers of the middleware go by real time, and ask this clock when they wake.
+func NewControllerWithClock(clock func() time.Time, classes ...Class) (*Controller, error) {
 	c := &Controller{clock, clock(), make(map[string]*granted, len(classes))}
 	for _, class := range classes {
 		if err := class.check(); err != nil {

@@ -40,7 +40,7 @@ func search(t *testing.T) (*Controller, *clock) {
 func controller(t *testing.T, classes ...Class) (*Controller, *clock) {
 	t.Helper()
 	clock := &clock{at: time.Unix(1_800_000_000, 0)}
-	c, err := newController(clock.now, classes...)
+	c, err := NewControllerWithClock(clock.now, classes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +61,14 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// check is must where the test's goroutine does not run: a handler has one of its own.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }
 

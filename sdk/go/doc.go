@@ -2,5 +2,5 @@
 // present load, by its context and at its checkpoints.
 //
 // The contract is in sdk/README.md, the same for every language. Controller counts, Token is one request,
-// Middleware connects both to net/http.
+// Middleware connects both to net/http. Whoever serves by other means begins and ends tokens himself.
 package bywash

@@ -73,7 +73,7 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	token := m.controller.begin(granted, left)
 	defer token.End()
 	// Who comes with nothing left need not begin.
-	if token.IsTerminated() {
+	if token.look() != "" {
 		refuse(w, r, token.terminated())
 		return
 	}
@@ -83,11 +83,13 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	token.arm(cancel)
 	stop := context.AfterFunc(from, func() { token.leave(whyGone(from)) })
 	defer stop()
-	response := &response{ResponseWriter: w, token: token}
-	next.ServeHTTP(response, r.WithContext(ctx))
+	response, request := &response{ResponseWriter: w, token: token}, r.WithContext(ctx)
+	// net/http removes the temporary files of an upload that it finds in the request that it has made.
+	defer func() { r.MultipartForm = request.MultipartForm }()
+	next.ServeHTTP(response, request)
 	// A handler that has just returned in time is not asked again. Who has left gets an answer as well: net/http
 	// takes a client who has only ended his own side for one who has left, and would answer 200.
-	if token.why() != "" && !response.hasBegun {
+	if token.Reason() != "" && !response.hasBegun {
 		// Of the fields that are set only those count that were there before the handler.
 		head := w.Header()
 		clear(head)
@@ -114,7 +116,7 @@ type response struct {
 func (r *response) begins() {
 	if !r.hasBegun {
 		r.hasBegun = true
-		r.token.settle()
+		r.token.Settle()
 	}
 }
 

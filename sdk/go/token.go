@@ -4,7 +4,8 @@ package bywash
 //
 // States: running, then one of settled (its response has begun), deferred (it asked not to be terminated),
 // terminated; from any of them ended. A client who leaves terminates a running or a settled request, for nobody
-// reads its response; a deferred one goes on. States change under the mutex of the class.
+// reads its response; a deferred one goes on. States change under the mutex of the class, and none because somebody
+// asks whether it is over.
 //
 // notBefore makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
 // changes only at the end of an interval and never falls below RunMin, so until then the clock decides alone. It
@@ -80,13 +81,17 @@ type Token struct {
 	cancel context.CancelCauseFunc
 }
 
-// Begin is the token of a request that begins now, outside of net/http. It ends with End.
-func (c *Controller) Begin(class string) (*Token, error) {
+// Begin is the token of a request that begins now, outside of net/http. Settle, Leave and End say what becomes of
+// it.
+func (c *Controller) Begin(class string) (*Token, error) { return c.BeginWithin(class, never) }
+
+// BeginWithin is Begin for a request whose caller has so much time left to it.
+func (c *Controller) BeginWithin(class string, left time.Duration) (*Token, error) {
 	g, err := c.of(class)
 	if err != nil {
 		return nil, err
 	}
-	return c.begin(g, never), nil
+	return c.begin(g, left), nil
 }
 
 func (c *Controller) begin(g *granted, left time.Duration) *Token {
@@ -131,17 +136,15 @@ func (t *Token) Left() time.Duration {
 	}
 }
 
-// IsTerminated says whether it is over; also once it is overdue and nobody has noticed.
-func (t *Token) IsTerminated() bool { return t.Reason() != "" }
-
-// Reason is why it is over; empty if it is not.
-func (t *Token) Reason() Reason {
-	t.look()
-	return t.why()
+// IsTerminated says whether it is over; also once it is overdue and has not been told. Asking changes nothing.
+func (t *Token) IsTerminated() bool {
+	t.granted.mutex.Lock()
+	defer t.granted.mutex.Unlock()
+	return t.reason != "" || t.overdue(t.controller.now()) != ""
 }
 
-// why is the reason as far as somebody has noticed.
-func (t *Token) why() Reason {
+// Reason is why it is over, once it has been told; empty until then.
+func (t *Token) Reason() Reason {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	return t.reason
@@ -152,7 +155,7 @@ func (t *Token) Checkpoint() error {
 	if int64(t.controller.now()) < t.notBefore.Load() {
 		return nil
 	}
-	if t.IsTerminated() {
+	if t.look() != "" {
 		return t.terminated()
 	}
 	return nil
@@ -194,8 +197,8 @@ func (t *Token) End() {
 	}
 }
 
-// settle says that the first byte of its response goes out: no time terminates it any more.
-func (t *Token) settle() {
+// Settle says that the first byte of its response goes out: no time terminates it any more.
+func (t *Token) Settle() {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	if t.state == running {
@@ -204,6 +207,9 @@ func (t *Token) settle() {
 		t.disarm()
 	}
 }
+
+// Leave says that its client has left.
+func (t *Token) Leave() { t.leave(ClientLeft) }
 
 // leave says that nobody waits for its response. A gateway closes the connection a moment before the time is over
 // here: who leaves in the last tenth of it has come to his deadline, unless his response has begun.
@@ -219,21 +225,30 @@ func (t *Token) leave(reason Reason) {
 	}
 }
 
-// look terminates it if it is overdue.
-func (t *Token) look() {
+// look terminates it if it is overdue. Why it is over, if it is.
+func (t *Token) look() Reason {
 	t.granted.mutex.Lock()
 	defer t.granted.mutex.Unlock()
 	now := t.controller.now()
+	if reason := t.overdue(now); reason != "" {
+		t.terminate(reason, now)
+	}
+	return t.reason
+}
+
+// overdue is why it is to be told that it is over; empty if it is not, or has been told.
+func (t *Token) overdue(now time.Duration) Reason {
 	if t.state != running || int64(now) < t.notBefore.Load() {
-		return
+		return ""
 	}
 	switch due := t.due(now); {
 	case now < due:
 		t.lookAgain(now)
+		return ""
 	case t.own <= due:
-		t.terminate(Deadline, now)
+		return Deadline
 	default:
-		t.terminate(RanTooLong, now)
+		return RanTooLong
 	}
 }
 

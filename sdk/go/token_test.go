@@ -28,8 +28,8 @@ func ends(t *testing.T, token *Token, reason Reason) {
 	if reason == ClientLeft {
 		is = context.Canceled
 	}
-	if !errors.Is(err, is) || !token.IsTerminated() || token.Left() != 0 {
-		t.Fatal(err, token.Left())
+	if !errors.Is(err, is) || !token.IsTerminated() || token.Reason() != reason || token.Left() != 0 {
+		t.Fatal(err, token.Reason(), token.Left())
 	}
 }
 
@@ -54,6 +54,32 @@ func TestACheckpointEndsWhoHasRunForAsLongAsItMay(t *testing.T) {
 	if s := c.Stats()["search"]; s.Lost != 1 || s.Terminated != 1 {
 		t.Fatalf("once: %+v", s)
 	}
+}
+
+func TestToAskWhetherItIsOverChangesNothing(t *testing.T) {
+	c, clock := search(t)
+	served, told, short := begin(t, c, never), begin(t, c, never), begin(t, c, second)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	served.cancel = cancel
+	clock.goes(9 * second)
+	for _, token := range []*Token{served, told, short} {
+		if !token.IsTerminated() || !token.IsTerminated() || token.Reason() != "" {
+			t.Fatal(token.Reason())
+		}
+	}
+	if ctx.Err() != nil {
+		t.Fatal("its context is cancelled")
+	}
+	// Done too late, and never told.
+	served.End()
+	short.Settle()
+	if served.IsTerminated() || short.IsTerminated() {
+		t.Fatal("they were served")
+	}
+	if s := c.Stats()["search"]; s.Lost != 0 || s.Terminated != 0 || s.Deadline != 0 {
+		t.Fatalf("%+v", s)
+	}
+	ends(t, told, RanTooLong)
 }
 
 func TestTheThresholdMayFallWhileItRuns(t *testing.T) {
@@ -153,7 +179,7 @@ func TestWhoLeavesInTheLastTenthOfHisTimeHasComeToHisDeadline(t *testing.T) {
 	c, clock := search(t)
 	early, late, short := begin(t, c, 2*second), begin(t, c, 2*second), begin(t, c, second)
 	begun, unbound := begin(t, c, 2*second), begin(t, c, never)
-	begun.settle()
+	begun.Settle()
 	clock.goes(9 * second / 10)
 	short.leave(ClientLeft)
 	ends(t, short, Deadline)
@@ -202,7 +228,7 @@ func TestWhoeverLeftDoesNotCountAndWhoeverIsTerminatedDoes(t *testing.T) {
 func TestAfterTheFirstByteOnlyAClientWhoLeavesEndsIt(t *testing.T) {
 	c, clock := search(t)
 	token := begin(t, c, second)
-	token.settle()
+	token.Settle()
 	clock.goes(100 * second)
 	goesOn(t, token)
 	if _, isBound := token.Deadline(); isBound || token.Left() != never {
@@ -245,6 +271,19 @@ func TestWhoeverHasEndedIsNotTerminatedAndEndsOnce(t *testing.T) {
 	ends(t, left, ClientLeft)
 	if s := c.Stats()["search"]; s.Running != 0 || s.ClientLeft != 1 {
 		t.Fatalf("%+v", s)
+	}
+}
+
+func TestNoTimerStaysArmedWhenNoTimeEndsItAnyMore(t *testing.T) {
+	for name, over := range map[string]func(*Token){"End": (*Token).End, "Settle": (*Token).Settle, "Leave": (*Token).Leave} {
+		c, _ := search(t)
+		token := begin(t, c, never)
+		token.arm(func(error) {})
+		timer := token.timer
+		over(token)
+		if timer.Stop() {
+			t.Error(name)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ where
         // Who comes with nothing left need not begin.
         let handler = (!token.look()).then(|| {
             request.extensions_mut().insert(token.clone());
-            Box::pin(self.service.call(request))
+            Box::pin(token.run(|| self.service.call(request)))
         });
         let sleep = token.calm().filter(|_| handler.is_some()).map(sleep);
         Running { guarded: Some(guarded), handler, sleep }
@@ -207,7 +207,12 @@ where
         // What has come counts, even if it was overdue in the same moment. A handler that panics has not been left,
         // nor does it go on: it is put back only if it waits.
         if let Some(mut handler) = this.handler.take() {
-            if let Poll::Ready(own) = handler.as_mut().poll(cx) {
+            let mut step = || handler.as_mut().poll(cx);
+            let polled = match this.guarded.as_ref() {
+                Some(guarded) => guarded.token.run(step),
+                None => step(),
+            };
+            if let Poll::Ready(own) = polled {
                 return Poll::Ready(match this.guarded.take() {
                     Some(guarded) => guarded.answer(own),
                     None => own,
@@ -238,11 +243,11 @@ fn poll_overdue(
             sleep.set(None);
         } else if token.is_to_be_dropped() {
             return Poll::Ready(());
-        } else if let Some(calm) = token.calm().filter(|_| token.reason().is_none()) {
-            // The timer's clock may be a little ahead, or the threshold has changed.
+        } else if let Some(calm) = token.calm().filter(|_| !token.is_told()) {
+            // The timer's clock may be a little ahead, or the threshold has changed; or it was told elsewhere just now.
             asleep.reset(Instant::now() + calm);
         } else {
-            // A checkpoint has told it, and it has the last word; or nothing terminates it.
+            // A checkpoint of its own has told it, and it has the last word; or nothing terminates it.
             sleep.set(None);
         }
     }

@@ -3,20 +3,22 @@
 //! States: `Running`, then one of `Settled` (its response has begun), `Deferred` (it asked not to be
 //! terminated), `Terminated`; from any of them `Ended`. A client who leaves terminates a running or a settled
 //! request, for nobody reads its response; a deferred one goes on. A state changes under the token's lock.
-//! Whoever is terminated has the last word from the moment that a checkpoint has told it (`is_told`); until then
-//! the layer drops it. To read that it is over tells nobody.
+//! Whoever is terminated has the last word from the moment that a checkpoint of its own has told it (`is_told`);
+//! until then the layer drops it. A thread or a task that works for it may be told while the handler waits for
+//! something else: that does not count. To read that it is over tells nobody.
 //!
 //! `not_before` makes a checkpoint cheap: the moment before which nothing can terminate this request. A threshold
 //! changes only at the end of an interval and never falls below `run_min`, so until then the clock decides alone.
 //! It is also when a timer has to look again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bywash_engine::Reason as Gateways;
 use bywash_units::{Span, Time};
-use parking_lot::Mutex;
+use parking_lot::lock_api::GetThreadId;
+use parking_lot::{Mutex, RawThreadId};
 
 use crate::controller::Granted;
 
@@ -66,6 +68,8 @@ struct Life {
     own: Time,
     not_before: AtomicU64,
     only_at_checkpoints: AtomicBool,
+    /// The thread that runs its handler now; 0 if none does. A thread only looks for itself, so no order is needed.
+    runs_on: AtomicUsize,
     state: Mutex<State>,
 }
 
@@ -89,6 +93,7 @@ impl Token {
             own: left.map_or(NEVER, |left| start + left),
             not_before: AtomicU64::new(0),
             only_at_checkpoints: AtomicBool::new(false),
+            runs_on: AtomicUsize::new(0),
             state: Mutex::new(State::Running),
         };
         life.look_again(start);
@@ -121,13 +126,13 @@ impl Token {
         }
     }
 
-    /// Whether it is over; also once it is overdue and nobody has noticed.
+    /// Whether it is over; also once it is overdue and has not been told. To ask changes nothing.
     pub fn is_terminated(&self) -> bool {
-        self.look();
-        self.reason().is_some()
+        let state = self.0.state.lock();
+        matches!(*state, State::Terminated { .. }) || self.0.overdue(*state).is_some()
     }
 
-    /// Why it is over, as far as somebody has noticed.
+    /// Why it is over, once it has been told or dropped.
     pub fn reason(&self) -> Option<Reason> {
         match *self.0.state.lock() {
             State::Terminated { reason, .. } => Some(reason),
@@ -161,9 +166,17 @@ impl Token {
 
     fn tell(&self) -> Result<(), Terminated> {
         if let State::Terminated { is_told, .. } = &mut *self.0.state.lock() {
-            *is_told = true;
+            *is_told |= self.0.runs_on.load(Ordering::Relaxed) == this_thread();
         }
         self.terminated().map_or(Ok(()), Err)
+    }
+
+    /// A step of its handler: what a checkpoint tells meanwhile on this thread, the handler knows.
+    pub(crate) fn run<T>(&self, step: impl FnOnce() -> T) -> T {
+        self.0.runs_on.store(this_thread(), Ordering::Relaxed);
+        let done = step();
+        self.0.runs_on.store(0, Ordering::Relaxed);
+        done
     }
 
     /// The layer does not drop this request's future once it is overdue or its client has left: only its
@@ -184,24 +197,22 @@ impl Token {
     /// Terminates it if it is overdue. Whether that was now.
     pub fn look(&self) -> bool {
         let mut state = self.0.state.lock();
-        let now = self.0.granted.clock.now();
-        if *state != State::Running || now.as_nanos() < self.0.not_before.load(Ordering::Acquire) {
-            return false;
+        let reason = self.0.overdue(*state);
+        if let Some(reason) = reason {
+            self.0.terminate(&mut state, reason);
         }
-        let due = self.0.due(now);
-        if now < due {
-            self.0.look_again(now);
-            return false;
-        }
-        let reason = if self.0.own <= due { Reason::Deadline } else { Reason::RanTooLong };
-        self.0.terminate(&mut state, reason);
-        true
+        reason.is_some()
     }
 
-    /// Whether it is over and no checkpoint has told it.
+    /// Whether it is over and no checkpoint of its own has told it.
     pub(crate) fn is_to_be_dropped(&self) -> bool {
         self.look();
         matches!(*self.0.state.lock(), State::Terminated { is_told: false, .. })
+    }
+
+    /// Whether it is over and a checkpoint of its own has told it.
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(*self.0.state.lock(), State::Terminated { is_told: true, .. })
     }
 
     /// The first byte of its response goes out: no time terminates it any more.
@@ -266,6 +277,20 @@ impl Life {
         (self.start + self.granted.may_run(now)).min(self.own)
     }
 
+    /// Why it is to be terminated now; `None` if it is not, or was already.
+    fn overdue(&self, state: State) -> Option<Reason> {
+        let now = self.granted.clock.now();
+        if state != State::Running || now.as_nanos() < self.not_before.load(Ordering::Acquire) {
+            return None;
+        }
+        let due = self.due(now);
+        if now < due {
+            self.look_again(now);
+            return None;
+        }
+        Some(if self.own <= due { Reason::Deadline } else { Reason::RanTooLong })
+    }
+
     fn look_again(&self, now: Time) {
         let least = self.start + self.granted.class.bounds().min;
         let calm_until = self.due(now).min(self.granted.until(now).max(least));
@@ -282,4 +307,8 @@ impl Life {
         self.not_before.store(0, Ordering::Release);
         self.granted.ended(self.start, Some(reason));
     }
+}
+
+fn this_thread() -> usize {
+    RawThreadId::INIT.nonzero_thread_id().get()
 }

@@ -1,8 +1,10 @@
 //! The layer around a service, in tokio's paused time: nothing waits, and every moment is exact.
 
+mod told;
+
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -53,7 +55,10 @@ struct Site {
 impl Site {
     fn new(run_min: Duration, run_max: Duration) -> Self {
         let class = Class::new("search", run_min, run_max);
-        let controller = Controller::new([class]).unwrap();
+        Self::of(Controller::new([class]).unwrap())
+    }
+
+    fn of(controller: Controller) -> Self {
         let layer = TerminateLayer::new(&controller, "search").unwrap();
         Self { controller, layer }
     }
@@ -142,20 +147,6 @@ async fn a_checkpoint_that_fails_becomes_the_answer() {
     });
     assert_eq!(text(answer.await).await.0, StatusCode::GATEWAY_TIMEOUT);
     assert_eq!(site.stats().lost, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_handlers_own_words_come_first() {
-    let site = Site::new(secs(1), secs(9));
-    let answer = site.run(get(), |request| async move {
-        // It is asked before the layer looks, and knows first.
-        sleep(secs(9)).await;
-        assert!(token(&request).checkpoint().is_err());
-        // Its own handling may take its time.
-        sleep(secs(5)).await;
-        Ok(Response::new(Body::from("own words")))
-    });
-    assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -265,28 +256,26 @@ async fn a_request_of_no_class_passes_untouched() {
 
 #[tokio::test(start_paused = true)]
 async fn of_two_hundred_at_once_nothing_stays_behind() {
-    let site = Site::new(secs(1), secs(9));
-    let tokens = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    // The clock, which every token holds.
+    let clock = Arc::new(Instant::now());
+    let held = Arc::downgrade(&clock);
+    let class = Class::new("search", secs(1), secs(9));
+    let site = Site::of(Controller::with_clock([class], move || clock.elapsed()).unwrap());
     let mut running = tokio::task::JoinSet::new();
     for number in 0..200 {
-        let tokens = tokens.clone();
-        let answer = site.run(get(), move |request| {
-            let guard = Arc::new(token(&request));
-            tokens.lock().push(Arc::downgrade(&guard));
-            async move {
-                sleep(if number % 2 == 0 { secs(1) } else { secs(1000) }).await;
-                drop(guard);
-                ok().await
-            }
-        });
-        running.spawn(answer);
+        running.spawn(site.run(get(), move |request| async move {
+            let _token = token(&request);
+            sleep(if number % 2 == 0 { secs(1) } else { secs(1000) }).await;
+            ok().await
+        }));
     }
     let answers = running.join_all().await;
     let done = answers.iter().filter(|answer| answer.as_ref().unwrap().status() == StatusCode::OK);
     assert_eq!(done.count(), 100);
-    assert!(tokens.lock().iter().all(|token: &Weak<Token>| token.strong_count() == 0));
     assert_eq!((site.stats().running, site.stats().lost), (0, 100));
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+    drop(site);
+    assert_eq!(held.strong_count(), 0, "a token is held");
 }
 
 /// What a handler says of an error of its own, and of a checkpoint's by way of one.
@@ -379,24 +368,6 @@ fn who_cancels_termination_is_dropped_where_no_runtime_is_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left() {
-    let site = Site::new(secs(1), secs(9));
-    let (tell, told) = oneshot::channel();
-    let mut tell = Some(tell);
-    let running = site.run(get(), |request| {
-        let tell = tell.take().unwrap();
-        async move {
-            token(&request).only_at_checkpoints();
-            sleep(secs(6)).await;
-            tell.send(token(&request).checkpoint()).unwrap();
-            ok().await
-        }
-    });
-    leave(running, secs(5)).await;
-    assert_eq!(told.await.unwrap().unwrap_err().reason, Reason::ClientLeft);
-}
-
-#[tokio::test(start_paused = true)]
 async fn who_panics_has_not_been_left_and_does_not_go_on() {
     let site = Site::new(secs(1), secs(9));
     let running = || {
@@ -412,21 +383,6 @@ async fn who_panics_has_not_been_left_and_does_not_go_on() {
     let stats = site.stats();
     assert_eq!((stats.running, stats.deferred, stats.client_left), (0, 2, 0));
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn to_read_that_it_is_over_changes_nothing() {
-    let site = Site::new(secs(1), secs(9));
-    let running = site.run(get(), |request| async move {
-        // It reads before the layer looks, and so knows first.
-        sleep(secs(9)).await;
-        assert!(token(&request).is_terminated());
-        assert_eq!(token(&request).reason(), Some(Reason::RanTooLong));
-        pending().await
-    });
-    let answer: Answer = timeout(secs(100), running).await.expect("it is dropped");
-    assert_eq!(text(answer).await.0, StatusCode::GATEWAY_TIMEOUT);
-    assert_eq!(site.stats().lost, 1);
 }
 
 #[tokio::test(start_paused = true)]

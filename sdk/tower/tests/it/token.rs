@@ -31,6 +31,25 @@ fn a_checkpoint_ends_who_has_run_for_as_long_as_it_may() {
 }
 
 #[test]
+fn to_ask_whether_it_is_over_changes_nothing() {
+    let search = Search::new();
+    let [served, told] = [0; 2].map(|_| search.class.begin(None));
+    let short = search.class.begin(Some(secs(1)));
+    search.goes(secs(9));
+    for token in [&served, &told, &short] {
+        assert!(token.is_terminated() && token.is_terminated());
+        assert_eq!(token.reason(), None);
+    }
+    // Done too late, and never told.
+    served.end();
+    short.settle();
+    assert!(!served.is_terminated() && !short.is_terminated());
+    let stats = search.stats();
+    assert_eq!((stats.lost, stats.terminated, stats.deadline), (0, 0, 0));
+    ends(&told, Reason::RanTooLong);
+}
+
+#[test]
 fn the_threshold_may_fall_while_it_runs() {
     let search = Search::new();
     search.goes(secs(5));

@@ -1,0 +1,115 @@
+//! Who has been told that the request is over, and so has the last word.
+
+use super::*;
+use crate::Search;
+
+#[tokio::test(start_paused = true)]
+async fn the_handlers_own_words_come_first() {
+    let site = Site::new(secs(1), secs(9));
+    let answer = site.run(get(), |request| async move {
+        // It is asked before the layer looks, and knows first.
+        sleep(secs(9)).await;
+        assert!(token(&request).checkpoint().is_err());
+        // Its own handling may take its time.
+        sleep(secs(5)).await;
+        Ok(Response::new(Body::from("own words")))
+    });
+    assert_eq!(text(answer.await).await, (StatusCode::OK, "own words".into()));
+}
+
+/// Told before the layer looks, but not in its own poll.
+#[tokio::test(start_paused = true)]
+async fn who_is_told_elsewhere_is_dropped_on_time() {
+    let search = Search::new();
+    let layer = TerminateLayer::new(&search.controller, "search").unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut service = layer.layer(Handler(|request| {
+        tell.send(token(&request)).unwrap();
+        pending::<Answer>()
+    }));
+    let running = service.call(get());
+    search.goes(secs(9));
+    assert!(told.recv().unwrap().checkpoint().is_err());
+    let answer = timeout(secs(100), running).await.expect("it is dropped");
+    assert_eq!(text(answer).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(search.stats().lost, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_thread_is_told_is_dropped_on_time() {
+    let search = Arc::new(Search::new());
+    let layer = TerminateLayer::new(&search.controller, "search").unwrap();
+    let mut service = layer.layer(Handler(|request| {
+        let search = search.clone();
+        async move {
+            let token = token(&request);
+            search.goes(secs(9));
+            // While the handler is polled, on another thread.
+            assert!(std::thread::spawn(move || token.checkpoint()).join().unwrap().is_err());
+            pending::<Answer>().await
+        }
+    }));
+    let running = service.call(get());
+    let answer = timeout(secs(100), running).await.expect("it is dropped");
+    assert_eq!(text(answer).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(search.stats().lost, 1);
+}
+
+/// A service may ask before it makes its future.
+#[tokio::test(start_paused = true)]
+async fn who_is_told_when_it_is_called_has_the_last_word() {
+    let search = Search::new();
+    let layer = TerminateLayer::new(&search.controller, "search").unwrap();
+    let mut service = layer.layer(Handler(|request| {
+        search.goes(secs(9));
+        let told = token(&request).checkpoint();
+        async move {
+            assert!(told.is_err());
+            sleep(secs(50)).await;
+            ok().await
+        }
+    }));
+    assert_eq!(text(service.call(get()).await).await.0, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left() {
+    let site = Site::new(secs(1), secs(9));
+    let (tell, told) = oneshot::channel();
+    let mut tell = Some(tell);
+    let running = site.run(get(), |request| {
+        let tell = tell.take().unwrap();
+        async move {
+            token(&request).only_at_checkpoints();
+            sleep(secs(6)).await;
+            tell.send(token(&request).checkpoint()).unwrap();
+            ok().await
+        }
+    });
+    leave(running, secs(5)).await;
+    assert_eq!(told.await.unwrap().unwrap_err().reason, Reason::ClientLeft);
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_read_that_it_is_over_changes_nothing() {
+    let site = Site::new(secs(1), secs(9));
+    // It reads before the layer looks, and so knows first.
+    let reads = async |request: Request<()>| {
+        sleep(secs(9)).await;
+        assert!(token(&request).is_terminated());
+        assert_eq!(token(&request).reason(), None);
+    };
+    let answer = site.run(get(), |request| async move {
+        reads(request).await;
+        ok().await
+    });
+    assert_eq!(text(answer.await).await.0, StatusCode::OK);
+    assert_eq!((site.stats().lost, site.stats().terminated), (0, 0), "it was served");
+    let waits = site.run(get(), |request| async move {
+        reads(request).await;
+        pending().await
+    });
+    let answer = timeout(secs(100), waits).await.expect("it is dropped");
+    assert_eq!(text(answer).await.0, StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!((site.stats().lost, site.stats().terminated), (1, 1));
+}
