@@ -1,12 +1,11 @@
 //! `bywash lab run`: scenarios in real time, against a shop in this process.
 
-use std::net::TcpListener;
-
 use bywash_shop::{Options, Shop};
 
 use crate::binary::{bywash, finish};
 use crate::folder::Folder;
 use crate::sim::assert_shape;
+use crate::upstream::nobody;
 
 /// Everybody buys, in a second.
 pub(crate) fn scenario() -> String {
@@ -87,7 +86,7 @@ fn a_target_that_is_no_http_url_is_misuse() {
 fn where_nobody_listens_is_an_error_that_names_it() {
     let folder = Folder::new();
     let file = folder.file("walk.toml", scenario());
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = nobody();
     let url = format!("http://{gone}");
     let outcome = bywash(&["lab", "run", &file, "--target", &url]);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(1), ""));

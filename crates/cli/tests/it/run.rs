@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::binary::{bywash, finish, program};
 use crate::folder::Folder;
 use crate::gateway::{Gateway, RUN, get};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, nobody};
 
 /// Long enough for a busy machine, shorter than the thirty seconds of grace.
 const SOON: Duration = Duration::from_secs(20);
@@ -91,7 +91,7 @@ fn bypass_says_so() {
 
 #[test]
 fn an_application_that_is_not_there_yet_is_told() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = nobody();
     let mut gateway = Gateway::start(&["--upstream", &format!("http://{gone}")]);
     assert!(gateway.hear("nobody answers").contains(&gone.to_string()));
     assert!(get(&gateway.clients(), "/").starts_with("HTTP/1.1 502"));

@@ -1,10 +1,8 @@
 //! `bywash status`: somebody else's view of a running gateway.
 
-use std::net::TcpListener;
-
 use crate::binary::bywash;
 use crate::gateway::{Gateway, get};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, nobody};
 
 #[test]
 fn a_running_gateway_tells_how_it_stands() {
@@ -25,7 +23,7 @@ fn a_running_gateway_tells_how_it_stands() {
 
 #[test]
 fn where_nobody_answers_is_an_exit_code_of_its_own() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let gone = nobody().to_string();
     for json in [&[][..], &["--json"]] {
         let outcome = bywash(&[&["status", "--admin", &gone], json].concat());
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(69), ""));

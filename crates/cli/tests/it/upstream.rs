@@ -64,3 +64,8 @@ fn request(reader: &mut impl BufRead) -> Option<(String, bool)> {
     let fields: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     Some((path, fields.iter().any(|field| field.eq_ignore_ascii_case("connection: close"))))
 }
+
+/// An address where nobody listens, whichever port another test is given meanwhile.
+pub(crate) fn nobody() -> SocketAddr {
+    ([127, 0, 0, 9], 9).into()
+}

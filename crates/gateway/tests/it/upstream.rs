@@ -221,5 +221,10 @@ pub(crate) fn deaf() -> (SocketAddr, Vec<Socket>) {
 
 /// An address where nobody listens.
 pub(crate) fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let bound = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    bound.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let address = bound.local_addr().unwrap().as_socket().unwrap();
+    // Bound to the end, or another test would come to listen there.
+    std::mem::forget(bound);
+    address
 }
