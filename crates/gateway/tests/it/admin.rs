@@ -149,8 +149,9 @@ fn an_address_in_use_is_named() {
 #[test]
 fn what_did_not_start_holds_no_address() {
     let upstream = Upstream::echo();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let free = crate::upstream::nobody();
+    // No other test is given a port here.
+    let taken = TcpListener::bind("127.0.0.8:0").unwrap();
+    let free = TcpListener::bind("127.0.0.8:0").unwrap().local_addr().unwrap();
     let setup = Setup::before(&upstream)
         .set("listen.http", &format!("'{free}'"))
         .set("listen.admin", &format!("'{}'", taken.local_addr().unwrap()));
