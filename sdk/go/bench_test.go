@@ -68,7 +68,7 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-func BenchmarkCheckpoint(b *testing.B) {
+func begun(b *testing.B) *Token {
 	c, err := NewController(NewClass("search", time.Hour, time.Hour))
 	if err != nil {
 		b.Fatal(err)
@@ -77,6 +77,11 @@ func BenchmarkCheckpoint(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return token
+}
+
+func BenchmarkCheckpoint(b *testing.B) {
+	token := begun(b)
 	for i := 0; i < b.N; i++ {
 		if token.Checkpoint() != nil {
 			b.Fatal("it is over")
@@ -85,15 +90,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 }
 
 func BenchmarkCheckpointOfAContext(b *testing.B) {
-	c, err := NewController(NewClass("search", time.Hour, time.Hour))
-	if err != nil {
-		b.Fatal(err)
-	}
-	token, err := c.Begin("search")
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx := context.WithValue(context.Background(), key{}, token)
+	ctx := context.WithValue(context.Background(), key{}, begun(b))
 	for i := 0; i < b.N; i++ {
 		if Checkpoint(ctx) != nil {
 			b.Fatal("it is over")

@@ -6,18 +6,8 @@ const { once } = require('node:events')
 const { connect } = require('node:net')
 const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
-const { Controller, answerTerminated, checkpoint, middleware, terminable } = require('..')
-const { ENDLESS, listen, row, until, warnings } = require('../testing/server')
-
-const BOUNDS = { runMin: 1000, runMax: 9000, interval: 3_600_000 }
-
-const clock = () => clock.now
-clock.now = 0
-
-function search () {
-  const controller = new Controller({ search: BOUNDS }, { clock })
-  return { controller, stats: () => controller.stats().search }
-}
+const { answerTerminated, checkpoint, middleware, terminable } = require('..')
+const { BOUNDS, ENDLESS, clock, listen, row, search, until, warnings } = require('../testing/server')
 
 /** The clock goes, and a checkpoint says so. */
 function overdue () {

@@ -8,18 +8,8 @@ const http2 = require('node:http2')
 const { connect } = require('node:net')
 const { test } = require('node:test')
 const { setTimeout: sleep } = require('node:timers/promises')
-const { Controller, SettingError, Terminated, current, middleware, terminable } = require('..')
-const { ENDLESS, listen, raw, row, until, warnings } = require('../testing/server')
-
-const BOUNDS = { runMin: 1000, runMax: 9000, interval: 3_600_000 }
-
-const clock = () => clock.now
-clock.now = 0
-
-function search () {
-  const controller = new Controller({ search: BOUNDS, nested: BOUNDS }, { clock })
-  return { controller, stats: () => controller.stats().search }
-}
+const { SettingError, Terminated, current, middleware, terminable } = require('..')
+const { ENDLESS, clock, listen, raw, row, search, until, warnings } = require('../testing/server')
 
 const wait = (req) => sleep(ENDLESS, null, { signal: req.bywash.signal })
 const handle = (req, res) => req.url === '/wait' ? wait(req) : res.end('done')

@@ -6,10 +6,21 @@ const { once } = require('node:events')
 const http = require('node:http')
 const { connect } = require('node:net')
 const { setTimeout: sleep } = require('node:timers/promises')
+const { Controller } = require('..')
 
 // Milliseconds: longer than anything takes on a busy machine, shorter than a handler that nobody stops.
 const PATIENCE = 60_000
 const ENDLESS = 600_000
+
+// A class in an interval that does not end, on a clock that goes when it is told to.
+const BOUNDS = { runMin: 1000, runMax: 9000, interval: 3_600_000 }
+const clock = () => clock.now
+clock.now = 0
+
+function search () {
+  const controller = new Controller({ search: BOUNDS, nested: BOUNDS }, { clock })
+  return { controller, stats: () => controller.stats().search }
+}
 
 /** Connect in a few lines: handlers in a row, errors to those that take four arguments. */
 function row (...steps) {
@@ -68,4 +79,4 @@ function warnings (t) {
   return said
 }
 
-module.exports = { ENDLESS, listen, raw, row, until, warnings }
+module.exports = { BOUNDS, ENDLESS, clock, listen, raw, row, search, until, warnings }

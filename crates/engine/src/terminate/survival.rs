@@ -102,12 +102,13 @@ impl Survival {
         if !core::mem::take(&mut self.is_stale) {
             return;
         }
-        let chances = self.chances();
-        let ends: [f64; STEPS] = core::array::from_fn(end);
+        let widths: [f64; STEPS] =
+            core::array::from_fn(|step| end(step) - if step == 0 { 0.0 } else { end(step - 1) });
+        let chances = self.chances(&widths);
         for from in 0..STEPS {
             let (mut left, mut seconds, mut most) = (1.0, 0.0, 0.0_f64);
             for (step, chance) in chances.iter().enumerate().skip(from) {
-                let width = ends[step] - if step == 0 { 0.0 } else { ends[step - 1] };
+                let width = widths[step];
                 let done = left * chance;
                 // Those who are done in it are so halfway through it.
                 seconds += width * (left - done / 2.0);
@@ -121,7 +122,7 @@ impl Survival {
     }
 
     /// By step: the chance to be done in it for who has come to it.
-    fn chances(&self) -> [f64; STEPS] {
+    fn chances(&self, widths: &[f64; STEPS]) -> [f64; STEPS] {
         // Who has come to a step; who is cut in it has been there for half of it.
         let (mut there, mut beyond) = ([0.0; STEPS], 0.0);
         for step in (0..STEPS).rev() {
@@ -134,7 +135,7 @@ impl Survival {
         for step in 0..STEPS {
             if step >= earliest {
                 let guess = GUESS * self.weight;
-                let guessed = guessed(step, &chances, &left);
+                let guessed = guessed(step, widths, &chances, &left);
                 chances[step] = (self.done[step] + guess * guessed) / (there[step] + guess);
             }
             left[step + 1] = left[step] * (1.0 - chances[step]);
@@ -145,19 +146,19 @@ impl Survival {
 
 /// The chance to be done in a step of which nothing is known: at the rate of the last doubling of age, or by twice the
 /// age with even chance, whichever is better. Who is thought too little of is stopped, and never proves more.
-fn guessed(step: usize, chances: &[f64; STEPS], left: &[f64; STEPS + 1]) -> f64 {
+fn guessed(
+    step: usize,
+    widths: &[f64; STEPS],
+    chances: &[f64; STEPS],
+    left: &[f64; STEPS + 1],
+) -> f64 {
     let before = step.saturating_sub(FINENESS as usize)..step;
     let done: f64 = before.clone().map(|step| left[step] * chances[step]).sum();
     let seconds: f64 =
-        before.map(|step| width(step) * left[step] * (1.0 - chances[step] / 2.0)).sum();
+        before.map(|step| widths[step] * left[step] * (1.0 - chances[step] / 2.0)).sum();
     let as_before =
-        if seconds > 0.0 { 1.0 - libm::exp(-done / seconds * width(step)) } else { 0.0 };
+        if seconds > 0.0 { 1.0 - libm::exp(-done / seconds * widths[step]) } else { 0.0 };
     as_before.max(1.0 - libm::exp2(-1.0 / FINENESS))
-}
-
-/// How long a step is, in seconds.
-fn width(step: usize) -> f64 {
-    end(step) - if step == 0 { 0.0 } else { end(step - 1) }
 }
 
 /// Where a step ends, in seconds.

@@ -36,15 +36,15 @@
 //! 500 is a success. One of 500 or more is
 //! neither: these are the application's own words, and one broken page must not cost a server. The
 //! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it. A
-//! request that was stopped because it ran for too long is a failure if its server has begun no answer,
-//! of whatever status and to whomever, since the request was sent there: it looks as one that hangs does. Where
-//! it has, it is the request that is long, and who asks for such ones shall not eject servers.
+//! request that was stopped because it ran for too long is a failure if its server has shown no life since
+//! the request was sent there (a head of whatever status, to whomever, also of a hint; a good answer to a
+//! probe): it looks as one that hangs does. Where it has, it is the request that is long, and who asks for such ones shall not eject servers.
 //! For results that are older than an ejection or than `Down` see [`Load`].
 //!
 //! **Locks.** All workers share one table behind one mutex: each server's count, standing and
 //! rows, and the number of choices. It is held for a few walks over at most 64 servers, without
 //! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
-//! to choose and to end. When a server last began an answer is beside the table, without a lock.
+//! to choose and to end. When a server last showed life is beside the table, without a lock.
 
 mod server;
 
@@ -88,9 +88,9 @@ pub(crate) enum Failure {
 pub(crate) struct Servers {
     options: Options,
     table: Mutex<Table>,
-    /// By server: when it last began an answer, in nanoseconds. One that is written over by an older one
+    /// By server: when it last showed life, in nanoseconds. One that is written over by an older one
     /// is so by what came in the same moment.
-    answered: Box<[AtomicU64]>,
+    alive: Box<[AtomicU64]>,
 }
 
 /// One server, as the status page shows it.
@@ -166,8 +166,8 @@ impl Servers {
 
     fn of(servers: impl Iterator<Item = Server>, options: Options) -> Self {
         let servers: Vec<Server> = servers.take(MOST).collect();
-        let answered = servers.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { options, table: Mutex::new(Table { servers, choices: 0 }), answered }
+        let alive = servers.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { options, table: Mutex::new(Table { servers, choices: 0 }), alive }
     }
 
     /// The server for one request. `tried`: bit n is set if this request has failed to connect to
@@ -196,7 +196,7 @@ impl Servers {
     }
 
     fn shows_life(&self, server: usize, now: Time) {
-        self.answered[server].store(now.as_nanos(), Ordering::Relaxed);
+        self.alive[server].store(now.as_nanos(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -250,7 +250,7 @@ impl Load {
 
     /// It was stopped, as it has run for too long.
     pub(crate) fn ran_too_long(self, now: Time) {
-        let last = &self.servers.answered[self.stay.server];
+        let last = &self.servers.alive[self.stay.server];
         if last.load(Ordering::Relaxed) < self.since.as_nanos() {
             self.failed(now, Failure::Response);
         }

@@ -115,23 +115,28 @@ void another_handler_is_not_stopped() {
 
 ucontext_t here, there;
 volatile bool is_there;
-void a_coroutine_is_not_stopped() {
+// On a stack of its own, and then for ever on the request's: it is stopped there.
+void is_stopped_behind(void (*coroutine)()) {
     start_library();
     static char stack[65536];
-    CHECK(request([] {
+    CHECK(request([=] {
         getcontext(&there);
         there.uc_stack.ss_sp = stack;
         there.uc_stack.ss_size = sizeof stack;
         there.uc_link = &here;
-        makecontext(&there, [] {
-            is_there = true;
-            burn_for(100);
-            is_there = false;
-        }, 0);
+        makecontext(&there, coroutine, 0);
         swapcontext(&here, &there);
         for_ever();
     }) == SERT_RAN_TOO_LONG);
     CHECK(!is_there);
+}
+
+void a_coroutine_is_not_stopped() {
+    is_stopped_behind([] {
+        is_there = true;
+        burn_for(100);
+        is_there = false;
+    });
 }
 
 std::string undone;
@@ -266,26 +271,15 @@ void a_handler_that_runs_while_a_stop_is_pending_stops_nothing() {
 }
 
 void a_coroutine_is_not_stopped_by_what_it_calls() {
-    start_library();
-    static char stack[65536];
-    CHECK(request([] {
-        getcontext(&there);
-        there.uc_stack.ss_sp = stack;
-        there.uc_stack.ss_size = sizeof stack;
-        there.uc_link = &here;
-        makecontext(&there, [] {
-            // For the compiler it must be worth allocating.
-            static void *volatile block;
-            is_there = true;
-            burn_for(100);
-            block = malloc(100);
-            free(block);
-            is_there = false;
-        }, 0);
-        swapcontext(&here, &there);
-        for_ever();
-    }) == SERT_RAN_TOO_LONG);
-    CHECK(!is_there);
+    is_stopped_behind([] {
+        // For the compiler it must be worth allocating.
+        static void *volatile block;
+        is_there = true;
+        burn_for(100);
+        block = malloc(100);
+        free(block);
+        is_there = false;
+    });
 }
 
 int undo_fd;

@@ -328,21 +328,30 @@ async fn leave(running: impl Future, after: Duration) {
     assert!(timeout(after, running).await.is_err(), "it has answered");
 }
 
-#[tokio::test(start_paused = true)]
-async fn who_cancels_termination_finishes_although_its_client_leaves() {
-    let site = Site::new(secs(1), secs(9));
+/// What a checkpoint tells a handler that says this at first, and whose client leaves after five of its hundred seconds.
+async fn left_by_its_client(
+    site: &Site,
+    says: impl Fn(&Token),
+) -> oneshot::Receiver<Result<(), Terminated>> {
     let (tell, told) = oneshot::channel();
     let mut tell = Some(tell);
     let running = site.run(get(), |request| {
         let tell = tell.take().unwrap();
+        says(&token(&request));
         async move {
-            token(&request).cancel_termination()?;
             sleep(secs(100)).await;
             tell.send(token(&request).checkpoint()).unwrap();
             ok().await
         }
     });
     leave(running, secs(5)).await;
+    told
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cancels_termination_finishes_although_its_client_leaves() {
+    let site = Site::new(secs(1), secs(9));
+    let told = left_by_its_client(&site, |token| token.cancel_termination().unwrap()).await;
     assert_eq!(site.stats().running, 1, "it goes on");
     assert_eq!(told.await, Ok(Ok(())));
     tokio::task::yield_now().await;

@@ -344,3 +344,21 @@ fn threads_leave_nothing_running_behind() {
     });
     assert!(servers.snapshot(at(0.0)).iter().all(|status| status.running == 0));
 }
+
+#[test]
+fn who_runs_too_long_has_met_a_server_that_hangs_unless_that_shows_life() {
+    let failures = |shows_life: fn(&Arc<Servers>)| {
+        let servers = servers(2);
+        let load = load_at(&servers, 0, at(1.0));
+        shows_life(&servers);
+        load.ran_too_long(at(3.0));
+        status(&servers, 0, at(3.0)).failures
+    };
+    assert_eq!(failures(|_| ()), 1);
+    assert_eq!(failures(|servers| load_at(servers, 0, at(2.0)).shows_life(at(2.0))), 0);
+    assert_eq!(failures(|servers| load_at(servers, 1, at(2.0)).shows_life(at(2.0))), 1, "another");
+    assert_eq!(failures(|servers| probe(servers, 0, at(2.0), true, 1)), 0);
+    assert_eq!(failures(|servers| probe(servers, 0, at(2.0), false, 1)), 1);
+    // What it did before says nothing.
+    assert_eq!(failures(|servers| probe(servers, 0, at(0.5), true, 1)), 1);
+}

@@ -75,18 +75,7 @@ async fn who_is_told_when_it_is_called_has_the_last_word() {
 #[tokio::test(start_paused = true)]
 async fn who_is_told_at_checkpoints_only_learns_there_that_its_client_has_left() {
     let site = Site::new(secs(1), secs(9));
-    let (tell, told) = oneshot::channel();
-    let mut tell = Some(tell);
-    let running = site.run(get(), |request| {
-        let tell = tell.take().unwrap();
-        async move {
-            token(&request).only_at_checkpoints();
-            sleep(secs(6)).await;
-            tell.send(token(&request).checkpoint()).unwrap();
-            ok().await
-        }
-    });
-    leave(running, secs(5)).await;
+    let told = left_by_its_client(&site, Token::only_at_checkpoints).await;
     assert_eq!(told.await.unwrap().unwrap_err().reason, Reason::ClientLeft);
 }
 
