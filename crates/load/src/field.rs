@@ -34,6 +34,8 @@ pub(crate) struct Field {
     pub(crate) closing: Time,
     pub(crate) slots: Rc<Slots>,
     pub(crate) ledger: RefCell<Ledger>,
+    /// Of those who are not counted.
+    pub(crate) aside: RefCell<Ledger>,
 }
 
 impl Field {
@@ -71,7 +73,14 @@ impl Field {
             closing: Time::ZERO + duration + options.drain,
             slots: Slots::new(options.max_visitors),
             ledger: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
+            aside: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
         })
+    }
+
+    /// The books in which it stands what becomes of a visitor of this set, or of none.
+    pub(crate) fn books(&self, set: Option<usize>) -> &RefCell<Ledger> {
+        let counts = set.is_none_or(|set| self.scenario.sets[set].counted);
+        if counts { &self.ledger } else { &self.aside }
     }
 
     /// When sessions start.

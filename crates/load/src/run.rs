@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bywash_scenario::{RunResult, Scenario, Tally};
+use bywash_scenario::{RunResult, Scenario, Stream, Tally};
 use bywash_units::{Span, Time};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,6 +13,7 @@ use crate::error::LoadError;
 use crate::field::Field;
 use crate::ledger::Progress;
 use crate::options::Options;
+use crate::slots::Slot;
 use crate::verdict::Verdict;
 use crate::walk::Walk;
 
@@ -22,6 +23,9 @@ const WATCH: Duration = Duration::from_millis(500);
 /// Arrivals that are still overdue so long after the end of the run are called off: a generator
 /// that is so far behind must not run for ever.
 const LAST_CALL: Span = Span::from_secs(1);
+
+/// The stream of pauses between the sessions of a client who is always there.
+const PAUSES: u64 = 0x2001;
 
 /// What a run yields.
 #[derive(Clone, Debug)]
@@ -120,6 +124,9 @@ async fn play(field: &Rc<Field>, watch: &mut dyn FnMut(&Progress)) {
 
 /// Starts every session at its moment, whatever became of the ones before.
 async fn arrivals(field: &Rc<Field>) {
+    if !field.scenario.sets.is_empty() {
+        return clients(field);
+    }
     for (index, start) in (0..).zip(field.starts()) {
         field.clock.reach(start).await;
         if field.clock.now() > field.closing + LAST_CALL {
@@ -130,10 +137,40 @@ async fn arrivals(field: &Rc<Field>) {
     }
 }
 
+/// Everybody of every set comes, and stays.
+fn clients(field: &Rc<Field>) {
+    let sets = field.scenario.sets.iter().enumerate();
+    let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));
+    for (client, set) in (0..).zip(all) {
+        match field.slots.take() {
+            Some(slot) => drop(spawn_local(client_of(Rc::clone(field), client, set, slot))),
+            None => field.ledger.borrow_mut().flaws.not_started += 1,
+        }
+    }
+}
+
+/// Sessions, in more of which nobody is until the time is over.
+const SESSIONS: u64 = 1 << 32;
+
+/// One session after the other until the time is over.
+async fn client_of(field: Rc<Field>, client: u64, set: usize, slot: Slot) {
+    let mut pauses = Stream::new(field.seed, PAUSES, client);
+    let mut slot = slot;
+    for session in 0..SESSIONS {
+        let start = field.clock.now() + field.scenario.client.think.draw(&mut pauses);
+        if start >= field.last_arrival {
+            return;
+        }
+        field.clock.reach(start).await;
+        let index = client * SESSIONS + session;
+        slot = Walk::new(&field, index, Some(set), start, slot).go().await;
+    }
+}
+
 /// One visitor comes, or finds no place.
 fn arrival(field: &Rc<Field>, index: u64, start: Time) {
     match field.slots.take() {
-        Some(slot) => drop(spawn_local(Walk::new(field, index, start, slot).go())),
+        Some(slot) => drop(spawn_local(Walk::new(field, index, None, start, slot).go())),
         None => field.ledger.borrow_mut().flaws.not_started += 1,
     }
 }

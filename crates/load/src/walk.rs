@@ -23,6 +23,8 @@ pub(crate) struct Walk {
     field: Rc<Field>,
     visitor: Visitor,
     index: u64,
+    /// If she is always there.
+    set: Option<usize>,
     /// When her session is meant to start.
     start: Time,
     jar: Jar,
@@ -30,32 +32,45 @@ pub(crate) struct Walk {
     marks: HeaderMap,
     /// Kept between requests while the site keeps it.
     connection: Option<Connection>,
-    _slot: Slot,
+    slot: Slot,
 }
 
 impl Walk {
     /// The `index`-th visitor of the run, who is meant to come at `start`.
-    pub(crate) fn new(field: &Rc<Field>, index: u64, start: Time, slot: Slot) -> Self {
+    pub(crate) fn new(
+        field: &Rc<Field>,
+        index: u64,
+        set: Option<usize>,
+        start: Time,
+        slot: Slot,
+    ) -> Self {
         let visitor = field.scenario.visitor(field.seed, index, start);
+        let visitor = match set {
+            Some(set) => visitor.of_set(&field.scenario.sets[set]),
+            None => visitor,
+        };
         Self {
             start,
             index,
+            set,
             marks: field.requests.marks(index, visitor.signals()),
             jar: field.requests.jar(visitor.signals()),
             visitor,
             connection: None,
             field: Rc::clone(field),
-            _slot: slot,
+            slot,
         }
     }
 
-    /// All of her session.
-    pub(crate) async fn go(mut self) {
+    /// All of her session; her place is free then.
+    pub(crate) async fn go(mut self) -> Slot {
         let (field, start) = (Rc::clone(&self.field), self.start);
         let rho = field.rho_at(start);
-        field.ledger.borrow_mut().session(&field.scenario, &self.visitor, start, rho);
+        let books = field.books(self.set);
+        books.borrow_mut().session(&field.scenario, &self.visitor, start, rho);
         let not_generated = self.requests(start).await;
-        field.ledger.borrow_mut().session_over(not_generated);
+        books.borrow_mut().session_over(not_generated);
+        self.slot
     }
 
     /// Request after request, until she is gone or the run is over; how many she did not make.
@@ -69,7 +84,11 @@ impl Walk {
                 Next::Gone { not_generated } => return not_generated,
                 Next::After(pause) => intended = ended + pause,
             }
-            if intended >= self.field.closing {
+            let over = match self.set {
+                Some(_) => self.field.last_arrival,
+                None => self.field.closing,
+            };
+            if intended >= over {
                 return self.left(ending);
             }
             self.pause(intended).await;
@@ -80,7 +99,8 @@ impl Walk {
     async fn request(&mut self, intended: Time) -> (Time, Ending) {
         let field = Rc::clone(&self.field);
         let attempt = self.visitor.attempt(&field.scenario);
-        field.ledger.borrow_mut().generated(attempt.class, intended);
+        let books = field.books(self.set);
+        books.borrow_mut().generated(attempt.class, intended);
         let deadline = (intended + attempt.patience).min(field.closing);
         let ending = self.try_until(deadline, &attempt).await;
         let ended = match ending {
@@ -89,11 +109,14 @@ impl Walk {
                 field.clock.now()
             }
         };
-        let mut ledger = field.ledger.borrow_mut();
+        let mut ledger = books.borrow_mut();
         if ending == Ending::Completed && attempt.order {
             ledger.confirmed.push(self.index);
         }
-        ledger.ended(&attempt, ended, ended.since(intended), ending);
+        // A client of a set is not done when the time is over: what she had till then is what counts.
+        if self.set.is_none() || ended <= field.last_arrival {
+            ledger.ended(&attempt, ended, ended.since(intended), ending);
+        }
         (ended, ending)
     }
 

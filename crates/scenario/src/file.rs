@@ -16,6 +16,7 @@ use crate::law::Law;
 use crate::lines::Lines;
 use crate::servers::Servers;
 use crate::service::Service;
+use crate::sets::ClientSet;
 use crate::shift::Shift;
 use crate::signal::Signal;
 use crate::source::Source;
@@ -50,6 +51,9 @@ pub struct Scenario {
     pub client: Client,
     /// What some visitors show from their first request on, in the order of the file.
     pub signals: Vec<Signal>,
+    /// Clients who are always there, instead of visitors who arrive. Only the simulator and a live run of a site
+    /// that is not compared can play them.
+    pub sets: Vec<ClientSet>,
     /// Whether the server side can see a client leave; one cell each.
     pub closes: Vec<Closes>,
     /// Who means harm. Only the simulator can play them.
@@ -94,6 +98,8 @@ pub struct Class {
     pub pinned: Option<Utility>,
     /// How long a client waits for this; as for everything else if not given.
     pub patience: Option<Law>,
+    /// Where it is served: an index of `servers.stations`, or the workers of the application.
+    pub station: Option<usize>,
 }
 
 impl Class {
@@ -122,6 +128,10 @@ pub enum Closes {
     Visible,
     /// A hop in between hides it (a CDN, a pooling proxy): its request looks like any other.
     Hidden,
+    /// It is while its request waits, for a slot or inside; what is being served is served to its end. Seed 4's
+    /// database looks for a mark when a thread gets its turn, and not again [seed 4.6]. Only the simulator can play
+    /// this.
+    Waiting,
 }
 
 impl Closes {
@@ -130,6 +140,7 @@ impl Closes {
         match self {
             Self::Visible => "visible",
             Self::Hidden => "hidden",
+            Self::Waiting => "waiting",
         }
     }
 }

@@ -59,6 +59,13 @@ pub enum Law {
         /// The longest.
         most: Span,
     },
+    /// Evenly between `least` and `most`.
+    Uniform {
+        /// The shortest.
+        least: Span,
+        /// The longest.
+        most: Span,
+    },
     /// For ever: a client without this limit.
     Never,
 }
@@ -75,6 +82,7 @@ impl Law {
                 mean.scale(libm::exp(libm::sqrt(variance) * normal - variance / 2.0))
             }
             Self::Pareto { alpha, least, most } => pareto(alpha, least, most, stream.unit()),
+            Self::Uniform { least, most } => between(least, most, stream.unit()),
             Self::Never => Span::MAX,
         }
     }
@@ -94,6 +102,7 @@ impl Law {
                 Span::from_secs_f64(mean)
             }
             Self::Constant(mean) | Self::Exponential(mean) | Self::Lognormal { mean, .. } => mean,
+            Self::Uniform { least, most } => between(least, most, 0.5),
             Self::Never => Span::MAX,
         }
     }
@@ -105,9 +114,14 @@ impl Law {
             Self::Exponential(mean) => mean.scale(core::f64::consts::LN_2),
             Self::Lognormal { mean, cv } => mean.scale(1.0 / libm::sqrt(1.0 + cv * cv)),
             Self::Pareto { alpha, least, most } => pareto(alpha, least, most, 0.5),
+            Self::Uniform { least, most } => between(least, most, 0.5),
             Self::Never => Span::MAX,
         }
     }
+}
+
+fn between(least: Span, most: Span, u: f64) -> Span {
+    least + Span::from_nanos(most.as_nanos() - least.as_nanos()).scale(u)
 }
 
 /// The length that a part of `u` of all draws of a Pareto law do not reach.
@@ -146,6 +160,7 @@ pub(crate) enum Shape {
     Exponential,
     Lognormal,
     Pareto,
+    Uniform,
     None,
 }
 
@@ -156,6 +171,7 @@ impl Shape {
             Self::Exponential => "exponential",
             Self::Lognormal => "lognormal",
             Self::Pareto => "pareto",
+            Self::Uniform => "uniform",
             Self::None => "none",
         }
     }
@@ -169,6 +185,7 @@ impl Written {
             Shape::Constant | Shape::Exponential => &["mean"],
             Shape::Lognormal => &["mean", "cv"],
             Shape::Pareto => &["alpha", "least", "most"],
+            Shape::Uniform => &["least", "most"],
             Shape::None => &[],
         };
         let given = [
@@ -207,6 +224,13 @@ impl Written {
                     return Err("a Pareto law needs a `least` below `most`, and above 0".into());
                 }
                 Law::Pareto { alpha: above_0("alpha", self.alpha)?, least, most }
+            }
+            Shape::Uniform => {
+                let (least, most) = (span(self.least)?, span(self.most)?);
+                if least >= most {
+                    return Err("a uniform law needs a `least` below `most`".into());
+                }
+                Law::Uniform { least, most }
             }
             Shape::None => Law::Never,
         })

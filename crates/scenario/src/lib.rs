@@ -8,7 +8,7 @@
 //!
 //! Rooms: [`file`] is a scenario, `written` its TOML, and `base` lays one file over another;
 //! [`law`] draws numbers; [`graph`] knows what a session does and costs on average; [`arrivals`]
-//! says when sessions start and [`adversary`] who comes beside them; [`signal`] is what visitors
+//! says when sessions start, `sets` who is always there and [`adversary`] who comes beside them; [`signal`] is what visitors
 //! show of themselves; [`visitor`] is one client's behaviour as a state machine and [`source`]
 //! where she comes from, a draw or a recording; [`servers`] is
 //! what serves it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
@@ -25,6 +25,7 @@ mod response;
 pub mod result;
 pub mod servers;
 pub mod service;
+mod sets;
 mod shift;
 mod signal;
 pub mod source;
@@ -42,8 +43,9 @@ pub use law::{Law, Stream};
 pub use result::{
     Cell, ClassCell, Distribution, Recovery, RunResult, Second, SeedFigures, TierResponses,
 };
-pub use servers::{Change, Discipline, Servers, To};
+pub use servers::{Change, Discipline, Servers, Station, To};
 pub use service::Service;
+pub use sets::ClientSet;
 pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};

@@ -31,6 +31,18 @@ pub struct Servers {
     pub limit: Option<u32>,
     /// What changes, in the order of time.
     pub changes: Vec<Change>,
+    /// Servers of their own for some classes, in the order of the file.
+    pub stations: Vec<Station>,
+}
+
+/// Servers beside the application's workers: a database, whose lock one request has at a time. A request of a class
+/// that names it is served there alone, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// Its name.
+    pub name: String,
+    /// Requests that it serves at once.
+    pub workers: u32,
 }
 
 /// Something about the servers is different from some moment on.

@@ -6,8 +6,9 @@
 use bywash_units::{Span, Time};
 
 use crate::file::{Client, Scenario};
-use crate::law::Stream;
+use crate::law::{Law, Stream};
 use crate::servers::Servers;
+use crate::sets::ClientSet;
 use crate::signal;
 use crate::tally::Ending;
 
@@ -35,6 +36,8 @@ pub struct Visitor {
     asked: Span,
     mood: Stream,
     signals: Vec<usize>,
+    /// Of her set, if that has one.
+    patience: Option<Law>,
 }
 
 /// One request on its way.
@@ -99,7 +102,14 @@ impl Visitor {
             asked: Span::ZERO,
             mood: Stream::new(seed, 2, index),
             signals: Vec::new(),
+            patience: None,
         }
+    }
+
+    /// She waits as long as all clients of her set.
+    #[must_use]
+    pub fn of_set(self, set: &ClientSet) -> Self {
+        Self { patience: set.patience, ..self }
     }
 
     /// Indices of the scenario's signals that she carries, ascending: in every request or in none.
@@ -110,7 +120,8 @@ impl Visitor {
     /// The next request she makes.
     pub fn attempt(&mut self, scenario: &Scenario) -> Attempt {
         let visit = self.visits[self.at];
-        let patience = scenario.classes[visit.class].patience.unwrap_or(scenario.client.patience);
+        let of_class = scenario.classes[visit.class].patience;
+        let patience = self.patience.or(of_class).unwrap_or(scenario.client.patience);
         self.attempts += 1;
         self.asked = Span::ZERO;
         let retry = self.attempts > 1;

@@ -21,6 +21,7 @@ use crate::law::Law;
 use crate::lines::Lines;
 use crate::servers::{self, Discipline};
 use crate::service::Service;
+use crate::sets;
 use crate::shift;
 use crate::signal;
 use crate::source::Source;
@@ -39,6 +40,8 @@ pub(crate) struct File {
     client: WrittenClient,
     #[serde(default)]
     signal: Vec<signal::Written>,
+    #[serde(default)]
+    set: Vec<sets::Written>,
     run: Run,
     #[serde(default)]
     adversary: Vec<adversary::Written>,
@@ -60,6 +63,15 @@ struct Servers {
     limit: Option<u32>,
     #[serde(default)]
     change: Vec<servers::Written>,
+    #[serde(default)]
+    station: Vec<WrittenStation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenStation {
+    name: String,
+    workers: u32,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +88,8 @@ struct WrittenClass {
     service: Service,
     #[serde(default)]
     shift: Option<shift::Written>,
+    #[serde(default)]
+    station: Option<String>,
     #[serde(default)]
     terminate: Option<WrittenBounds>,
     #[serde(default)]
@@ -178,20 +192,22 @@ pub(crate) fn resolve(
     let mut wrong = Wrong::default();
     let index = class_index(&file.class, lines, &mut wrong);
     check_numbers(&file, lines, &mut wrong);
+    let stations = stations(&file.servers, lines, &mut wrong);
     let mut classes = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
-        let class = resolve_class(class, &file.session.order, &index);
+        let class = resolve_class(class, &file.session.order, &index, &stations);
         classes.extend(wrong.at(lines.nth("class", i)).part(class));
     }
     let classes = (classes.len() == file.class.len()).then_some(classes);
     let graph = graph(&file, &index, lines, &mut wrong);
-    let servers = servers_of(&file.servers, &index, lines, &mut wrong);
+    let servers = servers_of(&file.servers, &index, stations, lines, &mut wrong);
     let starts = starts(&file.session, &index, lines, &mut wrong);
     let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
     let max_wait = wrong.at(lines.key("servers.max_wait")).part(max_wait);
     let profile = file.arrivals.resolve(folder, lines, &mut wrong);
     let client = client(&file.client, lines, &mut wrong);
     let signals = signal::resolve(file.signal, lines, &mut wrong);
+    let sets = sets::resolve(file.set, lines, &mut wrong);
     let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
     let line = |i| lines.nth("policy", i);
@@ -207,6 +223,7 @@ pub(crate) fn resolve(
             source: Source::Drawn,
             client: client?,
             signals,
+            sets,
             closes: file.client.closes.unwrap_or_else(|| vec![Closes::Visible]),
             seeds: file.run.seeds.unwrap_or(1),
             first_seed: 1,
@@ -250,6 +267,8 @@ fn check_numbers(file: &File, lines: &Lines<'_>, wrong: &mut Wrong) {
         ("policy", file.policy.len()),
         ("servers.change", servers.change.len()),
         ("session.change", file.session.change.len()),
+        ("servers.station", servers.station.len()),
+        ("set", file.set.len()),
     ] {
         unless(many <= MOST, key, "stands there more often than anybody can read");
     }
@@ -312,9 +331,24 @@ fn graph(
 
 const IN_ORDER: &str = "changes must stand in the order of time";
 
+fn stations(written: &Servers, lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<servers::Station> {
+    const STATION: &str = "servers.station";
+    let mut stations: Vec<servers::Station> = Vec::new();
+    for (i, WrittenStation { name, workers }) in written.station.iter().enumerate() {
+        let line = lines.nth(STATION, i);
+        let is_new = stations.iter().all(|other| other.name != *name);
+        wrong.at(line).unless(is_new, format!("station `{name}` stands twice"));
+        let many = (1..=100_000).contains(workers);
+        wrong.at(line).unless(many, format!("workers of station `{name}` takes 1 to 100000"));
+        stations.push(servers::Station { name: name.clone(), workers: *workers });
+    }
+    stations
+}
+
 fn servers_of(
     written: &Servers,
     index: &HashMap<String, usize>,
+    stations: Vec<servers::Station>,
     lines: &Lines<'_>,
     wrong: &mut Wrong,
 ) -> servers::Servers {
@@ -331,6 +365,7 @@ fn servers_of(
         contention: written.contention,
         limit: written.limit,
         changes,
+        stations,
     }
 }
 
@@ -370,6 +405,7 @@ fn resolve_class(
     class: &WrittenClass,
     order: &str,
     index: &HashMap<String, usize>,
+    stations: &[servers::Station],
 ) -> Result<Class, ScenarioError> {
     let mut wrong = Wrong::default();
     let name = &class.name;
@@ -383,6 +419,7 @@ fn resolve_class(
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
     let shift = wrong.part(shift);
     wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
+    let station = wrong.part(station(stations, class.station.as_deref(), name));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
@@ -398,8 +435,24 @@ fn resolve_class(
         earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,
         patience: None,
+        station: station.flatten(),
     });
     wrong.whole(class)
+}
+
+/// Where a class is served, by the name of the station.
+fn station(
+    stations: &[servers::Station],
+    name: Option<&str>,
+    class: &str,
+) -> Result<Option<usize>, ScenarioError> {
+    let Some(name) = name else { return Ok(None) };
+    match stations.iter().position(|station| station.name == name) {
+        Some(index) => Ok(Some(index)),
+        None => senseless(format!(
+            "class `{class}` names station `{name}`, and there is none of that name"
+        )),
+    }
 }
 
 fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), ScenarioError> {

@@ -10,6 +10,8 @@ use bywash_units::Time;
 pub(crate) enum Happening {
     /// The next session starts.
     SessionStarts,
+    /// A client of a set begins her next session.
+    ClientStarts { set: u32 },
     /// A visitor makes her next request.
     Attempt { visitor: u32 },
     /// The next adversaries of a population come.

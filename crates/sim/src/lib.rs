@@ -20,6 +20,7 @@ pub mod peers;
 mod phases;
 mod servers;
 mod slots;
+mod stations;
 mod world;
 
 pub use adversary::Got;

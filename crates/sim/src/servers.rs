@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use bywash_scenario::{Discipline, Scenario, Servers as Description};
+use bywash_scenario::{Discipline, Servers as Description};
 use bywash_units::{Span, Time};
 
 /// Where a request is.
@@ -67,12 +67,11 @@ pub(crate) struct Meters {
 }
 
 impl Servers {
-    pub(crate) fn new(scenario: &Scenario) -> Self {
-        let description = scenario.servers.clone();
+    pub(crate) fn new(description: &Description, workers: u32) -> Self {
         let mut servers = Self {
-            description,
-            first: scenario.workers,
-            workers: scenario.workers,
+            description: description.clone(),
+            first: workers,
+            workers,
             speed: 1.0,
             now: Time::ZERO,
             progress: 0,
@@ -275,7 +274,8 @@ mod tests {
             patience = {{ shape = "none" }}
             "#
         );
-        Servers::new(&Scenario::parse(&text, Path::new(".")).unwrap())
+        let scenario = bywash_scenario::Scenario::parse(&text, Path::new(".")).unwrap();
+        Servers::new(&scenario.servers, scenario.workers)
     }
 
     /// Who is done when, in seconds.

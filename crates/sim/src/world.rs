@@ -15,12 +15,15 @@ use crate::adversary::Adversaries;
 use crate::case::{Case, Outturn, Trace, engine_classes};
 use crate::events::{Events, Happening};
 use crate::peers::{self, ComeAgain};
-use crate::servers::{Meters, Servers};
+use crate::servers::Meters;
 use crate::slots::Slots;
+use crate::stations::Stations;
 use people::{Guest, Live};
 
 /// The stream of how much later or earlier than others a refused client is told to come again.
 const JITTER: u64 = 0x2000;
+/// The stream of pauses between the sessions of clients who are always there.
+const PAUSES: u64 = 0x2001;
 
 struct World<'a> {
     case: Case<'a>,
@@ -28,6 +31,8 @@ struct World<'a> {
     events: Events,
     starts: Starts,
     sessions: u64,
+    /// When clients of sets begin nothing any more.
+    end: Time,
     arrivals_over: bool,
     visitors: Slots<Guest>,
     adversaries: Adversaries<'a>,
@@ -35,10 +40,12 @@ struct World<'a> {
     serial: u64,
     come_again: ComeAgain,
     jitter: Stream,
+    /// Of clients of sets, between two sessions.
+    pauses: Stream,
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
-    servers: Servers,
+    servers: Stations,
     /// When the servers are next done with a request, and the event that says so.
     service: (Option<Time>, u64),
     /// As of the last reading of the CPU.
@@ -89,6 +96,7 @@ impl<'a> World<'a> {
             now: Time::ZERO,
             events: Events::default(),
             sessions: 0,
+            end: Time::ZERO + duration,
             arrivals_over: false,
             visitors: Slots::default(),
             adversaries: Adversaries::new(scenario, duration, seed),
@@ -96,9 +104,10 @@ impl<'a> World<'a> {
             serial: 0,
             come_again: peers::come_again(case.settings.name()),
             jitter: Stream::new(seed, JITTER, 0),
+            pauses: Stream::new(seed, PAUSES, 0),
             actions: Vec::new(),
             timer: None,
-            servers: Servers::new(scenario),
+            servers: Stations::new(scenario),
             service: (None, 0),
             read: Meters::default(),
             traced: Meters::default(),
@@ -106,7 +115,12 @@ impl<'a> World<'a> {
     }
 
     fn start(&mut self) {
-        self.schedule_next_session();
+        if self.case.scenario.sets.is_empty() {
+            self.schedule_next_session();
+        } else {
+            self.arrivals_over = true;
+            self.clients_come();
+        }
         for population in 0..self.case.scenario.adversaries.len() {
             self.schedule_next_burst(population);
         }
@@ -123,6 +137,7 @@ impl<'a> World<'a> {
     fn happen(&mut self, what: Happening) {
         match what {
             Happening::SessionStarts => self.session_starts(),
+            Happening::ClientStarts { set } => self.client_starts(set as usize),
             Happening::Attempt { visitor } => self.attempt(visitor),
             Happening::BurstComes { population } => self.burst_comes(population as usize),
             Happening::Intrusion { intruder } => self.intrude(intruder),
@@ -191,14 +206,18 @@ impl<'a> World<'a> {
         if stays && self.servers.serves(id) {
             return;
         }
-        match self.case.closes {
-            Closes::Hidden => self.requests.get_mut(id).abandoned = true,
-            Closes::Visible => {
-                let work = self.servers.remove(self.now, id);
-                self.worked(&live, work, false);
-                self.requests.free(id);
-                self.tell(Event::ClientGone { id: RequestId(id) });
-            }
+        let is_seen = match self.case.closes {
+            Closes::Hidden => false,
+            Closes::Visible => true,
+            Closes::Waiting => !self.servers.serves(id),
+        };
+        if is_seen {
+            let work = self.servers.remove(self.now, id);
+            self.worked(&live, work, false);
+            self.requests.free(id);
+            self.tell(Event::ClientGone { id: RequestId(id) });
+        } else {
+            self.requests.get_mut(id).abandoned = true;
         }
         self.ended(&live, Ending::TimedOut);
     }
@@ -243,7 +262,7 @@ impl<'a> World<'a> {
         let now = self.now;
         let live = self.requests.get_mut(id);
         let waited = now.since(live.made);
-        self.servers.admit(now, id, live.demand);
+        self.servers.admit(now, id, live.of.class, live.demand);
         self.out.started += 1;
         self.out.delayed += u64::from(waited > Span::ZERO);
         self.out.waited += waited;

@@ -53,6 +53,8 @@ pub(super) struct Guest {
     visitor: Visitor,
     /// She has read an answer, and with it got her session's cookie.
     cookie: bool,
+    /// She is always there, and of this set.
+    set: Option<usize>,
 }
 
 impl World<'_> {
@@ -68,11 +70,45 @@ impl World<'_> {
         let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, self.now, rho_now);
-        let guest = Guest { number: self.sessions, visitor, cookie: false };
+        let guest = Guest { number: self.sessions, visitor, cookie: false, set: None };
         let visitor = self.visitors.put(guest);
         self.sessions += 1;
         self.attempt(visitor);
         self.schedule_next_session();
+    }
+
+    /// All clients of all sets: each begins somewhere within a pause.
+    pub(super) fn clients_come(&mut self) {
+        for (set, clients) in self.case.scenario.sets.iter().enumerate() {
+            for _ in 0..clients.clients {
+                self.client_pauses(set);
+            }
+        }
+    }
+
+    fn client_pauses(&mut self, set: usize) {
+        let pause = self.case.scenario.client.think.draw(&mut self.pauses);
+        if self.now + pause < self.end {
+            self.events.schedule(self.now + pause, Happening::ClientStarts { set: set as u32 });
+        }
+    }
+
+    pub(super) fn client_starts(&mut self, set: usize) {
+        let Case { scenario, rho, seed, .. } = self.case;
+        let of = &scenario.sets[set];
+        let visitor = scenario.visitor(seed, self.sessions, self.now).of_set(of);
+        if of.counted {
+            self.out.tally.session(scenario, &visitor, self.now, rho);
+        }
+        let guest = Guest { number: self.sessions, visitor, cookie: false, set: Some(set) };
+        self.sessions += 1;
+        let visitor = self.visitors.put(guest);
+        self.attempt(visitor);
+    }
+
+    /// Whether what becomes of a visitor's requests is counted.
+    fn counts(&self, set: Option<usize>) -> bool {
+        set.is_none_or(|set| self.case.scenario.sets[set].counted)
     }
 
     pub(super) fn attempt(&mut self, number: u32) {
@@ -81,6 +117,7 @@ impl World<'_> {
         let carried = guest.visitor.signals().iter();
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
         let attempt = guest.visitor.attempt(self.case.scenario);
+        let set = guest.set;
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(guest.number)),
@@ -89,7 +126,9 @@ impl World<'_> {
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
-        self.out.tally.generated(attempt.class, self.now);
+        if self.counts(set) {
+            self.out.tally.generated(attempt.class, self.now);
+        }
         let Attempt { class, order, .. } = attempt;
         let by = By::Visitor(number);
         let live = self.live(by, session, &request, Of { class, order }, attempt.demand);
@@ -183,16 +222,32 @@ impl World<'_> {
 
     fn ended_for_visitor(&mut self, number: u32, live: &Live, ending: Ending) {
         let response = self.now.since(live.made);
-        self.out.tally.ended(live.of, self.now, response, ending);
         let guest = self.visitors.get_mut(number);
         guest.cookie |= ending == Ending::Completed;
-        match guest.visitor.ended(self.case.scenario, ending) {
+        let (set, next) = (guest.set, guest.visitor.ended(self.case.scenario, ending));
+        // A client of a set is not done when the time is over: what she had till then is what counts.
+        let counts = self.counts(set) && (set.is_none() || self.now <= self.end);
+        if counts {
+            self.out.tally.ended(live.of, self.now, response, ending);
+        }
+        let next = match next {
+            Next::After(pause) if set.is_some() && self.now + pause >= self.end => {
+                Next::Gone { not_generated: 0 }
+            }
+            other => other,
+        };
+        match next {
             Next::After(pause) => {
                 self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
             }
             Next::Gone { not_generated } => {
-                self.out.tally.session_over(not_generated);
+                if counts {
+                    self.out.tally.session_over(not_generated);
+                }
                 self.visitors.free(number);
+                if let Some(set) = set {
+                    self.client_pauses(set);
+                }
             }
         }
     }

@@ -41,6 +41,10 @@ pub(super) enum Metric {
     Loss,
     /// Mean response time of what was answered, in milliseconds.
     Mean,
+    /// Mean response time of what was answered of a class, in seconds.
+    MeanOf(String),
+    /// How many of a class were answered in a run.
+    Answered(String),
     /// Of what was asked for, the share that was answered and took no longer, in percent.
     Within(Span),
     /// As in the result, in percent.
@@ -79,6 +83,12 @@ impl FromStr for Metric {
         if let Some(span) = text.strip_prefix("over ") {
             return span.parse().map(Self::Over).map_err(|_| unknown());
         }
+        if let Some(class) = text.strip_prefix("mean s of ") {
+            return Ok(Self::MeanOf(class.into()));
+        }
+        if let Some(class) = text.strip_prefix("answered of ") {
+            return Ok(Self::Answered(class.into()));
+        }
         if let Some(class) = text.strip_prefix("utility of ") {
             return Ok(Self::Utility(class.into()));
         }
@@ -105,6 +115,8 @@ impl fmt::Display for Metric {
             Self::UsefulWork => f.write_str("useful work %"),
             Self::Loss => f.write_str("loss %"),
             Self::Mean => f.write_str("mean ms"),
+            Self::MeanOf(class) => write!(f, "mean s of {class}"),
+            Self::Answered(class) => write!(f, "answered of {class}"),
             Self::Within(span) => write!(f, "within {span} %"),
             Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
             Self::Over(span) => write!(f, "over {span}"),
@@ -142,6 +154,16 @@ impl Metric {
             Self::Mean => {
                 let sum = |class: &ClassCell| class.mean_ms * class.completed as f64;
                 Ok(cell.classes.iter().map(sum).sum::<f64>() / cell.completed as f64)
+            }
+            Self::MeanOf(class) => {
+                let all: Vec<&ClassCell> = classes(run, cell, class)?.collect();
+                let sum = all.iter().map(|class| class.mean_ms * class.completed as f64);
+                let count: u64 = all.iter().map(|class| class.completed).sum();
+                Ok(sum.sum::<f64>() / 1000.0 / count as f64)
+            }
+            Self::Answered(class) => {
+                let count: u64 = classes(run, cell, class)?.map(|class| class.completed).sum();
+                Ok(count as f64 / run.result.seeds.len() as f64)
             }
             Self::Within(span) => {
                 let answered = cell.completed as f64 / cell.generated as f64;
@@ -223,6 +245,8 @@ mod tests {
             "utility of main",
             "loss %",
             "mean ms",
+            "mean s of search",
+            "answered of home",
             "within 1s %",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);

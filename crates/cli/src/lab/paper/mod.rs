@@ -22,13 +22,14 @@ use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
 /// The papers that are in the program, by number.
-const PAPERS: [(u32, &str); 2] = [
+const PAPERS: [(u32, &str); 3] = [
     (1, include_str!("../../../../../lab/papers/1.toml")),
     (2, include_str!("../../../../../lab/papers/2.toml")),
+    (4, include_str!("../../../../../lab/papers/4.toml")),
 ];
 
 /// The scenarios that papers play, by the name of the file.
-const SCENARIOS: [(&str, &str); 7] = [
+const SCENARIOS: [(&str, &str); 8] = [
     ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
     ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
     ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
@@ -36,6 +37,7 @@ const SCENARIOS: [(&str, &str); 7] = [
     ("seed-2-index", include_str!("../../../../../lab/scenarios/seed-2-index.toml")),
     ("seed-2-index-shift", include_str!("../../../../../lab/scenarios/seed-2-index-shift.toml")),
     ("seed-2-ranking", include_str!("../../../../../lab/scenarios/seed-2-ranking.toml")),
+    ("seed-4", include_str!("../../../../../lab/scenarios/seed-4.toml")),
 ];
 
 pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {

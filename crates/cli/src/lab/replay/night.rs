@@ -306,9 +306,11 @@ fn scenario(
             _ => Utility::new(1.0),
         },
         pinned: class.class.pinned,
+        station: None,
         patience: class.patience.map(Law::Constant),
     });
     Scenario {
+        sets: Vec::new(),
         name: name.to_owned(),
         about: String::new(),
         workers: terms.workers,

@@ -1,0 +1,64 @@
+//! Sets of clients who are always there: a closed load.
+//!
+//! Each client of a set goes through one session after the other, thinks between requests and between sessions, and
+//! never has two requests at once. So a site that answers sooner is asked more: what counts is what a set gets done in
+//! its time. A set may have a patience of its own, and may be left out of what is counted: seed 4 looks at those who
+//! stay while others cancel [seed 4.12].
+
+use serde::Deserialize;
+
+use crate::law::Law;
+use crate::lines::Lines;
+use crate::wrong::Wrong;
+
+/// Clients of a set; more are a crowd, which an open load is for.
+const MOST: u32 = 100_000;
+
+/// A set of clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientSet {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub clients: u32,
+    /// How long they wait for any answer; as `client.patience` says if not given.
+    pub patience: Option<Law>,
+    /// Whether what they get is counted.
+    pub counted: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: String,
+    clients: u32,
+    #[serde(default)]
+    patience: Option<Law>,
+    #[serde(default = "yes")]
+    counted: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+pub(crate) fn resolve(
+    written: Vec<Written>,
+    lines: &Lines<'_>,
+    wrong: &mut Wrong,
+) -> Vec<ClientSet> {
+    let mut sets = Vec::new();
+    for (i, set) in written.into_iter().enumerate() {
+        let line = lines.nth("set", i);
+        let many = (1..=MOST).contains(&set.clients);
+        let why = format!("clients of set `{}` takes 1 to {MOST}", set.name);
+        wrong.at(line).unless(many, why);
+        let is_new = sets.iter().all(|other: &ClientSet| other.name != set.name);
+        wrong.at(line).unless(is_new, format!("set `{}` stands twice", set.name));
+        let Written { name, clients, patience, counted } = set;
+        sets.push(ClientSet { name, clients, patience, counted });
+    }
+    let some = sets.is_empty() || sets.iter().any(|set| set.counted);
+    wrong.at(lines.nth("set", 0)).unless(some, "at least one set must be counted");
+    sets
+}
