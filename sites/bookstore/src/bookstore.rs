@@ -50,7 +50,8 @@ impl Ground {
 }
 
 impl Bookstore {
-    /// Opens the database, listens, and starts one thread per worker and one for HTTP.
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
+    /// loop: it waits for the database.
     pub fn start(options: Options) -> Result<Self, BookstoreError> {
         let door = Door::listen(options.listen)?;
         let ground = Ground::prepare(&options)?;

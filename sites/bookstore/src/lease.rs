@@ -73,6 +73,8 @@ struct Line {
 enum Word {
     Ok,
     Stopped,
+    /// The daemon knows the connection as somebody else's, and has let both leases go.
+    Taken,
     Refused,
 }
 
@@ -139,7 +141,8 @@ impl Desk {
             self.shared.lock().stops.insert(lease.key(), stop);
         }
         match self.shared.ask(&lease.line("LEASE")) {
-            Ok(Word::Ok) | Err(Unheard::Silent) => lease.is_told = true,
+            // What is taken is not given back either, and so closed.
+            Ok(Word::Ok | Word::Taken) | Err(Unheard::Silent) => lease.is_told = true,
             Ok(Word::Refused) | Err(Unheard::Absent) => {}
             Ok(Word::Stopped) => {
                 lease.forget();
@@ -243,17 +246,18 @@ impl Shared {
                     }
                 }
             }
-            [number, word, ..] => {
-                let word = match word {
-                    "OK" => Word::Ok,
-                    "STOPPED" => Word::Stopped,
+            [number, ref words @ ..] => {
+                let word = match words {
+                    ["OK", ..] => Word::Ok,
+                    ["STOPPED", ..] => Word::Stopped,
+                    ["ERR", "taken", ..] => Word::Taken,
                     _ => Word::Refused,
                 };
                 let waiting = number.parse().ok().and_then(|number| line.waiting.remove(&number));
                 // Whoever has stopped waiting has closed the channel.
                 waiting.and_then(|waiting| waiting.try_send(word).ok());
             }
-            [..] => {}
+            [] => {}
         }
     }
 }

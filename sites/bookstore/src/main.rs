@@ -4,8 +4,9 @@ use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc;
 use std::time::Duration;
-use std::{env, fs};
+use std::{env, fs, thread};
 
 use bywash_bookstore::{
     Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
@@ -92,6 +93,9 @@ struct Serve {
     #[arg(long)]
     calibrate: bool,
 }
+
+/// How long running requests may go on after a signal to end.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the program ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -214,6 +218,17 @@ fn run(options: Options) -> Result<(), Failure> {
             _ = terminate.recv() => {}
         }
     });
-    bookstore.stop();
+    leave(bookstore)
+}
+
+/// Gives running requests a moment. What a database does not let go of ends with the process.
+fn leave(bookstore: Bookstore) -> Result<(), Failure> {
+    let (done, left) = mpsc::channel();
+    let stopping = thread::Builder::new().spawn(move || {
+        bookstore.stop();
+        done.send(())
+    });
+    stopping.map_err(Failure::Signals)?;
+    let _ = left.recv_timeout(GRACE);
     Ok(())
 }

@@ -7,7 +7,7 @@ use bywash_scenario::Stream;
 pub(crate) use words::{AUTHORS, FAVOURITE, TITLE_NOUNS};
 use words::{SYLLABLES, TITLE_ADJECTIVES};
 
-/// How many books there are: as many as in the seed [seed 4.7].
+/// How many books there are: as many as in the seed (section 4.2).
 pub const BOOKS: u32 = 4_309;
 
 /// What the shelves are called. Their share of the books, a ninth, is what makes browsing cost a ninth of a search, as

@@ -24,7 +24,7 @@ pub(crate) const AUTHORS: [&str; 20] = [
     "Felix Amado",
     "Greta Lund",
     "Hugo Paredes",
-    "Ines Calder",
+    "Irma Calder",
     "Jonas Weir",
     "Karla Brandt",
     "Leo Sandoval",
@@ -40,7 +40,7 @@ pub(crate) const AUTHORS: [&str; 20] = [
 
 /// Each of a consonant and a vowel, so that a word can be taken apart in one way only.
 pub(super) const SYLLABLES: [&str; 40] = [
-    "ba", "be", "bi", "bo", "da", "de", "di", "do", "fa", "fe", "ga", "go", "ha", "he", "ka", "ki",
+    "bu", "be", "bi", "bo", "da", "de", "di", "do", "fa", "fe", "ga", "go", "ha", "he", "ka", "ki",
     "la", "le", "li", "lo", "ma", "me", "mi", "mo", "na", "ne", "ni", "no", "pa", "po", "ra", "re",
     "ro", "sa", "se", "so", "ta", "te", "to", "va",
 ];

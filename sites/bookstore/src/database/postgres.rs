@@ -3,6 +3,7 @@
 //! Statements go in one message, unnamed, with the types of their parameters: one round trip, and nothing is kept
 //! that a comment in front could spoil.
 
+use std::error::Error;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,7 +50,7 @@ impl Postgres {
         let client = runtime.block_on(async {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
             let made = made.map_err(|_| silent(CONNECT))?;
-            let (client, connection) = made.map_err(|cause| Trouble::Lost(cause.to_string()))?;
+            let (client, connection) = made.map_err(|cause| Trouble::Lost(words(&cause)))?;
             // Its end is seen by the next statement.
             tokio::spawn(connection);
             Ok(client)
@@ -134,9 +135,14 @@ fn trouble(error: tokio_postgres::Error) -> Trouble {
     match error.as_db_error() {
         Some(told) if *told.code() == SqlState::QUERY_CANCELED => Trouble::Cancelled,
         Some(told) if ends.contains(told.code()) => Trouble::Lost(told.message().to_owned()),
-        Some(told) => Trouble::Failed(told.to_string()),
-        None => Trouble::Lost(error.to_string()),
+        Some(_) => Trouble::Failed(words(&error)),
+        None => Trouble::Lost(words(&error)),
     }
+}
+
+/// The error itself says only where it is from.
+fn words(error: &tokio_postgres::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
 }
 
 #[cfg(test)]
