@@ -46,7 +46,9 @@ impl Worker {
         let outcome = self.work(&job);
         let stopped = match &outcome {
             Outcome::Trouble(Trouble::Cancelled) => Some(Fate::Cancelled),
-            Outcome::Trouble(Trouble::Lost(_) | Trouble::Failed(_)) => Some(Fate::Failed),
+            Outcome::Trouble(Trouble::Lost(_) | Trouble::Silent | Trouble::Failed(_)) => {
+                Some(Fate::Failed)
+            }
             Outcome::Page(_) | Outcome::File(_) => None,
         };
         let busy = begun.elapsed();
@@ -61,7 +63,8 @@ impl Worker {
             Ask::Store(visit) => visit,
         };
         let served = self.store.serve(visit);
-        self.house.counters.met_database(!matches!(served, Err(Trouble::Lost(_))));
+        let is_away = served.as_ref().is_err_and(Trouble::ends_connection);
+        self.house.counters.met_database(!is_away);
         match served {
             Ok(answer) => Outcome::Page(answer),
             Err(trouble) => {

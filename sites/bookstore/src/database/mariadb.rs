@@ -3,6 +3,7 @@
 //! Every statement is prepared, run once and let go: nothing is kept that a comment in front could spoil. Both steps show
 //! the statement to whoever looks; a `KILL QUERY` that comes between them is lost, as between any two statements.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -28,6 +29,9 @@ pub(super) const DIALECT: Dialect = Dialect {
 const INTERRUPTED: u16 = 1317;
 /// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, which come on a connection about to end.
 const ENDS: [u16; 2] = [1053, 1927];
+
+/// What a read says that has waited for too long.
+const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 
 /// As in PostgreSQL. Its own default locks gaps between rows, and carts of different sessions would deadlock.
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
@@ -111,6 +115,7 @@ fn trouble(error: mysql::Error) -> Trouble {
         mysql::Error::MySqlError(told) if !ENDS.contains(&told.code) => {
             Trouble::Failed(told.message.clone())
         }
+        mysql::Error::IoError(cause) if SILENT.contains(&cause.kind()) => Trouble::Silent,
         _ => Trouble::Lost(error.to_string()),
     }
 }

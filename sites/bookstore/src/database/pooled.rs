@@ -130,7 +130,7 @@ impl Pooled {
             "" => run(connection, sql),
             mark => run(connection, &format!("{mark}{sql}")),
         };
-        if matches!(result, Err(Trouble::Lost(_))) {
+        if result.as_ref().is_err_and(Trouble::ends_connection) {
             self.discard();
         }
         result

@@ -49,7 +49,7 @@ impl Postgres {
         config.connect_timeout(CONNECT).application_name("bywash-bookstore").options(SETTINGS);
         let client = runtime.block_on(async {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
-            let made = made.map_err(|_| silent(CONNECT))?;
+            let made = made.map_err(|_| Trouble::Silent)?;
             let (client, connection) = made.map_err(|cause| Trouble::Lost(words(&cause)))?;
             // Its end is seen by the next statement.
             tokio::spawn(connection);
@@ -67,7 +67,7 @@ impl Postgres {
         asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Trouble> {
         let answered = self.runtime.block_on(async { time::timeout(self.silence, asked).await });
-        answered.map_err(|_| silent(self.silence))?.map_err(trouble)
+        answered.map_err(|_| Trouble::Silent)?.map_err(trouble)
     }
 }
 
@@ -122,10 +122,6 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
         .map(|field| field.map(|field| field.unwrap_or(Value::Null)))
         .collect::<Result<_, _>>()
         .map(Row)
-}
-
-fn silent(wait: Duration) -> Trouble {
-    Trouble::Lost(format!("nothing for {wait:?}"))
 }
 
 /// What PostgreSQL says when it ends, and what the connection says when it has ended.

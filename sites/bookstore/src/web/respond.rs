@@ -38,7 +38,9 @@ fn failed(trouble: &Trouble) -> Response<Body> {
         Trouble::Cancelled => {
             text(StatusCode::SERVICE_UNAVAILABLE, "the request was stopped in the database")
         }
-        Trouble::Lost(_) => text(StatusCode::SERVICE_UNAVAILABLE, "the database is not there"),
+        Trouble::Lost(_) | Trouble::Silent => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "the database is not there")
+        }
         Trouble::Failed(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
     }
 }

@@ -69,11 +69,21 @@ fn a_database_that_is_away_is_503_until_it_is_back() {
 fn a_server_that_says_nothing_is_taken_for_lost() {
     each_server_alone(|database| {
         let way = Forwarder::new(database.address());
-        let silence = Duration::from_millis(500);
+        let silence = Duration::from_secs(3);
         let site = Site::with(Options { silence, ..options(&database.at(&way.address)) });
         way.block();
         assert_eq!(site.client().get("/").status, 503, "{database:?}");
         way.open();
+        assert_eq!(site.client().get("/").status, 200, "{database:?}");
+
+        // What has been begun and says nothing is not begun a second time.
+        let mut beside = database.beside();
+        beside.hold();
+        let request = format!("silent-{}", site.bookstore.address().port());
+        let reply = site.client().exchange("GET", "/search?q=harbour", &named(&request), "");
+        assert_eq!(reply.status, 503, "{database:?}");
+        assert_eq!(beside.running(&request).len(), 1, "{database:?}");
+        beside.let_go();
         assert_eq!(site.client().get("/").status, 200, "{database:?}");
     });
 }
