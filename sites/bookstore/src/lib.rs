@@ -33,7 +33,7 @@ pub mod trace;
 mod web;
 mod worker;
 
-pub use books::{BOOKS, CATEGORIES, Cents};
+pub use books::{BOOKS, CATEGORIES};
 pub use bookstore::Bookstore;
 pub use calibrate::{Cost, calibrate};
 pub use database::{Place, PlaceError};

@@ -40,7 +40,7 @@ pub(crate) struct Book {
 
 /// An amount of money in hundredths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cents(pub i64);
+pub(crate) struct Cents(pub(crate) i64);
 
 impl std::fmt::Display for Cents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

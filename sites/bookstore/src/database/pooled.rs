@@ -1,6 +1,6 @@
 //! A worker's own connection: made when it is needed, kept between requests, thrown away when it is lost.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ impl Pooled {
     fn roll_back(&mut self) {
         if let Some(stop) = self.stop() {
             // Who was stopped rolls back all the same.
-            stop.store(false, std::sync::atomic::Ordering::Relaxed);
+            stop.store(false, Ordering::Relaxed);
         }
         if self.connection.is_some() && self.command("ROLLBACK").is_err() {
             self.discard();
