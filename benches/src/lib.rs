@@ -15,6 +15,7 @@
 //! | `survival faults` | whatever fails, the stated answer, no slot lost, normal after 2 s |
 //! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
+//! | `orphans` | a query ends when its client leaves, another's never; a storm costs nothing |
 //! | `cores` | sharing the engine among threads costs a request little, and how far that goes |
 //! | `differential` | gateway and origin understand the same, whatever a client sends |
 
@@ -33,6 +34,7 @@ pub mod latency;
 pub mod machine;
 pub mod memory;
 pub mod open_loop;
+pub mod orphans;
 pub mod peer;
 pub mod procfs;
 pub mod proxy;

@@ -52,6 +52,15 @@ end; a second one ends at once. SIGHUP, or a change of the file or of a certific
 configuration in force, or says what is wrong with it and goes on as before; and opens the log anew.
 SIGUSR2 starts the program anew, hands it the listening sockets, and ends when that serves.";
 
+const SENTRY_EXAMPLES: &str = "\
+Examples:
+  bywash sentry --config bywash.toml
+  printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash/sentry.sock
+
+Whoever works for a request leases its connection to a database, the gateway says whose client has
+left, and the query of that request is cancelled, no other. One line of JSON for each goes to standard
+output. Its user must be allowed to cancel: see the guide, \"When the client has gone\".";
+
 const STATUS_EXAMPLES: &str = "\
 Examples:
   bywash status
@@ -122,6 +131,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run the gateway in front of an application
     Run(Run),
+    /// Run the stop daemon: it cancels queries that work for clients who have gone
+    Sentry(SentryRun),
     /// Report everything that is wrong with a configuration file
     Check(Check),
     /// Print the JSON Schema of the configuration file
@@ -184,6 +195,17 @@ pub(crate) struct Run {
     /// Take no decisions: a plain proxy
     #[arg(long)]
     pub(crate) bypass: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = SENTRY_EXAMPLES)]
+pub(crate) struct SentryRun {
+    /// The configuration file: `[sentry]` and `[database.NAME]` are read
+    #[arg(short, long, value_name = "FILE", default_value = "bywash.toml")]
+    pub(crate) config: PathBuf,
+    /// Listen for operators here, whatever the file says (loopback)
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    pub(crate) admin: Option<SocketAddr>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -317,6 +339,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
     let number = bare.replace("localhost:", "127.0.0.1:");
     number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
+}
+
+/// Operators are asked for no password.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = address(text)?;
+    let no = || "it must be a loopback address: operators are asked for no password".to_owned();
+    if address.ip().is_loopback() { Ok(address) } else { Err(no()) }
 }
 
 fn admin(text: &str) -> Result<AdminAddress, String> {

@@ -19,6 +19,7 @@ mod meters;
 mod operator;
 mod requests;
 mod run;
+mod sentry;
 mod sessions;
 mod signals;
 mod state;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(run) => run::run(&run),
+        Command::Sentry(args) => sentry::sentry(&args),
         Command::Check(check) => check::check(&check),
         Command::Schema => print_json(&bywash_config::schema()),
         Command::Example => print(&bywash_config::example()),

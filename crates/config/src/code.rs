@@ -58,6 +58,12 @@ codes! {
     TOKEN_COOKIE = "E026", "The text is no name of a cookie, or that of the application's.";
     SIGNAL = "E027", "The text is no signal, or stands twice.";
     RETRY_HEADER = "E028", "The text is no field with a number: NAME>NUMBER.";
+    SENTRY_SOCKET = "E029", "The text is no path of a socket.";
+    USER = "E035", "There is no such user of this machine.";
+    DATABASE = "E036", "The text does not say where a database is.";
+    DATABASE_NAME = "E037", "A database's name is of letters, digits, _ and -, at most 32; `self` is taken.";
+    DATABASES = "E038", "There are more databases than can be.";
+    DATABASE_USER = "E039", "The text is no name of a user of a database.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";

@@ -9,6 +9,7 @@ use bywash_units::Span;
 
 use crate::identify::Identify;
 use crate::listen::{Listen, Tls};
+use crate::sentry::Sentry;
 use crate::upstream::{Collector, Timeouts, Upstream};
 
 /// Everything that a gateway needs to know.
@@ -42,6 +43,8 @@ pub struct Config {
     pub state: Option<State>,
     /// The end of the process.
     pub stop: Stop,
+    /// Who is told whose client has gone.
+    pub sentry: Sentry,
     /// The classes in the order of the file, `other` last; a class's index is its `ClassId`.
     pub classes: Vec<ClassConfig>,
     /// Method and path to class.

@@ -19,8 +19,9 @@ pub(crate) struct Document<'t> {
     root: DeTable<'t>,
 }
 
-/// A table of `[class.NAME]`.
+/// One of the tables of a section of which there are many: `[class.NAME]`.
 pub(crate) struct Entry<'d, 't> {
+    section: &'static Section,
     pub(crate) name: &'d str,
     /// Where its name stands.
     pub(crate) at: Range<usize>,
@@ -78,19 +79,25 @@ impl<'t> Document<'t> {
         Table { path: section.name.to_string(), at, entries }
     }
 
-    /// The tables `[class.NAME]` in the order of the file.
-    pub(crate) fn classes(&self, report: &mut Report) -> Vec<Entry<'_, 't>> {
-        let mut classes = Vec::new();
-        for (name, value) in self.table(&keys::CLASS).entries.into_iter().flatten() {
+    /// The tables `[class.NAME]`, or those of another section of this kind, in the order of the file.
+    pub(crate) fn entries(
+        &self,
+        section: &'static Section,
+        report: &mut Report,
+    ) -> Vec<Entry<'_, 't>> {
+        let mut entries = Vec::new();
+        for (name, value) in self.table(section).entries.into_iter().flatten() {
             let at = name.span();
             let name = name.get_ref().as_ref();
             match value.get_ref() {
-                DeValue::Table(table) => classes.push(Entry { name, at, table }),
-                other => report.add(no_table(&format!("class.{}", shown(name)), at, other)),
+                DeValue::Table(table) => entries.push(Entry { section, name, at, table }),
+                other => {
+                    report.add(no_table(&format!("{}.{}", section.name, shown(name)), at, other));
+                }
             }
         }
-        classes.sort_by_key(|class| class.at.start);
-        classes
+        entries.sort_by_key(|entry| entry.at.start);
+        entries
     }
 
     /// Tables that are none, and names above the first table that are known nowhere.
@@ -110,7 +117,7 @@ impl<'t> Document<'t> {
 
 impl<'d, 't> Entry<'d, 't> {
     pub(crate) fn table(&self) -> Table<'d, 't> {
-        let path = format!("class.{}", shown(self.name));
+        let path = format!("{}.{}", self.section.name, shown(self.name));
         Table { path, at: self.at.clone(), entries: Some(self.table) }
     }
 }
@@ -125,8 +132,10 @@ fn stranger(name: &str, at: Range<usize>) -> Finding {
 
 fn no_table(path: &str, at: Range<usize>, given: &DeValue<'_>) -> Finding {
     let message = format!("`{path}` takes a table, not {}", described(given));
-    let example = if path == keys::CLASS.name { "class.NAME" } else { path };
-    Finding::new(&code::WRONG_TYPE, at, message).help(format!("write [{example}] on its own line"))
+    let of_many = keys::SECTIONS.iter().any(|one| one.name == path && one.entry().is_some());
+    let name = if of_many { ".NAME" } else { "" };
+    let help = format!("write [{path}{name}] on its own line");
+    Finding::new(&code::WRONG_TYPE, at, message).help(help)
 }
 
 /// A list that is not closed swallows the rest of the file, and the parser complains of every

@@ -34,9 +34,8 @@ impl Place {
     fn file(&self, lines: &str) -> String {
         let mut file = String::new();
         for section in keys::SECTIONS {
-            let class = if section.name == keys::CLASS.name { ".home" } else { "" };
             if !section.name.is_empty() {
-                file += &["[", section.name, class, "]\n"].concat();
+                file += &(section.heading() + "\n");
             }
             if section.name == self.section.name {
                 file += lines;
@@ -180,7 +179,9 @@ fn every_key_has_its_entry_in_the_schema() {
     for place in places() {
         let table = match (place.section.name, place.policy) {
             ("", _) => &schema,
-            ("class", _) => &schema["properties"]["class"]["additionalProperties"],
+            (name @ ("class" | "database"), _) => {
+                &schema["properties"][name]["additionalProperties"]
+            }
             (name @ ("order" | "limit" | "terminate"), policy) => {
                 let mut policies = place.section.policies().into_iter();
                 let index = policies.position(|p| Some(p.name) == policy.map(|p| p.name));

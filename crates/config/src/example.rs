@@ -23,14 +23,12 @@ pub fn example() -> String {
 }
 
 fn write(out: &mut String, section: &Section) {
-    match section.name {
-        "" => comment(out, "bywash. Every key has its default here; unknown keys are errors."),
-        name => {
-            out.push('\n');
-            comment(out, section.about);
-            let class = if name == keys::CLASS.name { ".home" } else { "" };
-            let _ = writeln!(out, "[{name}{class}]");
-        }
+    if section.name.is_empty() {
+        comment(out, "bywash. Every key has its default here; unknown keys are errors.");
+    } else {
+        out.push('\n');
+        comment(out, section.about);
+        let _ = writeln!(out, "{}", section.heading());
     }
     for key in section.keys {
         entry(out, key);

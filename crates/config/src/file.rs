@@ -11,6 +11,7 @@ use crate::document::Document;
 use crate::problem::Problems;
 use crate::report::{Finding, Report};
 use crate::resolve;
+use crate::sentry::Sentry;
 use crate::source::{Source, shown};
 
 /// Bytes of a file that are read; a configuration is far smaller.
@@ -34,6 +35,18 @@ impl Config {
         let file = File::open(path).map_err(|error| unreadable(&name, &error.to_string()))?;
         let text = text(file, LARGEST).map_err(|why| unreadable(&name, &why))?;
         Self::parse(&text, &name)
+    }
+
+    /// Reads what a stop daemon needs of a file, `[sentry]` and `[database.NAME]`: it may be the whole file of a
+    /// gateway, or have these alone.
+    pub fn read_sentry(path: impl AsRef<Path>) -> Result<(Sentry, Problems), Problems> {
+        let name = path.as_ref().display().to_string();
+        let file = File::open(path).map_err(|error| unreadable(&name, &error.to_string()))?;
+        let text = text(file, LARGEST).map_err(|why| unreadable(&name, &why))?;
+        let mut report = Report::new(Source::new(&name, &text));
+        let document = Document::parse(&text, &mut report);
+        let sentry = resolve::sentry_of(&document, &mut report);
+        report.finish(sentry)
     }
 
     /// Every default, mode `observe` and the class `other` alone: what a gateway does that was

@@ -39,6 +39,26 @@ pub(crate) struct Section {
 }
 
 impl Section {
+    /// Of a section of which there are many tables, each with a name: one of that name.
+    pub(crate) fn entry(&self) -> Option<&'static str> {
+        match self.name {
+            "class" => Some("home"),
+            "database" => Some("shop"),
+            _ => None,
+        }
+    }
+
+    /// How it stands in an example: `[class.home]`.
+    pub(crate) fn heading(&self) -> String {
+        let dot = |name| format!(".{name}");
+        format!("[{}{}]", self.name, self.entry().map(dot).unwrap_or_default())
+    }
+
+    /// How it is spoken of: `[class.NAME]`.
+    pub(crate) fn title(&self) -> String {
+        format!("[{}{}]", self.name, self.entry().map_or("", |_| ".NAME"))
+    }
+
     /// The policies whose parameters are keys of it, the default first; none for most tables.
     pub(crate) fn policies(&self) -> Vec<Entry> {
         let listed = |key: &Key| match key.kind {

@@ -8,6 +8,7 @@ mod class;
 mod identify;
 mod limits;
 mod listen;
+mod sentry;
 mod upstream;
 
 use bywash_engine::ClassSet;
@@ -23,6 +24,7 @@ pub(crate) use class::*;
 pub(crate) use identify::*;
 pub(crate) use limits::*;
 pub(crate) use listen::*;
+pub(crate) use sentry::*;
 pub(crate) use upstream::*;
 
 const KIB: u64 = 1024;
@@ -36,6 +38,9 @@ const fn millis(min: u64, max: Span) -> Kind {
 const HOUR: Span = Span::from_secs(3600);
 const WEEK: Span = Span::from_secs(7 * 24 * 3600);
 
+/// What a truth has if nobody sets it, as its key writes it.
+const TRUTH_NO: &str = "false";
+
 /// A token (RFC 9110 §5.6.2).
 const TOKEN: &str = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 
@@ -45,9 +50,9 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 17] = [
+pub(crate) static SECTIONS: [&Section; 19] = [
     &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
-    &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &CLASS,
+    &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =

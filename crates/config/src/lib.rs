@@ -9,7 +9,7 @@
 //! Where to look:
 //! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] follow from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `listen`, `upstream` and `network` are what comes out.
+//! - `config`, `identify`, `listen`, `upstream`, `sentry` and `network` are what comes out.
 //! - `kind` is what a key takes, `read` turns one table of the file into values.
 //! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
 //! - `report` collects, `render` draws.
@@ -40,6 +40,7 @@ mod render;
 mod report;
 mod resolve;
 mod schema;
+mod sentry;
 mod size;
 mod socket;
 mod source;
@@ -58,4 +59,5 @@ pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;
 pub use schema::schema;
+pub use sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
 pub use upstream::{Collector, Endpoint, Health, Scheme, Server, Timeouts, Upstream, UpstreamTls};

@@ -171,8 +171,7 @@ pub(crate) fn home_of(name: &str) -> Option<String> {
     };
     let home = |section: &Section| match section.name {
         "" => "above the first table".to_string(),
-        "class" => "under [class.NAME]".to_string(),
-        table => format!("under [{table}]"),
+        _ => format!("under {}", section.title()),
     };
     let homes: Vec<String> = keys::SECTIONS.into_iter().filter(has_key).map(home).collect();
     (!homes.is_empty()).then(|| format!("`{name}` belongs {}", homes.join(" or ")))

@@ -32,8 +32,7 @@ pub fn reference() -> String {
 fn write(out: &mut String, section: &Section) {
     let _ = match section.name {
         "" => writeln!(out, "\n## Top\n\n{}\n", section.about),
-        "class" => writeln!(out, "\n## [class.NAME]\n\n{}\n", section.about),
-        name => writeln!(out, "\n## [{name}]\n\n{}\n", section.about),
+        _ => writeln!(out, "\n## {}\n\n{}\n", section.title(), section.about),
     };
     table(out, section.keys);
     for policy in section.policies() {

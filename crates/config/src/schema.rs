@@ -33,6 +33,7 @@ fn table(section: &Section) -> Value {
     let mut schema = match section.name {
         _ if !section.policies().is_empty() => by_policy(section),
         name if name == keys::CLASS.name => classes(),
+        name if name == keys::DATABASE.name => databases(),
         _ => object(section.keys),
     };
     schema["description"] = json!(section.about);
@@ -80,6 +81,15 @@ fn classes() -> Value {
         "propertyNames": { "pattern": "^[a-z][a-z0-9_-]{0,31}$" },
         "properties": { keys::OTHER: object(&keys::of_other()) },
         "additionalProperties": object(keys::CLASS.keys),
+    })
+}
+
+fn databases() -> Value {
+    json!({
+        "type": "object",
+        "maxProperties": keys::DATABASES,
+        "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,32}$", "not": { "const": "self" } },
+        "additionalProperties": object(keys::DATABASE.keys),
     })
 }
 

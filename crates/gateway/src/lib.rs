@@ -14,8 +14,8 @@
 //! Rooms, lowest first; a room knows those above it in this list and none below:
 //! - `sync.rs`: locks, which the schedules of `make shuttle` exchange.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
-//! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`: where what is known of a request
-//!   goes.
+//! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
+//!   request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
@@ -43,6 +43,7 @@ mod journal;
 mod learned;
 mod listen;
 mod metrics;
+mod orphans;
 mod record;
 mod reply;
 mod request;

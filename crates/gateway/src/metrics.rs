@@ -20,6 +20,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
+use crate::orphans::Counts;
 use crate::record::Verdict;
 use crate::upstream::servers::{ServerStatus, State};
 
@@ -42,6 +43,7 @@ pub(crate) struct Metrics {
     failed_accepts: Counter,
     failed_watches: Counter,
     dropped_spans: Counter,
+    orphans: Counts,
     gauges: Gauges,
     servers: ServerFamilies,
 }
@@ -237,6 +239,23 @@ impl Metrics {
                 "bywash_dropped_spans",
                 "Spans that did not arrive at the collector of log.traces",
             ),
+            orphans: Counts {
+                told: counter(
+                    &mut registry,
+                    "bywash_orphans_told",
+                    "Requests given up while the application worked for them, of which the stop daemon was told",
+                ),
+                lost: counter(
+                    &mut registry,
+                    "bywash_orphans_lost",
+                    "The same, of which it could not be told; is it there, at sentry.socket?",
+                ),
+                refused: counter(
+                    &mut registry,
+                    "bywash_orphans_refused",
+                    "The same, of which it did not want to be told; is our user in sentry.stops?",
+                ),
+            },
             gauges: Gauges::register(&mut registry),
             servers: ServerFamilies::register(&mut registry),
             registry,
@@ -286,6 +305,10 @@ impl Metrics {
 
     pub(crate) fn watch_failed(&self) {
         self.failed_watches.inc();
+    }
+
+    pub(crate) const fn orphans(&self) -> &Counts {
+        &self.orphans
     }
 
     pub(crate) const fn dropped_spans(&self) -> &Counter {

@@ -15,6 +15,7 @@ use http::{StatusCode, Version};
 
 use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry};
+use crate::orphans::{self, GivenUp};
 use crate::request::Facts;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -261,11 +262,27 @@ fn message(request: &Request) -> Box<str> {
     message.into()
 }
 
+impl Record {
+    /// Whoever works for it behind the application is told to stop, if it was sent there and given up.
+    fn tell_given_up(&self, outcome: Outcome) {
+        let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
+            return;
+        };
+        if let Some(reason) = orphans::reason(outcome, self.status)
+            && !self.worker.shared.is_bypassed()
+        {
+            let traceparent = self.trace.as_ref().map(Trace::traceparent);
+            teller.tell(GivenUp { name: self.name, reason, traceparent });
+        }
+    }
+}
+
 impl Drop for Record {
     fn drop(&mut self) {
         let shared = &self.worker.shared;
         let now = shared.driver.now();
         let outcome = self.outcome.unwrap_or(Outcome::Orphaned);
+        self.tell_given_up(outcome);
         let waited = self.waited(self.started.unwrap_or(now));
         let service = self.started.map(|started| now.since(started));
         let metrics = self.settings.class_metrics(self.class());

@@ -12,6 +12,7 @@ use bywash_units::Time;
 
 use crate::gateway::GatewayError;
 use crate::metrics::{ClassMetrics, Metrics};
+use crate::orphans::Teller;
 use crate::tokens::Tokens;
 use crate::traces::Tracer;
 use crate::upstream::{SharedUpstreams, Upstreams, same_servers};
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) page: Bytes,
     /// Where spans go, if anywhere.
     pub(crate) tracer: Option<Arc<Tracer>>,
+    /// Who is told whose client has gone, if anybody.
+    pub(crate) teller: Option<Arc<Teller>>,
 }
 
 /// A class's counters and its name as the journal keeps it.
@@ -57,6 +60,7 @@ impl Settings {
             None => upstreams(&config.upstream, now, before)?,
         };
         let tracer = tracer(&config, metrics, before)?;
+        let teller = teller(&config, metrics, before)?;
         let tls = tls(&config, before)?;
         let named = |class: &ClassConfig| Named {
             name: Arc::from(class.class.name.as_str()),
@@ -72,6 +76,7 @@ impl Settings {
             classes: config.classes.iter().map(named).collect(),
             tls,
             tracer,
+            teller,
             upstreams,
             tokens: Tokens::of(&config),
             page: config
@@ -119,6 +124,18 @@ fn tracer(
     match before.filter(|before| before.config.traces == config.traces) {
         Some(before) => Ok(before.tracer.clone()),
         None => Tracer::start(collector, metrics.dropped_spans()),
+    }
+}
+
+fn teller(
+    config: &Config,
+    metrics: &Metrics,
+    before: Option<&Settings>,
+) -> Result<Option<Arc<Teller>>, GatewayError> {
+    let Some(socket) = &config.sentry.socket else { return Ok(None) };
+    match before.filter(|before| before.config.sentry.socket == config.sentry.socket) {
+        Some(before) => Ok(before.teller.clone()),
+        None => Teller::start(socket, metrics.orphans()).map(Some),
     }
 }
 

@@ -139,7 +139,8 @@ impl Trace {
         }
     }
 
-    fn traceparent(&self) -> String {
+    /// As the upstream gets it.
+    pub(crate) fn traceparent(&self) -> String {
         format!("00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.is_sampled))
     }
 }

@@ -58,7 +58,12 @@ impl Bookstore {
         let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
         let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
         let desk = desk(&options, caller.as_ref());
-        let house = House::new(options, ground.pool.place.dialect().name, ground.pages);
+        let house = House::new(
+            options,
+            ground.pool.place.dialect().name,
+            ground.pages,
+            caller.as_ref().map(Caller::begun),
+        );
         // From here on a failure drops the store, which stops the threads started so far.
         let mut bookstore = Self {
             house: Arc::new(house),

@@ -3,6 +3,8 @@
 //! Ownership: one `House` in an `Arc` per store. The HTTP thread pushes, the workers pop, anybody counts; closing
 //! happens once and is never undone.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bywash_site::Queue;
@@ -31,13 +33,20 @@ pub(crate) struct House {
     pub(crate) queue: Queue<Job>,
     kind: &'static str,
     pages: u32,
+    /// Conversations with the stop daemon, if there is to be one.
+    conversations: Option<Arc<AtomicU64>>,
 }
 
 impl House {
     /// An open house on a database of a `kind` with so many pages a book.
-    pub(crate) fn new(options: Options, kind: &'static str, pages: u32) -> Self {
+    pub(crate) fn new(
+        options: Options,
+        kind: &'static str,
+        pages: u32,
+        conversations: Option<Arc<AtomicU64>>,
+    ) -> Self {
         let queue = Queue::new(options.backlog);
-        Self { options, counters: Counters::default(), queue, kind, pages }
+        Self { options, counters: Counters::default(), queue, kind, pages, conversations }
     }
 
     /// Puts a request into the queue; the answer comes through the receiver. The sender dropped without an answer
@@ -73,6 +82,7 @@ impl House {
             departed: self.counters.departed_so_far(),
             workers: self.options.workers,
             backlog: self.options.backlog,
+            sentry_conversations: self.conversations.as_ref().map(|begun| begun.load(Relaxed)),
             database: DatabaseStats { kind: self.kind, reachable, lost, pages: self.pages },
         }
     }

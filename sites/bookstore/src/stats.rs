@@ -28,6 +28,8 @@ pub struct Stats {
     pub workers: usize,
     /// How many requests can wait.
     pub backlog: usize,
+    /// Conversations begun with the stop daemon; `null` without one. One is usual, more: it was away or slow.
+    pub sentry_conversations: Option<u64>,
     /// The database behind.
     pub database: DatabaseStats,
 }

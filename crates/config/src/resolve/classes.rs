@@ -45,7 +45,7 @@ pub(super) fn classes(
 
 /// The classes of the file in its order, `other` last, no more than there can be.
 fn drafts(document: &Document<'_>, report: &mut Report) -> Vec<Draft> {
-    let mut entries = document.classes(report);
+    let mut entries = document.entries(&keys::CLASS, report);
     let other = entries.iter().position(|entry| entry.name == keys::OTHER);
     let other = other.map(|index| entries.remove(index));
     if let Some(first) = entries.get(keys::CLASSES) {

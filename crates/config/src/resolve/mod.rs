@@ -9,6 +9,7 @@ mod limit;
 mod listen;
 mod order;
 mod policy;
+mod sentry;
 mod server;
 mod terminate;
 mod timeouts;
@@ -29,8 +30,11 @@ use crate::guess;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
+use crate::sentry::Sentry;
 use crate::source::shown;
 use crate::upstream::Collector;
+
+use sentry::sentry;
 
 /// The configuration of a document. Whatever is wrong is reported, and a default stands in.
 pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
@@ -61,9 +65,25 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         traces: traces(&log, report),
         state: state(&document.section(&keys::STATE, report)),
         stop: stop(&document.section(&keys::STOP, report)),
+        sentry: sentry(document, mode, report),
         classes,
         classifier,
     }
+}
+
+/// What a stop daemon needs of a document.
+pub(crate) fn sentry_of(document: &Document<'_>, report: &mut Report) -> Sentry {
+    let root = document.section(&keys::ROOT, report);
+    let sentry = sentry(document, root.of(&keys::MODE).word(), report);
+    if sentry.socket.is_none() {
+        let table = document.section(&keys::SENTRY, report);
+        if table.given(&keys::SOCKET).is_none() {
+            let message = "`sentry.socket` is missing: nobody could say anything".to_string();
+            let help = format!("write {} under [sentry]", keys::SOCKET.line());
+            report.add(Finding::new(&code::MISSING, table.table(), message).help(help));
+        }
+    }
+    sentry
 }
 
 fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Values) -> Options {

@@ -38,6 +38,7 @@ mod log;
 mod malformed;
 mod modes;
 mod mutated;
+mod orphans;
 mod proxy_protocol;
 mod queue;
 mod reload;

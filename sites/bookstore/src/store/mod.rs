@@ -100,7 +100,11 @@ impl Store {
         let desk = self.desk.clone();
         let lease = match (&desk, &visit.request, connection) {
             (Some(desk), Some(request), Some(connection)) => {
-                Some(desk.lease(request, connection, stop)?)
+                let lease = desk.lease(request, connection, stop);
+                if lease.as_ref().is_err_and(Trouble::ends_connection) {
+                    self.pooled.discard();
+                }
+                Some(lease?)
             }
             _ => None,
         };

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bywash_bookstore::{Options, Sentry, Service};
 use tempfile::TempDir;
@@ -33,7 +34,16 @@ impl Daemon {
     fn site(&self, database: &Database) -> (Site, Line) {
         let sentry = Some(Sentry { socket: self.socket(), name: "shop".to_owned() });
         let site = Site::with(Options { workers: 1, sentry, ..options(database) });
-        (site, Line(BufReader::new(self.listener.accept().unwrap().0)))
+        let line = self.accept(&site, 1);
+        (site, line)
+    }
+
+    /// The store's next conversation, which is its `number`-th, when the store knows that it has begun.
+    fn accept(&self, site: &Site, number: u64) -> Line {
+        let stream = self.listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        site.wait_until(|stats| stats.sentry_conversations == Some(number));
+        Line(BufReader::new(stream))
     }
 }
 
@@ -55,6 +65,14 @@ impl Line {
         let (number, heard) = self.hear();
         assert_eq!(heard[..words.len()], *words);
         self.say(&format!("{number} OK"));
+        heard[3].parse().unwrap()
+    }
+
+    /// Hears a message of this kind, does not do it, and gives the connection it is about.
+    fn refuse(&mut self, verb: &str, why: &str) -> u64 {
+        let (number, heard) = self.hear();
+        assert_eq!(heard[0], verb);
+        self.say(&format!("{number} ERR {why} in words"));
         heard[3].parse().unwrap()
     }
 }
@@ -127,6 +145,8 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
         let first = line.grant(&["LEASE", "r-1"]);
         assert_eq!(line.hear().1[0], "RELEASE");
         assert_eq!(pending.reply().status, 200);
+        // The conversation is over; in the next one another connection is leased.
+        let mut line = daemon.accept(&site, 2);
         let pending = site.client().send("GET", "/", &named("r-2"), "");
         assert_ne!(line.grant(&["LEASE", "r-2"]), first, "{database:?}");
         line.grant(&["RELEASE", "r-2"]);
@@ -135,29 +155,49 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
 }
 
 #[test]
-fn a_lease_that_is_refused_keeps_nobody_from_being_served() {
+fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let database = sqlite(folder.path());
+    let (site, mut line) = daemon.site(&database);
+    let mut beside = database.beside();
+    beside.tell("BEGIN IMMEDIATE");
+    let pending = site.client().send("POST", "/cart", &named("r-1"), "id=1");
+    let first = line.grant(&["LEASE", "r-1"]);
+    drop(line);
+    let mut line = daemon.accept(&site, 2);
+    beside.tell("COMMIT");
+    assert_eq!(pending.reply().status, 200);
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    assert_ne!(line.grant(&["LEASE", "r-2"]), first);
+    line.grant(&["RELEASE", "r-2"]);
+    assert_eq!(pending.reply().status, 200);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_served_and_what_is_anothers_is_closed() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
     let (site, mut line) = daemon.site(&sqlite(folder.path()));
-    let mut connections = Vec::new();
-    for (request, refusal) in [("r-1", "full"), ("r-2", "taken"), ("r-3", "full")] {
-        let pending = site.client().send("GET", "/", &named(request), "");
-        let (number, words) = line.hear();
-        assert_eq!(words[..2], ["LEASE", request]);
-        line.say(&format!("{number} ERR {refusal} for a reason"));
-        connections.push(words[3].clone());
-        if refusal == "taken" {
-            let (number, words) = line.hear();
-            assert_eq!(words[..2], ["RELEASE", request]);
-            line.say(&format!("{number} ERR not_leased there is no such lease"));
-        }
-        assert_eq!(pending.reply().status, 200, "{request}");
-    }
-    // Only what somebody else has is closed.
-    assert!(
-        connections[0] == connections[1] && connections[1] != connections[2],
-        "{connections:?}"
-    );
+    let pending = site.client().send("GET", "/", &named("r-1"), "");
+    let first = line.refuse("LEASE", "full");
+    assert_eq!(pending.reply().status, 200);
+
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    assert_eq!(line.refuse("LEASE", "taken"), first, "nothing was under way on it");
+    let second = line.grant(&["LEASE", "r-2"]);
+    assert_ne!(second, first);
+    assert_eq!(line.refuse("RELEASE", "not_leased"), second);
+    assert_eq!(pending.reply().status, 200);
+
+    let pending = site.client().send("GET", "/", &named("r-3"), "");
+    assert_eq!(line.grant(&["LEASE", "r-3"]), second);
+    assert_eq!(line.refuse("RELEASE", "unknown_database"), second);
+    assert_eq!(pending.reply().status, 200);
+    let pending = site.client().send("GET", "/", &named("r-4"), "");
+    assert_ne!(line.grant(&["LEASE", "r-4"]), second);
+    line.grant(&["RELEASE", "r-4"]);
+    assert_eq!(pending.reply().status, 200);
 }
 
 #[test]
@@ -167,7 +207,7 @@ fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
     let (site, line) = daemon.site(&sqlite(folder.path()));
     drop(line);
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
-    let mut line = Line(BufReader::new(daemon.listener.accept().unwrap().0));
+    let mut line = daemon.accept(&site, 2);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
     // Whoever asked while the daemon came back may have been heard too.
     loop {

@@ -1,0 +1,179 @@
+//! One connection of an application, and a query of a chosen length.
+
+use std::io;
+use std::net::SocketAddr;
+
+use mysql::prelude::Queryable;
+use tokio::runtime::Runtime;
+use tokio_postgres::NoTls;
+
+/// Which database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PostgreSQL.
+    Postgres,
+    /// MariaDB.
+    MariaDb,
+}
+
+/// What a query does while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toil {
+    /// It waits.
+    Waits,
+    /// It keeps a core busy.
+    Works,
+}
+
+/// What became of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It has an answer.
+    Done,
+    /// The database was told to cancel it.
+    Cancelled,
+    /// Something else went wrong.
+    Failed(String),
+}
+
+impl Kind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::MariaDb => "MariaDB",
+        }
+    }
+
+    /// Its scheme in `database.NAME.server`.
+    pub const fn scheme(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::MariaDb => "mysql",
+        }
+    }
+
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "BYWASH_POSTGRES",
+            Self::MariaDb => "BYWASH_MARIADB",
+        }
+    }
+
+    /// Where it listens, if `scripts/with-databases` has started it.
+    pub fn address(self) -> Option<SocketAddr> {
+        std::env::var(self.variable()).ok()?.parse().ok()
+    }
+
+    /// The number of its first process.
+    ///
+    /// # Errors
+    /// If `scripts/with-databases` has not started it.
+    pub fn process(self) -> io::Result<u32> {
+        let name = format!("{}_PROCESS", self.variable());
+        let file =
+            std::env::var(&name).map_err(|_| io::Error::other(format!("{name} is not set")))?;
+        std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)
+    }
+
+    /// A query that takes about so many milliseconds, or, if it works, far longer than anybody waits.
+    pub fn query(self, toil: Toil, millis: f64) -> String {
+        match (self, toil) {
+            (Self::Postgres, Toil::Waits) => format!("SELECT pg_sleep({})", millis / 1000.0),
+            (Self::MariaDb, Toil::Waits) => format!("SELECT SLEEP({})", millis / 1000.0),
+            (Self::Postgres, Toil::Works) => {
+                "SELECT count(*) FROM generate_series(1, 3000) a, generate_series(1, 100000) b"
+                    .into()
+            }
+            (Self::MariaDb, Toil::Works) => {
+                // Without a condition its answer is known.
+                "SELECT COUNT(*) FROM seq_1_to_1000000000 WHERE seq % 7 = 3".into()
+            }
+        }
+    }
+}
+
+/// A connection.
+pub enum Connection {
+    /// With the thread that reads and writes for it.
+    Postgres(Box<Runtime>, tokio_postgres::Client),
+    /// Blocking by itself.
+    MariaDb(Box<mysql::Conn>),
+}
+
+impl Connection {
+    /// Connects as the user `shop`.
+    ///
+    /// # Errors
+    /// If the database is not there.
+    pub fn open(kind: Kind) -> io::Result<Self> {
+        let address = kind.address();
+        let address =
+            address.ok_or_else(|| io::Error::other(format!("{} is not set", kind.variable())))?;
+        match kind {
+            Kind::Postgres => postgres(address),
+            Kind::MariaDb => {
+                let options = mysql::OptsBuilder::new()
+                    .ip_or_hostname(Some(address.ip().to_string()))
+                    .tcp_port(address.port())
+                    .prefer_socket(false)
+                    .user(Some("shop"))
+                    .pass(Some("lab"))
+                    .db_name(Some("shop"));
+                Ok(Self::MariaDb(Box::new(mysql::Conn::new(options).map_err(io::Error::other)?)))
+            }
+        }
+    }
+
+    /// The number that the database has for it.
+    ///
+    /// # Errors
+    /// If the database does not say.
+    pub fn number(&mut self) -> io::Result<u64> {
+        match self {
+            Self::Postgres(runtime, client) => {
+                let row = runtime.block_on(client.query_one("SELECT pg_backend_pid()", &[]));
+                let pid: i32 = row.map_err(io::Error::other)?.get(0);
+                u64::try_from(pid).map_err(io::Error::other)
+            }
+            Self::MariaDb(connection) => Ok(u64::from(connection.connection_id())),
+        }
+    }
+
+    /// Runs a query to its end.
+    pub fn run(&mut self, query: &str) -> End {
+        match self {
+            Self::Postgres(runtime, client) => {
+                let cancelled = Some(&tokio_postgres::error::SqlState::QUERY_CANCELED);
+                match runtime.block_on(client.batch_execute(query)) {
+                    Ok(()) => End::Done,
+                    Err(error) if error.code() == cancelled => End::Cancelled,
+                    Err(error) => End::Failed(error.to_string()),
+                }
+            }
+            // SLEEP that is interrupted is done, and says 1.
+            Self::MariaDb(connection) => match connection.query_first::<u64, _>(query) {
+                Ok(Some(1)) if query.contains("SLEEP") => End::Cancelled,
+                Ok(_) => End::Done,
+                Err(mysql::Error::MySqlError(error)) if error.code == 1317 => End::Cancelled,
+                Err(error) => End::Failed(error.to_string()),
+            },
+        }
+    }
+}
+
+fn postgres(address: SocketAddr) -> io::Result<Connection> {
+    // The connection's own work goes on while a query is waited for: one thread is enough.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (ip, port) = (address.ip(), address.port());
+    let parameters = format!("host={ip} port={port} user=shop password=lab dbname=shop");
+    let opened = runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(&parameters, NoTls).await?;
+        tokio::spawn(connection);
+        Ok::<_, tokio_postgres::Error>(client)
+    });
+    Ok(Connection::Postgres(Box::new(runtime), opened.map_err(io::Error::other)?))
+}

@@ -1,0 +1,154 @@
+//! A gateway and a stop daemon that know of each other.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use bywash_peer::{Running, Scratch, free_port};
+
+use super::database::Kind;
+
+/// What never comes is an error after so long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How the daemon is set.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// In which database it cancels.
+    pub database: Kind,
+    /// Whether it looks for marks.
+    pub marks: bool,
+    /// Its budget.
+    pub statements_per_second: u32,
+}
+
+/// Both, running.
+pub struct Stage {
+    /// Where clients come in.
+    pub port: u16,
+    /// Where the daemon tells what it has counted.
+    pub operators: u16,
+    socket: PathBuf,
+    /// The daemon.
+    pub sentry: Running,
+    /// The gateway.
+    pub gateway: Running,
+    _scratch: Scratch,
+}
+
+impl Stage {
+    /// Starts both in front of an application on `upstream`, with as many slots as anybody wants.
+    ///
+    /// # Errors
+    /// If one of them does not start.
+    pub fn set(program: &Path, plan: Plan, upstream: u16) -> io::Result<Self> {
+        let scratch = Scratch::new("orphans")?;
+        let (port, admin, operators) = (free_port()?, free_port()?, free_port()?);
+        let socket = scratch.join("sentry.sock");
+        let file = scratch.join("bywash.toml");
+        fs::write(&file, text(&scratch, plan, upstream, [port, admin, operators])?)?;
+        let start = |name: &str, arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command.args(arguments).arg("--config").arg(&file);
+            Running::start(name, command, &scratch.join(&format!("{name}.log")), None)
+        };
+        let mut sentry = start("sentry", &["sentry"])?;
+        sentry.wait_port(operators)?;
+        let mut gateway = start("gateway", &["run"])?;
+        gateway.wait_port(port)?;
+        Ok(Self { port, operators, socket, sentry, gateway, _scratch: scratch })
+    }
+
+    /// A conversation with the daemon.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn talk(&self) -> io::Result<Talk> {
+        let stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Talk(BufReader::new(stream)))
+    }
+
+    /// Waits until the daemon is connected to its database.
+    ///
+    /// # Errors
+    /// If it never is.
+    pub fn wait_database(&self) -> io::Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if self.number("bywash_sentry_connected{database=\"shop\"}")? > 0.0 {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Err(self.sentry.complaint("never reaches its database"))
+    }
+
+    /// A number of the daemon's `/metrics`.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn number(&self, name: &str) -> io::Result<f64> {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.operators))?;
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let text = io::read_to_string(stream)?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(line.and_then(|number| number.parse().ok()).unwrap_or(0.0))
+    }
+}
+
+fn text(scratch: &Scratch, plan: Plan, upstream: u16, ports: [u16; 3]) -> io::Result<String> {
+    let password = scratch.join("password");
+    fs::write(&password, "lab\n")?;
+    fs::set_permissions(&password, fs::Permissions::from_mode(0o600))?;
+    let address = plan.database.address().ok_or_else(|| io::Error::other("no database"))?;
+    let Plan { database, marks, statements_per_second } = plan;
+    let [port, admin, operators] = ports;
+    let (scheme, socket, password) =
+        (database.scheme(), scratch.join("sentry.sock"), password.display().to_string());
+    Ok(format!(
+        "version = 1\nmode = \"enforce\"\n\
+         [listen]\nhttp = \"127.0.0.1:{port}\"\nadmin = \"127.0.0.1:{admin}\"\nworkers = 1\n\
+         [upstream]\nserver = \"http://127.0.0.1:{upstream}\"\nlimit = 6000\n\
+         [limits]\nconnections = 6100\nconnections_per_address = 0\n\
+         [log]\naccess = \"off\"\n\
+         [sentry]\nsocket = \"{}\"\nadmin = \"127.0.0.1:{operators}\"\n\
+         [database.shop]\nserver = \"{scheme}://sentry@{address}/shop\"\npassword_file = \"{password}\"\n\
+         marks = {marks}\nstatements_per_second = {statements_per_second}\n",
+        socket.display()
+    ))
+}
+
+/// A conversation with the daemon, one message at a time.
+pub struct Talk(BufReader<UnixStream>);
+
+impl Talk {
+    /// Says a line and waits for its answer, without its number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn ask(&mut self, words: &str) -> io::Result<String> {
+        self.0.get_mut().write_all(format!("1 {words}\n").as_bytes())?;
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err(io::Error::other(format!("no answer to {words}")));
+        }
+        Ok(line.trim_end().trim_start_matches("1 ").to_owned())
+    }
+
+    /// The same, for what can only be answered with OK.
+    ///
+    /// # Errors
+    /// If it is answered otherwise.
+    pub fn tell(&mut self, words: &str) -> io::Result<()> {
+        match self.ask(words)?.as_str() {
+            "OK" => Ok(()),
+            other => Err(io::Error::other(format!("{words}: {other}"))),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `bywash sentry`: the stop daemon until SIGTERM.
+
+use std::io;
+use std::time::Duration;
+
+use bywash_config::{Config, Mode, Problems};
+use bywash_handover::Supervisor;
+
+use crate::args::SentryRun;
+use crate::failure::Failure;
+use crate::signals::{Signals, Told};
+use crate::streams::{draw, has_colour, say};
+
+/// How long it waits for a signal at a time: for good.
+const TURN: Duration = Duration::from_secs(3600);
+
+pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
+    let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
+    let (mut config, warnings) = Config::read_sentry(&args.config).map_err(wrong)?;
+    if !warnings.is_empty() {
+        draw(&warnings.render(has_colour()));
+    }
+    config.admin = args.admin.unwrap_or(config.admin);
+    let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
+    // Before anybody is told that it runs, so that no signal finds the default handler.
+    let mut signals = Signals::catch().map_err(Failure::running)?;
+    bywash_sentry::raise_file_limit();
+    let mode = config.mode;
+    let databases: Vec<String> = config
+        .databases
+        .iter()
+        .map(|database| format!("{} at {}", database.name, database.server))
+        .collect();
+    let daemon = bywash_stopd::start(config, io::stdout()).map_err(Failure::running)?;
+    say(format!(
+        "bywash: leases and stops at {}, operators at http://{}\nbywash: {}; {}",
+        daemon.socket().display(),
+        daemon.admin(),
+        match mode {
+            Mode::Observe => "mode observe: it looks and counts, and cancels nothing",
+            Mode::Enforce => "mode enforce: queries of requests that are stopped are cancelled",
+        },
+        if databases.is_empty() {
+            "no [database.NAME]: only leases of `self` are told".to_owned()
+        } else {
+            format!("databases: {}", databases.join(", "))
+        }
+    ));
+    // A supervisor that is not told waits in vain, and says so itself.
+    let _ = supervisor.ready();
+    loop {
+        match signals.wait_for(TURN) {
+            Some(Told::End(_)) => break,
+            Some(Told::Reload | Told::Upgrade) => {
+                say("bywash: a new configuration takes a restart: leases end, and nobody is hurt");
+            }
+            None => {}
+        }
+    }
+    drop(daemon);
+    Ok(())
+}

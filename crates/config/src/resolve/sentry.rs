@@ -1,0 +1,244 @@
+//! `[sentry]` and `[database.NAME]`. Users of the machine are looked up in `/etc/passwd`; who is elsewhere is
+//! written as a number.
+
+use std::fs;
+use std::path::PathBuf;
+
+use toml::Spanned;
+
+use super::server;
+use crate::code;
+use crate::config::Mode;
+use crate::document::{Document, Entry};
+use crate::key::Key;
+use crate::keys;
+use crate::read::{self, Values};
+use crate::report::{Finding, Report};
+use crate::sentry::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Sentry};
+use crate::socket;
+use crate::source::shown;
+use crate::value::Value;
+
+pub(crate) fn sentry(document: &Document<'_>, mode: Mode, report: &mut Report) -> Sentry {
+    let values = document.section(&keys::SENTRY, report);
+    let admin = values.of(&keys::SENTRY_ADMIN).address();
+    if !admin.ip().is_loopback() {
+        let message = format!("`sentry.admin` {admin} is open to other machines");
+        let help = "nobody is asked for a password there: write 127.0.0.1:7071".to_string();
+        let at = values.at(&keys::SENTRY_ADMIN);
+        report.add(Finding::new(&code::ADMIN, at, message).help(help));
+    }
+    Sentry {
+        socket: socket(&values, report),
+        mode: values.get(&keys::SENTRY_MODE).map_or(mode, Value::word),
+        leases: users(&values, &keys::LEASES, report),
+        stops: users(&values, &keys::STOPS, report),
+        admin,
+        databases: databases(document, report),
+    }
+}
+
+fn socket(values: &Values, report: &mut Report) -> Option<PathBuf> {
+    let (value, at) = values.given(&keys::SOCKET)?;
+    let path = socket::path(value.text());
+    if let Err(why) = path {
+        let message = format!("`sentry.socket` \"{}\": {why}", shown(value.text()));
+        let help = format!("write {}", keys::SOCKET.line());
+        report.add(Finding::new(&code::SENTRY_SOCKET, at, message).help(help));
+    }
+    path.ok()
+}
+
+fn users(values: &Values, key: &Key, report: &mut Report) -> Vec<u32> {
+    let listed = values.of(key).texts();
+    // Only who is named needs the file.
+    let passwd = if listed.is_empty() { String::new() } else { passwd() };
+    listed.iter().filter_map(|user| number(&passwd, key, user, report)).collect()
+}
+
+fn passwd() -> String {
+    fs::read("/etc/passwd")
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
+}
+
+fn number(passwd: &str, key: &Key, user: &Spanned<String>, report: &mut Report) -> Option<u32> {
+    let name = user.get_ref();
+    let found = name.parse().ok().or_else(|| number_of(passwd, name));
+    if found.is_none() {
+        let message =
+            format!("`sentry.{}`: \"{}\" is no user in /etc/passwd", key.name, shown(name));
+        let help =
+            "one from elsewhere is written as a number, which `id -u NAME` prints".to_string();
+        report.add(Finding::new(&code::USER, user.span(), message).help(help));
+    }
+    found
+}
+
+/// Of passwd(5): `name:password:number:…`.
+fn number_of(passwd: &str, name: &str) -> Option<u32> {
+    let mut lines = passwd.lines().map(|line| line.split(':'));
+    let mut line = lines.find(|line| line.clone().next() == Some(name))?;
+    line.nth(2)?.parse().ok()
+}
+
+fn databases(document: &Document<'_>, report: &mut Report) -> Vec<Database> {
+    let mut entries = document.entries(&keys::DATABASE, report);
+    if let Some(first) = entries.get(keys::DATABASES) {
+        let message =
+            format!("there are {} databases, at most {} can be", entries.len(), keys::DATABASES);
+        report.add(Finding::new(&code::DATABASES, first.at.clone(), message));
+    }
+    entries.truncate(keys::DATABASES);
+    entries.iter().filter_map(|entry| database(entry, report)).collect()
+}
+
+fn database(entry: &Entry<'_, '_>, report: &mut Report) -> Option<Database> {
+    check_name(entry, report);
+    let table = entry.table();
+    read::complain_of_strangers(&table, keys::DATABASE.keys, report);
+    let values = read::values(&table, keys::DATABASE.keys, report);
+    let server = server_of(entry.name, &values, report);
+    Some(Database {
+        name: entry.name.to_string(),
+        password_file: values.get(&keys::PASSWORD_FILE).map(|value| value.text().into()),
+        user: user(entry.name, &values, report),
+        writes: values.of(&keys::WRITES).truth(),
+        marks: values.of(&keys::MARKS).truth(),
+        statements_per_second: values.of(&keys::STATEMENTS).whole() as u32,
+        server: server?,
+    })
+}
+
+fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name = entry.name;
+    let help = match name {
+        "self" => "`self` is whoever has the lease, see the guide: take another name",
+        _ if (1..=32).contains(&name.len()) && name.chars().all(plain) => return,
+        _ => "letters, digits, _ and -, at most 32 characters",
+    };
+    let message = format!("`{}` is no name of a database", shown(name));
+    report
+        .add(Finding::new(&code::DATABASE_NAME, entry.at.clone(), message).help(help.to_string()));
+}
+
+fn server_of(name: &str, values: &Values, report: &mut Report) -> Option<DatabaseServer> {
+    let (value, at) = values.given(&keys::DATABASE_SERVER)?;
+    let parsed = parse(value.text());
+    if let Err(why) = parsed {
+        // A password may stand in it: it is not shown.
+        let message = format!("`database.{}.server`: {why}", shown(name));
+        let help = format!("write {}", keys::DATABASE_SERVER.line());
+        report.add(Finding::new(&code::DATABASE, at, message).help(help));
+    }
+    parsed.ok()
+}
+
+fn parse(text: &str) -> Result<DatabaseServer, &'static str> {
+    let (kind, port, rest) = if let Some(rest) = text.strip_prefix("postgres://") {
+        (DatabaseKind::Postgres, 5432, rest)
+    } else if let Some(rest) = text.strip_prefix("mysql://") {
+        (DatabaseKind::MySql, 3306, rest)
+    } else {
+        return Err("it starts with neither postgres:// nor mysql:// (which MariaDB speaks)");
+    };
+    let (user, rest) = rest.split_once('@').ok_or("there is no user in front of an `@`")?;
+    if user.contains(':') {
+        return Err("a password has no place here: name its file in password_file");
+    }
+    let (place, database) = rest.rsplit_once('/').ok_or("there is no /DATABASE at its end")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_$-".contains(c);
+    if user.is_empty() || !(1..=64).contains(&database.len()) || !database.chars().all(plain) {
+        return Err(
+            "there is a user, and behind the last slash a database: letters, digits, _ $ -",
+        );
+    }
+    let place = if let Some(path) = place.strip_prefix(socket::PREFIX) {
+        DatabasePlace::Unix(socket::path(path)?)
+    } else {
+        let (host, port) = host_and_port(place, port)?;
+        DatabasePlace::Tcp { host, port }
+    };
+    Ok(DatabaseServer { kind, user: user.to_owned(), place, database: database.to_owned() })
+}
+
+/// The host of an IPv6 address loses its brackets.
+fn host_and_port(text: &str, usual: u16) -> Result<(String, u16), &'static str> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => {
+            let port = port.parse().ok().filter(|port| *port != 0);
+            (host, port.ok_or("the port is no number from 1 to 65535")?)
+        }
+        _ => (text, usual),
+    };
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    if server::is_name(bare) {
+        Ok((bare.to_owned(), port))
+    } else {
+        Err("the host is no name and no address")
+    }
+}
+
+fn user(name: &str, values: &Values, report: &mut Report) -> Option<String> {
+    let (value, at) = values.given(&keys::DATABASE_USER)?;
+    let user = value.text();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.$-".contains(c);
+    if (1..=63).contains(&user.len()) && user.chars().all(plain) {
+        return Some(user.to_owned());
+    }
+    let message =
+        format!("`database.{}.user` \"{}\" is no user of a database", shown(name), shown(user));
+    let help = "letters, digits and any of _ . $ -, at most 63".to_string();
+    report.add(Finding::new(&code::DATABASE_USER, at, message).help(help));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_what_it_speaks_who_asks_and_where_it_is() {
+        for (text, place) in [
+            ("postgres://sentry@127.0.0.1/shop", "postgres://sentry@127.0.0.1:5432/shop"),
+            ("mysql://sentry@db.internal:3307/shop", "mysql://sentry@db.internal:3307/shop"),
+            ("mysql://sentry@[::1]/shop", "mysql://sentry@::1:3306/shop"),
+            ("mysql://sentry@[::1]:33/shop", "mysql://sentry@::1:33/shop"),
+            ("postgres://s@unix:/run/postgresql/shop", "postgres://s@unix:/run/postgresql/shop"),
+        ] {
+            assert_eq!(parse(text).unwrap().to_string(), place);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_server_is_told_why() {
+        for (text, why) in [
+            ("", "neither"),
+            ("sqlite:shop.db", "neither"),
+            ("postgres://127.0.0.1/shop", "no user"),
+            ("postgres://@127.0.0.1/shop", "there is a user"),
+            ("postgres://sentry:secret@127.0.0.1/shop", "password_file"),
+            ("postgres://sentry@127.0.0.1", "no /DATABASE"),
+            ("postgres://sentry@127.0.0.1/", "there is a user"),
+            ("postgres://sentry@127.0.0.1/shop?a=b", "there is a user"),
+            ("mysql://sentry@127.0.0.1/a' OR 1=1", "there is a user"),
+            ("postgres://sentry@127.0.0.1:0/shop", "port"),
+            ("postgres://sentry@a b/shop", "host"),
+            ("mysql://sentry@unix:run/shop", "absolute"),
+        ] {
+            let no = parse(text).expect_err(text);
+            assert!(no.contains(why), "{text}: {no}");
+        }
+    }
+
+    #[test]
+    fn a_user_is_found_by_name() {
+        let passwd =
+            "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/var/www:/usr/sbin/nologin\nbroken\n";
+        assert_eq!(number_of(passwd, "www-data"), Some(33));
+        assert_eq!(number_of(passwd, "root"), Some(0));
+        assert_eq!(number_of(passwd, "www"), None);
+        assert_eq!(number_of(passwd, "broken"), None);
+    }
+}

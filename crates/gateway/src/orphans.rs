@@ -1,0 +1,220 @@
+//! Tells the stop daemon which requests were given up while the application worked for them.
+//!
+//! The gateway knows first that a client has left: it closes its connection to the application, and says at the
+//! daemon's socket (`sentry.socket`) that whatever works for the request shall stop. Not on the data path: a request
+//! puts its name into a bounded channel and goes on, a thread of its own writes. A daemon that is not there, or does
+//! not read, costs messages, which are counted, and nothing else. What comes too late is worth nothing, so none are
+//! kept for it.
+
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Read, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use bywash_engine::Outcome;
+use bywash_lease::{Message, Order, Reason, RequestId};
+use http::StatusCode;
+use prometheus_client::metrics::counter::Counter;
+
+use crate::gateway::GatewayError;
+
+/// Requests that may wait to be told of.
+const WAITING: usize = 16_384;
+/// Messages written at once.
+const BATCH: usize = 512;
+/// How long the daemon may take no message.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// A daemon that was not there is not looked for again before.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A request that was given up.
+pub(crate) struct GivenUp {
+    pub(crate) name: u64,
+    pub(crate) reason: Reason,
+    /// Its trace and span, as the application got it, if it is ours.
+    pub(crate) traceparent: Option<String>,
+}
+
+/// What is counted.
+#[derive(Clone)]
+pub(crate) struct Counts {
+    /// Requests that the daemon was told of.
+    pub(crate) told: Counter,
+    /// Requests that it should have been told of.
+    pub(crate) lost: Counter,
+    /// Messages that it refused.
+    pub(crate) refused: Counter,
+}
+
+/// Where requests are put that were given up; its thread ends when it is dropped.
+pub(crate) struct Teller {
+    given_up: SyncSender<GivenUp>,
+    counts: Counts,
+}
+
+/// Why whatever works for a request shall stop, if it shall: it was given up and not answered.
+pub(crate) fn reason(outcome: Outcome, status: Option<StatusCode>) -> Option<Reason> {
+    let timed_out = status == Some(StatusCode::GATEWAY_TIMEOUT);
+    match outcome {
+        Outcome::Orphaned | Outcome::UpstreamError if timed_out => Some(Reason::Deadline),
+        Outcome::Orphaned => Some(Reason::ClientLeft),
+        Outcome::Terminated => Some(Reason::RanTooLong),
+        Outcome::UpstreamError
+        | Outcome::Served
+        | Outcome::Late
+        | Outcome::Shed
+        | Outcome::Throttled
+        | Outcome::Expired => None,
+    }
+}
+
+impl Teller {
+    pub(crate) fn start(socket: &Path, counts: &Counts) -> Result<Arc<Self>, GatewayError> {
+        let (given_up, waiting) = sync_channel(WAITING);
+        let daemon = Daemon {
+            socket: socket.to_owned(),
+            stream: None,
+            tried: None,
+            number: 0,
+            counts: counts.clone(),
+        };
+        std::thread::Builder::new()
+            .name("orphans".into())
+            .spawn(move || daemon.run(&waiting))
+            .map_err(GatewayError::Thread)?;
+        Ok(Arc::new(Self { given_up, counts: counts.clone() }))
+    }
+
+    pub(crate) fn tell(&self, given_up: GivenUp) {
+        if self.given_up.try_send(given_up).is_err() {
+            self.counts.lost.inc();
+        }
+    }
+}
+
+/// The daemon, as this side sees it.
+struct Daemon {
+    socket: PathBuf,
+    stream: Option<UnixStream>,
+    /// When it was last looked for in vain.
+    tried: Option<Instant>,
+    number: u64,
+    counts: Counts,
+}
+
+impl Daemon {
+    /// Until nobody can give up anything any more.
+    fn run(mut self, waiting: &Receiver<GivenUp>) {
+        while let Ok(first) = waiting.recv() {
+            let mut text = String::new();
+            let mut count = 0;
+            let more = std::iter::from_fn(|| waiting.try_recv().ok());
+            for given_up in std::iter::once(first).chain(more).take(BATCH) {
+                self.number += 1;
+                // Writing to a text cannot fail.
+                let _ = writeln!(text, "{}", message(self.number, given_up));
+                count += 1;
+            }
+            match self.write(text.as_bytes()) {
+                Ok(()) => self.counts.told.inc_by(count),
+                Err(()) => self.counts.lost.inc_by(count),
+            };
+        }
+    }
+
+    /// A daemon that was started anew has closed the connection: then there is another try.
+    fn write(&mut self, text: &[u8]) -> Result<(), ()> {
+        self.hear();
+        for _ in 0..2 {
+            if self.stream.is_none() {
+                self.connect();
+            }
+            let Some(stream) = &mut self.stream else { return Err(()) };
+            if stream.write_all(text).is_ok() {
+                return Ok(());
+            }
+            self.stream = None;
+        }
+        Err(())
+    }
+
+    fn connect(&mut self) {
+        if self.tried.is_some_and(|tried| tried.elapsed() < PAUSE) {
+            return;
+        }
+        let connect = || {
+            let stream = UnixStream::connect(&self.socket)?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok::<_, std::io::Error>(stream)
+        };
+        self.stream = connect().ok();
+        self.tried = self.stream.is_none().then(Instant::now);
+    }
+
+    /// Reads what there is of answers: a daemon cuts off who never does.
+    fn hear(&mut self) {
+        let Some(stream) = &mut self.stream else { return };
+        let mut answers = [0; 16 * 1024];
+        let mut is_gone = stream.set_nonblocking(true).is_err();
+        while !is_gone {
+            match stream.read(&mut answers) {
+                Ok(0) => is_gone = true,
+                Ok(count) => {
+                    self.counts.refused.inc_by(refusals(&answers[..count]));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => is_gone = true,
+            }
+        }
+        if is_gone || stream.set_nonblocking(false).is_err() {
+            self.stream = None;
+        }
+    }
+}
+
+fn message(number: u64, given_up: GivenUp) -> Message {
+    let GivenUp { name, reason, traceparent } = given_up;
+    let request: RequestId = format!("{name:016x}").parse().expect("hexadecimal digits are a name");
+    Message { number, order: Order::Stop { request, reason, not_after: None, traceparent } }
+}
+
+/// Answers that begin with a number and `ERR`. One that is torn by the end of a read is not counted.
+fn refusals(answers: &[u8]) -> u64 {
+    let is_one = |line: &[u8]| {
+        let word = line.split(|byte| *byte == b' ').nth(1);
+        word == Some(b"ERR")
+    };
+    answers.split(|byte| *byte == b'\n').filter(|line| is_one(line)).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_up_stops_and_what_was_answered_or_never_begun_does_not() {
+        let timeout = Some(StatusCode::GATEWAY_TIMEOUT);
+        assert_eq!(reason(Outcome::Orphaned, None), Some(Reason::ClientLeft));
+        assert_eq!(reason(Outcome::Orphaned, Some(StatusCode::OK)), Some(Reason::ClientLeft));
+        assert_eq!(reason(Outcome::Orphaned, timeout), Some(Reason::Deadline));
+        assert_eq!(reason(Outcome::Terminated, timeout), Some(Reason::RanTooLong));
+        assert_eq!(reason(Outcome::UpstreamError, timeout), Some(Reason::Deadline));
+        assert_eq!(reason(Outcome::UpstreamError, Some(StatusCode::BAD_GATEWAY)), None);
+        assert_eq!(reason(Outcome::Served, Some(StatusCode::OK)), None);
+    }
+
+    #[test]
+    fn a_message_names_the_request_as_the_application_got_it() {
+        let given_up = GivenUp { name: 0xd42, reason: Reason::ClientLeft, traceparent: None };
+        assert_eq!(message(7, given_up).to_string(), "7 STOP 0000000000000d42 client_left");
+    }
+
+    #[test]
+    fn refusals_are_counted() {
+        let answers = b"1 OK cancelled=1 spared=0\n2 ERR forbidden add\n3 ERR late it\n4 OK ERR\n";
+        assert_eq!(refusals(answers), 2);
+    }
+}

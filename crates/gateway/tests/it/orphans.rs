@@ -1,0 +1,223 @@
+//! What the stop daemon is told: each request that was given up while the application worked for it, and no other.
+//! The daemon is played here; with the real one: `scripts/test-databases`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::setup::{Running, Setup, get};
+use crate::upstream::{Calls, Upstream};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A socket where the daemon could be.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("bywash-orphans-{}-{number}", std::process::id())))
+    }
+
+    fn daemon(&self) -> UnixListener {
+        let _ = std::fs::remove_file(&self.0);
+        UnixListener::bind(&self.0).unwrap()
+    }
+
+    fn before(&self, upstream: &Upstream) -> Setup {
+        Setup::before(upstream).set("sentry.socket", &format!("'{}'", self.0.display()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The daemon's side of a conversation.
+struct Ear(BufReader<UnixStream>);
+
+impl Ear {
+    fn of(daemon: &UnixListener) -> Self {
+        let (stream, _) = daemon.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+}
+
+fn started(place: &Place) -> (Upstream, Calls, Running) {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = place.before(&upstream).limit(1).start();
+    (upstream, calls, gateway)
+}
+
+/// A client that leaves while the application works for it. The application stays, or it would have broken off first.
+fn leaves(gateway: &Running, calls: &Calls) {
+    let before = gateway.outcome("orphaned");
+    let client = gateway.asks("/search");
+    let call = calls.next();
+    drop(client);
+    gateway.waits_for_outcome("orphaned", before + 1);
+    drop(call);
+}
+
+#[test]
+fn a_client_that_leaves_while_the_application_works_is_told_by_the_name_that_the_application_has() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    for number in 1..=3 {
+        let client = gateway.asks("/search");
+        let call = calls.next();
+        let name = call.request.field("bywash-request").unwrap().to_owned();
+        drop(client);
+        let mut ear = Ear::of(&daemon);
+        assert_eq!(ear.hear(), format!("{number} STOP {name} client_left"));
+        // One that is started anew is told as well.
+        drop(ear);
+    }
+    gateway.is_idle_again();
+    assert_eq!(gateway.metric("bywash_orphans_told_total"), 3.0);
+}
+
+#[test]
+fn nothing_is_told_of_who_was_answered_or_never_reached_the_application() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    let mut served = gateway.asks("/page");
+    let first = calls.next();
+    let queued = gateway.asks("/ghost");
+    gateway.waits_for("waiting", 1);
+    drop(queued);
+    gateway.waits_for("waiting", 0);
+    first.answer("page");
+    assert_eq!(served.answer().unwrap().text(), "page");
+    let last = gateway.asks("/last");
+    let call = calls.next();
+    let name = call.request.field("bywash-request").unwrap().to_owned();
+    drop(last);
+    // The first message is about the last request.
+    assert_eq!(Ear::of(&daemon).hear(), format!("1 STOP {name} client_left"));
+}
+
+#[test]
+fn who_breaks_off_in_the_middle_of_the_answer_is_told() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    let mut client = gateway.asks("/report");
+    let mut call = calls.next();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc");
+    client.head().unwrap();
+    drop(client);
+    assert!(Ear::of(&daemon).hear().ends_with(" client_left"));
+}
+
+#[test]
+fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reason() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = place
+        .before(&upstream)
+        .set("terminate.policy", "'fixed'")
+        .set(
+            "class.search",
+            "{ match = ['GET /search'], safe = 'read-only', run_min = '20ms', run_max = '40ms' }",
+        )
+        .set("class.report", "{ match = ['GET /report'], response_timeout = '50ms' }")
+        .start();
+    let mut ear = None;
+    let mut hear = || ear.get_or_insert_with(|| Ear::of(&daemon)).hear();
+    assert_eq!(gateway.get("/search").status(), Some(504));
+    assert!(hear().ends_with(" ran_too_long"));
+    assert_eq!(gateway.get("/report").status(), Some(504));
+    assert!(hear().ends_with(" deadline"));
+    let mut client =
+        gateway.sends(get("/page").replace("\r\n\r\n", "\r\nBywash-Deadline: 50\r\n\r\n"));
+    assert_eq!(client.answer().unwrap().status(), Some(504));
+    assert!(hear().ends_with(" deadline"));
+    drop(calls);
+}
+
+#[test]
+fn a_bypassed_gateway_tells_nothing() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    gateway.gateway().bypass(true);
+    leaves(&gateway, &calls);
+    gateway.gateway().bypass(false);
+    leaves(&gateway, &calls);
+    assert!(Ear::of(&daemon).hear().starts_with("1 STOP "));
+}
+
+#[test]
+fn a_daemon_that_is_not_there_costs_messages_and_nothing_else() {
+    let place = Place::new();
+    let (_upstream, calls, gateway) = started(&place);
+    for _ in 1..=3 {
+        leaves(&gateway, &calls);
+    }
+    crate::setup::eventually("they are counted", || {
+        gateway.metric("bywash_orphans_lost_total") == 3.0
+    });
+    gateway.is_idle_again();
+}
+
+#[test]
+fn a_daemon_that_never_reads_holds_up_nobody() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    leaves(&gateway, &calls);
+    let deaf = daemon.accept().unwrap();
+    for _ in 0..50 {
+        leaves(&gateway, &calls);
+        let mut client = gateway.asks("/page");
+        calls.next().answer("page");
+        assert_eq!(client.answer().unwrap().text(), "page");
+    }
+    gateway.is_idle_again();
+    drop(deaf);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_counted() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (_upstream, calls, gateway) = started(&place);
+    leaves(&gateway, &calls);
+    let mut ear = Ear::of(&daemon);
+    ear.hear();
+    ear.0.get_mut().write_all(b"1 ERR forbidden add this user to sentry.stops\n").unwrap();
+    leaves(&gateway, &calls);
+    ear.hear();
+    crate::setup::eventually("it is counted", || {
+        gateway.metric("bywash_orphans_refused_total") == 1.0
+    });
+}
+
+#[test]
+fn a_reload_changes_who_is_told() {
+    let (first, second) = (Place::new(), Place::new());
+    let (one, other) = (first.daemon(), second.daemon());
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = first.before(&upstream).start();
+    leaves(&gateway, &calls);
+    assert!(Ear::of(&one).hear().starts_with("1 STOP "));
+    gateway.reload(&second.before(&upstream)).unwrap();
+    leaves(&gateway, &calls);
+    assert!(Ear::of(&other).hear().starts_with("1 STOP "));
+}

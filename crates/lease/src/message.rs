@@ -1,0 +1,333 @@
+//! What is said to the stop daemon: one line, one message.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::name::{DatabaseName, RequestId};
+
+/// The longest line, without its end; a longer one is no message.
+pub const LONGEST: usize = 512;
+
+/// One message, with the number that its answer will carry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Whatever its sender likes, but 0, which is for what nobody asked for.
+    pub number: u64,
+    /// What it says.
+    pub order: Order,
+}
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From now on a connection works for a request.
+    Lease {
+        /// For which.
+        request: RequestId,
+        /// To which database.
+        database: DatabaseName,
+        /// Which connection: the number that the database has for it.
+        connection: u64,
+        /// Until then at most, in milliseconds since 1970 (UTC).
+        not_after: Option<u64>,
+    },
+    /// It does not any more.
+    Release {
+        /// For which it did.
+        request: RequestId,
+        /// To which database.
+        database: DatabaseName,
+        /// Which connection.
+        connection: u64,
+    },
+    /// Whatever works for a request shall stop.
+    Stop {
+        /// Which.
+        request: RequestId,
+        /// Why.
+        reason: Reason,
+        /// From then on it is too late, in milliseconds since 1970 (UTC).
+        not_after: Option<u64>,
+        /// The trace and span under which the request was sent on, if queries are marked with that.
+        traceparent: Option<String>,
+    },
+}
+
+/// Why a request is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Its client has gone.
+    ClientLeft,
+    /// It has run for too long for the present load.
+    RanTooLong,
+    /// The time that its client had given it is over.
+    Deadline,
+}
+
+/// A line that is no message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Malformed {
+    /// The number in front, if there is one.
+    pub number: u64,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::ClientLeft, Self::RanTooLong, Self::Deadline];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClientLeft => "client_left",
+            Self::RanTooLong => "ran_too_long",
+            Self::Deadline => "deadline",
+        }
+    }
+
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == word)
+    }
+}
+
+impl Message {
+    /// The message of a line, without its end.
+    ///
+    /// # Errors
+    /// Says what is wrong, and the number in front if that could be read.
+    pub fn parse(line: &[u8]) -> Result<Self, Malformed> {
+        if line.len() > LONGEST {
+            return Err(Malformed { number: 0, why: "a line is at most 512 bytes long" });
+        }
+        let text = std::str::from_utf8(line).ok().filter(|text| text.is_ascii());
+        let text = text.ok_or(Malformed { number: 0, why: "a line is plain ASCII" })?;
+        let mut words = text.split(' ');
+        let number = words.next().and_then(whole).filter(|number| *number != 0);
+        let number = number.ok_or(Malformed {
+            number: 0,
+            why: "a line begins with a number from 1 on, which its answer will carry",
+        })?;
+        let verb = words.next().unwrap_or_default();
+        let words: Vec<&str> = words.collect();
+        match Order::parse(verb, &words) {
+            Ok(order) => Ok(Self { number, order }),
+            Err(why) => Err(Malformed { number, why }),
+        }
+    }
+}
+
+impl Order {
+    fn parse(verb: &str, words: &[&str]) -> Result<Self, &'static str> {
+        match (verb, words) {
+            ("LEASE", [request, database, connection, rest @ ..]) => {
+                let (request, database) = (name(request)?, base(database)?);
+                let connection = number(connection)?;
+                let [not_after] = named(["not-after"], rest)?;
+                Ok(Self::Lease {
+                    request,
+                    database,
+                    connection,
+                    not_after: not_after.map(moment).transpose()?,
+                })
+            }
+            ("RELEASE", [request, database, connection]) => Ok(Self::Release {
+                request: name(request)?,
+                database: base(database)?,
+                connection: number(connection)?,
+            }),
+            ("STOP", [request, reason, rest @ ..]) => {
+                let request = name(request)?;
+                let reason = Reason::of(reason);
+                let reason = reason.ok_or("a reason is client_left, ran_too_long or deadline")?;
+                let [not_after, trace] = named(["not-after", "traceparent"], rest)?;
+                Ok(Self::Stop {
+                    request,
+                    reason,
+                    not_after: not_after.map(moment).transpose()?,
+                    traceparent: trace.map(traceparent).transpose()?,
+                })
+            }
+            ("LEASE", _) => Err("write LEASE REQUEST DATABASE CONNECTION [not-after=MS]"),
+            ("RELEASE", _) => Err("write RELEASE REQUEST DATABASE CONNECTION"),
+            ("STOP", _) => Err("write STOP REQUEST REASON [not-after=MS] [traceparent=…]"),
+            _ => Err("a message is LEASE, RELEASE or STOP"),
+        }
+    }
+}
+
+fn name(word: &str) -> Result<RequestId, &'static str> {
+    RequestId::from_str(word).map_err(|_| "a request is 1 to 128 letters, digits or any of . _ : -")
+}
+
+fn base(word: &str) -> Result<DatabaseName, &'static str> {
+    DatabaseName::from_str(word).map_err(|_| "a database is 1 to 32 letters, digits or any of _ -")
+}
+
+fn number(word: &str) -> Result<u64, &'static str> {
+    whole(word).ok_or("a connection is the number that its database has for it")
+}
+
+fn moment(word: &str) -> Result<u64, &'static str> {
+    whole(word).ok_or("not-after is a time in milliseconds since 1970")
+}
+
+/// Version 00 of the W3C's Trace Context, in its one spelling.
+fn traceparent(word: &str) -> Result<String, &'static str> {
+    let hex = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let parts: Vec<&str> = word.split('-').collect();
+    match parts[..] {
+        ["00", trace, span, flags]
+            if (trace.len(), span.len(), flags.len()) == (32, 16, 2)
+                && hex(trace)
+                && hex(span)
+                && hex(flags) =>
+        {
+            Ok(word.to_owned())
+        }
+        _ => Err("a traceparent is 00-TRACE-SPAN-FLAGS in hexadecimal digits"),
+    }
+}
+
+/// Digits and nothing else: what `parse` of the standard library takes more of, a sign, is a mistake.
+fn whole(word: &str) -> Option<u64> {
+    let plain = word.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| word.parse().ok()).flatten()
+}
+
+/// The values of `key=value`, each at most once, in the order of the keys.
+fn named<'a, const N: usize>(
+    keys: [&str; N],
+    words: &[&'a str],
+) -> Result<[Option<&'a str>; N], &'static str> {
+    let mut found = [None; N];
+    for word in words {
+        let (key, value) = word.split_once('=').ok_or("what follows is written KEY=VALUE")?;
+        let place = keys.iter().position(|one| *one == key).ok_or("this key is not known")?;
+        if found[place].replace(value).is_some() {
+            return Err("a key is said once");
+        }
+    }
+    Ok(found)
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number;
+        match &self.order {
+            Order::Lease { request, database, connection, not_after } => {
+                write!(f, "{number} LEASE {request} {database} {connection}")?;
+                until(f, *not_after)
+            }
+            Order::Release { request, database, connection } => {
+                write!(f, "{number} RELEASE {request} {database} {connection}")
+            }
+            Order::Stop { request, reason, not_after, traceparent } => {
+                write!(f, "{number} STOP {request} {}", reason.name())?;
+                until(f, *not_after)?;
+                traceparent.iter().try_for_each(|trace| write!(f, " traceparent={trace}"))
+            }
+        }
+    }
+}
+
+fn until(f: &mut fmt::Formatter<'_>, not_after: Option<u64>) -> fmt::Result {
+    not_after.iter().try_for_each(|moment| write!(f, " not-after={moment}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn why(line: &str) -> (u64, &'static str) {
+        let wrong = Message::parse(line.as_bytes()).expect_err(line);
+        (wrong.number, wrong.why)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let lines = [
+            "7 LEASE 5f1c9a7e00000d42 shop 4711",
+            "18446744073709551615 LEASE a.b_c:d-e shop-2 0 not-after=1800000000000",
+            "8 RELEASE r self 18446744073709551615",
+            "1 STOP r client_left",
+            "1 STOP r deadline not-after=1 traceparent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ];
+        for line in lines {
+            assert_eq!(Message::parse(line.as_bytes()).unwrap().to_string(), line);
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_message_is_told_what_is_wrong_with_it_under_its_number() {
+        assert_eq!(why("").0, 0);
+        assert_eq!(why("STOP r client_left").0, 0);
+        assert_eq!(why("0 STOP r client_left").0, 0);
+        assert_eq!(why("+1 STOP r client_left").0, 0);
+        assert_eq!(why("18446744073709551616 STOP r client_left").0, 0);
+        assert_eq!(why("3"), (3, "a message is LEASE, RELEASE or STOP"));
+        assert_eq!(why("3 stop r client_left"), (3, "a message is LEASE, RELEASE or STOP"));
+        assert_eq!(why("3 STOP r bored").1, "a reason is client_left, ran_too_long or deadline");
+        assert_eq!(
+            why("3 STOP  r client_left").1,
+            "a request is 1 to 128 letters, digits or any of . _ : -"
+        );
+        assert_eq!(why("3 STOP r client_left now").1, "what follows is written KEY=VALUE");
+        assert_eq!(why("3 STOP r client_left after=1").1, "this key is not known");
+        assert_eq!(why("3 STOP r client_left not-after=1 not-after=2").1, "a key is said once");
+        assert_eq!(
+            why("3 STOP r client_left not-after=-1").1,
+            "not-after is a time in milliseconds since 1970"
+        );
+        assert_eq!(
+            why("3 STOP r/../x client_left").1,
+            "a request is 1 to 128 letters, digits or any of . _ : -"
+        );
+        assert_eq!(
+            why("3 LEASE r sh'op 1").1,
+            "a database is 1 to 32 letters, digits or any of _ -"
+        );
+        assert_eq!(
+            why("3 LEASE r shop 1;drop").1,
+            "a connection is the number that its database has for it"
+        );
+        assert_eq!(why("3 RELEASE r shop").1, "write RELEASE REQUEST DATABASE CONNECTION");
+        assert_eq!(why(&format!("3 STOP {} client_left", "r".repeat(129))).0, 3);
+        assert_eq!(why(&"1".repeat(LONGEST + 1)).1, "a line is at most 512 bytes long");
+        assert_eq!(
+            Message::parse(b"1 STOP \xff client_left").unwrap_err().why,
+            "a line is plain ASCII"
+        );
+        for trace in [
+            "",
+            "00",
+            "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0AF7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        ] {
+            let line = format!("3 STOP r client_left traceparent={trace}");
+            assert_eq!(why(&line).1, "a traceparent is 00-TRACE-SPAN-FLAGS in hexadecimal digits");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_much(line in proptest::collection::vec(any::<u8>(), 0..600)) {
+            if let Ok(message) = Message::parse(&line) {
+                prop_assert_eq!(message.to_string().into_bytes(), line);
+            }
+        }
+
+        #[test]
+        fn what_looks_like_a_message_is_read_as_written_or_refused(
+            line in "[0-9]{1,3} (LEASE|RELEASE|STOP) [a-z0-9:. =-]{0,40}",
+        ) {
+            if let Ok(message) = Message::parse(line.as_bytes()) {
+                let again = Message::parse(message.to_string().as_bytes());
+                prop_assert_eq!(again.unwrap(), message);
+            }
+        }
+    }
+}

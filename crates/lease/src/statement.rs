@@ -1,0 +1,196 @@
+//! What a database says it runs: whose it is, and whether it only reads.
+//!
+//! Both look at text that an application wrote, perhaps with words of its visitors in it. So a mark counts only at
+//! the very front, where no visitor writes, and a statement only reads if nothing in it, literals and comments
+//! apart, says otherwise: what is not understood is taken for a write.
+
+/// The marks in front of a statement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks<'a> {
+    /// The name of a request: `/*bywash-request='…'*/`.
+    pub request: Option<&'a str>,
+    /// The trace and span of a request: `/*traceparent='…'*/`, as SQLCommenter writes it.
+    pub traceparent: Option<&'a str>,
+}
+
+/// The marks of a statement. They stand in one comment in front, in any order, with a comma between.
+///
+/// In front, as databases show only the beginning of a long statement (PostgreSQL 1,024 bytes).
+pub fn marks(text: &str) -> Marks<'_> {
+    let mut marks = Marks::default();
+    let comment = text.trim_ascii_start().strip_prefix("/*").and_then(|rest| rest.split_once("*/"));
+    for part in comment.map_or("", |(comment, _)| comment).split(',') {
+        let Some((key, value)) = part.trim_ascii().split_once('=') else { continue };
+        let Some(value) = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''))
+        else {
+            continue;
+        };
+        match key {
+            "bywash-request" => marks.request = Some(value),
+            "traceparent" => marks.traceparent = Some(value),
+            _ => {}
+        }
+    }
+    marks
+}
+
+/// Whether a statement only reads, as far as its text says so.
+///
+/// A function that it calls may write, and the end of a long text may be missing: where the database knows whether
+/// its transaction has written (PostgreSQL), that is asked too.
+pub fn only_reads(text: &str) -> bool {
+    let Some(words) = words(text) else { return false };
+    let first = words.iter().find(|word| **word != "(");
+    let reads = match first.map(|word| word.to_ascii_uppercase()).as_deref() {
+        Some("SELECT" | "VALUES" | "TABLE" | "SHOW" | "DESC" | "DESCRIBE") => true,
+        Some("WITH" | "EXPLAIN") => !words.iter().any(|word| is_any(word, &CHANGES)),
+        _ => false,
+    };
+    reads && !words.contains(&";") && !words.iter().any(|word| is_any(word, &LOCKS))
+}
+
+/// What changes data, also inside `WITH` and under `EXPLAIN ANALYZE`.
+const CHANGES: [&str; 8] =
+    ["INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE", "CREATE", "EXECUTE"];
+
+/// What makes a reading statement hold rows for a change (`FOR UPDATE`, `LOCK IN SHARE MODE`) or write a file or a
+/// table (`INTO`).
+const LOCKS: [&str; 3] = ["FOR", "LOCK", "INTO"];
+
+fn is_any(word: &str, words: &[&str]) -> bool {
+    words.iter().any(|one| word.eq_ignore_ascii_case(one))
+}
+
+/// The words of a statement outside of literals, quoted names and comments; brackets and semicolons are words.
+/// `None`: a literal or a comment does not end, or a comment is one that MySQL executes.
+fn words(text: &str) -> Option<Vec<&str>> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_ascii_end().trim_end_matches(';');
+    while let Some(first) = rest.chars().next() {
+        rest = match first {
+            '\'' | '"' | '`' => after_literal(rest, first)?,
+            _ if rest.starts_with("--") || first == '#' => {
+                rest.split_once('\n').map_or("", |(_, next)| next)
+            }
+            _ if rest.starts_with("/*!") || rest.starts_with("/*M!") => return None,
+            _ if rest.starts_with("/*") => rest.split_once("*/")?.1,
+            '(' | ';' => {
+                words.push(&rest[..1]);
+                &rest[1..]
+            }
+            _ if is_of_a_word(first) => {
+                let end = rest.find(|other| !is_of_a_word(other)).unwrap_or(rest.len());
+                words.push(&rest[..end]);
+                &rest[end..]
+            }
+            other => &rest[other.len_utf8()..],
+        };
+    }
+    Some(words)
+}
+
+fn is_of_a_word(letter: char) -> bool {
+    letter.is_alphanumeric() || letter == '_' || letter == '$'
+}
+
+/// What follows a literal. A doubled mark is one inside it, and so is one behind a backslash: where a backslash
+/// means nothing, a literal looks longer than it is, and what does not end is no statement that only reads.
+fn after_literal(text: &str, mark: char) -> Option<&str> {
+    let mut letters = text.char_indices().skip(1);
+    while let Some((at, letter)) = letters.next() {
+        if letter == '\\' {
+            letters.next();
+        } else if letter == mark {
+            return Some(&text[at + 1..]);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_mark_counts_in_front_and_nowhere_else() {
+        let marked = "/*bywash-request='5f1c'*/ SELECT 1";
+        assert_eq!(marks(marked).request, Some("5f1c"));
+        assert_eq!(marks("  /*bywash-request='5f1c'*/SELECT 1").request, Some("5f1c"));
+        let both = marks("/*traceparent='00-a-b-01',bywash-request='5f1c'*/ SELECT 1");
+        assert_eq!(both, Marks { request: Some("5f1c"), traceparent: Some("00-a-b-01") });
+        assert_eq!(marks("SELECT '/*bywash-request=''5f1c''*/'").request, None);
+        assert_eq!(marks("SELECT 1 /*bywash-request='5f1c'*/").request, None);
+        assert_eq!(marks("/* nothing */ /*bywash-request='5f1c'*/ SELECT 1").request, None);
+        assert_eq!(marks("/*bywash-request='5f1c' SELECT 1").request, None);
+        assert_eq!(marks("/*bywash-request=5f1c*/ SELECT 1").request, None);
+        assert_eq!(marks(""), Marks::default());
+    }
+
+    #[test]
+    fn what_reads_is_known() {
+        for text in [
+            "SELECT * FROM books",
+            "/*bywash-request='x'*/ select 1;",
+            "-- first\n  SELECT 1",
+            "# first\nSELECT 1",
+            "(SELECT 1) UNION (SELECT 2)",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+            "VALUES (1), (2)",
+            "TABLE books",
+            "SHOW STATUS",
+            "EXPLAIN SELECT 1",
+            "SELECT * FROM books WHERE title LIKE '%update; delete for %'",
+            "SELECT 'it''s for you', \"for\", `into` FROM books",
+            r"SELECT 'a\'b for' FROM books",
+            "SELECT förlag FROM books",
+        ] {
+            assert!(only_reads(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_write_is_taken_for_a_write() {
+        for text in [
+            "",
+            "UPDATE books SET price = 1",
+            "INSERT INTO a SELECT 1",
+            "DELETE FROM a",
+            "CALL p()",
+            "DO $$ BEGIN END $$",
+            "COPY a TO STDOUT",
+            "SELECT * FROM a FOR UPDATE",
+            "SELECT * FROM a FOR NO KEY UPDATE",
+            "select * from a lock in share mode",
+            "SELECT * INTO b FROM a",
+            "SELECT 1 INTO OUTFILE '/tmp/a'",
+            "WITH gone AS (DELETE FROM a RETURNING *) SELECT * FROM gone",
+            "EXPLAIN ANALYZE UPDATE a SET b = 1",
+            "SELECT 1; DELETE FROM a",
+            "/*! DELETE FROM a */",
+            "/*!50000 DELETE */ FROM a",
+            "SELECT 1 /*M! INTO OUTFILE 'x' */",
+            "SELECT 'unfinished",
+            "SELECT 1 /* unfinished",
+            "BEGIN",
+            "COMMIT",
+            "SET a = 1",
+        ] {
+            assert!(!only_reads(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_to_its_end(text in ".{0,200}") {
+            let _ = (marks(&text), only_reads(&text));
+        }
+
+        #[test]
+        fn what_stands_in_a_literal_changes_nothing(words in "[^'\\\\]{0,60}") {
+            let text = format!("SELECT * FROM a WHERE b = '{words}'");
+            prop_assert!(only_reads(&text));
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Who has leased what, and what was stopped.
+//!
+//! A lease goes `held` → `cancelling` → `held` or gone. While it is `cancelling` its connection belongs to the daemon:
+//! a release waits, another lease is refused. So between [`Table::begin`] and [`Table::end`] the connection works for
+//! the stopped request, or for nobody.
+//!
+//! Two who say that they have the same connection cannot both be right (a process that was forked, a database that
+//! was started anew and counts from one again, somebody who lies): neither lease holds then, and nothing is cancelled.
+//!
+//! Everything is bounded: leases in all and of one holder, connections of one request, and stops that are remembered,
+//! of which the oldest are forgotten first.
+
+use std::collections::{HashMap, VecDeque};
+
+use bywash_units::{Span, Time};
+
+use crate::message::Reason;
+use crate::name::{DatabaseName, RequestId};
+
+/// A conversation with the daemon: its leases end with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Holder(pub u64);
+
+/// A connection as its database numbers it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Backend {
+    /// Of which database.
+    pub database: DatabaseName,
+    /// Its number there.
+    pub connection: u64,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Leases in all.
+    pub leases: usize,
+    /// Leases of one holder.
+    pub leases_of_one: usize,
+    /// Connections of one request.
+    pub of_a_request: usize,
+    /// Stops that are remembered.
+    pub stops: usize,
+    /// How long a stop is remembered.
+    pub memory: Span,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            leases: 65_536,
+            leases_of_one: 8192,
+            of_a_request: 64,
+            stops: 65_536,
+            memory: Span::from_secs(60),
+        }
+    }
+}
+
+/// What became of a wish to lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leased {
+    /// It holds.
+    Held,
+    /// Its request has been stopped.
+    Stopped(Reason),
+    /// Somebody else has this connection, or it is being cancelled.
+    Taken,
+    /// One of the bounds is reached.
+    Full,
+}
+
+/// What became of a wish to release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Released {
+    /// It is.
+    Now,
+    /// A cancellation is under way: [`Table::end`] names the message when it is over.
+    Later,
+    /// It was not leased, or the lease has ended by itself.
+    NotLeased,
+}
+
+/// What becomes of a stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// What works for the request.
+    First(Vec<(Backend, Holder)>),
+    /// It has been stopped before.
+    Again,
+}
+
+#[derive(Debug)]
+struct Lease {
+    request: RequestId,
+    holder: Holder,
+    until: Time,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Held,
+    Cancelling,
+    /// Its end waits for that of the cancellation: the message to answer then, if anybody still waits.
+    Ending(Option<u64>),
+}
+
+/// All leases, and the stops of the last minute.
+#[derive(Debug)]
+pub struct Table {
+    bounds: Bounds,
+    leases: HashMap<Backend, Lease>,
+    by_request: HashMap<RequestId, Vec<Backend>>,
+    by_holder: HashMap<Holder, usize>,
+    stops: HashMap<RequestId, Reason>,
+    /// By the time at which they are forgotten.
+    memory: VecDeque<(Time, RequestId)>,
+}
+
+impl Table {
+    /// An empty one.
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            leases: HashMap::new(),
+            by_request: HashMap::new(),
+            by_holder: HashMap::new(),
+            stops: HashMap::new(),
+            memory: VecDeque::new(),
+        }
+    }
+
+    /// How many leases there are.
+    pub fn len(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// From now until `until` a connection works for a request, unless it is released before.
+    ///
+    /// A holder that leases a connection which it has leased already has forgotten to release it.
+    pub fn lease(
+        &mut self,
+        now: Time,
+        holder: Holder,
+        request: &RequestId,
+        backend: &Backend,
+        until: Time,
+    ) -> Leased {
+        self.forget(now);
+        if let Some(old) = self.leases.get(backend) {
+            if old.stage != Stage::Held {
+                return Leased::Taken;
+            }
+            let is_other = old.holder != holder && old.until > now;
+            self.remove(backend);
+            if is_other {
+                return Leased::Taken;
+            }
+        }
+        if let Some(reason) = self.stops.get(request) {
+            return Leased::Stopped(*reason);
+        }
+        if !self.has_room(holder, request) {
+            return Leased::Full;
+        }
+        let lease = Lease { request: request.clone(), holder, until, stage: Stage::Held };
+        self.leases.insert(backend.clone(), lease);
+        self.by_request.entry(request.clone()).or_default().push(backend.clone());
+        *self.by_holder.entry(holder).or_default() += 1;
+        Leased::Held
+    }
+
+    fn has_room(&self, holder: Holder, request: &RequestId) -> bool {
+        let bounds = &self.bounds;
+        self.leases.len() < bounds.leases
+            && self.by_holder.get(&holder).is_none_or(|count| *count < bounds.leases_of_one)
+            && self.by_request.get(request).is_none_or(|all| all.len() < bounds.of_a_request)
+    }
+
+    /// A connection does not work for a request any more. `message` is the number to be answered.
+    pub fn release(
+        &mut self,
+        holder: Holder,
+        request: &RequestId,
+        backend: &Backend,
+        message: u64,
+    ) -> Released {
+        let lease = self.leases.get_mut(backend);
+        let Some(lease) = lease.filter(|one| one.holder == holder && one.request == *request)
+        else {
+            return Released::NotLeased;
+        };
+        match lease.stage {
+            Stage::Held => {
+                self.remove(backend);
+                Released::Now
+            }
+            Stage::Cancelling => {
+                lease.stage = Stage::Ending(Some(message));
+                Released::Later
+            }
+            Stage::Ending(_) => Released::NotLeased,
+        }
+    }
+
+    /// A request shall stop. It is remembered, so that nothing begins for it any more.
+    pub fn stop(&mut self, now: Time, request: &RequestId, reason: Reason) -> Stopped {
+        self.forget(now);
+        if self.stops.contains_key(request) {
+            return Stopped::Again;
+        }
+        while self.memory.len() >= self.bounds.stops {
+            self.forget_oldest();
+        }
+        self.stops.insert(request.clone(), reason);
+        self.memory.push_back((now + self.bounds.memory, request.clone()));
+        Stopped::First(self.works_for(now, request))
+    }
+
+    /// The connections that work for a request, and who has leased them.
+    pub fn works_for(&self, now: Time, request: &RequestId) -> Vec<(Backend, Holder)> {
+        let backends = self.by_request.get(request).map_or(&[][..], Vec::as_slice);
+        let held = |backend: &&Backend| {
+            self.leases.get(*backend).is_some_and(|lease| lease.holds(now, request))
+        };
+        let named = |backend: &Backend| (backend.clone(), self.leases[backend].holder);
+        backends.iter().filter(held).map(named).collect()
+    }
+
+    /// For which request a connection works, or worked until its cancellation began.
+    pub fn request_of(&self, backend: &Backend) -> Option<&RequestId> {
+        self.leases.get(backend).map(|lease| &lease.request)
+    }
+
+    /// Whether a connection may be cancelled for a request now. If so it is the daemon's until [`Table::end`].
+    #[must_use = "what may not be cancelled belongs to somebody else"]
+    pub fn begin(&mut self, now: Time, request: &RequestId, backend: &Backend) -> bool {
+        let lease = self.leases.get_mut(backend).filter(|lease| lease.holds(now, request));
+        if let Some(lease) = lease {
+            lease.stage = Stage::Cancelling;
+            return true;
+        }
+        false
+    }
+
+    /// A cancellation is over, whatever came of it. Whose release waits for that, and under which number.
+    pub fn end(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
+        let lease = self.leases.get_mut(backend)?;
+        match lease.stage {
+            Stage::Held => None,
+            Stage::Cancelling => {
+                lease.stage = Stage::Held;
+                None
+            }
+            Stage::Ending(message) => {
+                let holder = lease.holder;
+                self.remove(backend);
+                message.map(|message| (holder, message))
+            }
+        }
+    }
+
+    /// A holder is gone, and its leases with it.
+    pub fn gone(&mut self, holder: Holder) {
+        if !self.by_holder.contains_key(&holder) {
+            return;
+        }
+        let its = self.leases.iter_mut().filter(|(_, lease)| lease.holder == holder);
+        let mut ended = Vec::new();
+        for (backend, lease) in its {
+            match lease.stage {
+                Stage::Held => ended.push(backend.clone()),
+                Stage::Cancelling | Stage::Ending(_) => lease.stage = Stage::Ending(None),
+            }
+        }
+        for backend in ended {
+            self.remove(&backend);
+        }
+    }
+
+    /// Takes out the leases whose time is over: whoever has them has forgotten them. One that is being cancelled
+    /// stays for as long as stops are remembered, as nobody knows any more what becomes of it.
+    pub fn expire(&mut self, now: Time) -> usize {
+        self.forget(now);
+        let memory = self.bounds.memory;
+        let over = |lease: &Lease| match lease.stage {
+            Stage::Held => lease.until <= now,
+            Stage::Cancelling | Stage::Ending(_) => lease.until + memory <= now,
+        };
+        let all: Vec<Backend> = self
+            .leases
+            .iter()
+            .filter(|(_, lease)| over(lease))
+            .map(|(backend, _)| backend.clone())
+            .collect();
+        for backend in &all {
+            self.remove(backend);
+        }
+        all.len()
+    }
+
+    fn remove(&mut self, backend: &Backend) {
+        let Some(lease) = self.leases.remove(backend) else { return };
+        if let Some(all) = self.by_request.get_mut(&lease.request) {
+            all.retain(|one| one != backend);
+            if all.is_empty() {
+                self.by_request.remove(&lease.request);
+            }
+        }
+        if let Some(count) = self.by_holder.get_mut(&lease.holder) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_holder.remove(&lease.holder);
+            }
+        }
+    }
+
+    fn forget(&mut self, now: Time) {
+        while self.memory.front().is_some_and(|(until, _)| *until <= now) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, request)) = self.memory.pop_front() {
+            self.stops.remove(&request);
+        }
+    }
+}
+
+impl Lease {
+    fn holds(&self, now: Time, request: &RequestId) -> bool {
+        self.request == *request && self.stage == Stage::Held && self.until > now
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,345 @@
+//! One database: what is wanted there, looked for together and cancelled, within a budget.
+//!
+//! A round looks for all that is due at once. A request that still has a lease is looked for again, ever more rarely,
+//! until the lease is released or it is too late: its query may not have begun yet, or another may follow it. What
+//! nobody leased is looked for four times.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use bywash_config::Mode;
+use bywash_lease::{Backend, DatabaseName, Reason, RequestId, statement};
+use bywash_units::{Span, Time};
+use tokio::sync::mpsc;
+
+use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
+use crate::desk::{Desk, Report};
+use crate::journal::Journal;
+use crate::numbers::Spared;
+use crate::pace::Pace;
+
+/// Pauses between looks at what is leased, in milliseconds; the last one repeats.
+const PAUSES: [u64; 7] = [5, 15, 30, 50, 100, 300, 500];
+/// The same for what nobody leased; after them it is given up.
+const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
+
+/// A request that shall stop.
+pub(crate) struct Job {
+    request: RequestId,
+    reason: Reason,
+    traceparent: Option<String>,
+    asked: Time,
+    late: Time,
+    due: Time,
+    looks: usize,
+    /// Until the first look.
+    report: Option<Rc<Report>>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        request: &RequestId,
+        reason: Reason,
+        traceparent: Option<String>,
+        now: Time,
+        left: Span,
+        report: &Rc<Report>,
+    ) -> Self {
+        Self {
+            request: request.clone(),
+            reason,
+            traceparent,
+            asked: now,
+            late: now + left,
+            due: now,
+            looks: 0,
+            report: Some(Rc::clone(report)),
+        }
+    }
+
+    /// Plans the next look. `None`: there is none.
+    fn again(mut self, now: Time, is_leased: bool) -> Option<Self> {
+        self.report = None;
+        let pause = if is_leased {
+            PAUSES[self.looks.min(PAUSES.len() - 1)]
+        } else {
+            *PAUSES_OF_MARKS.get(self.looks)?
+        };
+        self.looks += 1;
+        self.due = now + Span::from_millis(pause);
+        (self.due < self.late).then_some(self)
+    }
+}
+
+/// A statement that will be cancelled, for the job of this place in the round.
+struct Victim {
+    job: usize,
+    running: Running,
+    /// It is ours until the database has answered.
+    is_leased: bool,
+}
+
+pub(crate) struct Canceller {
+    pub(crate) name: DatabaseName,
+    pub(crate) settings: bywash_config::Database,
+    pub(crate) mode: Mode,
+    pub(crate) desk: Rc<Desk>,
+    pub(crate) database: Database,
+    pub(crate) pace: Pace,
+    pub(crate) journal: Journal,
+}
+
+impl Canceller {
+    /// Cancels what is wanted, until nobody wants anything any more.
+    pub(crate) async fn run(mut self, mut tray: mpsc::Receiver<Job>) {
+        self.greet().await;
+        let mut jobs: Vec<Job> = Vec::new();
+        loop {
+            let due = jobs.iter().map(|job| job.due).min();
+            tokio::select! {
+                job = tray.recv() => match job {
+                    Some(job) => jobs.push(job),
+                    None => return,
+                },
+                () = self.sleep_until(due) => {}
+            }
+            let wait = self.pace.wait(self.desk.now());
+            if wait > Span::ZERO {
+                tokio::time::sleep(wait.to_std()).await;
+            }
+            while let Ok(job) = tray.try_recv() {
+                jobs.push(job);
+            }
+            let now = self.desk.now();
+            let (due, later): (Vec<Job>, Vec<Job>) =
+                jobs.into_iter().partition(|job| job.due <= now);
+            jobs = later;
+            jobs.extend(self.round(due).await);
+        }
+    }
+
+    /// Connects before anybody is in a hurry, and says what is missing.
+    async fn greet(&mut self) {
+        let lacks = self.database.lacks().await;
+        match lacks {
+            Ok(lack) => self.tell(true, lack),
+            Err(error) => self.tell(false, Some(said(&error))),
+        }
+    }
+
+    fn tell(&self, connected: bool, complaint: Option<String>) {
+        let name = self.name.as_str();
+        if let Some(words) = &complaint {
+            self.journal.complain(name, words);
+        }
+        self.desk.numbers.connected(name, connected, complaint);
+    }
+
+    async fn sleep_until(&self, due: Option<Time>) {
+        match due {
+            Some(due) => tokio::time::sleep(due.since(self.desk.now()).to_std()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Looks for what is due, and cancels it. What is to be looked for again.
+    async fn round(&mut self, due: Vec<Job>) -> Vec<Job> {
+        let now = self.desk.now();
+        let mut jobs = Vec::with_capacity(due.len());
+        let mut wanted = Wanted { marked: self.settings.marks, ..Wanted::default() };
+        let mut leased = HashMap::new();
+        for job in due {
+            if job.late <= now {
+                self.spare(&job, Spared::Late);
+                continue;
+            }
+            let connections = self.desk.works_for(&job.request, &self.name);
+            if connections.is_empty() && !self.settings.marks {
+                continue;
+            }
+            leased.extend(connections.iter().map(|connection| (*connection, jobs.len())));
+            wanted.connections.extend(connections);
+            jobs.push(job);
+        }
+        if jobs.is_empty() {
+            return jobs;
+        }
+        let seen = self.act(&jobs, &leased, &wanted).await.unwrap_or_default();
+        let now = self.desk.now();
+        let again = jobs.into_iter().enumerate().filter_map(|(place, job)| {
+            let is_leased = leased.values().any(|job| *job == place);
+            // Where nothing is cancelled, what was seen would be seen again.
+            let is_done = self.mode == Mode::Observe && seen.contains(&place);
+            if is_done { None } else { job.again(now, is_leased) }
+        });
+        again.collect()
+    }
+
+    /// The jobs of which something was seen; nothing if the database did not answer.
+    async fn act(
+        &mut self,
+        jobs: &[Job],
+        leased: &HashMap<u64, usize>,
+        wanted: &Wanted,
+    ) -> Option<Vec<usize>> {
+        let found = match self.look(wanted).await {
+            Ok(found) => found,
+            Err(error) => {
+                self.tell(false, Some(said(&error)));
+                for job in jobs {
+                    self.spare(job, Spared::Down);
+                }
+                return None;
+            }
+        };
+        let victims = self.choose(jobs, leased, found);
+        let seen = victims.iter().map(|victim| victim.job).collect();
+        if self.mode == Mode::Observe {
+            for victim in &victims {
+                self.done(&jobs[victim.job], victim);
+            }
+        } else if !victims.is_empty() {
+            self.cancel(jobs, victims).await;
+        }
+        Some(seen)
+    }
+
+    async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+        self.spend(1);
+        let found = self.database.look(wanted).await?;
+        self.desk.numbers.answers(self.name.as_str());
+        Ok(found)
+    }
+
+    fn spend(&mut self, statements: usize) {
+        self.pace.spend(self.desk.now(), statements);
+        self.desk.numbers.asked(self.name.as_str(), statements);
+    }
+
+    /// What of it is the work of a stopped request and may be cancelled.
+    fn choose(
+        &self,
+        jobs: &[Job],
+        leased: &HashMap<u64, usize>,
+        found: Vec<Running>,
+    ) -> Vec<Victim> {
+        let mut victims = Vec::new();
+        for running in found {
+            let (job, is_leased) = match leased.get(&running.connection) {
+                Some(job) => (*job, true),
+                None => match marked(jobs, &running.text) {
+                    Some(job) => (job, false),
+                    None => continue,
+                },
+            };
+            match self.objection(&jobs[job], &running, is_leased) {
+                Some(why) => self.spare(&jobs[job], why),
+                None => victims.push(Victim { job, running, is_leased }),
+            }
+        }
+        victims
+    }
+
+    fn objection(&self, job: &Job, running: &Running, is_leased: bool) -> Option<Spared> {
+        let marks = statement::marks(&running.text);
+        let is_of_another = marks.request.is_some_and(|request| request != job.request.as_str());
+        let is_unsure = is_of_another
+            || (!is_leased
+                && (!self.database.knows_statements()
+                    || self.desk.is_of_another(&job.request, &self.backend(running))));
+        if is_unsure {
+            Some(Spared::Unsure)
+        } else if self.settings.user.as_ref().is_some_and(|user| *user != running.user) {
+            Some(Spared::OtherUser)
+        } else if !self.settings.writes
+            && (running.has_written || !statement::only_reads(&running.text))
+        {
+            Some(Spared::Writes)
+        } else {
+            None
+        }
+    }
+
+    fn backend(&self, running: &Running) -> Backend {
+        Backend { database: self.name.clone(), connection: running.connection }
+    }
+
+    async fn cancel(&mut self, jobs: &[Job], victims: Vec<Victim>) {
+        let mut held = Vec::new();
+        for victim in victims {
+            let backend = self.backend(&victim.running);
+            if !victim.is_leased || self.desk.begin(&jobs[victim.job].request, &backend) {
+                held.push(victim);
+            } else {
+                self.spare(&jobs[victim.job], Spared::Gone);
+            }
+        }
+        if held.is_empty() {
+            return;
+        }
+        self.spend(self.database.price(held.len()));
+        let all: Vec<Running> = held.iter().map(|victim| victim.running.clone()).collect();
+        let verdicts = self.database.cancel(&all).await;
+        for (place, victim) in held.iter().enumerate() {
+            let job = &jobs[victim.job];
+            match verdicts.as_ref().map(|verdicts| verdicts[place]) {
+                Ok(Verdict::Cancelled) => self.done(job, victim),
+                Ok(Verdict::Gone) => self.spare(job, Spared::Gone),
+                Ok(Verdict::Refused) => self.spare(job, Spared::Refused),
+                Err(_) => self.spare(job, Spared::Down),
+            }
+            // One that may still be carried out, on whatever runs then, holds its connection for good.
+            let is_over = verdicts.is_ok() || self.database.knows_statements();
+            if victim.is_leased && is_over {
+                self.desk.end(&self.backend(&victim.running));
+            }
+        }
+        if let Err(error) = verdicts {
+            self.tell(false, Some(said(&error)));
+        }
+    }
+
+    fn done(&self, job: &Job, victim: &Victim) {
+        let now = self.desk.now();
+        self.desk.numbers.cancelled(self.name.as_str(), now.since(job.asked).as_secs_f64());
+        if let Some(report) = &job.report {
+            report.cancelled();
+        }
+        let connection = victim.running.connection;
+        let is_done = self.mode == Mode::Enforce;
+        self.journal.cancelled(self.name.as_str(), &job.request, job.reason, connection, is_done);
+    }
+
+    fn spare(&self, job: &Job, why: Spared) {
+        self.desk.numbers.spare(self.name.as_str(), why);
+        if let Some(report) = &job.report {
+            report.spared();
+        }
+        self.journal.spared(self.name.as_str(), &job.request, job.reason, why);
+    }
+}
+
+/// The job whose mark a statement has in front.
+fn marked(jobs: &[Job], text: &str) -> Option<usize> {
+    let marks = statement::marks(text);
+    let is_of = |job: &Job| match (marks.request, marks.traceparent) {
+        (Some(request), _) => request == job.request.as_str(),
+        (None, Some(trace)) => job.traceparent.as_deref() == Some(trace),
+        (None, None) => false,
+    };
+    jobs.iter().position(is_of)
+}
+
+/// An error with what lies behind it.
+fn said(error: &DatabaseError) -> String {
+    let mut words = error.to_string();
+    let mut behind = std::error::Error::source(error);
+    while let Some(source) = behind {
+        let more = source.to_string();
+        if !words.contains(&more) {
+            words = format!("{words}: {more}");
+        }
+        behind = source.source();
+    }
+    words
+}

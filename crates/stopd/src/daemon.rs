@@ -1,0 +1,229 @@
+//! From a configuration to a running daemon, and its end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bywash_config::Sentry;
+use bywash_lease::{Bounds, DatabaseName, Holder, Table};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::LocalSet;
+
+use crate::canceller::{Canceller, Job};
+use crate::conversation;
+use crate::database::Database;
+use crate::desk::{Desk, Rights, Tray};
+use crate::journal::Journal;
+use crate::numbers::Numbers;
+use crate::operators;
+use crate::pace::Pace;
+
+/// Why a daemon did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StopdError {
+    /// The file names no socket.
+    #[error("there is no sentry.socket to listen on")]
+    NoSocket,
+    /// The socket could not be listened on.
+    #[error("cannot listen on {} (sentry.socket): {why}", .path.display())]
+    Socket {
+        /// Which path.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The address for operators could not be listened on.
+    #[error("cannot listen on {address} (sentry.admin): {source}")]
+    Admin {
+        /// Which.
+        address: SocketAddr,
+        /// Why; in use, most likely.
+        source: io::Error,
+    },
+    /// The system gave no thread, or a thread not what it needs.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// A running daemon. It ends when it is dropped.
+pub struct Daemon {
+    socket: PathBuf,
+    admin: SocketAddr,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Clients at once; more are turned away.
+const CLIENTS: usize = 4096;
+/// Stops that may wait for one database.
+const WAITING: usize = 16_384;
+/// How often forgotten leases are looked for.
+const TIDY: Duration = Duration::from_secs(1);
+
+/// Starts a daemon. Everything fails here that can: but a database that is not there is waited for.
+///
+/// `log` is where one line is written for each statement that was cancelled or spared.
+///
+/// # Errors
+/// When the socket or the address for operators cannot be had.
+pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
+    let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
+    let socket = bind(&path).map_err(|why| StopdError::Socket { path: path.clone(), why })?;
+    let no_admin = |source| StopdError::Admin { address: config.admin, source };
+    let operators = std::net::TcpListener::bind(config.admin).map_err(no_admin)?;
+    let admin = operators.local_addr().map_err(no_admin)?;
+    let (end, ended) = oneshot::channel();
+    let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
+    let run = move || {
+        let ran = run(config, socket, operators, log, &ready, ended);
+        // Whoever waits for it has not been told that it runs.
+        let _ = ready.send(ran);
+    };
+    let thread = std::thread::Builder::new().name("sentry".into()).spawn(run);
+    let thread = thread.map_err(StopdError::Thread)?;
+    is_ready
+        .recv()
+        .unwrap_or_else(|_| Err(io::Error::other("it ended at once")))
+        .map_err(StopdError::Thread)?;
+    Ok(Daemon { socket: path, admin, end: Some(end), thread: Some(thread) })
+}
+
+impl Daemon {
+    /// Where its clients come in.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Where operators come in.
+    pub fn admin(&self) -> SocketAddr {
+        self.admin
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            // It has ended already if it has panicked.
+            let _ = thread.join();
+        }
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+/// Everybody may connect: who may say what, the kernel's word about the peer decides.
+fn bind(path: &Path) -> Result<StdUnixListener, String> {
+    let listener = match StdUnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            if StdUnixStream::connect(path).is_ok() {
+                return Err("another daemon listens there".to_owned());
+            }
+            fs::remove_file(path).map_err(|error| error.to_string())?;
+            StdUnixListener::bind(path)
+        }
+        other => other,
+    };
+    let listener = listener.map_err(|error| error.to_string())?;
+    let everybody = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(path, everybody).map_err(|error| error.to_string())?;
+    listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+    Ok(listener)
+}
+
+fn run(
+    config: Sentry,
+    socket: StdUnixListener,
+    operators: std::net::TcpListener,
+    log: impl io::Write + Send + 'static,
+    ready: &std::sync::mpsc::SyncSender<io::Result<()>>,
+    ended: oneshot::Receiver<()>,
+) -> io::Result<()> {
+    operators.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let journal = Journal::new(log)?;
+    LocalSet::new().block_on(&runtime, async move {
+        let socket = UnixListener::from_std(socket)?;
+        let operators = TcpListener::from_std(operators)?;
+        let desk = desk(&config, &journal);
+        let _ = ready.send(Ok(()));
+        tokio::select! {
+            _ = ended => {}
+            () = operators::serve(operators, Rc::clone(&desk), journal) => {}
+            () = tidy(&desk) => {}
+            () = greet(socket, &desk, &config) => {}
+        }
+        Ok(())
+    })
+}
+
+/// The desk, and a canceller for each database.
+fn desk(config: &Sentry, journal: &Journal) -> Rc<Desk> {
+    let mut trays = BTreeMap::new();
+    let mut receivers = Vec::new();
+    for database in &config.databases {
+        let name: DatabaseName = database.name.parse().expect("the configuration has looked at it");
+        let (jobs, receiver) = mpsc::channel::<Job>(WAITING);
+        trays.insert(name.clone(), Tray { jobs, marks: database.marks });
+        receivers.push((name, receiver, database.clone()));
+    }
+    let desk = Rc::new(Desk::new(trays, Table::new(Bounds::default()), Numbers::new()));
+    for (name, receiver, settings) in receivers {
+        let canceller = Canceller {
+            name,
+            mode: config.mode,
+            desk: Rc::clone(&desk),
+            database: Database::new(&settings),
+            pace: Pace::new(settings.statements_per_second, desk.now()),
+            journal: journal.clone(),
+            settings,
+        };
+        tokio::task::spawn_local(canceller.run(receiver));
+    }
+    desk
+}
+
+async fn tidy(desk: &Desk) {
+    loop {
+        tokio::time::sleep(TIDY).await;
+        desk.expire();
+    }
+}
+
+async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
+    let own = own_user();
+    let seats = std::sync::Arc::new(tokio::sync::Semaphore::new(CLIENTS));
+    for number in 1.. {
+        let Ok((stream, _)) = socket.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (Ok(seat), Ok(peer)) =
+            (std::sync::Arc::clone(&seats).try_acquire_owned(), stream.peer_cred())
+        else {
+            continue;
+        };
+        let user = peer.uid();
+        let may = |listed: &[u32]| user == own || listed.contains(&user);
+        let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
+        let desk = Rc::clone(desk);
+        tokio::task::spawn_local(async move {
+            conversation::converse(stream, desk, rights, Holder(number)).await;
+            drop(seat);
+        });
+    }
+}
+
+/// Whose process this is.
+fn own_user() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |process| process.uid())
+}

@@ -1,0 +1,142 @@
+//! What a database runs, and its cancellation.
+//!
+//! Two kinds: [`postgres`] and [`mysql`], which MariaDB speaks too. Both see each other's connections through one of
+//! their own; it is opened when it is first needed, and anew after every error, with the password that the file has
+//! then.
+
+mod mysql;
+mod postgres;
+
+use std::time::Duration;
+
+use bywash_config::{Database as Settings, DatabaseKind};
+
+/// A statement that takes longer has met a database that is not well.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// What is looked for.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// These connections.
+    pub(crate) connections: Vec<u64>,
+    /// Statements with a mark in front, on whatever connection.
+    pub(crate) marked: bool,
+}
+
+/// A statement that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) connection: u64,
+    pub(crate) user: String,
+    /// What it says, perhaps not to its end.
+    pub(crate) text: String,
+    /// What tells it from every other of this connection: when it began, or its number. 0 in MySQL, which has
+    /// neither.
+    pub(crate) serial: u64,
+    /// Its transaction has written.
+    pub(crate) has_written: bool,
+}
+
+/// What became of a cancellation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Cancelled,
+    /// It had ended.
+    Gone,
+    /// We are not allowed to.
+    Refused,
+}
+
+/// Why a database did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DatabaseError {
+    #[error("the password file cannot be used: {0}")]
+    Password(String),
+    #[error("{0}")]
+    Postgres(#[from] tokio_postgres::Error),
+    #[error("{0}")]
+    MySql(#[from] mysql_async::Error),
+    #[error("it has not answered within {} s", LONGEST.as_secs())]
+    Slow,
+}
+
+/// A database, connected or not.
+pub(crate) enum Database {
+    Postgres(postgres::Postgres),
+    MySql(mysql::MySql),
+}
+
+impl Database {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        match settings.server.kind {
+            DatabaseKind::Postgres => Self::Postgres(postgres::Postgres::new(settings)),
+            DatabaseKind::MySql => Self::MySql(mysql::MySql::new(settings)),
+        }
+    }
+
+    /// What is missing for its work, as a sentence for an operator.
+    pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
+        let lacks = match self {
+            Self::Postgres(postgres) => in_time(postgres.lacks()).await,
+            Self::MySql(mysql) => in_time(mysql.lacks()).await,
+        };
+        self.keep(lacks)
+    }
+
+    /// What runs of what is wanted.
+    pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+        let found = match self {
+            Self::Postgres(postgres) => in_time(postgres.look(wanted)).await,
+            Self::MySql(mysql) => in_time(mysql.look(wanted)).await,
+        };
+        self.keep(found)
+    }
+
+    /// Cancels statements that were seen, and says of each what became of it.
+    pub(crate) async fn cancel(&mut self, all: &[Running]) -> Result<Vec<Verdict>, DatabaseError> {
+        let verdicts = match self {
+            Self::Postgres(postgres) => in_time(postgres.cancel(all)).await,
+            Self::MySql(mysql) => in_time(mysql.cancel(all)).await,
+        };
+        self.keep(verdicts)
+    }
+
+    /// Whether it cancels statements, and not whatever a connection runs by then.
+    pub(crate) fn knows_statements(&self) -> bool {
+        match self {
+            Self::Postgres(_) => true,
+            Self::MySql(mysql) => mysql.knows_statements(),
+        }
+    }
+
+    /// How many statements a cancellation of so many takes.
+    pub(crate) fn price(&self, cancellations: usize) -> usize {
+        match self {
+            Self::Postgres(_) => cancellations.min(1),
+            Self::MySql(_) => cancellations,
+        }
+    }
+
+    /// After an error nobody knows what the connection still has to say.
+    fn keep<T>(&mut self, result: Result<T, DatabaseError>) -> Result<T, DatabaseError> {
+        if result.is_err() {
+            match self {
+                Self::Postgres(postgres) => postgres.disconnect(),
+                Self::MySql(mysql) => mysql.disconnect(),
+            }
+        }
+        result
+    }
+}
+
+async fn in_time<T>(
+    asked: impl Future<Output = Result<T, DatabaseError>>,
+) -> Result<T, DatabaseError> {
+    tokio::time::timeout(LONGEST, asked).await.unwrap_or(Err(DatabaseError::Slow))
+}
+
+fn password(settings: &Settings) -> Result<Option<String>, DatabaseError> {
+    let read = settings.password_file.as_deref().map(bywash_config::read_keys).transpose();
+    let text = read.map_err(DatabaseError::Password)?;
+    Ok(text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()))
+}

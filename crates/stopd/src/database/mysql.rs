@@ -1,0 +1,169 @@
+//! MySQL and MariaDB: the list of processes and `KILL QUERY`.
+//!
+//! MariaDB numbers every statement, and `KILL QUERY ID` takes that number: it hits the statement that was seen, or
+//! none. MySQL kills whatever its connection runs when the command arrives. There a connection may only be cancelled
+//! while its lease is held, and nothing that nobody leased.
+
+use bywash_config::{Database as Settings, DatabasePlace};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder, Row, Value};
+
+use super::{DatabaseError, Running, Verdict, Wanted, password};
+
+/// `ER_NO_SUCH_THREAD` of both, `ER_NO_SUCH_QUERY` of MariaDB.
+const ENDED: [u16; 2] = [1094, 1957];
+/// `ER_KILL_DENIED_ERROR`, `ER_SPECIFIC_ACCESS_DENIED_ERROR`.
+const DENIED: [u16; 2] = [1095, 1227];
+
+pub(crate) struct MySql {
+    settings: Settings,
+    session: Option<Session>,
+    /// What the last one that was connected said of itself.
+    is_mariadb: bool,
+}
+
+struct Session {
+    connection: Conn,
+}
+
+impl MySql {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { settings: settings.clone(), session: None, is_mariadb: false }
+    }
+
+    pub(crate) fn knows_statements(&self) -> bool {
+        self.is_mariadb
+    }
+
+    pub(crate) async fn connect(&mut self) -> Result<(), DatabaseError> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let mut connection = Conn::new(options(&self.settings)?).await?;
+        let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
+        self.is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
+        self.session = Some(Session { connection });
+        Ok(())
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.session = None;
+    }
+
+    async fn connection(&mut self) -> Result<&mut Conn, DatabaseError> {
+        self.connect().await?;
+        Ok(&mut self.session.as_mut().expect("it has just connected").connection)
+    }
+
+    pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
+        const GRANTED: &str = "SELECT privilege_type FROM information_schema.user_privileges";
+        let granted: Vec<String> = self.connection().await?.query(GRANTED).await?;
+        let has = |any: &[&str]| granted.iter().any(|one| any.contains(&one.as_str()));
+        let may_kill = ["CONNECTION ADMIN", "CONNECTION_ADMIN", "SUPER"];
+        let missing = match (has(&["PROCESS"]), has(&may_kill)) {
+            (true, true) => return Ok(None),
+            (false, true) => "PROCESS",
+            (true, false) => "CONNECTION ADMIN",
+            (false, false) => "PROCESS, CONNECTION ADMIN",
+        };
+        let user = &self.settings.server.user;
+        Ok(Some(format!(
+            "it may see or cancel only its own queries: GRANT {missing} ON *.* TO {user}"
+        )))
+    }
+
+    pub(crate) async fn look(&mut self, wanted: &Wanted) -> Result<Vec<Running>, DatabaseError> {
+        self.connect().await?;
+        let text = look(wanted, &self.settings.server.database, self.is_mariadb);
+        let rows: Vec<Row> = self.connection().await?.query(text).await?;
+        Ok(rows.into_iter().filter_map(running).collect())
+    }
+
+    pub(crate) async fn cancel(&mut self, all: &[Running]) -> Result<Vec<Verdict>, DatabaseError> {
+        let mut verdicts = Vec::with_capacity(all.len());
+        for one in all {
+            // Not after another has taken our place: it may be no MariaDB any more.
+            let Some(session) = &mut self.session else { break };
+            let kill = if self.is_mariadb {
+                format!("KILL QUERY ID {}", one.serial)
+            } else {
+                format!("KILL QUERY {}", one.connection)
+            };
+            verdicts.push(match session.connection.query_drop(kill).await {
+                Ok(()) => Verdict::Cancelled,
+                Err(mysql_async::Error::Server(error)) if ENDED.contains(&error.code) => {
+                    Verdict::Gone
+                }
+                Err(mysql_async::Error::Server(error)) if DENIED.contains(&error.code) => {
+                    Verdict::Refused
+                }
+                Err(error) => return Err(error.into()),
+            });
+        }
+        verdicts.resize(all.len(), Verdict::Gone);
+        Ok(verdicts)
+    }
+}
+
+/// Numbers are put into the text, and the database's name, of which the configuration has seen that it is one. (It
+/// is not connected to: then it would have to be granted.)
+fn look(wanted: &Wanted, database: &str, is_mariadb: bool) -> String {
+    let serial = if is_mariadb { "QUERY_ID" } else { "0" };
+    let connections: Vec<String> = wanted.connections.iter().map(u64::to_string).collect();
+    // Nobody has the number 0.
+    let connections = if connections.is_empty() { "0".to_owned() } else { connections.join(",") };
+    let marked = if wanted.marked {
+        " OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%'"
+    } else {
+        ""
+    };
+    format!(
+        "SELECT ID, USER, INFO, {serial} FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') \
+         AND DB = '{database}' AND ID <> CONNECTION_ID() AND (ID IN ({connections}){marked})"
+    )
+}
+
+fn options(settings: &Settings) -> Result<OptsBuilder, DatabaseError> {
+    let server = &settings.server;
+    let options = OptsBuilder::default().user(Some(&server.user)).pass(password(settings)?);
+    Ok(match &server.place {
+        DatabasePlace::Tcp { host, port } => {
+            options.ip_or_hostname(host).tcp_port(*port).prefer_socket(false)
+        }
+        DatabasePlace::Unix(path) => options.socket(Some(path.display().to_string())),
+    })
+}
+
+/// A text may have bytes of any alphabet in it.
+fn running(row: Row) -> Option<Running> {
+    let text = |value: Value| match value {
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => None,
+    };
+    let [connection, user, info, serial] = <[Value; 4]>::try_from(row.unwrap()).ok()?;
+    Some(Running {
+        connection: mysql_async::from_value_opt(connection).ok()?,
+        user: text(user)?,
+        text: text(info)?,
+        serial: mysql_async::from_value_opt(serial).ok()?,
+        has_written: false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_is_written_with_numbers_alone() {
+        let wanted = Wanted { connections: vec![7, u64::MAX], marked: false };
+        let text = look(&wanted, "shop", true);
+        assert!(text.contains("INFO, QUERY_ID FROM"));
+        assert!(text.ends_with("AND (ID IN (7,18446744073709551615))"), "{text}");
+        let text = look(&Wanted { connections: vec![], marked: true }, "shop", false);
+        assert!(text.contains("INFO, 0 FROM"));
+        assert!(text.ends_with(
+            "AND (ID IN (0) OR INFO LIKE '/*%bywash-request=%' OR INFO LIKE '/*%traceparent=%')"
+        ));
+    }
+}

@@ -1,0 +1,280 @@
+//! What a message leads to.
+//!
+//! One desk for all conversations, on one thread: a message is heard to its end before the next. What it leads to in
+//! a database happens later, in a canceller, which asks here again before it acts.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use bywash_lease::{
+    Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Reason, Released,
+    RequestId, Stopped, Table,
+};
+use bywash_units::{Span, Time};
+
+use crate::canceller::Job;
+use crate::conversation::Voice;
+use crate::numbers::{Numbers, Spared};
+
+/// How long a lease holds that says nothing of its end, and the longest that one can hold.
+const LEASE: Span = Span::from_secs(60);
+const LONGEST_LEASE: Span = Span::from_secs(3600);
+/// How long a stop is worth anything that says nothing of its end, and the longest.
+const STOP: Span = Span::from_secs(10);
+const LONGEST_STOP: Span = Span::from_secs(60);
+
+/// What a client may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    pub(crate) leases: bool,
+    pub(crate) stops: bool,
+}
+
+/// Where a canceller takes its jobs from.
+pub(crate) struct Tray {
+    pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
+    /// Whether it also looks for what nobody leased.
+    pub(crate) marks: bool,
+}
+
+pub(crate) struct Desk {
+    pub(crate) numbers: Numbers,
+    table: RefCell<Table>,
+    voices: RefCell<HashMap<Holder, Voice>>,
+    trays: BTreeMap<DatabaseName, Tray>,
+    started: Instant,
+}
+
+/// What becomes of a stop; it is answered when nobody has anything to add any more.
+pub(crate) struct Report {
+    voice: Voice,
+    number: u64,
+    cancelled: Cell<u32>,
+    spared: Cell<u32>,
+}
+
+/// What a STOP says.
+struct Stop {
+    request: RequestId,
+    reason: Reason,
+    not_after: Option<u64>,
+    traceparent: Option<String>,
+}
+
+impl Report {
+    fn new(voice: &Voice, number: u64) -> Self {
+        Self { voice: voice.clone(), number, cancelled: Cell::new(0), spared: Cell::new(0) }
+    }
+
+    pub(crate) fn cancelled(&self) {
+        self.cancelled.set(self.cancelled.get() + 1);
+    }
+
+    pub(crate) fn spared(&self) {
+        self.spared.set(self.spared.get() + 1);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        let (cancelled, spared) = (self.cancelled.get(), self.spared.get());
+        self.voice.say(self.number, &Answer::Cancelled { cancelled, spared });
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(trays: BTreeMap<DatabaseName, Tray>, table: Table, numbers: Numbers) -> Self {
+        Self {
+            numbers,
+            table: RefCell::new(table),
+            voices: RefCell::default(),
+            trays,
+            started: Instant::now(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
+    }
+
+    pub(crate) fn comes(&self, holder: Holder, voice: Voice) {
+        self.numbers.came();
+        self.voices.borrow_mut().insert(holder, voice);
+    }
+
+    pub(crate) fn goes(&self, holder: Holder) {
+        self.numbers.left();
+        self.voices.borrow_mut().remove(&holder);
+        self.table.borrow_mut().gone(holder);
+        self.count();
+    }
+
+    /// Hears a message; its answer goes to `voice`, now or later.
+    pub(crate) fn hear(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
+        let number = message.number;
+        let answered = match message.order {
+            Order::Lease { .. } | Order::Release { .. } if !rights.leases => {
+                Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
+            }
+            Order::Stop { .. } if !rights.stops => {
+                Err(refusal(Fault::Forbidden, "add this user to sentry.stops"))
+            }
+            Order::Lease { request, database, connection, not_after } => {
+                self.lease(holder, &request, &Backend { database, connection }, not_after)
+            }
+            Order::Release { request, database, connection } => {
+                self.release(holder, &request, &Backend { database, connection }, number)
+            }
+            Order::Stop { request, reason, not_after, traceparent } => {
+                self.stop(voice, number, &Stop { request, reason, not_after, traceparent })
+            }
+        };
+        match answered {
+            Ok(None) => {}
+            Ok(Some(answer)) => voice.say(number, &answer),
+            Err((fault, why)) => self.refuse(voice, number, fault, why),
+        }
+        self.count();
+    }
+
+    pub(crate) fn refuse(&self, voice: &Voice, number: u64, fault: Fault, why: &str) {
+        self.numbers.refuse(fault);
+        voice.say(number, &Answer::Refused(fault, why.to_owned()));
+    }
+
+    fn lease(
+        &self,
+        holder: Holder,
+        request: &RequestId,
+        backend: &Backend,
+        not_after: Option<u64>,
+    ) -> Answered {
+        if backend.database.as_str() != OWN && !self.trays.contains_key(&backend.database) {
+            return Err(refusal(
+                Fault::UnknownDatabase,
+                "there is no [database.NAME] of this name",
+            ));
+        }
+        let now = self.now();
+        let left = left(not_after, LEASE, LONGEST_LEASE);
+        let left = left.ok_or(refusal(Fault::Late, "its time is over already"))?;
+        match self.table.borrow_mut().lease(now, holder, request, backend, now + left) {
+            Leased::Held => Ok(Some(Answer::Done)),
+            Leased::Stopped(reason) => Ok(Some(Answer::Stopped(reason))),
+            Leased::Taken => {
+                Err(refusal(Fault::Taken, "this connection is leased to another: close it"))
+            }
+            Leased::Full => Err(refusal(Fault::Full, "there are too many leases")),
+        }
+    }
+
+    fn release(
+        &self,
+        holder: Holder,
+        request: &RequestId,
+        backend: &Backend,
+        number: u64,
+    ) -> Answered {
+        match self.table.borrow_mut().release(holder, request, backend, number) {
+            Released::Now => Ok(Some(Answer::Done)),
+            Released::Later => Ok(None),
+            Released::NotLeased => {
+                Err(refusal(Fault::NotLeased, "there is no such lease of yours"))
+            }
+        }
+    }
+
+    fn stop(&self, voice: &Voice, number: u64, stop: &Stop) -> Answered {
+        let Stop { request, reason, .. } = stop;
+        let left = left(stop.not_after, STOP, LONGEST_STOP);
+        let left = left.ok_or(refusal(Fault::Late, "it came when it was too late"))?;
+        let report = Rc::new(Report::new(voice, number));
+        let stopped = self.table.borrow_mut().stop(self.now(), request, *reason);
+        let Stopped::First(works) = stopped else { return Ok(None) };
+        self.numbers.stop(*reason);
+        for (backend, holder) in &works {
+            if backend.database.as_str() == OWN {
+                self.tell(*holder, request, *reason, backend.connection);
+                report.cancelled();
+            }
+        }
+        for (name, tray) in &self.trays {
+            if tray.marks || works.iter().any(|(backend, _)| backend.database == *name) {
+                let trace = stop.traceparent.clone();
+                let job = Job::new(request, *reason, trace, self.now(), left, &report);
+                if tray.jobs.try_send(job).is_err() {
+                    self.numbers.spare(name.as_str(), Spared::Late);
+                    report.spared();
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whoever has a lease of his own is told, under the number of what nobody asked for.
+    fn tell(&self, holder: Holder, request: &RequestId, reason: Reason, connection: u64) {
+        if let Some(voice) = self.voices.borrow().get(&holder) {
+            voice.say(0, &Answer::Told { request: request.clone(), reason, connection });
+        }
+    }
+
+    /// The connections to this database that work for a request now.
+    pub(crate) fn works_for(&self, request: &RequestId, database: &DatabaseName) -> Vec<u64> {
+        let works = self.table.borrow().works_for(self.now(), request);
+        let here = works.into_iter().filter(|(backend, _)| backend.database == *database);
+        here.map(|(backend, _)| backend.connection).collect()
+    }
+
+    /// See [`Table::begin`].
+    pub(crate) fn begin(&self, request: &RequestId, backend: &Backend) -> bool {
+        self.table.borrow_mut().begin(self.now(), request, backend)
+    }
+
+    /// See [`Table::end`].
+    pub(crate) fn end(&self, backend: &Backend) {
+        let waits = self.table.borrow_mut().end(backend);
+        if let Some((holder, number)) = waits
+            && let Some(voice) = self.voices.borrow().get(&holder)
+        {
+            voice.say(number, &Answer::Done);
+        }
+        self.count();
+    }
+
+    /// Whether a connection is leased to somebody else than this request.
+    pub(crate) fn is_of_another(&self, request: &RequestId, backend: &Backend) -> bool {
+        self.table.borrow().request_of(backend).is_some_and(|leased| leased != request)
+    }
+
+    pub(crate) fn expire(&self) {
+        let expired = self.table.borrow_mut().expire(self.now());
+        self.numbers.expired(expired);
+        self.count();
+    }
+
+    /// How many leases there are.
+    pub(crate) fn leases(&self) -> usize {
+        self.table.borrow().len()
+    }
+
+    fn count(&self) {
+        self.numbers.leases(self.table.borrow().len());
+    }
+}
+
+/// What is said now, if anything; or what is refused.
+type Answered = Result<Option<Answer>, (Fault, &'static str)>;
+
+fn refusal(fault: Fault, why: &'static str) -> (Fault, &'static str) {
+    (fault, why)
+}
+
+/// What is left until a moment of the clock on the wall, which all on this machine share. `None`: nothing.
+fn left(not_after: Option<u64>, usual: Span, longest: Span) -> Option<Span> {
+    let Some(not_after) = not_after else { return Some(usual) };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let left = Span::from_millis(not_after.saturating_sub(now).min(longest.as_millis()));
+    (left > Span::ZERO).then_some(left)
+}

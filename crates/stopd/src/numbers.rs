@@ -1,0 +1,205 @@
+//! What is counted, for Prometheus and for the status.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use bywash_lease::{Fault, Reason};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use serde::Serialize;
+
+/// Why a statement of a stopped request was left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Spared {
+    /// It may write.
+    Writes,
+    /// It is another user's than the one of the configuration.
+    OtherUser,
+    /// What it says of itself and what was leased do not agree, or nobody leased it and the database cannot tell
+    /// statements apart.
+    Unsure,
+    /// It had ended, or was released.
+    Gone,
+    /// The daemon may not cancel it.
+    Refused,
+    /// There were too many; it came too late.
+    Late,
+    /// The database was not there.
+    Down,
+}
+
+impl Spared {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Writes => "writes",
+            Self::OtherUser => "other_user",
+            Self::Unsure => "unsure",
+            Self::Gone => "gone",
+            Self::Refused => "refused",
+            Self::Late => "late",
+            Self::Down => "down",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfReason {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfDatabase {
+    database: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Left {
+    database: String,
+    reason: &'static str,
+}
+
+/// The numbers of a daemon.
+pub(crate) struct Numbers {
+    registry: Registry,
+    stops: Family<OfReason, Counter>,
+    refusals: Family<OfReason, Counter>,
+    cancelled: Family<OfDatabase, Counter>,
+    spared: Family<Left, Counter>,
+    statements: Family<OfDatabase, Counter>,
+    connected: Family<OfDatabase, Gauge>,
+    seconds: Histogram,
+    leases: Gauge,
+    expired: Counter,
+    conversations: Gauge,
+    /// By database: what is wrong with it.
+    complaints: RefCell<BTreeMap<String, String>>,
+    holders: Cell<i64>,
+}
+
+/// From a tenth of a millisecond to two seconds.
+const STEPS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1.0, 2.0];
+
+impl Numbers {
+    pub(crate) fn new() -> Self {
+        let mut this = Self {
+            registry: Registry::with_prefix("bywash_sentry"),
+            stops: Family::default(),
+            refusals: Family::default(),
+            cancelled: Family::default(),
+            spared: Family::default(),
+            statements: Family::default(),
+            connected: Family::default(),
+            seconds: Histogram::new(STEPS),
+            leases: Gauge::default(),
+            expired: Counter::default(),
+            conversations: Gauge::default(),
+            complaints: RefCell::default(),
+            holders: Cell::new(0),
+        };
+        this.register();
+        this
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("stops", "Requests that were stopped, by reason", self.stops.clone());
+        let help =
+            "Messages that were refused; malformed or forbidden ones: find out who sends them";
+        registry.register("refusals", help, self.refusals.clone());
+        let help = "Statements that were cancelled, or would have been in mode observe";
+        registry.register("cancelled", help, self.cancelled.clone());
+        let help = "Statements of stopped requests that were left alone, by reason; refused: grant the privilege";
+        registry.register("spared", help, self.spared.clone());
+        let help = "Statements that the database was asked for";
+        registry.register("statements", help, self.statements.clone());
+        let help = "Whether the database answers; 0: nothing is cancelled there";
+        registry.register("connected", help, self.connected.clone());
+        let help = "From a stop to the cancellation's answer, in seconds";
+        registry.register("cancel_seconds", help, self.seconds.clone());
+        registry.register("leases", "Connections that are leased", self.leases.clone());
+        let help = "Leases that nobody released in their time: an application forgets to";
+        registry.register("leases_expired", help, self.expired.clone());
+        registry.register(
+            "conversations",
+            "Clients that are connected",
+            self.conversations.clone(),
+        );
+    }
+
+    pub(crate) fn stop(&self, reason: Reason) {
+        self.stops.get_or_create(&OfReason { reason: reason.name() }).inc();
+    }
+
+    pub(crate) fn refuse(&self, fault: Fault) {
+        self.refusals.get_or_create(&OfReason { reason: fault.name() }).inc();
+    }
+
+    pub(crate) fn cancelled(&self, database: &str, seconds: f64) {
+        self.cancelled.get_or_create(&OfDatabase { database: database.to_owned() }).inc();
+        self.seconds.observe(seconds);
+    }
+
+    pub(crate) fn spare(&self, database: &str, why: Spared) {
+        let left = Left { database: database.to_owned(), reason: why.name() };
+        self.spared.get_or_create(&left).inc();
+    }
+
+    pub(crate) fn asked(&self, database: &str, statements: usize) {
+        let of = OfDatabase { database: database.to_owned() };
+        self.statements.get_or_create(&of).inc_by(statements as u64);
+    }
+
+    /// A database has answered after it had not.
+    pub(crate) fn answers(&self, database: &str) {
+        let of = OfDatabase { database: database.to_owned() };
+        if self.connected.get_or_create(&of).get() == 0 {
+            self.connected(database, true, None);
+        }
+    }
+
+    /// `complaint`: what is wrong although it answers, or why it does not.
+    pub(crate) fn connected(&self, database: &str, connected: bool, complaint: Option<String>) {
+        let of = OfDatabase { database: database.to_owned() };
+        self.connected.get_or_create(&of).set(i64::from(connected));
+        let mut complaints = self.complaints.borrow_mut();
+        match complaint {
+            Some(words) => complaints.insert(database.to_owned(), words),
+            None => complaints.remove(database),
+        };
+    }
+
+    pub(crate) fn leases(&self, count: usize) {
+        self.leases.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn expired(&self, count: usize) {
+        self.expired.inc_by(count as u64);
+    }
+
+    pub(crate) fn came(&self) {
+        self.holders.set(self.holders.get() + 1);
+        self.conversations.set(self.holders.get());
+    }
+
+    pub(crate) fn left(&self) {
+        self.holders.set(self.holders.get() - 1);
+        self.conversations.set(self.holders.get());
+    }
+
+    /// In Prometheus' text format.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text cannot fail.
+        let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+
+    pub(crate) fn complaints(&self) -> BTreeMap<String, String> {
+        self.complaints.borrow().clone()
+    }
+}

@@ -1,0 +1,102 @@
+//! What the daemon is doing: `/metrics` for Prometheus, `/v1/status` as JSON, on a loopback address.
+//!
+//! Nothing can be changed here. Only requests are answered whose `Host` is loopback: a page in somebody's browser
+//! that has pointed a name of its own at 127.0.0.1 gets nothing.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::desk::Desk;
+use crate::journal::Journal;
+
+/// Scrapers and operators, not crowds.
+const MOST: usize = 16;
+/// Longer than any answer takes.
+const LONGEST: Duration = Duration::from_secs(30);
+
+pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journal) {
+    let seats = Arc::new(Semaphore::new(MOST));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
+        let (desk, journal) = (Rc::clone(&desk), journal.clone());
+        tokio::task::spawn_local(async move {
+            let _ = tokio::time::timeout(LONGEST, answer(stream, desk, journal)).await;
+            drop(seat);
+        });
+    }
+}
+
+async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
+    let service = service_fn(move |request| {
+        let response = respond(&request, &desk, &journal);
+        async { Ok::<_, Infallible>(response) }
+    });
+    // A client that breaks off has its answer, or wants none.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Response<Full<Bytes>> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    if !host.is_some_and(is_loopback) {
+        return plain(StatusCode::MISDIRECTED_REQUEST, "only for this machine\n");
+    }
+    match (request.method(), request.uri().path()) {
+        (&Method::GET, "/metrics") => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            whole(StatusCode::OK, kind, desk.numbers.text())
+        }
+        (&Method::GET, "/v1/status") => {
+            whole(StatusCode::OK, "application/json", format!("{}\n", status(desk, journal)))
+        }
+        (&Method::GET, _) => plain(StatusCode::NOT_FOUND, "there are /metrics and /v1/status\n"),
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n"),
+    }
+}
+
+fn status(desk: &Desk, journal: &Journal) -> serde_json::Value {
+    json!({
+        "leases": desk.leases(),
+        "complaints": desk.numbers.complaints(),
+        "log_lines_dropped": journal.dropped(),
+    })
+}
+
+/// A host name with or without its port.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost") || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
+    whole(status, "text/plain; charset=utf-8", text.to_owned())
+}
+
+fn whole(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+}

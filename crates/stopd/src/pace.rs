@@ -1,0 +1,74 @@
+//! How many statements a database may be asked for.
+//!
+//! A bucket of tokens: it holds as many as come in a tenth of a second, at least one, so that a single stop is never
+//! held up and a storm of them is.
+
+use bywash_units::{Span, Time};
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    per_second: f64,
+    most: f64,
+    tokens: f64,
+    at: Time,
+}
+
+impl Pace {
+    pub(crate) fn new(per_second: u32, now: Time) -> Self {
+        let per_second = f64::from(per_second);
+        let most = (per_second / 10.0).max(1.0);
+        Self { per_second, most, tokens: most, at: now }
+    }
+
+    /// So many statements are sent. They are never held up halfway: what is over is missing afterwards.
+    pub(crate) fn spend(&mut self, now: Time, statements: usize) {
+        self.fill(now);
+        self.tokens -= statements as f64;
+    }
+
+    /// How long until one may be sent.
+    pub(crate) fn wait(&mut self, now: Time) -> Span {
+        self.fill(now);
+        Span::from_secs_f64(((1.0 - self.tokens) / self.per_second).max(0.0))
+    }
+
+    fn fill(&mut self, now: Time) {
+        self.tokens += now.since(self.at).as_secs_f64() * self.per_second;
+        self.tokens = self.tokens.min(self.most);
+        self.at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn a_tenth_of_a_second_is_saved_up_and_no_more() {
+        let mut pace = Pace::new(100, at(0));
+        pace.spend(at(60_000), 9);
+        assert_eq!(pace.wait(at(60_000)), Span::ZERO);
+        pace.spend(at(60_000), 1);
+        assert_eq!(pace.wait(at(60_000)), Span::from_millis(10));
+        assert_eq!(pace.wait(at(60_010)), Span::ZERO);
+    }
+
+    #[test]
+    fn what_was_spent_beyond_is_missing_afterwards() {
+        let mut pace = Pace::new(10, at(0));
+        pace.spend(at(0), 3);
+        assert_eq!(pace.wait(at(0)), Span::from_millis(300));
+    }
+
+    #[test]
+    fn one_a_second_is_one_at_a_time() {
+        let mut pace = Pace::new(1, at(0));
+        assert_eq!(pace.wait(at(5000)), Span::ZERO);
+        pace.spend(at(5000), 1);
+        assert_eq!(pace.wait(at(5400)), Span::from_millis(600));
+    }
+}

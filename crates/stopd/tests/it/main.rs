@@ -1,0 +1,12 @@
+//! The daemon as its clients see it, with real databases where it has to do with one: `scripts/with-databases`
+//! starts them. Without them those tests say `NOT TESTED`.
+
+#![allow(missing_docs, reason = "a test's name is what it says")]
+#![allow(clippy::unwrap_used, reason = "what a test sets up itself may panic like the test")]
+#![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]
+
+mod client;
+mod databases;
+mod messages;
+mod site;
+mod victims;

@@ -1,0 +1,217 @@
+//! What the daemon answers, whatever is said to it. No database is needed.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::client::Client;
+use crate::site::Site;
+
+/// Milliseconds since 1970, so much from now.
+pub(crate) fn in_millis(millis: u64) -> u128 {
+    (SystemTime::now() + Duration::from_millis(millis))
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_millis()
+}
+
+#[test]
+fn a_lease_of_ones_own_is_told_when_its_request_is_stopped() {
+    let site = Site::alone();
+    let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
+    assert_eq!(app.ask("1 LEASE r1 self 7"), "1 OK");
+    assert_eq!(app.ask("2 LEASE r2 self 8"), "2 OK");
+    assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=1 spared=0");
+    assert_eq!(app.hear(), "0 STOPPED r1 client_left 7");
+    assert_eq!(app.ask("3 RELEASE r1 self 7"), "3 OK");
+    assert_eq!(app.ask("4 RELEASE r2 self 8"), "4 OK");
+    assert_eq!(site.number("bywash_sentry_leases"), 0.0);
+    assert_eq!(site.number(r#"bywash_sentry_stops_total{reason="client_left"}"#), 1.0);
+}
+
+#[test]
+fn a_request_that_was_stopped_begins_nothing() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    assert_eq!(client.ask("1 STOP r1 deadline"), "1 OK cancelled=0 spared=0");
+    assert_eq!(client.ask("2 LEASE r1 self 7"), "2 STOPPED deadline");
+    assert_eq!(
+        client.ask("3 RELEASE r1 self 7"),
+        "3 ERR not_leased there is no such lease of yours"
+    );
+}
+
+#[test]
+fn a_stop_that_is_repeated_unknown_or_late_does_nothing() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    assert_eq!(client.ask("1 LEASE r1 self 7"), "1 OK");
+    let late = in_millis(0) - 1;
+    let line = format!("2 STOP r1 client_left not-after={late}");
+    assert_eq!(client.ask(&line), "2 ERR late it came when it was too late");
+    assert_eq!(client.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
+    client.say(&format!("4 STOP r1 client_left not-after={}", in_millis(10_000)));
+    // Told first, then answered; and only once.
+    assert_eq!(client.hear(), "0 STOPPED r1 client_left 7");
+    assert_eq!(client.hear(), "4 OK cancelled=1 spared=0");
+    assert_eq!(client.ask("5 STOP r1 client_left"), "5 OK cancelled=0 spared=0");
+}
+
+#[test]
+fn a_lease_that_is_never_released_ends_and_is_counted() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    assert_eq!(client.ask(&format!("1 LEASE r1 self 7 not-after={}", in_millis(50))), "1 OK");
+    site.until("the lease has expired", |site| site.number("bywash_sentry_leases") == 0.0);
+    assert_eq!(site.number("bywash_sentry_leases_expired_total"), 1.0);
+    assert_eq!(client.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
+    let past = in_millis(0) - 1;
+    let line = format!("3 LEASE r2 self 7 not-after={past}");
+    assert_eq!(client.ask(&line), "3 ERR late its time is over already");
+}
+
+#[test]
+fn leases_end_with_the_conversation_in_which_they_were_made() {
+    let site = Site::alone();
+    let mut app = Client::of(&site);
+    assert_eq!(app.ask("1 LEASE r1 self 7"), "1 OK");
+    drop(app);
+    site.until("the lease is gone", |site| site.number("bywash_sentry_leases") == 0.0);
+    let mut gateway = Client::of(&site);
+    assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
+}
+
+#[test]
+fn a_connection_that_two_have_leased_is_nobodys() {
+    let site = Site::alone();
+    let (mut one, mut other) = (Client::of(&site), Client::of(&site));
+    assert_eq!(one.ask("1 LEASE r1 self 7"), "1 OK");
+    assert_eq!(
+        other.ask("1 LEASE r2 self 7"),
+        "1 ERR taken this connection is leased to another: close it"
+    );
+    assert_eq!(one.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
+    assert_eq!(one.ask("3 STOP r2 client_left"), "3 OK cancelled=0 spared=0");
+}
+
+#[test]
+fn a_line_that_is_no_message_is_refused_and_the_next_one_is_heard() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    assert_eq!(client.ask("1 PLEASE STOP"), "1 ERR malformed a message is LEASE, RELEASE or STOP");
+    assert_eq!(
+        client.ask("hello"),
+        "0 ERR malformed a line begins with a number from 1 on, which its answer will carry"
+    );
+    assert_eq!(
+        client.ask("2 LEASE r1 warehouse 7"),
+        "2 ERR unknown_database there is no [database.NAME] of this name"
+    );
+    assert_eq!(client.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
+    assert_eq!(site.number(r#"bywash_sentry_refusals_total{reason="malformed"}"#), 2.0);
+}
+
+#[test]
+fn a_line_without_an_end_costs_its_sender_the_connection() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    client.stream().write_all(&[b'1'; 513]).unwrap();
+    assert_eq!(client.hear(), "0 ERR malformed a line is at most 512 bytes long");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn whoever_does_not_read_his_answers_holds_up_nobody_else() {
+    let site = Site::alone();
+    let (mut deaf, mut other) = (Client::of(&site), Client::of(&site));
+    deaf.stream().set_nonblocking(true).unwrap();
+    let line = b"1 STOP r client_left\n".repeat(1000);
+    let mut sent = 0_usize;
+    // Until the daemon reads no further: both buffers are full, and 16,384 answers are owed.
+    while let Ok(count) = deaf.stream().write(&line) {
+        sent += count;
+        assert!(sent < 100_000_000, "it reads on and on");
+        assert_eq!(other.ask("1 LEASE r1 self 7"), "1 OK");
+    }
+    assert_eq!(other.ask("2 RELEASE r1 self 7"), "2 OK");
+    site.until("the deaf one is cut off", |site| site.number("bywash_sentry_conversations") == 1.0);
+}
+
+#[test]
+fn a_thousand_messages_at_once_are_all_answered_in_their_turn() {
+    let site = Site::alone();
+    let mut client = Client::of(&site);
+    let lines: Vec<String> = (1..=20_000).map(|n| format!("{n} LEASE r{n} self {n}\n")).collect();
+    let mut writer: UnixStream = client.stream().try_clone().unwrap();
+    let writing = std::thread::spawn(move || writer.write_all(lines.concat().as_bytes()).unwrap());
+    // The leases of one conversation are bounded.
+    for number in 1..=20_000 {
+        let answer = client.hear();
+        let expected = match number {
+            ..=8192 => format!("{number} OK"),
+            _ => format!("{number} ERR full there are too many leases"),
+        };
+        assert_eq!(answer, expected);
+    }
+    writing.join().unwrap();
+}
+
+#[test]
+fn another_user_of_the_machine_may_say_nothing_that_is_not_granted() {
+    let site = Site::alone();
+    let program = "import socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
+s.sendall(b'1 STOP r client_left\\n2 LEASE r self 1\\n3 RELEASE r self 1\\n')
+f = s.makefile(); print(f.readline() + f.readline() + f.readline(), end='')";
+    let socket = site.daemon.socket();
+    std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
+    let asked = Command::new("setpriv")
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "python3", "-c", program])
+        .arg(socket)
+        .stderr(Stdio::null())
+        .output();
+    match asked {
+        Ok(said) if said.status.success() => assert_eq!(
+            String::from_utf8(said.stdout).unwrap(),
+            "1 ERR forbidden add this user to sentry.stops\n\
+             2 ERR forbidden add this user to sentry.leases\n\
+             3 ERR forbidden add this user to sentry.leases\n"
+        ),
+        _ => println!("NOT TESTED: only root can be another user, with setpriv and python3"),
+    }
+}
+
+#[test]
+fn operators_are_told_what_there_is_and_strangers_nothing() {
+    let site = Site::alone();
+    assert!(
+        site.get("/v1/status").contains(r#"{"complaints":{},"leases":0,"log_lines_dropped":0}"#)
+    );
+    assert!(site.get("/").starts_with("HTTP/1.1 404"));
+    let mut stream = std::net::TcpStream::connect(site.daemon.admin()).unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: shop.example\r\n\r\n").unwrap();
+    let mut answer = [0; 12];
+    std::io::Read::read_exact(&mut stream, &mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 421");
+}
+
+#[test]
+fn a_second_daemon_on_the_same_socket_is_refused_and_a_dead_ones_socket_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sentry.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let config = || bywash_config::Sentry {
+        socket: Some(path.clone()),
+        mode: bywash_config::Mode::Enforce,
+        leases: Vec::new(),
+        stops: Vec::new(),
+        admin: ([127, 0, 0, 1], 0).into(),
+        databases: Vec::new(),
+    };
+    let first = bywash_stopd::start(config(), std::io::sink()).unwrap();
+    let Err(error) = bywash_stopd::start(config(), std::io::sink()) else { panic!("two daemons") };
+    assert!(error.to_string().ends_with("another daemon listens there"), "{error}");
+    drop(first);
+    assert!(!path.exists());
+}

@@ -1,0 +1,153 @@
+//! A daemon with a socket of its own, and the databases that it cancels in.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+
+use bywash_config::{Database, DatabaseKind, DatabasePlace, DatabaseServer, Mode, Sentry};
+use bywash_stopd::Daemon;
+use tempfile::TempDir;
+
+/// Which of the two, for tests that hold for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Postgres,
+    MariaDb,
+}
+
+pub(crate) struct Site {
+    pub(crate) daemon: Daemon,
+    log: Log,
+    _folder: TempDir,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "BYWASH_POSTGRES",
+            Self::MariaDb => "BYWASH_MARIADB",
+        }
+    }
+
+    /// Where it listens, if it is there.
+    pub(crate) fn address(self) -> Option<SocketAddr> {
+        let Ok(text) = std::env::var(self.variable()) else {
+            println!("NOT TESTED with {self:?}: {} is not set", self.variable());
+            return None;
+        };
+        Some(text.parse().unwrap())
+    }
+
+    /// Ends it as a crash does and starts it again.
+    pub(crate) fn restart(self) {
+        let program = std::env::var(format!("{}_RESTART", self.variable())).unwrap();
+        assert!(std::process::Command::new(program).status().unwrap().success());
+    }
+
+    pub(crate) fn settings(self, folder: &TempDir, address: SocketAddr, user: &str) -> Database {
+        let file = folder.path().join("password");
+        fs::write(&file, "lab\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let kind = match self {
+            Self::Postgres => DatabaseKind::Postgres,
+            Self::MariaDb => DatabaseKind::MySql,
+        };
+        let place = DatabasePlace::Tcp { host: address.ip().to_string(), port: address.port() };
+        Database {
+            name: "shop".into(),
+            server: DatabaseServer { kind, user: user.into(), place, database: "shop".into() },
+            password_file: Some(file),
+            user: None,
+            writes: false,
+            marks: false,
+            statements_per_second: 10_000,
+        }
+    }
+}
+
+impl Site {
+    /// Without a database.
+    pub(crate) fn alone() -> Self {
+        Self::with(Mode::Enforce, |_| Vec::new())
+    }
+
+    /// With this database, as `change` wants it; nothing if it is not there.
+    pub(crate) fn of(kind: Kind, change: impl Fn(&mut Database)) -> Option<Self> {
+        Self::in_mode(kind, Mode::Enforce, change)
+    }
+
+    pub(crate) fn in_mode(kind: Kind, mode: Mode, change: impl Fn(&mut Database)) -> Option<Self> {
+        let address = kind.address()?;
+        let site = Self::with(mode, |folder| {
+            let mut settings = kind.settings(folder, address, "sentry");
+            change(&mut settings);
+            vec![settings]
+        });
+        Some(site)
+    }
+
+    fn with(mode: Mode, databases: impl Fn(&TempDir) -> Vec<Database>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = Sentry {
+            socket: Some(folder.path().join("sentry.sock")),
+            mode,
+            leases: Vec::new(),
+            stops: Vec::new(),
+            admin: SocketAddr::from(([127, 0, 0, 1], 0)),
+            databases: databases(&folder),
+        };
+        let log = Log::default();
+        let daemon = bywash_stopd::start(config, log.clone()).unwrap();
+        Self { daemon, log, _folder: folder }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        String::from_utf8(self.log.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// What it says to operators.
+    pub(crate) fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.daemon.admin()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// A number of `/metrics`; 0 for one that has not been counted yet.
+    pub(crate) fn number(&self, name: &str) -> f64 {
+        let text = self.get("/metrics");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |number| number.parse().unwrap())
+    }
+
+    /// Waits until something is so. What never becomes so fails by hanging no longer than a while.
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..4000 {
+            if is_so(self) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        panic!("never: {what}\n{}\n{}", self.get("/v1/status"), self.get("/metrics"));
+    }
+}
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! Who is cancelled in a real database, and who never is.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
+
+use bywash_config::Mode;
+
+use crate::client::Client;
+use crate::databases::{Connection, End, long};
+use crate::messages::in_millis;
+use crate::site::{Kind, Site};
+
+/// Whoever crashes a database does so while nobody else works with it.
+static PEACE: RwLock<()> = RwLock::new(());
+
+/// Runs a test with each database that is there.
+fn with_each(test: impl Fn(Kind)) {
+    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    run_with_each(test);
+}
+
+fn run_with_each(test: impl Fn(Kind)) {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.address().is_some()) {
+        test(kind);
+    }
+}
+
+fn lease(client: &mut Client, request: &str, connection: &Connection) {
+    assert_eq!(client.ask(&format!("1 LEASE {request} shop {}", connection.number)), "1 OK");
+}
+
+fn release(client: &mut Client, request: &str, connection: &Connection) -> String {
+    client.ask(&format!("2 RELEASE {request} shop {}", connection.number))
+}
+
+#[test]
+fn the_query_of_a_request_that_is_stopped_is_cancelled_and_its_connection_lives_on() {
+    with_each(|kind| {
+        let site = Site::of(kind, |_| {}).unwrap();
+        let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "r1", &works);
+        works.begin_seen(long(kind), &watch);
+        assert_eq!(gateway.ask("7 STOP r1 client_left"), "7 OK cancelled=1 spared=0");
+        assert_eq!(works.end(), End::Cancelled);
+        assert_eq!(release(&mut app, "r1", &works), "2 OK");
+        assert_eq!(works.run("SELECT 1"), End::Done);
+        site.until("it is written down", |site| site.log().contains(r#""what":"cancelled""#));
+        assert!(!site.log().contains("SELECT"), "what a query says is nobody's business");
+    });
+}
+
+#[test]
+fn a_connection_that_was_released_is_not_touched() {
+    with_each(|kind| {
+        let site = Site::of(kind, |_| {}).unwrap();
+        let mut app = Client::of(&site);
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "r1", &works);
+        assert_eq!(release(&mut app, "r1", &works), "2 OK");
+        lease(&mut app, "r2", &works);
+        let short = long(kind).replace("20", "0.3");
+        works.begin_seen(&short, &watch);
+        assert_eq!(app.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
+        assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn a_query_that_begins_after_the_stop_under_the_same_lease_is_cancelled_as_well() {
+    with_each(|kind| {
+        let site = Site::of(kind, |_| {}).unwrap();
+        let mut app = Client::of(&site);
+        let works = Connection::new(kind);
+        lease(&mut app, "r1", &works);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");
+        assert_eq!(works.run(long(kind)), End::Cancelled);
+        assert_eq!(works.run(long(kind)), End::Cancelled);
+        assert_eq!(release(&mut app, "r1", &works), "2 OK");
+    });
+}
+
+#[test]
+fn what_writes_is_spared_unless_the_operator_says_otherwise() {
+    with_each(|kind| {
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        let table = format!("orders_{}", works.number);
+        assert_eq!(works.run(&format!("CREATE TABLE {table} (a INT)")), End::Done);
+        let sleep = long(kind).replace("20", "0.4");
+        let write = match kind {
+            Kind::Postgres => format!("INSERT INTO {table} SELECT 1 FROM ({sleep}) AS s"),
+            Kind::MariaDb => format!("INSERT INTO {table} {sleep}"),
+        };
+        let site = Site::of(kind, |_| {}).unwrap();
+        let mut app = Client::of(&site);
+        lease(&mut app, "r1", &works);
+        works.begin_seen(&write, &watch);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
+        assert_eq!(works.end(), End::Done);
+        assert_eq!(release(&mut app, "r1", &works), "2 OK");
+        drop(site);
+        let site = Site::of(kind, |settings| settings.writes = true).unwrap();
+        let mut app = Client::of(&site);
+        lease(&mut app, "r1", &works);
+        works.begin_seen(&write, &watch);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
+        // MariaDB's SLEEP ends and says 1, which is inserted: the statement fails all the same.
+        assert_eq!(works.end(), End::Cancelled);
+        assert_eq!(watch.count(&format!("SELECT COUNT(*) FROM {table}")), 1);
+        works.run(&format!("DROP TABLE {table}"));
+    });
+}
+
+#[test]
+fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone() {
+    let kind = Kind::Postgres;
+    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(site) = Site::of(kind, |_| {}) else { return };
+    let mut app = Client::of(&site);
+    let (works, watch) = (Connection::new(kind), Connection::new(kind));
+    works.run("CREATE TEMPORARY TABLE basket (a int); BEGIN; INSERT INTO basket VALUES (1)");
+    lease(&mut app, "r1", &works);
+    works.begin_seen("SELECT pg_sleep(0.4)", &watch);
+    assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
+    assert_eq!(works.end(), End::Done);
+    assert_eq!(works.run("COMMIT"), End::Done);
+    assert_eq!(works.count("SELECT count(*) FROM basket"), 1);
+}
+
+#[test]
+fn only_queries_of_the_user_that_the_operator_has_named_are_cancelled() {
+    with_each(|kind| {
+        let site = Site::of(kind, |settings| settings.user = Some("warehouse".into())).unwrap();
+        let mut app = Client::of(&site);
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "r1", &works);
+        works.begin_seen(&long(kind).replace("20", "0.3"), &watch);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
+        assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn a_query_that_nobody_leased_is_found_by_the_mark_in_front_of_it_if_the_operator_says_so() {
+    with_each(|kind| {
+        let marked = |mark: &str| format!("/*{mark}*/ {}", long(kind));
+        let trace = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        let site = Site::of(kind, |settings| settings.marks = true).unwrap();
+        let mut gateway = Client::of(&site);
+        works.begin_seen(&marked("bywash-request='m1'"), &watch);
+        assert_eq!(gateway.ask("1 STOP m1 client_left"), "1 OK cancelled=1 spared=0");
+        assert_eq!(works.end(), End::Cancelled);
+        works.begin_seen(&marked(&format!("traceparent='{trace}'")), &watch);
+        let stop = format!("2 STOP m2 client_left traceparent={trace}");
+        assert_eq!(gateway.ask(&stop), "2 OK cancelled=1 spared=0");
+        assert_eq!(works.end(), End::Cancelled);
+        // One that begins a moment later.
+        assert_eq!(gateway.ask("3 STOP m3 client_left"), "3 OK cancelled=0 spared=0");
+        assert_eq!(works.run(&marked("bywash-request='m3'")), End::Cancelled);
+        drop(site);
+        let site = Site::of(kind, |_| {}).unwrap();
+        let mut gateway = Client::of(&site);
+        works.begin_seen(&marked("bywash-request='m4'").replace("20", "0.3"), &watch);
+        assert_eq!(gateway.ask("1 STOP m4 client_left"), "1 OK cancelled=0 spared=0");
+        assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn a_mark_that_contradicts_a_lease_saves_the_query() {
+    with_each(|kind| {
+        let site = Site::of(kind, |settings| settings.marks = true).unwrap();
+        let mut app = Client::of(&site);
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "c1", &works);
+        let query = format!("/*bywash-request='c2'*/ {}", long(kind).replace("20", "0.4"));
+        works.begin_seen(&query, &watch);
+        assert_eq!(app.ask("2 STOP c2 client_left"), "2 OK cancelled=0 spared=1");
+        assert_eq!(app.ask("3 STOP c1 client_left"), "3 OK cancelled=0 spared=1");
+        assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn who_only_observes_cancels_nothing_and_counts_what_would_have_been() {
+    with_each(|kind| {
+        let site = Site::in_mode(kind, Mode::Observe, |_| {}).unwrap();
+        let mut app = Client::of(&site);
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "r1", &works);
+        works.begin_seen(&long(kind).replace("20", "0.3"), &watch);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
+        assert_eq!(works.end(), End::Done);
+        site.until("it is written down", |site| site.log().contains(r#""what":"would_cancel""#));
+        assert_eq!(site.number(r#"bywash_sentry_cancelled_total{database="shop"}"#), 1.0);
+    });
+}
+
+#[test]
+fn a_database_that_refuses_the_privilege_is_complained_of_and_spares_all() {
+    with_each(|kind| {
+        let site = Site::of(kind, |settings| settings.server.user = "nobody".into()).unwrap();
+        site.until("it complains", |site| {
+            site.get("/v1/status").contains("\"complaints\":{\"shop\":")
+        });
+        let complaint = site.get("/v1/status");
+        let wanted = match kind {
+            Kind::Postgres => "GRANT pg_signal_backend, pg_read_all_stats TO",
+            Kind::MariaDb => "GRANT PROCESS, CONNECTION ADMIN ON *.* TO nobody",
+        };
+        assert!(complaint.contains(wanted), "{complaint}");
+        let mut app = Client::of(&site);
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        lease(&mut app, "r1", &works);
+        works.begin_seen(&long(kind).replace("20", "0.3"), &watch);
+        let answer = app.ask("2 STOP r1 client_left");
+        assert!(answer.starts_with("2 OK cancelled=0 "), "{answer}");
+        assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn a_database_that_went_down_is_used_again_when_it_is_back() {
+    let _alone = PEACE.write().unwrap_or_else(PoisonError::into_inner);
+    run_with_each(|kind| {
+        let site = Site::of(kind, |_| {}).unwrap();
+        let mut app = Client::of(&site);
+        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        site.until("it is connected", |site| site.number(connected) == 1.0);
+        kind.restart();
+        // The first to notice is told that nothing was done; whoever comes later is served again.
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        for request in 1.. {
+            lease(&mut app, &format!("r{request}"), &works);
+            works.begin_seen(long(kind), &watch);
+            app.say(&format!("2 STOP r{request} client_left"));
+            let answer = app.hear();
+            assert_eq!(works.end(), End::Cancelled, "it is tried again after the first answer");
+            assert_eq!(release(&mut app, &format!("r{request}"), &works), "2 OK");
+            if answer == "2 OK cancelled=1 spared=0" {
+                break;
+            }
+            assert_eq!(answer, "2 OK cancelled=0 spared=1");
+            assert!(request < 5, "{answer}");
+        }
+        assert_eq!(site.number(connected), 1.0);
+    });
+}
+
+#[test]
+fn a_database_that_is_not_there_keeps_nobody_waiting() {
+    for kind in Kind::ALL {
+        if kind.address().is_none() {
+            continue;
+        }
+        let site = Site::of(kind, |settings| {
+            settings.server.place =
+                bywash_config::DatabasePlace::Tcp { host: "127.0.0.1".into(), port: 1 };
+        });
+        let site = site.unwrap();
+        let mut app = Client::of(&site);
+        assert_eq!(app.ask("1 LEASE r1 shop 4711"), "1 OK");
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
+        assert_eq!(app.ask("3 RELEASE r1 shop 4711"), "3 OK");
+        assert!(site.get("/v1/status").contains("refused"), "{}", site.get("/v1/status"));
+    }
+}
+
+#[test]
+fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
+    with_each(|kind| {
+        let site = Site::of(kind, |settings| {
+            settings.marks = true;
+            settings.statements_per_second = 20;
+        });
+        let site = site.unwrap();
+        let mut gateway = Client::of(&site);
+        let began = std::time::Instant::now();
+        let late = in_millis(1000);
+        let lines: Vec<String> =
+            (1..=5000).map(|n| format!("{n} STOP s{n} client_left not-after={late}\n")).collect();
+        let mut writer = gateway.stream().try_clone().unwrap();
+        let writing = std::thread::spawn(move || {
+            std::io::Write::write_all(&mut writer, lines.concat().as_bytes()).unwrap();
+        });
+        let mut answered = BTreeMap::new();
+        for _ in 0..5000 {
+            let line = gateway.hear();
+            let (number, _) = line.split_once(" OK ").unwrap();
+            *answered.entry(number.to_owned()).or_insert(0) += 1;
+        }
+        writing.join().unwrap();
+        assert_eq!(answered.len(), 5000);
+        let asked = site.number(r#"bywash_sentry_statements_total{database="shop"}"#);
+        let most = 3.0 + began.elapsed().as_secs_f64() * 20.0;
+        assert!((1.0..=most).contains(&asked), "{asked} of at most {most}");
+    });
+}
+
+/// One pooled connection, two requests in turn, stops for one of them at any moment: the other one is never hit.
+/// `orphans` among the benches plays ten thousand rounds of it.
+#[test]
+fn of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit() {
+    with_each(|kind| {
+        let site = Site::of(kind, |_| {}).unwrap();
+        let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
+        let works = Connection::new(kind);
+        let query = long(kind).replace("20", "0.003");
+        let mut hit = 0;
+        for round in 0..150 {
+            let (victim, innocent) = (format!("a{round}"), format!("b{round}"));
+            lease(&mut app, &victim, &works);
+            works.begin(&query);
+            // At a different moment of the query each time, also after its end.
+            std::thread::sleep(std::time::Duration::from_micros(round * 40));
+            gateway.say(&format!("1 STOP {victim} client_left"));
+            hit += u32::from(works.end() == End::Cancelled);
+            assert_eq!(release(&mut app, &victim, &works), "2 OK");
+            lease(&mut app, &innocent, &works);
+            assert_eq!(works.run(&query), End::Done, "round {round}");
+            assert_eq!(release(&mut app, &innocent, &works), "2 OK");
+            gateway.hear();
+        }
+        assert!(hit > 10, "only {hit} of 150 were hit at all");
+    });
+}
