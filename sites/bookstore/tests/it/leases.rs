@@ -175,7 +175,7 @@ fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again
 }
 
 #[test]
-fn what_the_daemon_refuses_is_served_and_what_is_anothers_is_closed() {
+fn what_the_daemon_refuses_is_served_and_what_another_has_is_closed() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
     let (site, mut line) = daemon.site(&sqlite(folder.path()));
