@@ -28,6 +28,7 @@ demo: build
 
 test: check
 	$(CARGO) test --workspace --locked
+	scripts/test-databases
 	scripts/test-sdks
 	scripts/test-native
 

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
+use bywash_site::{Form, Sid};
 use http::header::{COOKIE, HeaderMap};
 
 use crate::Stage;
-use crate::form::Form;
-use crate::store::Sid;
 use crate::web::Refusal;
 
 /// Carries the service demand of a request in whole microseconds, at most [`MAX_DEMAND`].

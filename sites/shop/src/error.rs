@@ -1,21 +1,17 @@
 //! Why a shop could not start, or its orders not be read.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use bywash_site::Closed;
 
 /// Everything that can go wrong outside a request. The message carries the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShopError {
-    /// The address is taken, forbidden or not of this machine.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What the operating system says.
-        cause: io::Error,
-    },
+    /// The address is taken, or the operating system gives no thread or event loop for it.
+    #[error("{0}")]
+    Door(#[from] Closed),
     /// The file cannot be opened, is no database, or SQLite failed on it.
     #[error("cannot use the database {}: {cause}", path.display())]
     Database {
@@ -37,7 +33,7 @@ pub enum ShopError {
     /// A value outside its range.
     #[error("{0}")]
     Option(&'static str),
-    /// The operating system gives no thread, event loop or random numbers.
+    /// The operating system gives no thread or random numbers.
     #[error("the operating system refuses {what}: {cause}")]
     System {
         /// What was asked of it.

@@ -6,13 +6,14 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use bywash_site::Queue;
 use tokio::sync::oneshot;
 
 use crate::ask::Ask;
 use crate::counters::{Counters, Fate};
 use crate::store::Answer;
 use crate::web::Refusal;
-use crate::work::{Job, Queue};
+use crate::work::Job;
 use crate::{Options, Stage, Stats};
 
 /// How long work that is running when the shop closes may go on.
@@ -68,7 +69,7 @@ impl House {
             busy_us_useful: stages.iter().map(|(_, stage)| stage.busy_us_useful).sum(),
             busy_us_wasted: stages.iter().map(|(_, stage)| stage.busy_us_wasted).sum(),
             stages: stages.into(),
-            queue_length: self.queue.len(),
+            queue_length: self.queue.length(),
             running: self.counters.running_now(),
             departed: self.counters.departed_so_far(),
             orders: self.counters.orders_so_far(),

@@ -16,7 +16,6 @@
 mod ask;
 mod counters;
 mod error;
-mod form;
 mod house;
 mod options;
 mod shop;

@@ -1,8 +1,9 @@
 //! The goods: generated once, read by the browsing stages.
 
+use bywash_site::Sid;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::{Cents, Page, Sid, Store, Verdict};
+use super::{Cents, Page, Store, Verdict};
 
 /// What `/details` shows when it is not asked for a product.
 const PRODUCT_OF_THE_DAY: i64 = 1;

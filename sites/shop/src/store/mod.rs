@@ -12,7 +12,6 @@ mod catalogue;
 mod order;
 mod schema;
 mod session;
-mod sid;
 
 use std::fs::File;
 use std::io;
@@ -23,13 +22,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use bywash_site::Sid;
+
 use crate::ask::Ask;
 use crate::{ShopError, Stage};
 
 pub(crate) use catalogue::Product;
 pub use order::{Cents, Order, orders};
 pub(crate) use order::{Missing, Receipt};
-pub(crate) use sid::Sid;
 
 /// How long to wait for another process that writes to the same file.
 const BUSY: Duration = Duration::from_secs(2);

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::Path;
 
+use bywash_site::Sid;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params};
 
 use super::schema::failed;
-use super::{BUSY, Page, Sid, Store, Verdict, unix_ms};
+use super::{BUSY, Page, Store, Verdict, unix_ms};
 use crate::ShopError;
 
 /// An amount of money in hundredths.

@@ -2,9 +2,10 @@
 //!
 //! Every value has a default, because a load generator posts empty forms.
 
+use bywash_site::Sid;
 use rusqlite::{OptionalExtension, params};
 
-use super::{Page, Sid, Store, StoreError, unix_ms};
+use super::{Page, Store, StoreError, unix_ms};
 
 /// The longest customer, address or reference kept, in characters; the rest is cut off.
 const MAX_TEXT: usize = 200;

@@ -2,15 +2,10 @@
 //!
 //! It is one future. Whatever ends it early drops [`Waiting`], which tells the worker.
 
-use std::convert::Infallible;
-use std::time::Duration;
-
-use bytes::Bytes;
+use bywash_site::{Application, Body, read};
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
-use tokio::time;
 
 use super::respond;
 use super::route::{Route, route};
@@ -21,48 +16,28 @@ use crate::counters::Counters;
 use crate::house::House;
 use crate::store::Answer;
 
-/// The longest body read. (hyper bounds the request line to the same 64 KiB.)
-const MAX_BODY: usize = 64 * 1024;
-
-/// How long a client may take to send its body.
-const BODY_TIME: Duration = Duration::from_secs(30);
-
-/// Answers one request.
-pub(super) async fn exchange(
-    house: &House,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let response = match route(request.method(), request.uri().path()) {
-        Ok(Route::Stage(stage)) => visit(house, stage, request).await,
-        Ok(Route::Stats) => Ok(respond::stats(&house.stats())),
-        Ok(Route::Health) => Ok(respond::health()),
-        Err(refusal) => Err(refusal),
-    };
-    Ok(response.unwrap_or_else(respond::refusal))
+impl Application for House {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let response = match route(request.method(), request.uri().path()) {
+            Ok(Route::Stage(stage)) => visit(self, stage, request).await,
+            Ok(Route::Stats) => Ok(respond::stats(&self.stats())),
+            Ok(Route::Health) => Ok(respond::health()),
+            Err(refusal) => Err(refusal),
+        };
+        response.unwrap_or_else(respond::refusal)
+    }
 }
 
 async fn visit(
     house: &House,
     stage: Stage,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Refusal> {
+) -> Result<Response<Body>, Refusal> {
     let (head, body) = request.into_parts();
-    // The body is read to its end first: hyper notices a departure only when nothing is left to
-    // read from the client.
-    let body = read(body).await?;
+    let body = read(body).await.map_err(Refusal::Body)?;
     let ask = Ask::read(stage, &head, &body)?;
     let waiting = Waiting { answer: house.offer(ask)?, counters: &house.counters, is_over: false };
     waiting.answer().await.map(|answer| respond::answer(&answer, page::title(stage)))
-}
-
-async fn read(body: Incoming) -> Result<Bytes, Refusal> {
-    let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
-    match whole.await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::TooLarge),
-        Ok(Err(_)) => Err(Refusal::BrokenBody),
-        Err(_) => Err(Refusal::SlowBody),
-    }
 }
 
 /// A client waiting for its answer. Dropped before the answer came, it counts a departure.

@@ -1,5 +1,6 @@
 //! Why a request got no further than the HTTP side, and what HTTP calls it.
 
+use bywash_site::BodyFault;
 use http::{Method, StatusCode};
 
 /// A request that is answered without work.
@@ -13,12 +14,8 @@ pub(crate) enum Refusal {
     Demand,
     /// `shop-order-tag` is not 1 to 64 plain characters.
     OrderTag,
-    /// The body is larger than 64 KiB.
-    TooLarge,
-    /// The body did not arrive in time.
-    SlowBody,
-    /// The body is no valid HTTP.
-    BrokenBody,
+    /// There is no body to work with.
+    Body(BodyFault),
     /// The queue takes no more.
     Busy,
     /// The shop closed before the request was done.
@@ -31,9 +28,8 @@ impl Refusal {
         match self {
             Self::NoSuchPage => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Demand | Self::OrderTag | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::Demand | Self::OrderTag => StatusCode::BAD_REQUEST,
+            Self::Body(fault) => fault.status(),
             Self::Busy | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -45,9 +41,7 @@ impl Refusal {
             Self::Method { .. } => "this page wants another method",
             Self::Demand => "shop-demand-us must be whole microseconds, at most 60000000",
             Self::OrderTag => "shop-order-tag must be 1 to 64 of A-Z a-z 0-9 _ -",
-            Self::TooLarge => "the body is larger than 64 KiB",
-            Self::SlowBody => "the body took too long",
-            Self::BrokenBody => "the body is broken",
+            Self::Body(fault) => fault.words(),
             Self::Busy => "too many requests are waiting",
             Self::Closing => "the shop is closing",
         }

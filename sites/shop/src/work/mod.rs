@@ -1,7 +1,6 @@
 //! The fixed capacity: one bounded queue, so many workers, and how a request occupies one.
 
 mod burn;
-mod queue;
 mod worker;
 
 use tokio::sync::oneshot;
@@ -9,7 +8,6 @@ use tokio::sync::oneshot;
 use crate::ask::Ask;
 use crate::store::Answer;
 
-pub(crate) use queue::Queue;
 pub(crate) use worker::Worker;
 
 /// A request on its way to a worker.

@@ -3,6 +3,7 @@
 
 mod binary;
 mod capacity;
+#[path = "../../../server/testing/client.rs"]
 mod client;
 mod departure;
 mod refusal;

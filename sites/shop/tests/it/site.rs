@@ -7,7 +7,7 @@ use std::{fs, process, thread};
 
 use bywash_shop::{Options, Order, Shop, StageStats, Stats, orders};
 
-use crate::client::Client;
+use crate::client::{Client, Pending};
 
 /// Longer than any demand a test waits out; shorter than anybody's patience.
 const SOON: Duration = Duration::from_secs(20);
@@ -95,6 +95,14 @@ impl Site {
     /// Waits until every request received so far has met its fate.
     pub(crate) fn wait_until_settled(&self) -> Stats {
         self.wait_until(|stats| stats.stages.values().all(is_settled))
+    }
+}
+
+impl Client {
+    /// A request that needs its worker for `demand`.
+    pub(crate) fn ask(&self, method: &str, target: &str, demand: Duration) -> Pending {
+        let header = format!("shop-demand-us: {}\r\n", demand.as_micros());
+        self.send(method, target, &header, "")
     }
 }
 

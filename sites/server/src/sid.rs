@@ -5,18 +5,18 @@ use std::io::{self, Read};
 
 /// 128 random bits, written as 32 hexadecimal digits. Knowing one is being that visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sid(u128);
+pub struct Sid(u128);
 
 impl Sid {
     /// A new name out of `entropy`.
-    pub(super) fn draw(mut entropy: impl Read) -> io::Result<Self> {
+    pub fn draw(mut entropy: impl Read) -> io::Result<Self> {
         let mut bits = [0; 16];
         entropy.read_exact(&mut bits)?;
         Ok(Self(u128::from_le_bytes(bits)))
     }
 
     /// The name written as `text`, if it is one.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hex.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
     }

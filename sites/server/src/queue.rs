@@ -9,7 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Items waiting for a worker.
 #[derive(Debug)]
-pub(crate) struct Queue<T> {
+pub struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
     changed: Condvar,
     capacity: usize,
@@ -23,13 +23,13 @@ struct Waiting<T> {
 
 impl<T> Queue<T> {
     /// An open queue in which at most `capacity` items wait.
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub fn new(capacity: usize) -> Self {
         let waiting = Waiting { items: VecDeque::new(), is_closed: false };
         Self { waiting: Mutex::new(waiting), changed: Condvar::new(), capacity }
     }
 
     /// Adds `item` at the end; gives it back if the queue is full or closed.
-    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+    pub fn push(&self, item: T) -> Result<(), T> {
         let mut waiting = self.lock();
         if waiting.is_closed || waiting.items.len() >= self.capacity {
             return Err(item);
@@ -40,14 +40,14 @@ impl<T> Queue<T> {
     }
 
     /// Waits for the oldest item; `None` once the queue is closed.
-    pub(crate) fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let idle = |waiting: &mut Waiting<T>| waiting.items.is_empty() && !waiting.is_closed;
         let waiting = self.changed.wait_while(self.lock(), idle);
         waiting.unwrap_or_else(PoisonError::into_inner).items.pop_front()
     }
 
     /// Closes the queue and gives back what was still waiting.
-    pub(crate) fn close(&self) -> VecDeque<T> {
+    pub fn close(&self) -> VecDeque<T> {
         let mut waiting = self.lock();
         waiting.is_closed = true;
         self.changed.notify_all();
@@ -55,7 +55,7 @@ impl<T> Queue<T> {
     }
 
     /// How many items wait.
-    pub(crate) fn len(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.lock().items.len()
     }
 
@@ -85,7 +85,7 @@ mod tests {
         let queue = Queue::new(1);
         assert_eq!(queue.push('a'), Ok(()));
         assert_eq!(queue.push('b'), Err('b'));
-        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.length(), 1);
     }
 
     #[test]

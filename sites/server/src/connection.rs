@@ -1,5 +1,11 @@
-//! Accepting connections, and letting go of them when the shop closes.
+//! Accepting connections, and letting go of them when the application closes.
+//!
+//! The thread never blocks and does no work of the application's own, so that a departing client is seen
+//! at once, whatever the workers are doing: hyper then drops the future of the exchange, and with it
+//! whatever a worker's answer would have gone to.
 
+use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net;
 use std::pin::pin;
@@ -7,6 +13,10 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,14 +26,20 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use super::exchange::exchange;
-use crate::house::House;
+/// What an answer carries: it is made before it is written.
+pub type Body = Full<Bytes>;
 
-/// How long a connection may take over the head of its next request. Longer than a shopper thinks,
+/// What becomes of a request.
+pub trait Application: Send + Sync + 'static {
+    /// Answers one request. Dropped when its client leaves.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
+}
+
+/// How long a connection may take over the head of its next request. Longer than a visitor thinks,
 /// so that a kept connection is not closed under a request just sent.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// How long open connections may take to end when the shop closes: the second that running work
+/// How long open connections may take to end when the application closes: the second that running work
 /// has, and one to write the answers.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -32,18 +48,18 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const RECOVER: Duration = Duration::from_millis(10);
 
 /// The whole life of the HTTP thread. Says through `ready` whether it could start.
-pub(crate) fn run(
+pub(crate) fn run<A: Application>(
     listener: net::TcpListener,
-    house: Arc<House>,
+    application: Arc<A>,
     closing: watch::Receiver<()>,
     ready: &SyncSender<io::Result<()>>,
 ) {
-    // Whoever started us waits for the word; if not, the shop is closing already.
+    // Whoever started us waits for the word; if not, the door is closing already.
     let say = |word| drop(ready.send(word));
     match event_loop(listener) {
         Ok((runtime, listener)) => {
             say(Ok(()));
-            runtime.block_on(serve(listener, house, closing));
+            runtime.block_on(serve(listener, application, closing));
         }
         Err(error) => say(Err(error)),
     }
@@ -58,7 +74,11 @@ fn event_loop(listener: net::TcpListener) -> io::Result<(Runtime, TcpListener)> 
 }
 
 /// Serves until `closing` changes or its sender is gone, then ends the connections.
-async fn serve(listener: TcpListener, house: Arc<House>, mut closing: watch::Receiver<()>) {
+async fn serve<A: Application>(
+    listener: TcpListener,
+    application: Arc<A>,
+    mut closing: watch::Receiver<()>,
+) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -66,7 +86,7 @@ async fn serve(listener: TcpListener, house: Arc<House>, mut closing: watch::Rec
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(talk(stream, Arc::clone(&house), closing.clone()));
+                    connections.spawn(talk(stream, Arc::clone(&application), closing.clone()));
                 }
                 Err(_) => time::sleep(RECOVER).await,
             }
@@ -79,10 +99,15 @@ async fn serve(listener: TcpListener, house: Arc<House>, mut closing: watch::Rec
 }
 
 /// One connection to its end. Its errors are departures of clients, which the exchange counts.
-async fn talk(stream: TcpStream, house: Arc<House>, mut closing: watch::Receiver<()>) {
+async fn talk<A: Application>(
+    stream: TcpStream,
+    application: Arc<A>,
+    mut closing: watch::Receiver<()>,
+) {
     // Without it the kernel may hold the last small packet of an answer back.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| exchange(&house, request));
+    let service =
+        service_fn(async |request| Ok::<_, Infallible>(application.answer(request).await));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)

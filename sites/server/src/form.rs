@@ -5,19 +5,19 @@
 
 /// The fields of one request, query first.
 #[derive(Debug, Default)]
-pub(crate) struct Form {
+pub struct Form {
     fields: Vec<(String, String)>,
 }
 
 impl Form {
     /// The fields of `query`, then those of `body`.
-    pub(crate) fn read(query: &str, body: &[u8]) -> Self {
+    pub fn read(query: &str, body: &[u8]) -> Self {
         let parts = [query.as_bytes(), body].into_iter().flat_map(|text| text.split(is(b'&')));
         Self { fields: parts.filter(|part| !part.is_empty()).map(field).collect() }
     }
 
     /// The first value of `name`.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 }

@@ -1,10 +1,10 @@
-//! The smallest HTTP client that can do what the tests need: keep a cookie, and leave.
+//! The smallest HTTP client that can do what the tests need: keep a cookie, and leave. Both sites' tests include it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Far beyond anything a test waits for, so that a hanging shop fails instead of hanging.
+/// Far beyond anything a test waits for, so that a hanging server fails instead of hanging.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One visitor.
@@ -37,22 +37,16 @@ impl Client {
     pub(crate) fn send(&self, method: &str, target: &str, extra: &str, body: &str) -> Pending {
         let cookie = self.sid.as_ref().map(|sid| format!("Cookie: a=b; sid={sid}\r\n"));
         let head = format!(
-            "{method} {target} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\
+            "{method} {target} HTTP/1.1\r\nHost: site\r\nConnection: close\r\n\
              Content-Length: {}\r\n{}{extra}\r\n",
             body.len(),
             cookie.unwrap_or_default(),
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // The shop may refuse before it has read everything; what counts then is its answer.
+        // The server may refuse before it has read everything; what counts then is its answer.
         let _ = stream.write_all((head + body).as_bytes());
         Pending(stream)
-    }
-
-    /// A request that needs its worker for `demand`.
-    pub(crate) fn ask(&self, method: &str, target: &str, demand: Duration) -> Pending {
-        let header = format!("shop-demand-us: {}\r\n", demand.as_micros());
-        self.send(method, target, &header, "")
     }
 
     pub(crate) fn get(&mut self, target: &str) -> Reply {

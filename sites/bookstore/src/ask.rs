@@ -1,0 +1,138 @@
+//! What one request asks of the store, read from its head and body before it may queue.
+//!
+//! Everything a client can send is bounded and checked here; past this point there are only typed values.
+
+use bywash_site::{Form, Sid};
+use http::header::{COOKIE, HeaderMap};
+
+use crate::Service;
+use crate::files::FILES;
+use crate::request_id::RequestId;
+use crate::web::Refusal;
+
+/// The longest search, in characters.
+const MAX_WORDS: usize = 100;
+
+/// A request that may queue.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    /// A file, by its number: nothing of the database.
+    File(u32),
+    /// Something of the database.
+    Store(Visit),
+}
+
+/// A request to the database.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) wish: Wish,
+    /// The session the client claims; the store knows whether it exists.
+    pub(crate) sid: Option<Sid>,
+    pub(crate) request: Option<RequestId>,
+}
+
+/// What is wanted of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Home,
+    Search(String),
+    Browse(Option<String>),
+    Select(i64),
+    Cart(i64),
+    Buy,
+}
+
+impl Ask {
+    pub(crate) fn read(
+        service: Service,
+        head: &http::request::Parts,
+        body: &[u8],
+    ) -> Result<Self, Refusal> {
+        let form = Form::read(head.uri.query().unwrap_or_default(), body);
+        let wish = match service {
+            Service::Home => Wish::Home,
+            Service::Search => Wish::Search(words(form.get("q"))?),
+            Service::Browse => Wish::Browse(form.get("category").map(str::to_owned)),
+            Service::Select => Wish::Select(number(form.get("id"))?),
+            Service::Cart => Wish::Cart(number(form.get("id"))?),
+            Service::Buy => Wish::Buy,
+            Service::File => return file(head.uri.path()).map(Self::File),
+        };
+        let (sid, request) = (sid(&head.headers), RequestId::of(&head.headers));
+        Ok(Self::Store(Visit { wish, sid, request }))
+    }
+}
+
+/// Control characters are in no page, and PostgreSQL takes no zero byte.
+fn words(text: Option<&str>) -> Result<String, Refusal> {
+    let text = text.map(str::trim).unwrap_or_default();
+    let fits = (1..=MAX_WORDS).contains(&text.chars().count());
+    let is_plain = !text.chars().any(char::is_control);
+    if fits && is_plain { Ok(text.to_owned()) } else { Err(Refusal::Words) }
+}
+
+/// A book's number as it is written on the pages; whether there is such a book, the database knows.
+fn number(text: Option<&str>) -> Result<i64, Refusal> {
+    let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    text.and_then(|text| text.parse().ok()).ok_or(Refusal::Number)
+}
+
+fn file(path: &str) -> Result<u32, Refusal> {
+    let number = path.strip_prefix(Service::File.path()).and_then(|text| text.parse().ok());
+    number.filter(|number| (1..=FILES).contains(number)).ok_or(Refusal::NoSuchPage)
+}
+
+/// The first well-formed `sid` of all cookies. Anything else is no session rather than an error: a browser sends what
+/// other applications of the same host have left with it.
+fn sid(headers: &HeaderMap) -> Option<Sid> {
+    let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';'));
+    pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Sid::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(service: Service, target: &str, body: &str) -> Result<Ask, Refusal> {
+        let head = http::Request::builder().uri(target).body(()).unwrap().into_parts().0;
+        Ask::read(service, &head, body.as_bytes())
+    }
+
+    fn wish(service: Service, target: &str, body: &str) -> Result<Wish, Refusal> {
+        ask(service, target, body).map(|ask| match ask {
+            Ask::Store(visit) => visit.wish,
+            Ask::File(number) => panic!("file {number}"),
+        })
+    }
+
+    #[test]
+    fn a_search_is_of_something() {
+        let search = |target: &str| wish(Service::Search, target, "");
+        assert_eq!(search("/search?q=%20Harbour+x%20"), Ok(Wish::Search("Harbour x".to_owned())));
+        let long = format!("/search?q={}", "x".repeat(101));
+        for wrong in ["/search", "/search?q=", "/search?q=+", "/search?q=a%00b", &long] {
+            assert_eq!(search(wrong), Err(Refusal::Words), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_book_has_a_number_from_the_query_or_the_form() {
+        assert_eq!(wish(Service::Select, "/book?id=7", ""), Ok(Wish::Select(7)));
+        assert_eq!(wish(Service::Cart, "/cart", "id=8"), Ok(Wish::Cart(8)));
+        for wrong in
+            ["/book", "/book?id=", "/book?id=-1", "/book?id=1e3", "/book?id=99999999999999999999"]
+        {
+            assert_eq!(wish(Service::Select, wrong, ""), Err(Refusal::Number), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn files_are_numbered_from_one() {
+        assert!(matches!(ask(Service::File, "/file/1", ""), Ok(Ask::File(1))));
+        for wrong in ["/file/", "/file/0", "/file/8619", "/file/../etc/passwd", "/file/1/2"] {
+            let refused = ask(Service::File, wrong, "").expect_err(wrong);
+            assert_eq!(refused, Refusal::NoSuchPage);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The goods: as many books as the seed's store had, made up from their numbers, the same on every machine.
+
+mod words;
+
+use bywash_scenario::Stream;
+
+pub(crate) use words::{AUTHORS, FAVOURITE, TITLE_NOUNS};
+use words::{SYLLABLES, TITLE_ADJECTIVES};
+
+/// How many books there are: as many as in the seed (section 4.2).
+pub const BOOKS: u32 = 4_309;
+
+/// What the shelves are called. Their share of the books, a ninth, is what makes browsing cost a ninth of a search, as
+/// in the seed (0.4 s and 3.7 s).
+pub const CATEGORIES: [&str; 9] =
+    ["history", "novels", "poetry", "science", "travel", "cooking", "music", "gardens", "law"];
+
+/// Letters on a page at least; it ends with the word that reaches them.
+const PAGE: usize = 1_000;
+
+/// Different words of which pages are made, beside those of titles.
+const WORDS: u64 = 2_000;
+
+/// What a random number is drawn for.
+const FOR_BOOK: u64 = 1;
+const FOR_PAGE: u64 = 2;
+
+/// The seed of everything that is made up here.
+const SEED: u64 = 4;
+
+/// One book.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Book {
+    pub(crate) id: i64,
+    pub(crate) title: String,
+    pub(crate) author: String,
+    pub(crate) category: String,
+    pub(crate) price: Cents,
+}
+
+/// An amount of money in hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Cents(pub(crate) i64);
+
+impl std::fmt::Display for Cents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let size = self.0.unsigned_abs();
+        write!(f, "{sign}{}.{:02}", size / 100, size % 100)
+    }
+}
+
+impl Book {
+    /// The book of a number from 1 to [`BOOKS`].
+    pub(crate) fn new(number: u32) -> Self {
+        let mut chance = Stream::new(SEED, FOR_BOOK, number.into());
+        let adjective = pick(&TITLE_ADJECTIVES, &mut chance);
+        let noun = pick(&TITLE_NOUNS, &mut chance);
+        Self {
+            id: number.into(),
+            // The number makes titles differ, as editions do.
+            title: format!("The {adjective} {noun}, No. {number}"),
+            author: pick(&AUTHORS, &mut chance).to_owned(),
+            category: CATEGORIES[category_of(number)].to_owned(),
+            price: Cents(299 + below(97, &mut chance).cast_signed() * 50),
+        }
+    }
+
+    /// What the page of the book says about it.
+    pub(crate) fn description(&self) -> String {
+        let Self { title, author, category, .. } = self;
+        format!("{title}, by {author}: a book for those who care about {category}.")
+    }
+
+    /// One page of its text, in small letters, numbered from 0. The first begins with title and author.
+    pub(crate) fn page(&self, number: u32) -> String {
+        let index = u64::from(number) << 32 | self.id.unsigned_abs();
+        let mut chance = Stream::new(SEED, FOR_PAGE, index);
+        let mut text = String::with_capacity(PAGE + 32);
+        if number == 0 {
+            text = format!("{} by {} ", self.title, self.author).to_lowercase();
+        }
+        while text.len() < PAGE {
+            match below(200, &mut chance) {
+                0 => text += FAVOURITE,
+                1 => text += &pick(&TITLE_NOUNS, &mut chance).to_lowercase(),
+                _ => push_word(common(WORDS, &mut chance), &mut text),
+            }
+            text.push(' ');
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    /// What other books are looked through for when this one is shown: what it is about, in small letters.
+    pub(crate) fn subject(&self) -> String {
+        let named = self.title.split([' ', ',']).nth(2);
+        named.unwrap_or_default().to_lowercase()
+    }
+}
+
+/// The numbers of a category's books, both ends included: its books stand together.
+pub(crate) fn shelf(category: usize) -> (i64, i64) {
+    let shelves = CATEGORIES.len() as u64;
+    let begins = |shelf: usize| (shelf as u64 * u64::from(BOOKS)).div_ceil(shelves).cast_signed();
+    (begins(category) + 1, begins(category + 1))
+}
+
+/// The half of the store in which a book stands: what is read to show it, as showing costs half of a search in the
+/// seed (1.9 s and 3.7 s).
+pub(crate) fn half(id: i64) -> (i64, i64) {
+    let middle = i64::from(BOOKS / 2);
+    if id <= middle { (1, middle) } else { (middle + 1, BOOKS.into()) }
+}
+
+fn category_of(number: u32) -> usize {
+    (number as usize - 1) * CATEGORIES.len() / BOOKS as usize
+}
+
+/// A whole number from 0 to below `count`, each as likely.
+pub(crate) fn below(count: u64, chance: &mut Stream) -> u64 {
+    ((chance.unit() * count as f64) as u64).min(count - 1)
+}
+
+/// A whole number from 0 to below `count`, the *n*-th with a chance of about 1/*n*, as words are used and books are
+/// asked for.
+pub(crate) fn common(count: u64, chance: &mut Stream) -> u64 {
+    let power = (count as f64 + 1.0).powf(chance.unit());
+    (power as u64).clamp(1, count) - 1
+}
+
+/// One of several, each as likely.
+pub(crate) fn pick<'a>(from: &[&'a str], chance: &mut Stream) -> &'a str {
+    from[below(from.len() as u64, chance) as usize]
+}
+
+/// The word of a number below [`WORDS`].
+pub(crate) fn word(number: u64) -> String {
+    let mut text = String::new();
+    push_word(number, &mut text);
+    text
+}
+
+/// The most frequent words are the shortest.
+fn push_word(number: u64, text: &mut String) {
+    let mut rest = number as usize;
+    loop {
+        text.push_str(SYLLABLES[rest % SYLLABLES.len()]);
+        rest /= SYLLABLES.len();
+        if rest == 0 {
+            return;
+        }
+        rest -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_books_are_the_same_everywhere() {
+        let book = Book::new(1);
+        assert_eq!(book, Book::new(1));
+        assert_eq!(
+            (book.title.as_str(), book.author.as_str(), book.price),
+            ("The Yellow Window, No. 1", "Leo Sandoval", Cents(4_549))
+        );
+        assert!(book.page(0).starts_with(&book.title.to_lowercase()));
+        assert_ne!(book.page(1), book.page(2));
+    }
+
+    #[test]
+    fn titles_and_words_differ() {
+        let titles: HashSet<_> = (1..=BOOKS).map(|number| Book::new(number).title).collect();
+        assert_eq!(titles.len(), BOOKS as usize);
+        let words: HashSet<_> = (0..WORDS).map(word).collect();
+        assert_eq!(words.len(), WORDS as usize);
+    }
+
+    #[test]
+    fn every_book_stands_on_the_shelf_of_its_category() {
+        for number in 1..=BOOKS {
+            let (first, last) = shelf(category_of(number));
+            assert!((first..=last).contains(&number.into()), "{number}");
+        }
+        assert_eq!((shelf(0).0, shelf(8).1), (1, BOOKS.into()));
+    }
+
+    #[test]
+    fn shelves_and_halves_are_a_ninth_and_a_half() {
+        for category in 0..CATEGORIES.len() {
+            let (first, last) = shelf(category);
+            assert!((478..=479).contains(&(last - first + 1)), "{first} to {last}");
+        }
+        assert_eq!((half(2_154), half(2_155)), ((1, 2_154), (2_155, 4_309)));
+    }
+
+    #[test]
+    fn a_page_is_of_plain_small_letters() {
+        let page = Book::new(7).page(3);
+        assert!((PAGE - 1..PAGE + 32).contains(&page.len()), "{}", page.len());
+        assert!(page.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b' '), "{page}");
+    }
+
+    #[test]
+    fn the_subject_is_the_noun_of_the_title() {
+        let subject = Book::new(9).subject();
+        assert!(TITLE_NOUNS.iter().any(|noun| noun.to_lowercase() == subject), "{subject}");
+    }
+
+    #[test]
+    fn frequent_numbers_are_small_and_none_is_out_of_range() {
+        let mut chance = Stream::new(1, 2, 3);
+        let drawn: Vec<_> = (0..10_000).map(|_| common(100, &mut chance)).collect();
+        let zeros = drawn.iter().filter(|number| **number == 0).count();
+        assert!((1_300..1_700).contains(&zeros), "{zeros}: ln 2 / ln 101 is 15 %");
+        assert!(drawn.iter().all(|number| *number < 100));
+    }
+}

@@ -1,0 +1,128 @@
+//! A running store: its threads, from start to stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use bywash_site::Door;
+use tempfile::TempDir;
+
+use crate::database::Pool;
+use crate::house::House;
+use crate::lease::{Caller, Desk};
+use crate::store::{self, Store};
+use crate::worker::Worker;
+use crate::{BookstoreError, Options, Place, SchemaError, Stats};
+
+/// A store that serves until it is stopped or dropped.
+pub struct Bookstore {
+    house: Arc<House>,
+    door: Door,
+    threads: Vec<JoinHandle<()>>,
+    // Both outlive the workers, which end in `drop`.
+    _caller: Option<Caller>,
+    _folder: Option<TempDir>,
+}
+
+/// A database with the books in it.
+pub(crate) struct Ground {
+    pub(crate) pool: Pool,
+    pub(crate) pages: u32,
+    /// Of a temporary database; it goes with it.
+    folder: Option<TempDir>,
+}
+
+impl Ground {
+    /// Makes and fills what is missing.
+    pub(crate) fn prepare(options: &Options) -> Result<Self, BookstoreError> {
+        options.check()?;
+        let (place, folder) = match options.database.clone() {
+            Place::Sqlite(None) => {
+                let folder = TempDir::new().map_err(BookstoreError::system("a folder"))?;
+                (Place::Sqlite(Some(folder.path().join("bookstore.db"))), Some(folder))
+            }
+            place => (place, None),
+        };
+        let pool = Pool::new(place, options.silence);
+        let pages = store::prepare(&pool, options.pages, Options::USUAL_PAGES)?;
+        Ok(Self { pool, pages, folder })
+    }
+}
+
+impl Bookstore {
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
+    /// loop: it waits for the database.
+    pub fn start(options: Options) -> Result<Self, BookstoreError> {
+        let door = Door::listen(options.listen)?;
+        let ground = Ground::prepare(&options)?;
+        let caller = options.sentry.as_ref().map(|sentry| Caller::new(sentry.socket.clone()));
+        let caller = caller.transpose().map_err(BookstoreError::system("a thread"))?;
+        let desk = desk(&options, caller.as_ref());
+        let house = House::new(
+            options,
+            ground.pool.place.dialect().name,
+            ground.pages,
+            caller.as_ref().map(Caller::begun),
+        );
+        // From here on a failure drops the store, which stops the threads started so far.
+        let mut bookstore = Self {
+            house: Arc::new(house),
+            door,
+            threads: Vec::new(),
+            _caller: caller,
+            _folder: ground.folder,
+        };
+        for _ in 0..bookstore.house.options.workers {
+            bookstore.hire(&ground.pool, desk.clone())?;
+        }
+        bookstore.door.open("bookstore-http", Arc::clone(&bookstore.house))?;
+        Ok(bookstore)
+    }
+
+    /// Where it listens, with the port it got.
+    pub fn address(&self) -> SocketAddr {
+        self.door.address()
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.house.stats()
+    }
+
+    /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the store
+    /// does the same.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn hire(&mut self, pool: &Pool, desk: Option<Desk>) -> Result<(), BookstoreError> {
+        let store = Store::new(pool, desk, self.house.options.tags);
+        let mut store = store.map_err(BookstoreError::system("/dev/urandom"))?;
+        store.open().map_err(SchemaError::from)?;
+        let worker = Worker::new(Arc::clone(&self.house), store);
+        let thread = thread::Builder::new().name("bookstore-worker".to_owned());
+        let thread = thread.spawn(|| worker.run()).map_err(BookstoreError::system("a thread"))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Bookstore {
+    fn drop(&mut self) {
+        self.house.close();
+        self.door.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn desk(options: &Options, caller: Option<&Caller>) -> Option<Desk> {
+    let (caller, sentry) = (caller?, options.sentry.as_ref()?);
+    let name = match options.database {
+        Place::Sqlite(_) => None,
+        Place::Postgres(_) | Place::MariaDb(_) => Some(sentry.name.as_str()),
+    };
+    Some(caller.desk(name))
+}

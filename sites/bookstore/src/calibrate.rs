@@ -1,0 +1,82 @@
+//! What each service costs alone, in this database, now: by it a laboratory scales its times.
+
+use std::time::{Duration, Instant};
+
+use crate::ask::{Visit, Wish};
+use crate::bookstore::Ground;
+use crate::store::{Answer, Store};
+use crate::{BOOKS, BookstoreError, CATEGORIES, Options, Service, files};
+
+/// Runs of each service; an odd number, as the median is taken.
+const RUNS: u32 = 21;
+
+/// What one service costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// Which.
+    pub service: Service,
+    /// A worker's time for one request, the median of several.
+    pub time: Duration,
+}
+
+/// What every service costs while nothing else runs: the time of one worker from taking a request to its answer,
+/// without HTTP. For SQLite, and for a database that has a core to itself, that is processor time but for the way there
+/// and back.
+pub fn calibrate(options: &Options) -> Result<Vec<Cost>, BookstoreError> {
+    let ground = Ground::prepare(options)?;
+    let mut store = Store::new(&ground.pool, None, options.tags)
+        .map_err(BookstoreError::system("/dev/urandom"))?;
+    Service::ALL.into_iter().map(|service| cost(service, &mut store)).collect()
+}
+
+fn cost(service: Service, store: &mut Store) -> Result<Cost, BookstoreError> {
+    let mut times = Vec::new();
+    // The first ones warm the caches and are not counted.
+    for run in 0..RUNS + 3 {
+        times.push(time(service, run, store)?);
+    }
+    let times = &mut times[3..];
+    times.sort_unstable();
+    Ok(Cost { service, time: times[times.len() / 2] })
+}
+
+fn time(service: Service, run: u32, store: &mut Store) -> Result<Duration, BookstoreError> {
+    let book = i64::from(1 + run * 131 % BOOKS);
+    let wish = match service {
+        Service::File => {
+            let begun = Instant::now();
+            std::hint::black_box(files::file(1 + run * 131 % files::FILES));
+            return Ok(begun.elapsed());
+        }
+        Service::Home => Wish::Home,
+        Service::Search => Wish::Search(crate::books::word(u64::from(run) * 31)),
+        Service::Browse => {
+            Wish::Browse(Some(CATEGORIES[run as usize % CATEGORIES.len()].to_owned()))
+        }
+        Service::Select => Wish::Select(book),
+        Service::Cart => Wish::Cart(book),
+        Service::Buy => return buy(book, store),
+    };
+    serve(service, &Visit { wish, sid: None, request: None }, store).map(|(time, _)| time)
+}
+
+/// An order needs a cart.
+fn buy(book: i64, store: &mut Store) -> Result<Duration, BookstoreError> {
+    let visit = Visit { wish: Wish::Cart(book), sid: None, request: None };
+    let (_, answer) = serve(Service::Cart, &visit, store)?;
+    let visit = Visit { wish: Wish::Buy, sid: answer.new_session, request: None };
+    serve(Service::Buy, &visit, store).map(|(time, _)| time)
+}
+
+fn serve(
+    service: Service,
+    visit: &Visit,
+    store: &mut Store,
+) -> Result<(Duration, Answer), BookstoreError> {
+    let begun = Instant::now();
+    let answer = store.serve(visit).map_err(|trouble| BookstoreError::Calibrate {
+        service: service.name(),
+        why: trouble.to_string(),
+    })?;
+    Ok((begun.elapsed(), answer))
+}

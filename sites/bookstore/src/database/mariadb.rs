@@ -1,0 +1,121 @@
+//! MariaDB.
+//!
+//! Every statement is prepared, run once and let go: nothing is kept that a comment in front could spoil. Both steps show
+//! the statement to whoever looks; a `KILL QUERY` that comes between them is lost, as between any two statements.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder, Params};
+
+use super::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "mariadb",
+    contains: "instr(text, ?) > 0",
+    begin: "BEGIN",
+    numbered: "BIGINT AUTO_INCREMENT PRIMARY KEY",
+    // To the letter, as the others compare.
+    table: "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    alone: Some("DO GET_LOCK('bywash-bookstore', 300)"),
+    together: Some("DO RELEASE_LOCK('bywash-bookstore')"),
+    settle: &["ANALYZE TABLE books", "ANALYZE TABLE pages"],
+};
+
+/// `ER_QUERY_INTERRUPTED`
+const INTERRUPTED: u16 = 1317;
+/// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, which come on a connection about to end.
+const ENDS: [u16; 2] = [1053, 1927];
+
+/// What a read says that has waited for too long.
+const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
+
+/// As in PostgreSQL. Its own default locks gaps between rows, and carts of different sessions would deadlock.
+const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
+/// A connection to a server.
+pub(super) struct MariaDb {
+    connection: Conn,
+}
+
+impl MariaDb {
+    pub(super) fn open(opts: &Opts, silence: Duration) -> Result<Self, Trouble> {
+        let opts = OptsBuilder::from_opts(opts.clone())
+            .tcp_connect_timeout(Some(CONNECT))
+            .read_timeout(Some(silence))
+            .write_timeout(Some(silence))
+            .stmt_cache_size(0)
+            .init(vec![SETTINGS])
+            // The address that was given is the one that is used.
+            .prefer_socket(false);
+        let made = Conn::new(opts).map_err(|cause| Trouble::Lost(cause.to_string()))?;
+        Ok(Self { connection: made })
+    }
+}
+
+impl Connection for MariaDb {
+    fn number(&self) -> u64 {
+        self.connection.connection_id().into()
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+        let rows: Vec<mysql::Row> = self.connection.exec(sql, params(values)).map_err(trouble)?;
+        rows.into_iter().map(row).collect()
+    }
+
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+        self.connection.exec_drop(sql, params(values)).map_err(trouble)?;
+        Ok(self.connection.affected_rows())
+    }
+
+    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+        self.connection.query_drop(sql).map_err(trouble)
+    }
+
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
+}
+
+fn params(values: &[Value]) -> Params {
+    let param = |value: &Value| match value {
+        Value::Null => mysql::Value::NULL,
+        Value::Number(number) => mysql::Value::Int(*number),
+        Value::Text(text) => mysql::Value::Bytes(text.clone().into_bytes()),
+    };
+    if values.is_empty() {
+        return Params::Empty;
+    }
+    Params::Positional(values.iter().map(param).collect())
+}
+
+fn row(row: mysql::Row) -> Result<Row, Trouble> {
+    let fields = row.unwrap_raw().into_iter();
+    fields.map(|field| read(field.unwrap_or(mysql::Value::NULL))).collect::<Result<_, _>>().map(Row)
+}
+
+fn read(value: mysql::Value) -> Result<Value, Trouble> {
+    match value {
+        mysql::Value::NULL => Ok(Value::Null),
+        mysql::Value::Int(number) => Ok(Value::Number(number)),
+        mysql::Value::Bytes(bytes) => String::from_utf8(bytes)
+            .map(Value::Text)
+            .map_err(|error| Trouble::Failed(error.to_string())),
+        other => Err(Trouble::Failed(format!("a field of another kind: {other:?}"))),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn trouble(error: mysql::Error) -> Trouble {
+    match &error {
+        mysql::Error::MySqlError(told) if told.code == INTERRUPTED => Trouble::Cancelled,
+        mysql::Error::MySqlError(told) if !ENDS.contains(&told.code) => {
+            Trouble::Failed(told.message.clone())
+        }
+        mysql::Error::IoError(cause) if SILENT.contains(&cause.kind()) => Trouble::Silent,
+        _ => Trouble::Lost(error.to_string()),
+    }
+}

@@ -1,0 +1,130 @@
+//! Where the database is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use mysql::{Opts, OptsBuilder};
+
+/// A database, and how to reach it.
+#[derive(Clone)]
+pub enum Place {
+    /// A file, in this process; a temporary one without a path.
+    Sqlite(Option<PathBuf>),
+    /// A PostgreSQL server.
+    Postgres(Box<tokio_postgres::Config>),
+    /// A MariaDB server.
+    MariaDb(Box<Opts>),
+}
+
+/// Text that names no database.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// Of another kind.
+    #[error("a database is postgres://…, mysql://…, or a file's path, not {0}")]
+    Scheme(String),
+    /// A path without anything in it.
+    #[error("a database file has a name")]
+    Empty,
+    /// Not as PostgreSQL writes it.
+    #[error("not a PostgreSQL address: {0}")]
+    Postgres(tokio_postgres::Error),
+    /// Not as MariaDB writes it.
+    #[error("not a MariaDB address: {0}")]
+    MariaDb(mysql::UrlError),
+    /// Without a database, which would be found out late.
+    #[error("the address names no database: …/DATABASE")]
+    NoDatabase,
+    /// A password for a file.
+    #[error("SQLite has no passwords")]
+    NoPassword,
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        match text.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => {
+                let config: tokio_postgres::Config = text.parse().map_err(PlaceError::Postgres)?;
+                config.get_dbname().ok_or(PlaceError::NoDatabase)?;
+                Ok(Self::Postgres(Box::new(config)))
+            }
+            Some(("mysql", _)) => {
+                let opts = Opts::from_url(text).map_err(PlaceError::MariaDb)?;
+                opts.get_db_name().filter(|name| !name.is_empty()).ok_or(PlaceError::NoDatabase)?;
+                Ok(Self::MariaDb(Box::new(opts)))
+            }
+            // Only its kind: the rest may have a password in it.
+            Some((scheme, _)) => Err(PlaceError::Scheme(format!("{scheme}://…"))),
+            None if text.is_empty() => Err(PlaceError::Empty),
+            None => Ok(Self::Sqlite(Some(text.into()))),
+        }
+    }
+}
+
+impl Place {
+    /// The same with another password.
+    pub fn with_password(self, password: &str) -> Result<Self, PlaceError> {
+        match self {
+            Self::Sqlite(_) => Err(PlaceError::NoPassword),
+            Self::Postgres(mut config) => {
+                config.password(password);
+                Ok(Self::Postgres(config))
+            }
+            Self::MariaDb(opts) => {
+                let opts = OptsBuilder::from_opts(*opts).pass(Some(password));
+                Ok(Self::MariaDb(Box::new(opts.into())))
+            }
+        }
+    }
+}
+
+/// Only its kind: an address has a password in it.
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => f.write_str("Postgres(…)"),
+            Self::MariaDb(_) => f.write_str("MariaDb(…)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_which_database_it_is() {
+        let place = |text: &str| text.parse::<Place>();
+        assert!(matches!(place("books.db"), Ok(Place::Sqlite(Some(_)))));
+        assert!(matches!(place("postgres://shop:lab@127.0.0.1:5432/shop"), Ok(Place::Postgres(_))));
+        assert!(matches!(place("mysql://shop:lab@127.0.0.1:3306/shop"), Ok(Place::MariaDb(_))));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_without_its_password() {
+        for wrong in [
+            "",
+            "oracle://shop:lab@host/db",
+            "postgres://shop:lab@127.0.0.1:5432",
+            "mysql://shop:lab@127.0.0.1:3306/",
+            "mysql://shop:lab@127.0.0.1:port/db",
+            "postgres://shop:lab@127.0.0.1:port/db",
+        ] {
+            let error = wrong.parse::<Place>().expect_err(wrong).to_string();
+            assert!(!error.contains("lab"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown_and_sqlite_has_none() {
+        let place: Place = "mysql://shop:lab@127.0.0.1:3306/shop".parse().unwrap();
+        assert_eq!(format!("{place:?}"), "MariaDb(…)");
+        let place = place.with_password("other").unwrap();
+        let Place::MariaDb(opts) = place else { panic!("another kind") };
+        assert_eq!(opts.get_pass(), Some("other"));
+        assert!(Place::Sqlite(None).with_password("x").is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! A worker's own connection: made when it is needed, kept between requests, thrown away when it is lost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Connection, Dialect, Place, Row, Trouble, Value, connect};
+
+/// What all workers' connections have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub(crate) place: Place,
+    /// After which a server that says nothing is taken for lost.
+    pub(crate) silence: Duration,
+    /// Whoever writes to SQLite holds it. SQLite alone would have the second one sleep and try again, which would
+    /// show as service time.
+    turn: Option<Arc<Mutex<()>>>,
+}
+
+/// One worker's connection.
+pub(crate) struct Pooled {
+    pool: Pool,
+    connection: Option<Box<dyn Connection>>,
+    /// The comment in front of statements.
+    mark: String,
+    /// Statements since [`Pooled::ready`].
+    begun: u32,
+}
+
+impl Pool {
+    pub(crate) fn new(place: Place, silence: Duration) -> Self {
+        let turn = matches!(place, Place::Sqlite(_)).then(Arc::default);
+        Self { place, silence, turn }
+    }
+
+    /// A connection of it, not yet made.
+    pub(crate) fn pooled(&self) -> Pooled {
+        Pooled { pool: self.clone(), connection: None, mark: String::new(), begun: 0 }
+    }
+}
+
+impl Pooled {
+    /// Makes the connection if there is none; statements from here on have `mark` in front. Says whether it has been
+    /// there before: then it may have broken without being looked at.
+    pub(crate) fn ready(&mut self, mark: String) -> Result<bool, Trouble> {
+        self.mark = mark;
+        self.begun = 0;
+        let was_there = self.connection.is_some();
+        if !was_there {
+            self.connection = Some(connect(&self.pool.place, self.pool.silence)?);
+        }
+        Ok(was_there)
+    }
+
+    /// Whether nothing but one statement has been begun since [`Pooled::ready`].
+    pub(crate) fn has_only_begun(&self) -> bool {
+        self.begun <= 1
+    }
+
+    /// The number that the database has for it.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.connection.as_ref().map(|connection| connection.number())
+    }
+
+    /// What stops its statement, if nothing outside can.
+    pub(crate) fn stop(&self) -> Option<Arc<AtomicBool>> {
+        self.connection.as_ref().and_then(|connection| connection.stop())
+    }
+
+    /// Closes it. The next [`Pooled::ready`] makes another.
+    pub(crate) fn discard(&mut self) {
+        self.connection = None;
+    }
+
+    pub(crate) fn dialect(&self) -> &'static Dialect {
+        self.pool.place.dialect()
+    }
+
+    /// The rows of a statement.
+    pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+        self.with(sql, |connection, sql| connection.query(sql, values))
+    }
+
+    /// How many rows a statement has changed.
+    pub(crate) fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+        self.with(sql, |connection, sql| connection.change(sql, values))
+    }
+
+    /// A statement without parameters or result.
+    pub(crate) fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+        self.with(sql, |connection, sql| connection.command(sql))
+    }
+
+    /// Runs `work` as one writing transaction. What it returns is committed.
+    pub(crate) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let turn = self.pool.turn.clone();
+        // A poisoned turn protects nothing that could be half done: the database has rolled back.
+        let _held = turn.as_ref().map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+        self.command(self.dialect().begin)?;
+        let made = work(self).and_then(|made| self.command("COMMIT").map(|()| made));
+        if made.is_err() {
+            self.roll_back();
+        }
+        made
+    }
+
+    /// What cannot be undone ends with its connection.
+    fn roll_back(&mut self) {
+        if let Some(stop) = self.stop() {
+            // Who was stopped rolls back all the same.
+            stop.store(false, Ordering::Relaxed);
+        }
+        if self.connection.is_some() && self.command("ROLLBACK").is_err() {
+            self.discard();
+        }
+    }
+
+    fn with<T>(
+        &mut self,
+        sql: &str,
+        run: impl FnOnce(&mut dyn Connection, &str) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let lost = || Trouble::Lost("the connection broke before".to_owned());
+        let connection = self.connection.as_deref_mut().ok_or_else(lost)?;
+        self.begun += 1;
+        let result = match self.mark.as_str() {
+            "" => run(connection, sql),
+            mark => run(connection, &format!("{mark}{sql}")),
+        };
+        if result.as_ref().is_err_and(Trouble::ends_connection) {
+            self.discard();
+        }
+        result
+    }
+}

@@ -1,0 +1,153 @@
+//! PostgreSQL, by a connection that a runtime of its own drives while a statement runs.
+//!
+//! Statements go in one message, unnamed, with the types of their parameters: one round trip, and nothing is kept
+//! that a comment in front could spoil.
+
+use std::error::Error;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "postgres",
+    contains: "strpos(text, ?) > 0",
+    begin: "BEGIN",
+    numbered: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    table: "",
+    // Any number that nobody else uses in this database.
+    alone: Some("SELECT pg_advisory_lock(4309004309)"),
+    together: Some("SELECT pg_advisory_unlock(4309004309)"),
+    // Else the first searches would write hints into every page.
+    settle: &["VACUUM (ANALYZE) books", "VACUUM (ANALYZE) pages"],
+};
+
+/// As in the seed's database, a query is one thread's work, and its cost does not depend on how many others there are.
+const SETTINGS: &str = "-c max_parallel_workers_per_gather=0 -c jit=off";
+
+/// A connection to a server.
+pub(super) struct Postgres {
+    runtime: Runtime,
+    client: Client,
+    number: u64,
+    silence: Duration,
+}
+
+impl Postgres {
+    pub(super) fn open(config: &Config, silence: Duration) -> Result<Self, Trouble> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|cause| Trouble::Lost(cause.to_string()))?;
+        let mut config = config.clone();
+        config.connect_timeout(CONNECT).application_name("bywash-bookstore").options(SETTINGS);
+        let client = runtime.block_on(async {
+            let made = time::timeout(CONNECT, config.connect(NoTls)).await;
+            let made = made.map_err(|_| Trouble::Silent)?;
+            let (client, connection) = made.map_err(|cause| Trouble::Lost(words(&cause)))?;
+            // Its end is seen by the next statement.
+            tokio::spawn(connection);
+            Ok(client)
+        })?;
+        let mut postgres = Self { runtime, client, number: 0, silence };
+        let rows = postgres.query("SELECT pg_backend_pid()::bigint", &[])?;
+        let row = rows.first().ok_or_else(|| Trouble::Lost("no process number".to_owned()))?;
+        postgres.number = row.number(0)?.unsigned_abs();
+        Ok(postgres)
+    }
+
+    fn wait<T>(
+        &self,
+        asked: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Trouble> {
+        let answered = self.runtime.block_on(async { time::timeout(self.silence, asked).await });
+        answered.map_err(|_| Trouble::Silent)?.map_err(trouble)
+    }
+}
+
+impl Connection for Postgres {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+        let (sql, values) = (numbered(sql), typed(values));
+        let rows = self.wait(self.client.query_typed(&sql, &values))?;
+        rows.iter().map(row).collect::<Result<_, _>>().map_err(trouble)
+    }
+
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+        let (sql, values) = (numbered(sql), typed(values));
+        self.wait(self.client.execute_typed(&sql, &values))
+    }
+
+    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+        self.wait(self.client.batch_execute(sql))
+    }
+
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
+}
+
+/// The statement with `$1`, `$2`, … for `?`. No text in a statement of ours has a question mark.
+fn numbered(sql: &str) -> String {
+    let mut parts = sql.split('?');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.zip(1_u32..).fold(first, |sql, (part, number)| format!("{sql}${number}{part}"))
+}
+
+fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    let typed = |value| match value {
+        &Value::Null => (&None::<&str> as &(dyn ToSql + Sync), Type::TEXT),
+        Value::Number(number) => (number as _, Type::INT8),
+        Value::Text(text) => (text as _, Type::TEXT),
+    };
+    values.iter().map(typed).collect()
+}
+
+fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
+    let field = |(column, kind): (usize, &tokio_postgres::Column)| match *kind.type_() {
+        Type::INT8 => row.try_get::<_, Option<i64>>(column).map(|field| field.map(Value::Number)),
+        _ => row.try_get::<_, Option<String>>(column).map(|field| field.map(Value::Text)),
+    };
+    let fields = row.columns().iter().enumerate().map(field);
+    fields
+        .map(|field| field.map(|field| field.unwrap_or(Value::Null)))
+        .collect::<Result<_, _>>()
+        .map(Row)
+}
+
+/// What PostgreSQL says when it ends, and what the connection says when it has ended.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn trouble(error: tokio_postgres::Error) -> Trouble {
+    let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
+    match error.as_db_error() {
+        Some(told) if *told.code() == SqlState::QUERY_CANCELED => Trouble::Cancelled,
+        Some(told) if ends.contains(told.code()) => Trouble::Lost(told.message().to_owned()),
+        Some(_) => Trouble::Failed(words(&error)),
+        None => Trouble::Lost(words(&error)),
+    }
+}
+
+/// The error itself says only where it is from.
+fn words(error: &tokio_postgres::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_numbered_from_the_left() {
+        assert_eq!(numbered("a ? b ? c"), "a $1 b $2 c");
+        assert_eq!(numbered("none"), "none");
+    }
+}

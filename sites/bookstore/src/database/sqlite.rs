@@ -1,0 +1,154 @@
+//! SQLite: a file, read and searched by the worker's own thread.
+//!
+//! Readers never wait (write-ahead log), writers of this process take turns ([`super::Pooled`]). Nobody outside can
+//! cancel a statement, so it is asked while it runs, every few hundred steps, whether it shall go on: the flag cannot
+//! come too early, as an interrupt can that finds no statement running yet.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{ErrorCode, ToSql, params_from_iter};
+
+use super::{Connection, Dialect, Row, Trouble, Value};
+
+pub(super) const DIALECT: Dialect = Dialect {
+    name: "sqlite",
+    contains: "instr(text, ?) > 0",
+    begin: "BEGIN IMMEDIATE",
+    numbered: "INTEGER PRIMARY KEY",
+    table: "",
+    alone: None,
+    together: None,
+    settle: &["ANALYZE"],
+};
+
+/// How long to wait for another process that writes to the same file.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// Steps of SQLite's machine between two looks at the flag: some microseconds, some tens of pages of a search.
+const STEPS: i32 = 500;
+
+/// As much of the file as is read without being copied: all of it.
+const MAPPED: i64 = 1 << 30;
+
+/// A connection to a file.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    connection: rusqlite::Connection,
+    number: u64,
+    stop: Arc<AtomicBool>,
+}
+
+impl Sqlite {
+    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let open = || {
+            let mut connection = rusqlite::Connection::open(path)?;
+            connection.busy_timeout(BUSY)?;
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+            // A killed process loses nothing that was committed; a power cut may.
+            connection.pragma_update(None, "synchronous", "NORMAL")?;
+            connection.pragma_update(None, "mmap_size", MAPPED)?;
+            let asked = Arc::clone(&stop);
+            connection.progress_handler(STEPS, Some(move || asked.load(Ordering::Relaxed)))?;
+            Ok(connection)
+        };
+        let connection =
+            open().map_err(|cause: rusqlite::Error| Trouble::Lost(cause.to_string()))?;
+        Ok(Self { connection, number: NEXT.fetch_add(1, Ordering::Relaxed), stop })
+    }
+
+    fn rows(&self, sql: &str, values: &[Value]) -> rusqlite::Result<Vec<Row>> {
+        let mut statement = self.connection.prepare(sql)?;
+        let width = statement.column_count();
+        let row = |row: &rusqlite::Row<'_>| {
+            (0..width).map(|column| read(row, column)).collect::<Result<_, _>>().map(Row)
+        };
+        statement.query_map(params_from_iter(values), row)?.collect()
+    }
+}
+
+impl Connection for Sqlite {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+        self.rows(sql, values).map_err(trouble)
+    }
+
+    fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+        let changed = self.connection.execute(sql, params_from_iter(values)).map_err(trouble)?;
+        Ok(changed as u64)
+    }
+
+    fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+        self.connection.execute_batch(sql).map_err(trouble)
+    }
+
+    fn stop(&self) -> Option<Arc<AtomicBool>> {
+        Some(Arc::clone(&self.stop))
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let value = match self {
+            Self::Null => ValueRef::Null,
+            Self::Number(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        };
+        Ok(ToSqlOutput::Borrowed(value))
+    }
+}
+
+fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(number) => Value::Number(number),
+        ValueRef::Text(_) => Value::Text(row.get(column)?),
+        // No column of ours has fractions or bytes; who asks for a number or a text in it is told.
+        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => Value::Null,
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn trouble(error: rusqlite::Error) -> Trouble {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OperationInterrupted) => Trouble::Cancelled,
+        _ => Trouble::Failed(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                           SELECT count(*) FROM n";
+
+    #[test]
+    fn a_statement_that_never_ends_is_cancelled_and_its_connection_is_used_again() {
+        let mut sqlite = Sqlite::open(Path::new(":memory:")).unwrap();
+        let stop = sqlite.stop().unwrap();
+        let stopper = thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || stop.store(true, Ordering::Relaxed)
+        });
+        assert_eq!(sqlite.query(ENDLESS, &[]).unwrap_err(), Trouble::Cancelled);
+        stopper.join().unwrap();
+        stop.store(false, Ordering::Relaxed);
+        assert_eq!(sqlite.query("SELECT ? + 1", &[2.into()]).unwrap()[0].number(0), Ok(3));
+    }
+
+    #[test]
+    fn connections_have_numbers_of_their_own() {
+        let [one, other] = [(); 2].map(|()| Sqlite::open(Path::new(":memory:")).unwrap().number());
+        assert_ne!(one, other);
+    }
+}

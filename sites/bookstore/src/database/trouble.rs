@@ -1,0 +1,28 @@
+//! What a database can do wrong, as a worker must tell it apart.
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// Somebody cancelled the statement. The connection is as good as before.
+    #[error("the request was stopped in the database")]
+    Cancelled,
+    /// There is no connection, or it broke.
+    #[error("the database is not there: {0}")]
+    Lost(String),
+    /// Nothing came for too long. The connection is not used again; its statement may still run.
+    #[error("the database is not there: it says nothing")]
+    Silent,
+    /// It refused the statement, or answered with something else than was asked for.
+    #[error("the database failed: {0}")]
+    Failed(String),
+}
+
+impl Trouble {
+    /// Whether the connection is of no more use.
+    pub(crate) fn ends_connection(&self) -> bool {
+        match self {
+            Self::Lost(_) | Self::Silent => true,
+            Self::Cancelled | Self::Failed(_) => false,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What goes to a database and what comes back: three databases, one kind of value.
+
+use super::Trouble;
+
+/// A parameter, or a field of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Null,
+    Number(i64),
+    Text(String),
+}
+
+/// One row of a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Row(pub(super) Vec<Value>);
+
+impl Row {
+    /// The number in a column.
+    pub(crate) fn number(&self, column: usize) -> Result<i64, Trouble> {
+        match self.0.get(column) {
+            Some(Value::Number(number)) => Ok(*number),
+            other => Err(Trouble::Failed(format!("column {column} is no number: {other:?}"))),
+        }
+    }
+
+    /// The text in a column.
+    pub(crate) fn text(&self, column: usize) -> Result<String, Trouble> {
+        match self.0.get(column) {
+            Some(Value::Text(text)) => Ok(text.clone()),
+            other => Err(Trouble::Failed(format!("column {column} is no text: {other:?}"))),
+        }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<Option<&str>> for Value {
+    fn from(text: Option<&str>) -> Self {
+        text.map_or(Self::Null, Self::from)
+    }
+}

@@ -1,0 +1,297 @@
+//! Telling the stop daemon which request uses which connection.
+//!
+//! One line a message over a socket of this machine, each with a number that its answer carries (`crates/lease` has
+//! the whole language, `sdk/README.md` the rules of whoever speaks it):
+//!
+//! ```text
+//! 7 LEASE 5f1c9a7e00000d42 shop 4711        7 OK | 7 STOPPED client_left | 7 ERR …
+//! 8 RELEASE 5f1c9a7e00000d42 shop 4711      8 OK | 8 ERR not_leased … | 8 ERR …
+//!                                           0 STOPPED 5f1c9a7e00000d42 client_left 4711
+//! ```
+//!
+//! A connection is lent to the next request when its release was answered with OK, or with the word that it is not
+//! leased: then nothing aimed at it is under way. Without that it is closed. A message that is not answered in time ends
+//! the conversation, and with it all its leases: their connections are closed. Without a daemon the store works as ever.
+//!
+//! Threads: workers write, one after the other, and wait on a channel of their own; one thread reads. The lock is
+//! around the writing end and the two tables, held for one write of one short line, which has a time limit.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::database::Trouble;
+use crate::request_id::RequestId;
+
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_millis(100);
+
+/// After which a daemon that was not there is looked for again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What the language calls a database that only its own process can stop.
+const OWN: &str = "self";
+
+/// The way to the daemon, shared by all workers.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    shared: Arc<Shared>,
+    database: Arc<str>,
+}
+
+/// Keeps the way open; dropped, it ends the reading thread.
+pub(crate) struct Caller {
+    shared: Arc<Shared>,
+    reader: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    socket: PathBuf,
+    is_over: AtomicBool,
+    /// How many conversations have begun, for who must not wait for the lock.
+    begun: Arc<AtomicU64>,
+    line: Mutex<Line>,
+}
+
+#[derive(Default)]
+struct Line {
+    /// `None` while the daemon is not there.
+    writer: Option<UnixStream>,
+    /// The conversation, counted; a lease ends with its own.
+    conversation: u64,
+    last: u64,
+    /// Who waits for an answer, by its number.
+    waiting: HashMap<u64, SyncSender<Word>>,
+    /// What stops the statement of a connection of ours.
+    stops: HashMap<(String, u64), Arc<AtomicBool>>,
+}
+
+/// What the daemon answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Ok,
+    Stopped,
+    /// The daemon knows the connection as somebody else's, and has let both leases go.
+    Taken,
+    NotLeased,
+    Refused,
+}
+
+/// Why there is no answer.
+enum Unheard {
+    /// Nobody has heard the question.
+    Absent,
+    /// Somebody may have.
+    Silent,
+}
+
+/// A connection that works for a request.
+#[must_use = "a lease ends with its release"]
+pub(crate) struct Lease<'a> {
+    desk: &'a Desk,
+    request: &'a RequestId,
+    connection: u64,
+    /// The conversation in which the daemon was told, if it was.
+    told: Option<u64>,
+}
+
+impl Caller {
+    /// Looks for the daemon at `socket` from now on, whether it is there or not.
+    pub(crate) fn new(socket: PathBuf) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            socket,
+            is_over: AtomicBool::new(false),
+            begun: Arc::default(),
+            line: Mutex::default(),
+        });
+        let reading = Arc::clone(&shared);
+        let reader = thread::Builder::new().name("bookstore-lease".to_owned());
+        let reader = reader.spawn(move || reading.read())?;
+        Ok(Self { shared, reader: Some(reader) })
+    }
+
+    /// How many conversations with the daemon have begun.
+    pub(crate) fn begun(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shared.begun)
+    }
+
+    /// For workers on a database that the daemon knows as `database`; `None`: one of this process.
+    pub(crate) fn desk(&self, database: Option<&str>) -> Desk {
+        Desk { shared: Arc::clone(&self.shared), database: database.unwrap_or(OWN).into() }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        let mut line = self.shared.lock();
+        let conversation = line.conversation;
+        line.end(conversation);
+        drop(line);
+        if let Some(reader) = self.reader.take() {
+            reader.thread().unpark();
+            let _ = reader.join();
+        }
+    }
+}
+
+impl Desk {
+    /// From now on `connection` works for `request`; `Err(Cancelled)` if the request shall not be served, `Err(Lost)` if
+    /// the connection shall not be used. `stop` is set if the daemon says so while it works.
+    pub(crate) fn lease<'a>(
+        &'a self,
+        request: &'a RequestId,
+        connection: u64,
+        stop: Option<Arc<AtomicBool>>,
+    ) -> Result<Lease<'a>, Trouble> {
+        let mut lease = Lease { desk: self, request, connection, told: None };
+        if let Some(stop) = stop {
+            self.shared.lock().stops.insert(lease.key(), stop);
+        }
+        let (conversation, word) = self.shared.ask(&lease.line("LEASE"), None);
+        let trouble = match word {
+            Ok(Word::Ok) | Err(Unheard::Silent) => {
+                lease.told = Some(conversation);
+                return Ok(lease);
+            }
+            Ok(Word::NotLeased | Word::Refused) | Err(Unheard::Absent) => return Ok(lease),
+            Ok(Word::Stopped) => Trouble::Cancelled,
+            Ok(Word::Taken) => Trouble::Lost("the stop daemon knows it as another's".to_owned()),
+        };
+        lease.forget();
+        Err(trouble)
+    }
+}
+
+impl Lease<'_> {
+    /// It works for it no longer; whether it may be lent again.
+    pub(crate) fn release(self) -> bool {
+        self.forget();
+        let Some(told) = self.told else { return true };
+        let (_, word) = self.desk.shared.ask(&self.line("RELEASE"), Some(told));
+        matches!(word, Ok(Word::Ok | Word::NotLeased))
+    }
+
+    fn forget(&self) {
+        self.desk.shared.lock().stops.remove(&self.key());
+    }
+
+    fn key(&self) -> (String, u64) {
+        (self.request.as_str().to_owned(), self.connection)
+    }
+
+    fn line(&self, verb: &str) -> String {
+        format!("{verb} {} {} {}", self.request.as_str(), self.desk.database, self.connection)
+    }
+}
+
+impl Shared {
+    /// Poison is ignored: every change under the lock is a single step.
+    fn lock(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says something in the conversation that there is, which must be the one that is `wanted`; gives its number and
+    /// the answer.
+    fn ask(&self, order: &str, wanted: Option<u64>) -> (u64, Result<Word, Unheard>) {
+        let mut line = self.lock();
+        let conversation = line.conversation;
+        let is_other = wanted.is_some_and(|wanted| wanted != conversation);
+        let said = if is_other { Err(Unheard::Absent) } else { line.say(order) };
+        drop(line);
+        let word = said.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| Unheard::Silent));
+        if matches!(word, Err(Unheard::Silent)) {
+            self.lock().end(conversation);
+        }
+        (conversation, word)
+    }
+
+    fn read(&self) {
+        while !self.is_over.load(Ordering::Acquire) {
+            if let Ok(stream) = self.call() {
+                let mut lines = BufReader::new(stream).lines();
+                while let Some(Ok(line)) = lines.next() {
+                    self.hear(&line);
+                }
+            }
+            let mut line = self.lock();
+            let conversation = line.conversation;
+            line.end(conversation);
+            drop(line);
+            if !self.is_over.load(Ordering::Acquire) {
+                thread::park_timeout(AGAIN);
+            }
+        }
+    }
+
+    fn call(&self) -> std::io::Result<UnixStream> {
+        let stream = UnixStream::connect(&self.socket)?;
+        let writer = stream.try_clone()?;
+        writer.set_write_timeout(Some(ANSWER))?;
+        let mut line = self.lock();
+        if self.is_over.load(Ordering::Acquire) {
+            return Err(std::io::Error::other("over"));
+        }
+        line.writer = Some(writer);
+        line.conversation += 1;
+        self.begun.store(line.conversation, Ordering::Relaxed);
+        Ok(stream)
+    }
+
+    fn hear(&self, text: &str) {
+        let words: Vec<&str> = text.split(' ').collect();
+        let mut line = self.lock();
+        match words[..] {
+            ["0", "STOPPED", request, ..] => {
+                for ((own, _), stop) in &line.stops {
+                    if own == request {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                }
+            }
+            [number, ref words @ ..] => {
+                let word = match words {
+                    ["OK", ..] => Word::Ok,
+                    ["STOPPED", ..] => Word::Stopped,
+                    ["ERR", "taken", ..] => Word::Taken,
+                    ["ERR", "not_leased", ..] => Word::NotLeased,
+                    _ => Word::Refused,
+                };
+                let waiting = number.parse().ok().and_then(|number| line.waiting.remove(&number));
+                // Whoever has stopped waiting has closed the channel.
+                waiting.and_then(|waiting| waiting.try_send(word).ok());
+            }
+            [] => {}
+        }
+    }
+}
+
+impl Line {
+    fn say(&mut self, order: &str) -> Result<Receiver<Word>, Unheard> {
+        let writer = self.writer.as_mut().ok_or(Unheard::Absent)?;
+        self.last += 1;
+        let text = format!("{} {order}\n", self.last);
+        writer.write_all(text.as_bytes()).map_err(|_| Unheard::Silent)?;
+        let (heard, answer) = sync_channel(1);
+        self.waiting.insert(self.last, heard);
+        Ok(answer)
+    }
+
+    /// Ends a conversation, if it is still that one. Whoever waits is told by the sender's end.
+    fn end(&mut self, conversation: u64) {
+        if self.conversation == conversation {
+            if let Some(writer) = self.writer.take() {
+                // The reader finds its end of the line; one that is gone already it has found.
+                let _ = writer.shutdown(Shutdown::Both);
+            }
+            self.waiting.clear();
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The store as a program of its own, and the maker of its trace.
+
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use bywash_bookstore::{
+    Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
+};
+use clap::{Args, Parser, Subcommand};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Has the password of the database, if it stands neither in its address nor in a file.
+const PASSWORD: &str = "BYWASH_BOOKSTORE_PASSWORD";
+
+/// A bookstore with a fixed capacity and an expensive database, to be overloaded.
+///
+/// It serves GET / /search?q= /browse?category= /book?id= /file/N and POST /cart /buy. An order is a committed row.
+/// GET /-/stats tells what became of the requests, GET /-/health whether the store is up.
+///
+/// A request may bring its name in the header bywash-request. What is cancelled in the database is answered with 503.
+#[derive(Debug, Parser)]
+#[command(name = "bywash-bookstore", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write a trace of 3,177 sessions and 123,664 requests
+    Trace {
+        /// What is drawn
+        #[arg(long, default_value_t = 4)]
+        seed: u64,
+        /// Write what it consists of instead
+        #[arg(long)]
+        statistics: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:3001")]
+    listen: SocketAddr,
+
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if empty; a temporary file
+    /// without this. The password can also stand in the environment as `BYWASH_BOOKSTORE_PASSWORD`
+    #[arg(long, value_name = "PLACE")]
+    database: Option<Place>,
+
+    /// File with the password of the database in its first line
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Requests that run at a time, each with a database connection
+    #[arg(long, default_value_t = 16)]
+    workers: usize,
+
+    /// Requests that may wait for a worker; when they do, the answer is 503
+    #[arg(long, default_value_t = 511)]
+    backlog: usize,
+
+    /// Pages of text a book has: what a search costs is proportional to it [default: 8, or what the database has]
+    #[arg(long)]
+    pages: Option<u32>,
+
+    /// Say in a comment in front of statements whose they are
+    #[arg(long)]
+    tag: bool,
+
+    /// Take a database server for lost that says nothing for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    silence: u64,
+
+    /// Socket of the stop daemon, which is told which request uses which connection
+    #[arg(long, value_name = "SOCKET")]
+    sentry: Option<PathBuf>,
+
+    /// What the stop daemon calls the database, unless that is SQLite
+    #[arg(long, default_value = "shop", requires = "sentry")]
+    name: String,
+
+    /// Measure what each service costs alone, print it, and end
+    #[arg(long)]
+    calibrate: bool,
+}
+
+/// How long running requests may go on after a signal to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why the program ended badly.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Bookstore(#[from] BookstoreError),
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("cannot read the password in {}: {cause}", path.display())]
+    Password { path: PathBuf, cause: io::Error },
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot write: {0}")]
+    Write(io::Error),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ended = match arguments.command {
+        Some(Command::Trace { seed, statistics }) => write_trace(seed, statistics),
+        None => serve(arguments.serve),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bywash-bookstore: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write_trace(seed: u64, statistics: bool) -> Result<(), Failure> {
+    let trace = trace::Trace::generate(seed);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written =
+        if statistics { write!(out, "{}", trace.statistics()) } else { trace.write(&mut out) };
+    match written.and_then(|()| out.flush()) {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Failure::Write),
+    }
+}
+
+fn serve(arguments: Serve) -> Result<(), Failure> {
+    let calibrates = arguments.calibrate;
+    let options = arguments.options()?;
+    if calibrates { print_costs(&options) } else { run(options) }
+}
+
+impl Serve {
+    fn options(self) -> Result<Options, Failure> {
+        let password = password(self.password_file)?;
+        let database = match (self.database.unwrap_or(Place::Sqlite(None)), password) {
+            (place, Some(Password::Given(password))) => place.with_password(&password)?,
+            // The environment may be there for others.
+            (place @ Place::Sqlite(_), _) | (place, None) => place,
+            (place, Some(Password::Found(password))) => place.with_password(&password)?,
+        };
+        Ok(Options {
+            listen: self.listen,
+            database,
+            workers: self.workers,
+            backlog: self.backlog,
+            pages: self.pages,
+            tags: self.tag,
+            silence: Duration::from_secs(self.silence),
+            sentry: self.sentry.map(|socket| Sentry { socket, name: self.name }),
+        })
+    }
+}
+
+enum Password {
+    /// Asked for on the command line.
+    Given(String),
+    /// In the environment.
+    Found(String),
+}
+
+fn password(file: Option<PathBuf>) -> Result<Option<Password>, Failure> {
+    let Some(path) = file else { return Ok(env::var(PASSWORD).ok().map(Password::Found)) };
+    let text = fs::read_to_string(&path).map_err(|cause| Failure::Password { path, cause })?;
+    Ok(Some(Password::Given(text.lines().next().unwrap_or_default().to_owned())))
+}
+
+/// One line a service: its name, milliseconds, and their share of a search.
+fn print_costs(options: &Options) -> Result<(), Failure> {
+    let costs = calibrate(options)?;
+    let search = costs.iter().find(|cost| cost.service == bywash_bookstore::Service::Search);
+    let search = search.map_or(f64::NAN, |cost| cost.time.as_secs_f64());
+    let mut out = io::stdout().lock();
+    for cost in &costs {
+        let seconds = cost.time.as_secs_f64();
+        let (name, share) = (cost.service.name(), seconds / search);
+        writeln!(out, "{name:<8} {:>9.3} ms  {share:.3}", seconds * 1e3).map_err(Failure::Write)?;
+    }
+    Ok(())
+}
+
+fn run(options: Options) -> Result<(), Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
+    // Before the store says that it listens, so that no signal finds the default handler.
+    let entered = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
+    drop(entered);
+    // Outside of the event loop: connections to a database have event loops of their own.
+    let bookstore = Bookstore::start(options)?;
+    let stats = bookstore.stats().database;
+    // Nobody reading the lines is no reason not to serve.
+    let _ = writeln!(
+        io::stdout(),
+        "bookstore listening on http://{}, {} with {} pages a book",
+        bookstore.address(),
+        stats.kind,
+        stats.pages
+    );
+    runtime.block_on(async {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    });
+    leave(bookstore)
+}
+
+/// Gives running requests a moment. What a database does not let go of ends with the process.
+fn leave(bookstore: Bookstore) -> Result<(), Failure> {
+    let (done, left) = mpsc::channel();
+    let stopping = thread::Builder::new().spawn(move || {
+        bookstore.stop();
+        done.send(())
+    });
+    stopping.map_err(Failure::Signals)?;
+    let _ = left.recv_timeout(GRACE);
+    Ok(())
+}

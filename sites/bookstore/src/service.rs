@@ -1,0 +1,91 @@
+//! What the store does: the seed's six services, and files about its products.
+
+use http::Method;
+use serde::Serialize;
+
+/// One service; each is one route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Service {
+    /// `GET /`: the front page.
+    Home,
+    /// `GET /search?q=`: books whose pages say these words.
+    Search,
+    /// `GET /browse?category=`: a shelf.
+    Browse,
+    /// `GET /book?id=`: one book, and those that are about the same.
+    Select,
+    /// `POST /cart` with `id`: a book goes into the cart.
+    Cart,
+    /// `POST /buy`: the cart becomes an order.
+    Buy,
+    /// `GET /file/N`: a cover or a sample; without the database.
+    File,
+}
+
+impl Service {
+    /// Every service; `ALL[service.index()] == service`.
+    pub const ALL: [Self; 7] =
+        [Self::Home, Self::Search, Self::Browse, Self::Select, Self::Cart, Self::Buy, Self::File];
+
+    /// The place of the service in [`Service::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in statistics and traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Search => "search",
+            Self::Browse => "browse",
+            Self::Select => "select",
+            Self::Cart => "cart",
+            Self::Buy => "buy",
+            Self::File => "file",
+        }
+    }
+
+    /// The path of its route, up to the number of a file.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Home => "/",
+            Self::Search => "/search",
+            Self::Browse => "/browse",
+            Self::Select => "/book",
+            Self::Cart => "/cart",
+            Self::Buy => "/buy",
+            Self::File => "/file/",
+        }
+    }
+
+    /// The method of its route.
+    pub const fn method(self) -> Method {
+        match self {
+            Self::Home | Self::Search | Self::Browse | Self::Select | Self::File => Method::GET,
+            Self::Cart | Self::Buy => Method::POST,
+        }
+    }
+
+    /// The service at `path`.
+    pub fn at(path: &str) -> Option<Self> {
+        let file = path.starts_with(Self::File.path()).then_some(Self::File);
+        file.or_else(|| Self::ALL.into_iter().find(|service| service.path() == path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_service_is_found_at_its_own_place_and_path() {
+        for service in Service::ALL {
+            assert_eq!(Service::ALL[service.index()], service);
+            assert_eq!(Service::at(service.path()), Some(service));
+            assert_eq!(serde_json::to_value(service).unwrap(), service.name());
+        }
+        assert_eq!(Service::at("/file/17"), Some(Service::File));
+        assert_eq!(Service::at("/filing"), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! What is written: a cart, and the order that it becomes.
+//!
+//! Both begin by changing the session's row. Whoever comes second waits there for the first, so one cart is ordered
+//! once, however many requests ask for it at the same time.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bywash_site::Sid;
+
+use super::{Page, Receipt};
+use crate::books::Cents;
+use crate::database::{Pooled, Trouble, Value};
+
+/// What adding to a cart made of it.
+pub(super) struct Added {
+    pub(super) sid: Sid,
+    pub(super) is_new: bool,
+    pub(super) books: i64,
+}
+
+/// Puts a book into the cart of `claimed`, or of the new session `fresh` if nobody has that name: an unknown one is
+/// never adopted, as whoever planted it would know the session. `None`: there is no such book.
+pub(super) fn add(
+    pooled: &mut Pooled,
+    claimed: Option<Sid>,
+    fresh: Sid,
+    book: i64,
+) -> Result<Option<Added>, Trouble> {
+    pooled.transaction(|pooled| {
+        let known = pooled.query("SELECT id FROM books WHERE id = ?", &[book.into()])?;
+        if known.is_empty() {
+            return Ok(None);
+        }
+        let claimed =
+            claimed.map(|sid| Ok(touch(pooled, sid)?.then_some(sid))).transpose()?.flatten();
+        let sid = claimed.unwrap_or(fresh);
+        if claimed.is_none() {
+            let insert = "INSERT INTO sessions (sid, begun_ms, changes) VALUES (?, ?, 0)";
+            pooled.change(insert, &[name(sid), now_ms().into()])?;
+        }
+        let update = "UPDATE cart SET quantity = quantity + 1 WHERE sid = ? AND book = ?";
+        if pooled.change(update, &[name(sid), book.into()])? == 0 {
+            let insert = "INSERT INTO cart (sid, book, quantity) VALUES (?, ?, 1)";
+            pooled.change(insert, &[name(sid), book.into()])?;
+        }
+        let (books, _) = content(pooled, sid)?;
+        Ok(Some(Added { sid, is_new: claimed.is_none(), books }))
+    })
+}
+
+/// Makes the cart an order, marked with the request that placed it. When this returns one, it is committed.
+pub(super) fn buy(
+    pooled: &mut Pooled,
+    sid: Option<Sid>,
+    request: Option<&str>,
+) -> Result<Page, Trouble> {
+    let Some(sid) = sid else { return Ok(Page::EmptyCart) };
+    pooled.transaction(|pooled| {
+        let is_known = touch(pooled, sid)?;
+        let (books, total) = if is_known { content(pooled, sid)? } else { (0, Cents(0)) };
+        if books == 0 {
+            return Ok(Page::EmptyCart);
+        }
+        let insert = "INSERT INTO orders (sid, books, total_cents, at_ms, request) VALUES (?, ?, ?, ?, ?) RETURNING id";
+        let row = [name(sid), books.into(), total.0.into(), now_ms().into(), request.into()];
+        let rows = pooled.query(insert, &row)?;
+        let row = rows.first().ok_or_else(|| Trouble::Failed("an order without a number".to_owned()))?;
+        pooled.change("DELETE FROM cart WHERE sid = ?", &[name(sid)])?;
+        Ok(Page::Ordered(Receipt { number: row.number(0)?, total }))
+    })
+}
+
+/// Takes the session's row; whether there is one.
+fn touch(pooled: &mut Pooled, sid: Sid) -> Result<bool, Trouble> {
+    let update = "UPDATE sessions SET changes = changes + 1 WHERE sid = ?";
+    Ok(pooled.change(update, &[name(sid)])? == 1)
+}
+
+/// How many books are in the cart, and what they cost. Added up here, as databases differ in what a sum is.
+fn content(pooled: &mut Pooled, sid: Sid) -> Result<(i64, Cents), Trouble> {
+    let select = "SELECT cart.quantity, books.price_cents FROM cart
+                  JOIN books ON books.id = cart.book WHERE cart.sid = ?";
+    let mut all = (0, Cents(0));
+    for row in pooled.query(select, &[name(sid)])? {
+        let (quantity, price) = (row.number(0)?, row.number(1)?);
+        all = (all.0 + quantity, Cents(all.1.0 + quantity * price));
+    }
+    Ok(all)
+}
+
+fn name(sid: Sid) -> Value {
+    Value::Text(sid.to_string())
+}
+
+/// Milliseconds since 1970; zero for a clock set before that.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

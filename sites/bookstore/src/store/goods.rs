@@ -1,0 +1,75 @@
+//! What is read: the front page, shelves, searches, one book.
+//!
+//! Looking through pages is one statement, without an index, for all three: it reads every page of the books it is
+//! given and nothing else, so its cost is theirs. A search looks through the whole store, showing a book through half
+//! of it, a shelf through a ninth ([`crate::books::half`], [`crate::books::shelf`]).
+
+use crate::books::{BOOKS, Book, CATEGORIES, Cents, FAVOURITE, half, shelf};
+use crate::database::{Pooled, Row, Trouble};
+
+/// Columns of a [`Book`].
+const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
+
+/// Books on a page.
+const LISTED: u32 = 20;
+
+/// The front page's books.
+pub(super) fn front(pooled: &mut Pooled) -> Result<Vec<Book>, Trouble> {
+    let select = format!("SELECT {COLUMNS} FROM books b WHERE b.id <= 12 ORDER BY b.id");
+    pooled.query(&select, &[])?.iter().map(book).collect()
+}
+
+/// The books of a category that are called a favourite most often. `None`: there is no such category.
+pub(super) fn browse(
+    pooled: &mut Pooled,
+    category: Option<&str>,
+) -> Result<Option<Vec<Book>>, Trouble> {
+    let wanted = category.unwrap_or(CATEGORIES[0]);
+    let place = CATEGORIES.iter().position(|category| *category == wanted);
+    place.map(|place| mentioning(pooled, FAVOURITE, shelf(place))).transpose()
+}
+
+/// The books whose pages say `words` most often, whatever the case.
+pub(super) fn search(pooled: &mut Pooled, words: &str) -> Result<Vec<Book>, Trouble> {
+    mentioning(pooled, &words.to_ascii_lowercase(), (1, BOOKS.into()))
+}
+
+/// One book with its description, and those near it that are about the same.
+pub(super) fn select(
+    pooled: &mut Pooled,
+    id: i64,
+) -> Result<Option<(Book, String, Vec<Book>)>, Trouble> {
+    let select = format!("SELECT {COLUMNS}, b.description FROM books b WHERE b.id = ?");
+    let rows = pooled.query(&select, &[id.into()])?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    let (book, description) = (book(row)?, row.text(5)?);
+    let near = mentioning(pooled, &book.subject(), half(id))?;
+    Ok(Some((book, description, near)))
+}
+
+fn mentioning(
+    pooled: &mut Pooled,
+    words: &str,
+    (first, last): (i64, i64),
+) -> Result<Vec<Book>, Trouble> {
+    let contains = pooled.dialect().contains;
+    let select = format!(
+        "SELECT {COLUMNS} FROM books b JOIN (
+            SELECT book, count(*) AS hits FROM pages
+            WHERE book BETWEEN ? AND ? AND {contains} GROUP BY book
+         ) found ON found.book = b.id
+         ORDER BY found.hits DESC, b.id LIMIT {LISTED}"
+    );
+    let rows = pooled.query(&select, &[first.into(), last.into(), words.into()])?;
+    rows.iter().map(book).collect()
+}
+
+fn book(row: &Row) -> Result<Book, Trouble> {
+    Ok(Book {
+        id: row.number(0)?,
+        title: row.text(1)?,
+        author: row.text(2)?,
+        category: row.text(3)?,
+        price: Cents(row.number(4)?),
+    })
+}

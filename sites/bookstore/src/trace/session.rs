@@ -1,0 +1,107 @@
+//! One session of a trace: what its requests are, and when.
+
+use bywash_scenario::Stream;
+use bywash_units::Span;
+
+use super::{BUYERS, FETCH, HESITANT, Request, SESSIONS, THINK};
+use crate::Service;
+use crate::books::{AUTHORS, BOOKS, CATEGORIES, TITLE_NOUNS, below, common, pick, word};
+
+/// Sessions that are given a cart have at least so many requests: nobody buys at first sight.
+const COMMITTED: usize = 6;
+
+/// Deals what there is to sessions of these lengths. Each begins at home; carts go to sessions all over the trace, each
+/// behind the showing of a book if there was one; a buyer's last request is the order.
+pub(super) fn deal(lengths: &[usize], mut deck: Vec<Service>) -> Vec<Vec<Service>> {
+    let committed: Vec<_> = (0..SESSIONS).filter(|one| lengths[*one] >= COMMITTED).collect();
+    let with_cart = BUYERS + HESITANT;
+    let mut carts = vec![0; SESSIONS];
+    for number in 0..with_cart {
+        // Every second of them buys.
+        carts[committed[number * committed.len() / with_cart]] = 1 + number % 2;
+    }
+    lengths
+        .iter()
+        .zip(carts)
+        .map(|(length, beside)| {
+            let mut hand = vec![Service::Home];
+            hand.extend(deck.drain(deck.len() + 1 + beside - length..));
+            if beside > 0 {
+                let shown = hand.iter().position(|service| *service == Service::Select);
+                hand.insert(shown.map_or(hand.len(), |place| place + 1), Service::Cart);
+            }
+            if beside > 1 {
+                hand.push(Service::Buy);
+            }
+            hand
+        })
+        .collect()
+}
+
+/// Gives the requests of a session their times and targets.
+pub(super) fn session(hand: &[Service], begins: Span, chance: &mut Stream) -> Vec<Request> {
+    let request = |(place, service): (usize, &Service)| {
+        let wait = match (place, service) {
+            (0, _) => begins,
+            (_, Service::File) => FETCH.draw(chance),
+            _ => THINK.draw(chance),
+        };
+        Request { wait, service: *service, target: target(*service, chance) }
+    };
+    hand.iter().enumerate().map(request).collect()
+}
+
+fn target(service: Service, chance: &mut Stream) -> String {
+    let path = service.path();
+    match service {
+        Service::Home | Service::Buy => path.to_owned(),
+        Service::Search => format!("{path}?q={}", words(chance)),
+        Service::Browse => format!("{path}?category={}", pick(&CATEGORIES, chance)),
+        Service::Select | Service::Cart => format!("{path}?id={}", book(chance)),
+        // Nine covers for each sample.
+        Service::File if below(10, chance) > 0 => format!("{path}{}", book(chance)),
+        Service::File => format!("{path}{}", u64::from(BOOKS) + book(chance)),
+    }
+}
+
+/// What people search for: half of them a subject, the others an author or any word, frequent ones more often.
+fn words(chance: &mut Stream) -> String {
+    match below(10, chance) {
+        0..5 => pick(&TITLE_NOUNS, chance).to_lowercase(),
+        5..8 => pick(&AUTHORS, chance).to_lowercase().replace(' ', "+"),
+        _ => word(common(2_000, chance)),
+    }
+}
+
+/// A book's number. Some are asked for far more often than others, and these stand anywhere.
+fn book(chance: &mut Stream) -> u64 {
+    let rank = common(BOOKS.into(), chance);
+    // A step without a common divisor with the number of books visits each of them.
+    rank * 1_567 % u64::from(BOOKS) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Trace;
+    use super::*;
+
+    #[test]
+    fn sessions_begin_at_home_and_an_order_is_their_last_word_with_a_cart_before() {
+        for session in Trace::generate(4).sessions() {
+            let of = |service| session.iter().position(|request| request.service == service);
+            assert_eq!(of(Service::Home), Some(0));
+            if let Some(buy) = of(Service::Buy) {
+                assert_eq!(buy, session.len() - 1);
+                assert!(of(Service::Cart).is_some_and(|cart| cart < buy));
+            }
+        }
+    }
+
+    #[test]
+    fn every_book_can_be_asked_for() {
+        let all = u64::from(BOOKS);
+        let mut numbers: Vec<_> = (0..all).map(|rank| rank * 1_567 % all + 1).collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(1..=all));
+    }
+}

@@ -1,0 +1,81 @@
+//! What a trace consists of, for people.
+
+use std::fmt;
+
+use bywash_units::Span;
+
+use super::Trace;
+use crate::Service;
+
+/// Counts and middles of a trace.
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    /// Requests of each session, from the shortest.
+    lengths: Vec<usize>,
+    counts: [usize; Service::ALL.len()],
+    /// Before pages and before files, from the shortest.
+    waits: [Vec<Span>; 2],
+    /// When the first and the last session begin.
+    begins: (Span, Span),
+}
+
+impl Statistics {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let sessions = trace.sessions();
+        let mut lengths: Vec<_> = sessions.iter().map(Vec::len).collect();
+        let mut counts = [0; Service::ALL.len()];
+        let mut waits = [Vec::new(), Vec::new()];
+        for session in sessions {
+            for (place, request) in session.iter().enumerate() {
+                counts[request.service.index()] += 1;
+                if place > 0 {
+                    waits[usize::from(request.service == Service::File)].push(request.wait);
+                }
+            }
+        }
+        lengths.sort_unstable();
+        for waits in &mut waits {
+            waits.sort_unstable();
+        }
+        let begin = |session: Option<&Vec<super::Request>>| {
+            session.and_then(|session| session.first()).map_or(Span::ZERO, |request| request.wait)
+        };
+        Self { lengths, counts, waits, begins: (begin(sessions.first()), begin(sessions.last())) }
+    }
+
+    /// Requests of a service.
+    pub fn count(&self, service: Service) -> usize {
+        self.counts[service.index()]
+    }
+}
+
+impl fmt::Display for Statistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requests: usize = self.counts.iter().sum();
+        let share = |part: usize| 100.0 * part as f64 / requests as f64;
+        let lengths = &self.lengths;
+        writeln!(f, "sessions          {}", lengths.len())?;
+        writeln!(f, "requests          {requests}")?;
+        writeln!(
+            f,
+            "a session         mean {:.2}, median {}, nine in ten up to {}, longest {}",
+            requests as f64 / lengths.len() as f64,
+            lengths[lengths.len() / 2],
+            lengths[lengths.len() * 9 / 10],
+            lengths[lengths.len() - 1],
+        )?;
+        for service in Service::ALL {
+            let count = self.count(service);
+            writeln!(f, "{:<8} {count:>8}  {:>6.2} %", service.name(), share(count))?;
+        }
+        for (what, waits) in ["think before page", "before a file    "].iter().zip(&self.waits) {
+            let mean =
+                waits.iter().map(|wait| wait.as_secs_f64()).sum::<f64>() / waits.len() as f64;
+            let median = waits[waits.len() / 2].as_secs_f64();
+            let longest = waits[waits.len() - 1].as_secs_f64();
+            writeln!(f, "{what} mean {mean:.2} s, median {median:.2} s, longest {longest:.1} s")?;
+        }
+        let (first, last) = self.begins;
+        writeln!(f, "sessions begin    {:.0} s to {:.0} s", first.as_secs_f64(), last.as_secs_f64())
+    }
+}

@@ -1,0 +1,132 @@
+//! The program: its one line, its signals, its exit codes, its trace.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+/// A port of its own.
+const FREE: &str = "--listen=127.0.0.1:0";
+
+/// A running program, killed if a test ends early.
+struct Program {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Program {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = command(&[FREE, "--pages", "1"]);
+        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.strip_prefix("bookstore listening on http://").expect(&line);
+        let address = address.split(',').next().unwrap();
+        Self { address: address.parse().unwrap(), child }
+    }
+
+    fn signal(&mut self, name: &str) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bywash-bookstore"));
+    command.args(arguments);
+    command
+}
+
+fn output(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = command(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn it_says_where_it_listens_and_ends_well_on_both_signals() {
+    for signal in ["-INT", "-TERM"] {
+        let mut program = Program::start(&[]);
+        assert_eq!(Client::new(program.address).get("/-/health").status, 200);
+        assert_eq!(program.signal(signal), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn a_killed_store_keeps_every_order_it_has_confirmed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("bookstore.db");
+    let mut program = Program::start(&["--database", path.to_str().unwrap()]);
+    let mut client = Client::new(program.address);
+    for _ in 0..3 {
+        client.post("/cart", "id=1");
+        assert_eq!(client.post("/buy", "").status, 200);
+    }
+    program.signal("-KILL");
+    let database = rusqlite::Connection::open(path).unwrap();
+    let count: i64 =
+        database.query_row("SELECT count(*) FROM orders", (), |row| row.get(0)).unwrap();
+    assert_eq!(count, 3);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_a_clear_word() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (arguments, words) in [
+        (&["--listen", taken.as_str()][..], "cannot listen on"),
+        (&["--workers", "0", FREE], "workers must be from 1"),
+        (&["--pages", "65", FREE], "pages must be from 1"),
+        (&["--backlog", "0", FREE], "backlog must be"),
+        (&["--silence", "0", FREE], "needs time"),
+        (&["--database", "oracle://shop:lab@host/db", FREE], "postgres://…, mysql://…"),
+        (&["--database", "postgres://shop:lab@127.0.0.1:5432", FREE], "names no database"),
+        (&["--database", "/nowhere/at/all.db", FREE], "unable to open database file"),
+        (&["--password-file", "/nowhere/at/all", FREE], "cannot read the password"),
+        (&["--name", "shop", FREE], "--sentry"),
+        (&["trace", "--workers", "1"], "--workers"),
+    ] {
+        let (code, _, said) = output(arguments);
+        assert!(code.is_some_and(|code| code != 0), "{arguments:?}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_of_a_store_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("text");
+    std::fs::write(&path, "once upon a time ".repeat(100)).unwrap();
+    let (code, _, said) = output(&[FREE, "--database", path.to_str().unwrap()]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("not a database"), "{said}");
+}
+
+#[test]
+fn it_says_what_each_service_costs() {
+    let (code, said, _) = output(&["--calibrate", "--pages", "1"]);
+    assert_eq!(code, Some(0));
+    let names: Vec<_> = said.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, ["home", "search", "browse", "select", "cart", "buy", "file"]);
+}
+
+#[test]
+fn the_trace_has_exactly_the_sessions_and_requests_of_the_seed() {
+    let (_, text, _) = output(&["trace"]);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let sessions = lines.clone().filter(|line| line.contains(" @")).count();
+    assert_eq!((sessions, lines.count()), (3_177, 123_664));
+    let (_, text, _) = output(&["trace", "--statistics"]);
+    assert!(text.contains("sessions          3177") && text.contains("mean 38.92,"), "{text}");
+}

@@ -1,0 +1,106 @@
+//! Databases that go away and come back.
+
+use std::time::Duration;
+
+use bywash_bookstore::{Bookstore, BookstoreError, Options, Service};
+
+use crate::databases::{Database, each_server_alone};
+use crate::forwarder::Forwarder;
+use crate::site::{Site, named, options, wait_for};
+
+#[test]
+fn a_crash_of_the_database_loses_only_what_ran() {
+    each_server_alone(|database| {
+        let site = Site::open(database);
+        let mut client = site.client();
+        client.post("/cart", "id=7");
+        assert_eq!(client.post("/buy", "").status, 200);
+        client.post("/cart", "id=8");
+
+        let mut beside = database.beside();
+        beside.hold();
+        let request = format!("crash-{}", site.bookstore.address().port());
+        let pending = site.client().send("GET", "/search?q=harbour", &named(&request), "");
+        wait_for(|| beside.running(&request).pop().ok_or(format!("{database:?}")));
+        database.crash();
+        // Unless the server was back so soon that the second attempt found it.
+        assert!([200, 503].contains(&pending.reply().status), "{database:?}");
+
+        for _ in 0..4 {
+            assert_eq!(site.client().get("/search?q=harbour").status, 200, "{database:?}");
+        }
+        assert_eq!(client.post("/buy", "").status, 200, "{database:?}");
+        let sid = client.sid.clone().unwrap();
+        let select = format!("select count(*) from orders where sid = '{sid}'");
+        assert_eq!(database.beside().ask(&select), [2], "{database:?}");
+        let stats = site.wait_until_settled();
+        assert!(stats.database.reachable, "{stats:#?}");
+        assert!(stats.services.values().map(|one| one.failed).sum::<u64>() <= 1, "{stats:#?}");
+    });
+}
+
+#[test]
+fn a_database_that_is_away_is_503_until_it_is_back() {
+    each_server_alone(|database| {
+        let way = Forwarder::new(database.address());
+        let site = Site::open(&database.at(&way.address));
+        let mut client = site.client();
+        assert_eq!(client.post("/cart", "id=7").status, 200);
+        way.cut();
+        for _ in 0..4 {
+            let reply = site.client().get("/search?q=harbour");
+            assert_eq!(reply.status, 503, "{database:?}");
+            assert!(reply.body.contains("the database is not there"), "{}", reply.body);
+        }
+        assert_eq!(client.post("/buy", "").status, 503, "{database:?}");
+        // What needs no database is served.
+        assert_eq!(site.client().get("/file/1").status, 200);
+        assert_eq!(site.client().get("/-/health").status, 200);
+        let stats = site.wait_until_settled();
+        assert!(!stats.database.reachable && stats.database.lost == 5, "{stats:#?}");
+        assert_eq!(stats.service(Service::Search).failed, 4);
+        way.open();
+        assert_eq!(client.post("/buy", "").status, 200, "{database:?}");
+        assert!(site.wait_until_settled().database.reachable);
+    });
+}
+
+#[test]
+fn a_server_that_says_nothing_is_taken_for_lost() {
+    each_server_alone(|database| {
+        let way = Forwarder::new(database.address());
+        let silence = Duration::from_secs(3);
+        let site = Site::with(Options { silence, ..options(&database.at(&way.address)) });
+        way.block();
+        assert_eq!(site.client().get("/").status, 503, "{database:?}");
+        way.open();
+        assert_eq!(site.client().get("/").status, 200, "{database:?}");
+
+        // What has been begun and says nothing is not begun a second time.
+        let mut beside = database.beside();
+        beside.hold();
+        let request = format!("silent-{}", site.bookstore.address().port());
+        let reply = site.client().exchange("GET", "/search?q=harbour", &named(&request), "");
+        assert_eq!(reply.status, 503, "{database:?}");
+        assert_eq!(beside.running(&request).len(), 1, "{database:?}");
+        beside.let_go();
+        assert_eq!(site.client().get("/").status, 200, "{database:?}");
+    });
+}
+
+#[test]
+fn a_store_does_not_start_without_its_database_and_says_why_without_the_password() {
+    each_server_alone(|database| {
+        let place = database.place().with_password("not-this-one").unwrap();
+        let Err(error) = Bookstore::start(Options { database: place, ..options(database) }) else {
+            panic!("{database:?}");
+        };
+        let words = error.to_string();
+        assert!(matches!(error, BookstoreError::Schema(_)), "{words}");
+        let why = match database {
+            Database::Postgres(_) => "password authentication failed",
+            _ => "Access denied",
+        };
+        assert!(words.contains(why) && !words.contains("not-this-one"), "{words}");
+    });
+}

@@ -1,0 +1,209 @@
+//! The databases that tests run on: SQLite always, the others where `scripts/with-databases` has started them.
+//!
+//! A server's tables are shared by all tests of a run, so a test looks at its own session only. Whoever keeps others
+//! waiting, or ends the server, runs alone.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Once, PoisonError, RwLock};
+
+use bywash_bookstore::Place;
+use mysql::prelude::Queryable;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+static TURN: RwLock<()> = RwLock::new(());
+
+/// One database.
+#[derive(Clone, Debug)]
+pub(crate) enum Database {
+    Sqlite(PathBuf),
+    /// Where it listens, `HOST:PORT`.
+    Postgres(String),
+    MariaDb(String),
+}
+
+/// A connection to a database beside the store's.
+pub(crate) enum Beside {
+    Sqlite(rusqlite::Connection),
+    Postgres(Runtime, tokio_postgres::Client),
+    MariaDb(Box<mysql::Conn>),
+}
+
+/// Runs `test` on every database.
+pub(crate) fn each(test: impl Fn(&Database)) {
+    let _turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+    let folder = TempDir::new().unwrap();
+    test(&sqlite(folder.path()));
+    for server in servers() {
+        test(&server);
+    }
+}
+
+/// Runs `test` on every server, and nothing else meanwhile.
+pub(crate) fn each_server_alone(test: impl Fn(&Database)) {
+    let _turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+    for server in servers() {
+        test(&server);
+    }
+}
+
+/// A database in a folder.
+pub(crate) fn sqlite(folder: &Path) -> Database {
+    Database::Sqlite(folder.join("bookstore.db"))
+}
+
+fn servers() -> Vec<Database> {
+    static SAID: Once = Once::new();
+    let [postgres, mariadb] = ["BYWASH_POSTGRES", "BYWASH_MARIADB"].map(|name| env::var(name).ok());
+    SAID.call_once(|| {
+        for (name, server) in [("PostgreSQL", &postgres), ("MariaDB", &mariadb)] {
+            if server.is_none() {
+                // Past the test harness, which keeps what passing tests print to itself.
+                let _ = writeln!(
+                    io::stderr(),
+                    "NOT TESTED: the bookstore on {name}: scripts/test-databases"
+                );
+            }
+        }
+    });
+    let postgres = postgres.map(Database::Postgres);
+    postgres.into_iter().chain(mariadb.map(Database::MariaDb)).collect()
+}
+
+impl Database {
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::Sqlite(path) => Place::Sqlite(Some(path.clone())),
+            Self::Postgres(address) => {
+                format!("postgres://shop:lab@{address}/shop").parse().unwrap()
+            }
+            Self::MariaDb(address) => format!("mysql://shop:lab@{address}/shop").parse().unwrap(),
+        }
+    }
+
+    /// The same server by another way.
+    pub(crate) fn at(&self, address: &str) -> Self {
+        match self {
+            Self::Sqlite(_) => panic!("a file has no address"),
+            Self::Postgres(_) => Self::Postgres(address.to_owned()),
+            Self::MariaDb(_) => Self::MariaDb(address.to_owned()),
+        }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        match self {
+            Self::Sqlite(_) => panic!("a file has no address"),
+            Self::Postgres(address) | Self::MariaDb(address) => address,
+        }
+    }
+
+    /// Ends the server as a crash does and starts it again.
+    pub(crate) fn crash(&self) {
+        let name = match self {
+            Self::Sqlite(_) => panic!("it is in this process"),
+            Self::Postgres(_) => "BYWASH_POSTGRES_RESTART",
+            Self::MariaDb(_) => "BYWASH_MARIADB_RESTART",
+        };
+        assert!(Command::new(env::var(name).unwrap()).status().unwrap().success());
+    }
+
+    pub(crate) fn beside(&self) -> Beside {
+        match self {
+            Self::Sqlite(path) => {
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+                Beside::Sqlite(connection)
+            }
+            Self::Postgres(address) => {
+                let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+                let url = format!("postgres://shop:lab@{address}/shop");
+                let client = runtime.block_on(async {
+                    let made = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+                    tokio::spawn(made.1);
+                    made.0
+                });
+                Beside::Postgres(runtime, client)
+            }
+            Self::MariaDb(address) => {
+                let opts = mysql::Opts::from_url(&format!("mysql://shop:lab@{address}/shop"));
+                let opts = mysql::OptsBuilder::from_opts(opts.unwrap()).prefer_socket(false);
+                Beside::MariaDb(Box::new(mysql::Conn::new(opts).unwrap()))
+            }
+        }
+    }
+}
+
+impl Beside {
+    /// The first column of the rows of a statement.
+    pub(crate) fn ask(&mut self, sql: &str) -> Vec<i64> {
+        match self {
+            Self::Sqlite(connection) => {
+                let mut statement = connection.prepare(sql).unwrap();
+                statement.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+            }
+            Self::Postgres(runtime, client) => {
+                let rows = runtime.block_on(client.query(sql, &[])).unwrap();
+                rows.iter().map(|row| row.get(0)).collect()
+            }
+            Self::MariaDb(connection) => connection.query(sql).unwrap(),
+        }
+    }
+
+    /// A statement without a result.
+    pub(crate) fn tell(&mut self, sql: &str) {
+        match self {
+            Self::Sqlite(connection) => connection.execute_batch(sql).unwrap(),
+            Self::Postgres(runtime, client) => runtime.block_on(client.batch_execute(sql)).unwrap(),
+            Self::MariaDb(connection) => connection.query_drop(sql).unwrap(),
+        }
+    }
+
+    /// Keeps every search waiting until [`Beside::let_go`].
+    pub(crate) fn hold(&mut self) {
+        match self {
+            Self::Sqlite(_) => panic!("readers never wait"),
+            Self::Postgres(..) => self.tell("BEGIN; LOCK TABLE pages IN ACCESS EXCLUSIVE MODE"),
+            Self::MariaDb(_) => self.tell("LOCK TABLES pages WRITE"),
+        }
+    }
+
+    pub(crate) fn let_go(&mut self) {
+        match self {
+            Self::Sqlite(_) => panic!("readers never wait"),
+            Self::Postgres(..) => self.tell("COMMIT"),
+            Self::MariaDb(_) => self.tell("UNLOCK TABLES"),
+        }
+    }
+
+    /// The connections whose statement has `mark` in it and runs. (MariaDB shows it too while it prepares it, and
+    /// what is cancelled then is executed all the same.)
+    pub(crate) fn running(&mut self, mark: &str) -> Vec<i64> {
+        match self {
+            Self::Sqlite(_) => panic!("only its own process knows"),
+            Self::Postgres(..) => {
+                // Within a transaction it would show for ever what it has shown once.
+                self.tell("select pg_stat_clear_snapshot()");
+                self.ask(&format!(
+                    "select pid::bigint from pg_stat_activity where pid <> pg_backend_pid() \
+                     and state = 'active' and query like '%{mark}%'"
+                ))
+            }
+            Self::MariaDb(_) => self.ask(&format!(
+                "select id from information_schema.processlist where id <> connection_id() \
+                 and command = 'Execute' and info like '%{mark}%'"
+            )),
+        }
+    }
+
+    /// Cancels what runs on a connection.
+    pub(crate) fn cancel(&mut self, connection: i64) {
+        match self {
+            Self::Sqlite(_) => panic!("only its own process can"),
+            Self::Postgres(..) => self.tell(&format!("select pg_cancel_backend({connection})")),
+            Self::MariaDb(_) => self.tell(&format!("KILL QUERY {connection}")),
+        }
+    }
+}

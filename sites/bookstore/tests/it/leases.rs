@@ -1,0 +1,229 @@
+//! What the stop daemon is told, by a daemon of the tests' own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bywash_bookstore::{Options, Sentry, Service};
+use tempfile::TempDir;
+
+use crate::databases::{Database, each, sqlite};
+use crate::site::{Site, named, options};
+
+/// A daemon that says what the test has it say.
+struct Daemon {
+    folder: TempDir,
+    listener: UnixListener,
+}
+
+/// Its side of the store's connection.
+struct Line(BufReader<UnixStream>);
+
+impl Daemon {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let listener = UnixListener::bind(folder.path().join("sentry")).unwrap();
+        Self { folder, listener }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("sentry")
+    }
+
+    fn site(&self, database: &Database) -> (Site, Line) {
+        let sentry = Some(Sentry { socket: self.socket(), name: "shop".to_owned() });
+        let site = Site::with(Options { workers: 1, sentry, ..options(database) });
+        let line = self.accept(&site, 1);
+        (site, line)
+    }
+
+    /// The store's next conversation, which is its `number`-th, when the store knows that it has begun.
+    fn accept(&self, site: &Site, number: u64) -> Line {
+        let stream = self.listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        site.wait_until(|stats| stats.sentry_conversations == Some(number));
+        Line(BufReader::new(stream))
+    }
+}
+
+impl Line {
+    /// The number of the next message, and its words.
+    fn hear(&mut self) -> (u64, Vec<String>) {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        let (number, rest) = line.trim_end().split_once(' ').expect("a message");
+        (number.parse().unwrap(), rest.split(' ').map(str::to_owned).collect())
+    }
+
+    fn say(&mut self, words: &str) {
+        self.0.get_mut().write_all(format!("{words}\n").as_bytes()).unwrap();
+    }
+
+    /// Hears a message that begins with these words, answers OK, and gives the connection it is about.
+    fn grant(&mut self, words: &[&str]) -> u64 {
+        let (number, heard) = self.hear();
+        assert_eq!(heard[..words.len()], *words);
+        self.say(&format!("{number} OK"));
+        heard[3].parse().unwrap()
+    }
+
+    /// Hears a message of this kind, does not do it, and gives the connection it is about.
+    fn refuse(&mut self, verb: &str, why: &str) -> u64 {
+        let (number, heard) = self.hear();
+        assert_eq!(heard[0], verb);
+        self.say(&format!("{number} ERR {why} in words"));
+        heard[3].parse().unwrap()
+    }
+}
+
+#[test]
+fn a_request_leases_its_connection_and_gives_it_back() {
+    each(|database| {
+        let name = if matches!(database, Database::Sqlite(_)) { "self" } else { "shop" };
+        let daemon = Daemon::new();
+        let (site, mut line) = daemon.site(database);
+        let mut connections = Vec::new();
+        for request in ["r-1", "r-2"] {
+            let pending = site.client().send("GET", "/search?q=harbour", &named(request), "");
+            connections.push(line.grant(&["LEASE", request, name]));
+            connections.push(line.grant(&["RELEASE", request, name]));
+            assert_eq!(pending.reply().status, 200);
+        }
+        connections.dedup();
+        assert_eq!(connections.len(), 1, "what was given back is lent again on {database:?}");
+        // Nobody is told of a request without a name, or of a file.
+        assert_eq!(site.client().get("/").status, 200);
+        assert_eq!(site.client().exchange("GET", "/file/1", &named("r-3"), "").status, 200);
+        let pending = site.client().send("GET", "/", &named("r-4"), "");
+        line.grant(&["LEASE", "r-4", name]);
+        line.grant(&["RELEASE", "r-4", name]);
+        assert_eq!(pending.reply().status, 200);
+    });
+}
+
+#[test]
+fn a_request_that_was_stopped_before_does_not_begin() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let pending = site.client().send("GET", "/search?q=harbour", &named("gone"), "");
+    let (number, _) = line.hear();
+    line.say(&format!("{number} STOPPED client_left"));
+    assert_eq!(pending.reply().status, 503);
+    let search = site.wait_until_settled().service(Service::Search);
+    assert_eq!((search.cancelled, search.served), (1, 0));
+}
+
+#[test]
+fn a_statement_in_this_process_ends_when_the_daemon_says_so() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let pending = site.client().send("GET", "/search?q=harbour", &named("left"), "");
+    let (number, words) = line.hear();
+    // Said before the lease is granted, so that the statement cannot have ended when it is heard.
+    line.say(&format!("0 STOPPED left client_left {}", words[3]));
+    line.say(&format!("{number} OK"));
+    line.grant(&["RELEASE", "left", "self"]);
+    assert_eq!(pending.reply().status, 503);
+
+    let pending = site.client().send("GET", "/search?q=harbour", &named("stays"), "");
+    assert_eq!(line.grant(&["LEASE", "stays", "self"]).to_string(), words[3]);
+    line.grant(&["RELEASE", "stays", "self"]);
+    assert_eq!(pending.reply().status, 200);
+    let search = site.wait_until_settled().service(Service::Search);
+    assert_eq!((search.cancelled, search.served), (1, 1));
+}
+
+#[test]
+fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
+    each(|database| {
+        let daemon = Daemon::new();
+        let (site, mut line) = daemon.site(database);
+        let pending = site.client().send("GET", "/", &named("r-1"), "");
+        let first = line.grant(&["LEASE", "r-1"]);
+        assert_eq!(line.hear().1[0], "RELEASE");
+        assert_eq!(pending.reply().status, 200);
+        // The conversation is over; in the next one another connection is leased.
+        let mut line = daemon.accept(&site, 2);
+        let pending = site.client().send("GET", "/", &named("r-2"), "");
+        assert_ne!(line.grant(&["LEASE", "r-2"]), first, "{database:?}");
+        line.grant(&["RELEASE", "r-2"]);
+        assert_eq!(pending.reply().status, 200);
+    });
+}
+
+#[test]
+fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let database = sqlite(folder.path());
+    let (site, mut line) = daemon.site(&database);
+    let mut beside = database.beside();
+    beside.tell("BEGIN IMMEDIATE");
+    let pending = site.client().send("POST", "/cart", &named("r-1"), "id=1");
+    let first = line.grant(&["LEASE", "r-1"]);
+    drop(line);
+    let mut line = daemon.accept(&site, 2);
+    beside.tell("COMMIT");
+    assert_eq!(pending.reply().status, 200);
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    assert_ne!(line.grant(&["LEASE", "r-2"]), first);
+    line.grant(&["RELEASE", "r-2"]);
+    assert_eq!(pending.reply().status, 200);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_served_and_what_another_has_is_closed() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let pending = site.client().send("GET", "/", &named("r-1"), "");
+    let first = line.refuse("LEASE", "full");
+    assert_eq!(pending.reply().status, 200);
+
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    assert_eq!(line.refuse("LEASE", "taken"), first, "nothing was under way on it");
+    let second = line.grant(&["LEASE", "r-2"]);
+    assert_ne!(second, first);
+    assert_eq!(line.refuse("RELEASE", "not_leased"), second);
+    assert_eq!(pending.reply().status, 200);
+
+    let pending = site.client().send("GET", "/", &named("r-3"), "");
+    assert_eq!(line.grant(&["LEASE", "r-3"]), second);
+    assert_eq!(line.refuse("RELEASE", "unknown_database"), second);
+    assert_eq!(pending.reply().status, 200);
+    let pending = site.client().send("GET", "/", &named("r-4"), "");
+    assert_ne!(line.grant(&["LEASE", "r-4"]), second);
+    line.grant(&["RELEASE", "r-4"]);
+    assert_eq!(pending.reply().status, 200);
+}
+
+#[test]
+fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let (site, line) = daemon.site(&sqlite(folder.path()));
+    drop(line);
+    assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
+    let mut line = daemon.accept(&site, 2);
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    // Whoever asked while the daemon came back may have been heard too.
+    loop {
+        let (number, words) = line.hear();
+        line.say(&format!("{number} OK"));
+        if words[..2] == ["RELEASE", "r-2"] {
+            break;
+        }
+    }
+    assert_eq!(pending.reply().status, 200);
+}
+
+#[test]
+fn a_socket_that_nobody_listens_at_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let sentry = Some(Sentry { socket: folder.path().join("none"), name: "shop".to_owned() });
+    let site = Site::with(Options { sentry, ..options(&sqlite(folder.path())) });
+    assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
+}

@@ -1,0 +1,22 @@
+//! What the applications under test share: an ordinary server, as applications are.
+//!
+//! One thread reads requests and writes answers ([`Door`]); what it makes of a request is the application's
+//! ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of workers, which
+//! are the application's too. There is nothing clever about overload here: that belongs in front.
+#![forbid(unsafe_code)]
+
+mod body;
+mod connection;
+mod door;
+mod form;
+mod queue;
+mod respond;
+mod sid;
+
+pub use body::{BodyFault, MAX_BODY, read};
+pub use connection::{Application, Body};
+pub use door::{Closed, Door};
+pub use form::Form;
+pub use queue::Queue;
+pub use respond::{HTML, JSON, TEXT, add, respond, text};
+pub use sid::Sid;
