@@ -42,6 +42,16 @@ pub(crate) enum Wish {
     Buy,
 }
 
+impl Wish {
+    /// Whether it changes nothing, so that nobody is hurt if it is stopped. What writes is begun or not, and ends.
+    pub(crate) const fn only_reads(&self) -> bool {
+        match self {
+            Self::Home | Self::Search(_) | Self::Browse(_) | Self::Select(_) => true,
+            Self::Cart(_) | Self::Buy => false,
+        }
+    }
+}
+
 impl Ask {
     pub(crate) fn read(
         service: Service,

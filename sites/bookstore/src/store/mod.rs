@@ -90,14 +90,15 @@ impl Store {
     }
 
     /// The one place where a request is given a connection and gives it back, and where that is announced: nothing
-    /// of it runs before the desk has agreed, and what the desk does not take back is closed.
+    /// of it runs before the desk has agreed, and what the desk does not take back is closed. What writes is not
+    /// announced: nobody shall stop it.
     fn lent(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
         let stop = self.pooled.stop();
         if let Some(stop) = &stop {
             stop.store(false, Ordering::Relaxed);
         }
         let connection = self.pooled.number();
-        let desk = self.desk.clone();
+        let desk = self.desk.clone().filter(|_| visit.wish.only_reads());
         let lease = match (&desk, &visit.request, connection) {
             (Some(desk), Some(request), Some(connection)) => {
                 let lease = desk.lease(request, connection, stop);

@@ -158,18 +158,28 @@ fn a_connection_whose_release_nobody_answers_is_not_lent_again() {
 fn a_connection_that_was_leased_in_a_conversation_that_is_over_is_not_lent_again() {
     let folder = TempDir::new().unwrap();
     let daemon = Daemon::new();
-    let database = sqlite(folder.path());
-    let (site, mut line) = daemon.site(&database);
-    let mut beside = database.beside();
-    beside.tell("BEGIN IMMEDIATE");
-    let pending = site.client().send("POST", "/cart", &named("r-1"), "id=1");
+    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    let pending = site.client().send("GET", "/search?q=harbour", &named("r-1"), "");
     let first = line.grant(&["LEASE", "r-1"]);
+    // In the middle of the search; or its release comes first, and is not answered.
     drop(line);
     let mut line = daemon.accept(&site, 2);
-    beside.tell("COMMIT");
     assert_eq!(pending.reply().status, 200);
     let pending = site.client().send("GET", "/", &named("r-2"), "");
     assert_ne!(line.grant(&["LEASE", "r-2"]), first);
+    line.grant(&["RELEASE", "r-2"]);
+    assert_eq!(pending.reply().status, 200);
+}
+
+#[test]
+fn what_writes_is_not_announced_and_so_cannot_be_stopped() {
+    let folder = TempDir::new().unwrap();
+    let daemon = Daemon::new();
+    let (site, mut line) = daemon.site(&sqlite(folder.path()));
+    assert_eq!(site.client().exchange("POST", "/cart", &named("r-1"), "id=1").status, 200);
+    // The first that the daemon hears of.
+    let pending = site.client().send("GET", "/", &named("r-2"), "");
+    line.grant(&["LEASE", "r-2"]);
     line.grant(&["RELEASE", "r-2"]);
     assert_eq!(pending.reply().status, 200);
 }
