@@ -102,6 +102,14 @@ impl Refused {
     }
 }
 
+impl Refused {
+    /// Whether the descriptor may be to blame that we watch with: a daemon that closes all closes
+    /// that, too, and its number may be another file by now.
+    pub(crate) fn is_of_the_set(&self) -> bool {
+        matches!(self.errno(), libc::EBADF | libc::EINVAL) && matches!(self, Refused::System(_))
+    }
+}
+
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
         Refused::System(error)

@@ -119,13 +119,20 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         return Err(Refused::NotAStream);
     }
     let cookie = sys::cookie_of(fd);
+    // Dropped after the lock, which is declared after it.
+    let _lost;
     let mut table = lock();
-    let epoll = watcher::started(&mut table)?;
+    let mut epoll = watcher::started(&mut table)?;
     table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: table.generation.wrapping_add(1) };
     // Registered first, looked at second: what happens between the two is seen by the look, and
     // the event that tells it too finds no seat.
-    let entered = table.enter(epoll, key, cookie, interest);
+    let mut entered = table.enter(epoll, key, cookie, interest);
+    if entered.as_ref().is_err_and(Refused::is_of_the_set) && sys::has_connections(fd).is_ok() {
+        _lost = watcher::forget_set(&mut table);
+        epoll = watcher::started(&mut table)?;
+        entered = table.enter(epoll, key, cookie, interest);
+    }
     if let Err(left) = look(fd, interest) {
         if entered.is_ok() {
             sys::epoll_remove(epoll, fd);

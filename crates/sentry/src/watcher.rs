@@ -19,7 +19,7 @@ use std::{mem, thread};
 use crate::interest::Reason;
 use crate::notice::Told;
 use crate::sys::{self, Flags, Unsignalled};
-use crate::table::{self, Key, Table, Tell};
+use crate::table::{self, Key, Seats, Table, Tell};
 
 /// Departures taken from the kernel at once.
 const BATCH: usize = 64;
@@ -136,17 +136,22 @@ fn done(key: Key, reason: Reason, told: Told) -> bool {
     true
 }
 
-/// Somebody has closed our descriptor: a daemon that closes all, say. Its number may be theirs by
-/// now. The next watch begins anew; those that were are lost.
+/// Somebody has closed our descriptor. Those that were watched are lost.
 fn set_is_lost() {
     let mut table = table::lock();
     if table.thread == Some(sys::this_thread()) {
-        let _ = table.set.take().map(IntoRawFd::into_raw_fd);
-        table.thread = None;
-        let seats = mem::take(&mut table.seats);
+        let seats = forget_set(&mut table);
         drop(table);
         drop(seats);
     }
+}
+
+/// The next watch begins anew. The number of the set may be another file's by now: it is not
+/// closed. A thread that still waits on the set finds no seat for what it hears.
+pub(crate) fn forget_set(table: &mut Table) -> Seats {
+    let _ = table.set.take().map(IntoRawFd::into_raw_fd);
+    table.thread = None;
+    mem::take(&mut table.seats)
 }
 
 /// The lock, and quiet from signals, over a fork.

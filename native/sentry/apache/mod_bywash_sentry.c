@@ -70,7 +70,8 @@ static struct {
     unsigned long number; /* of the last line */
     int is_silent;        /* that it cannot be reached has been said */
 } daemon_line = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
-static char daemon_path[sizeof((struct sockaddr_un *)0)->sun_path] = "/run/bywash/sentry.sock";
+#define USUAL_PATH "/run/bywash/sentry.sock"
+static char daemon_path[sizeof((struct sockaddr_un *)0)->sun_path];
 
 static void hang_up(void) {
     if (daemon_line.fd >= 0) {
@@ -311,13 +312,14 @@ static int new_configuration(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp
     (void)log, (void)temporary;
     trusted_peers = apr_array_make(pool, 4, sizeof(apr_ipsubnet_t *));
     trusted_peers_are_said = 0;
+    apr_cpystrn(daemon_path, USUAL_PATH, sizeof daemon_path);
     return trust(pool, "127.0.0.0/8") == NULL && trust(pool, "::1") == NULL ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static const command_rec commands[] = {
     AP_INIT_FLAG("BywashSentry", ap_set_flag_slot, (void *)APR_OFFSETOF(struct per_location, on), OR_OPTIONS,
                  "On: clients are watched while their requests run"),
-    AP_INIT_TAKE1("BywashSentrySocket", set_socket, NULL, RSRC_CONF, "the UNIX socket of the stop daemon: /run/bywash/sentry.sock"),
+    AP_INIT_TAKE1("BywashSentrySocket", set_socket, NULL, RSRC_CONF, "the UNIX socket of the stop daemon: " USUAL_PATH),
     AP_INIT_ITERATE("BywashTrustedPeer", set_trusted, NULL, RSRC_CONF,
                     "who may name requests: addresses and networks, or none; 127.0.0.0/8 ::1"),
     {NULL},

@@ -10,13 +10,18 @@
  * The rule of the daemon: a cancellation of a connection is under way only while it is leased. So a lease that was
  * asked for must be given back, and if the daemon does not say that it was, the connection is killed: a cancellation
  * that comes late must not hit whoever has it next (connections may be persistent). If there is no daemon, or this
- * is no request that is watched, the work runs as ever. */
+ * is no request that is watched, the work runs as ever.
+ *
+ * Environment: BYWASH_SENTRY_SOCKET (/run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
 declare(strict_types=1);
 
 namespace Bywash;
 
-/** How long the daemon may take for an answer. */
-const PATIENCE_MS = 100;
+/** How long the daemon may take for an answer, in milliseconds. */
+function patience(): int
+{
+    return (int) (getenv('BYWASH_SENTRY_PATIENCE') ?: 100);
+}
 
 /** Runs $work($connection) while the connection is leased to this request, and gives what it returns. */
 function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, callable $work): mixed
@@ -28,15 +33,13 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
         return $work($connection);
     }
     $lease = "{$desk->request} $database " . number_of($connection);
-    $held = $desk->lease($lease, fn () => kill($connection));
+    $desk->lease($lease, $connection);
     $running[$connection] = true;
     try {
         return $work($connection);
     } finally {
         unset($running[$connection]);
-        if ($held && !$desk->release($lease)) {
-            kill($connection);
-        }
+        $desk->release($lease);
     }
 }
 
@@ -94,6 +97,8 @@ final class Desk
 {
     private int $number = 0;
     private string $unread = '';
+    /** Connections by lease. */
+    private array $held = [];
 
     private function __construct(public readonly string $request, private mixed $line)
     {
@@ -107,37 +112,54 @@ final class Desk
             $asked = true;
             $request = $_SERVER['BYWASH_REQUEST'] ?? '';
             $path = getenv('BYWASH_SENTRY_SOCKET') ?: '/run/bywash/sentry.sock';
-            $line = $request === '' ? false : @stream_socket_client("unix://$path", timeout: PATIENCE_MS / 1000);
+            $line = $request === '' ? false : @stream_socket_client("unix://$path", timeout: patience() / 1000);
             if ($line !== false) {
                 stream_set_blocking($line, false);
                 $desk = new self($request, $line);
+                register_shutdown_function($desk->release_all(...));
             }
         }
         return $desk;
     }
 
-    /** Whether the lease has to be given back: it is held, or nobody knows. */
-    public function lease(string $lease, callable $close): bool
+    public function lease(string $lease, \mysqli|\PDO|\PgSql\Connection $connection): void
     {
         if ($this->line === null) {
-            return false;
+            return;
         }
         $answer = $this->ask("LEASE $lease");
         if (str_starts_with($answer ?? '', 'STOPPED')) {
             stopped();
         }
         if (str_starts_with($answer ?? '', 'ERR taken')) {
-            $close();
+            kill($connection);
             throw new \RuntimeException('bywash: the connection was leased to another request, and is closed');
         }
-        return $answer === null || $answer === 'OK';
+        // It is held, or nobody knows: it has to be given back.
+        if ($answer === null || $answer === 'OK') {
+            $this->held[$lease] = $connection;
+        }
     }
 
-    /** Whether nothing that is aimed at the connection is under way. */
-    public function release(string $lease): bool
+    /** Gives back what is held. Nothing that is aimed at the connection is under way then, or there is no connection. */
+    public function release(string $lease): void
     {
+        if (!isset($this->held[$lease])) {
+            return;
+        }
         $answer = $this->line === null ? null : $this->ask("RELEASE $lease");
-        return $answer === 'OK' || str_starts_with($answer ?? '', 'ERR not_leased');
+        if ($answer !== 'OK' && !str_starts_with($answer ?? '', 'ERR not_leased')) {
+            kill($this->held[$lease]);
+        }
+        unset($this->held[$lease]);
+    }
+
+    /** A script that ends within its work (exit, an error, a time limit) unwinds nothing. */
+    public function release_all(): void
+    {
+        foreach (array_keys($this->held) as $lease) {
+            $this->release($lease);
+        }
     }
 
     /** Null: no answer in time. Nothing is asked any more then. */
@@ -146,7 +168,7 @@ final class Desk
         $number = ++$this->number;
         $text = "$number $order\n";
         if (@fwrite($this->line, $text) === strlen($text)) {
-            $until = hrtime(true) + PATIENCE_MS * 1_000_000;
+            $until = hrtime(true) + patience() * 1_000_000;
             while (($answer = $this->next_line($until)) !== null) {
                 if (str_starts_with($answer, "$number ")) {
                     return substr($answer, strlen("$number "));

@@ -132,10 +132,27 @@ static void fork_amid_threads(void) {
     expect_nothing();
 }
 
+static void closed_all(void) {
+    struct pair before = tcp_pair();
+    CHECK(socket_watch(before.server, TOLD) == 0);
+    /* As a daemon does, too late. */
+    for (int fd = 3; fd < 256; fd++) {
+        close(fd);
+    }
+    for (int round = 0; round < 2; round++) {
+        struct pair after = tcp_pair();
+        CHECK(socket_watch(after.server, TOLD) == 0);
+        close(after.client);
+        expect(after.server, ESHUTDOWN);
+        expect_nothing();
+    }
+}
+
 const struct test processes_tests[] = {
     {"several", "of several processes that watch a socket, all are told", all_are_told},
     {"fork", "a child watches nothing, may begin at once, and the parent's watches go on", forked},
     {"children", "children that end leave the parent's watches alone", of_forked},
     {"fork-threads", "a fork amid threads that watch leaves a child that can", fork_amid_threads},
+    {"closed", "who closes all descriptors, ours too, may go on to watch", closed_all},
     {0},
 };

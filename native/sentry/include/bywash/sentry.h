@@ -56,7 +56,8 @@ struct socket_watch_opts {
     uint32_t size;    /* sizeof(struct socket_watch_opts) */
     uint32_t flags;   /* SW_... */
     int signum;       /* sent when it happens; 0: none */
-    pid_t tid;        /* to this thread of the process, which must live until the watch ends; 0: the calling one */
+    pid_t tid;        /* to this thread of the process, which must live until the watch ends; 0: the calling one
+                       * (not in a callback: its thread takes none) */
     uint64_t cookie;  /* for `cb`; and, unless 0, the signal's si_value (sival_ptr) in place of the descriptor */
     int eventfd;      /* with SW_EVENTFD: is added 1; stays open until the watch ends */
     void (*cb)(uint64_t cookie, int why); /* called on the library's thread: ESHUTDOWN, ECONNRESET, 0 for data */
