@@ -107,16 +107,18 @@ fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
     catch_unwind(AssertUnwindSafe(telling)).unwrap_or(Told::Yes)
 }
 
-/// Ends the telling; and the seat, if that was the departure. False: this is the child of a fork
-/// in a function that the thread called, and no longer the thread of the table.
+/// Ends the telling; and the seat, if that was the departure. False: this is no longer the thread
+/// of the table: the set was lost meanwhile, or this is the child of a fork in what was called.
 fn done(key: Key, reason: Reason, told: Told) -> bool {
     let mut table = table::lock();
-    if table.thread != Some(sys::this_thread()) {
-        return false;
+    if table.telling == Some((key, reason)) {
+        table.telling = None;
     }
-    table.telling = None;
     if table.waiting > 0 {
         table::TOLD.notify_all();
+    }
+    if table.thread != Some(sys::this_thread()) {
+        return false;
     }
     let epoll = table.set.as_ref().map(AsRawFd::as_raw_fd);
     let seat = table.seats.get_mut(&key.fd).filter(|seat| seat.generation == key.generation);

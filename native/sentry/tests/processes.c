@@ -108,7 +108,7 @@ static void *watches_and_unwatches(void *nothing) {
 }
 
 static void fork_amid_threads(void) {
-    enum { THREADS = 3, FORKS = 200 };
+    enum { THREADS = 2, FORKS = 100 };
     pthread_t threads[THREADS];
     busy = 1;
     for (int i = 0; i < THREADS; i++) {
