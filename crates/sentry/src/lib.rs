@@ -35,6 +35,7 @@
 mod interest;
 mod limit;
 mod notice;
+mod process;
 #[cfg(feature = "tokio")]
 mod set;
 mod sys;

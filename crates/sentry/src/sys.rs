@@ -225,22 +225,50 @@ pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
 // In every libc that has threads; the crate has no declaration of it for Linux.
 unsafe extern "C" {
     fn pthread_atfork(
-        before: extern "C" fn(),
-        parent: extern "C" fn(),
-        child: extern "C" fn(),
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
     ) -> libc::c_int;
 }
 
-/// Functions to call around each `fork` of the process from now on.
-pub(crate) fn around_fork(
-    before: extern "C" fn(),
-    parent: extern "C" fn(),
-    child: extern "C" fn(),
-) -> io::Result<()> {
-    // SAFETY: the functions are of this library, which is never unloaded (a program's own code, or
+/// Has a function called in the child after each `fork` from now on.
+pub(crate) fn after_fork(child: extern "C" fn()) -> io::Result<()> {
+    // SAFETY: the function is of this library, which is never unloaded (a program's own code, or
     // linked with `-z nodelete`: `native/sentry/build.rs`).
-    match unsafe { pthread_atfork(before, parent, child) } {
+    match unsafe { pthread_atfork(None, None, Some(child)) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
+}
+
+pub(crate) fn close(fd: RawFd) {
+    // SAFETY: no memory is passed; whose the descriptor is, the caller knows.
+    unsafe { libc::close(fd) };
+}
+
+const PAGE: usize = 4096;
+
+/// A page of zeros, which is one again in each child of a fork (Linux 4.14).
+pub(crate) fn page_that_fork_empties() -> io::Result<*mut libc::c_void> {
+    let (how, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, at a place that the kernel chooses.
+    let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, how, flags, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the page was just mapped, and nobody else has it.
+    match checked(unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) }) {
+        Ok(_) => Ok(page),
+        Err(error) => {
+            unmap_page(page);
+            Err(error)
+        }
+    }
+}
+
+/// One that nobody has seen yet.
+pub(crate) fn unmap_page(page: *mut libc::c_void) {
+    // SAFETY: it came from `page_that_fork_empties`, and its only user gives it back.
+    unsafe { libc::munmap(page, PAGE) };
 }

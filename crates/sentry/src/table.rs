@@ -7,6 +7,8 @@
 //! that was closed without being unwatched, and is another socket by now, is known by the socket's
 //! cookie.
 //!
+//! **Whose.** Each process has its own: a child of `fork` begins empty (`process.rs`).
+//!
 //! **Who frees what.** The program owns the descriptors; the table only has numbers. The set lives
 //! as long as the process. What a seat holds is dropped after the lock has been given back: the
 //! waker of a future may do anything then. There is one seat for a descriptor, so what the process
@@ -23,10 +25,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::interest::{Interest, Reason, Refused};
 use crate::notice::Notice;
+use crate::process;
 use crate::sys::{self, Flags};
 use crate::watcher;
 use crate::watching::News;
@@ -74,35 +78,36 @@ pub(crate) struct Seat {
 
 pub(crate) type Seats = HashMap<RawFd, Seat, BuildHasherDefault<DefaultHasher>>;
 
+/// What the process watches, and what is awaited of it.
+#[derive(Default)]
+pub(crate) struct Shared {
+    table: Mutex<Table>,
+    /// Something has been told.
+    pub(crate) told: Condvar,
+}
+
+#[derive(Default)]
 pub(crate) struct Table {
     /// The epoll set.
     pub(crate) set: Option<OwnedFd>,
     /// Who waits on it.
     pub(crate) thread: Option<libc::pthread_t>,
     pub(crate) seats: Seats,
-    /// Of the last watch that began.
-    generation: u32,
     /// What the thread tells at this moment, and why.
     pub(crate) telling: Option<(Key, Reason)>,
     /// How many wait for that to be over.
     pub(crate) waiting: u32,
-    pub(crate) forks_are_seen: bool,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table {
-    set: None,
-    thread: None,
-    seats: HashMap::with_hasher(BuildHasherDefault::new()),
-    generation: 0,
-    telling: None,
-    waiting: 0,
-    forks_are_seen: false,
-});
-pub(crate) static TOLD: Condvar = Condvar::new();
+/// Of the last watch that was begun, also in the processes that this one is a fork of: what their
+/// futures still name is nobody's here.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// Nothing that can panic runs under the lock, so a poisoned one is whole.
-pub(crate) fn lock() -> MutexGuard<'static, Table> {
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Shared {
+    /// Nothing that can panic runs under the lock, so a poisoned one is whole.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Watches what the number means now, and tells by a notice.
@@ -121,16 +126,17 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     let cookie = sys::cookie_of(fd);
     // Dropped after the lock, which is declared after it.
     let _lost;
-    let mut table = lock();
-    let mut epoll = watcher::started(&mut table)?;
+    let shared = process::own()?;
+    let mut table = shared.lock();
+    let mut epoll = watcher::started(shared, &mut table)?;
     table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
-    let key = Key { fd, generation: table.generation.wrapping_add(1) };
+    let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
     // Registered first, looked at second: what happens between the two is seen by the look, and
     // the event that tells it too finds no seat.
     let mut entered = table.enter(epoll, key, cookie, interest);
     if entered.as_ref().is_err_and(Refused::is_of_the_set) && sys::has_connections(fd).is_ok() {
         _lost = watcher::forget_set(&mut table);
-        epoll = watcher::started(&mut table)?;
+        epoll = watcher::started(shared, &mut table)?;
         entered = table.enter(epoll, key, cookie, interest);
     }
     if let Err(left) = look(fd, interest) {
@@ -140,7 +146,6 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
         return Err(left);
     }
     entered?;
-    table.generation = key.generation;
     // One that is replaced was of a descriptor that has been closed since.
     let seat = Seat { generation: key.generation, cookie, interest, tell };
     let before = table.seats.insert(fd, seat);
@@ -189,13 +194,14 @@ fn look(fd: RawFd, interest: Interest) -> Result<(), Refused> {
 /// nobody is told anything of it: what is just being told has been told by then. Only the watching
 /// thread itself, in a function that it calls, does not wait.
 pub fn unwatch(fd: RawFd) -> bool {
-    let mut table = lock();
+    let Some(shared) = process::existing() else { return false };
+    let mut table = shared.lock();
     let telling = table.telling.filter(|(key, _)| key.fd == fd);
     let seat = table.remove(fd);
     if telling.is_some() && table.thread != Some(sys::this_thread()) {
         table.waiting += 1;
         while table.telling == telling {
-            table = TOLD.wait(table).unwrap_or_else(PoisonError::into_inner);
+            table = shared.told.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
         table.waiting -= 1;
     }
@@ -209,19 +215,10 @@ pub fn unwatch(fd: RawFd) -> bool {
 /// Ends this watch, if it has not ended. Does not wait: a future that is being told at this moment
 /// is there as long as that takes.
 pub(crate) fn forget(key: Key) {
-    let mut table = lock();
+    let Some(shared) = process::existing() else { return };
+    let mut table = shared.lock();
     let is_it = table.seats.get(&key.fd).is_some_and(|seat| seat.generation == key.generation);
     let seat = if is_it { table.remove(key.fd) } else { None };
     drop(table);
     drop(seat);
-}
-
-/// What `fork` leaves to the child of it: nothing. Seats are not dropped: the threads that wait for
-/// them are not there, and what they hold may want locks that nobody gives back.
-pub(crate) fn begin_empty(table: &mut Table) {
-    drop(table.set.take());
-    std::mem::forget(std::mem::take(&mut table.seats));
-    table.thread = None;
-    table.telling = None;
-    table.waiting = 0;
 }

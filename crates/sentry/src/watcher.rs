@@ -2,24 +2,18 @@
 //!
 //! It is started by the first watch, takes no signals (a handler of the program's never runs on
 //! it), and lives as long as the process.
-//!
-//! **fork**: only the thread that forks lives on in the child, and the epoll set is the parent's
-//! too: what the child took out of it, the parent would lose. So the child drops its copy and
-//! begins empty; it may watch at once, and the parent's watches go on. The lock is held over the
-//! fork, so that what the child finds is whole.
 
-use std::cell::UnsafeCell;
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::thread::JoinHandleExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::MutexGuard;
 use std::{mem, thread};
 
 use crate::interest::Reason;
 use crate::notice::Told;
+use crate::process;
 use crate::sys::{self, Flags, Unsignalled};
-use crate::table::{self, Key, Seats, Table, Tell};
+use crate::table::{Key, Seats, Shared, Table, Tell};
 
 /// Departures taken from the kernel at once.
 const BATCH: usize = 64;
@@ -29,13 +23,9 @@ const STACK: usize = 256 * 1024;
 const PAUSE_MS: i32 = 1;
 
 /// The epoll set with its thread, which is started if it does not run.
-pub(crate) fn started(table: &mut Table) -> io::Result<RawFd> {
+pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<RawFd> {
     if let Some(set) = &table.set {
         return Ok(set.as_raw_fd());
-    }
-    if !table.forks_are_seen {
-        sys::around_fork(before_fork, in_parent, in_child)?;
-        table.forks_are_seen = true;
     }
     let set = sys::epoll_create()?;
     let number = set.as_raw_fd();
@@ -44,31 +34,32 @@ pub(crate) fn started(table: &mut Table) -> io::Result<RawFd> {
     let thread = thread::Builder::new()
         .name("bywash-sentry".into())
         .stack_size(STACK)
-        .spawn(move || run(number))?;
+        .spawn(move || run(shared, number))?;
     drop(unsignalled);
     table.thread = Some(thread.as_pthread_t());
     table.set = Some(set);
+    process::set_is(number);
     Ok(number)
 }
 
-fn run(set: RawFd) {
+fn run(shared: &Shared, set: RawFd) {
     let mut events = [sys::NO_EVENT; BATCH];
     loop {
         let count = match sys::epoll_wait(set, &mut events) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return set_is_lost(),
+            Err(_) => return set_is_lost(shared),
         };
         let mut told = Told::Yes;
         for event in &events[..count] {
-            let Some((key, reason, tell)) = take(Key::from(event.u64), Flags(event.events)) else {
+            let Some((key, reason, tell)) = take(shared, event) else {
                 continue;
             };
             let this = tell_of(key, reason, &tell);
             if this == Told::NotYet {
                 told = Told::NotYet;
             }
-            if !done(key, reason, this) {
+            if !done(shared, key, reason, this) {
                 return;
             }
         }
@@ -79,8 +70,9 @@ fn run(set: RawFd) {
 }
 
 /// What an event is about, if anybody still wants to know. From here to [`done`] it is being told.
-fn take(key: Key, flags: Flags) -> Option<(Key, Reason, Tell)> {
-    let mut table = table::lock();
+fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell)> {
+    let (key, flags) = (Key::from(event.u64), Flags(event.events));
+    let mut table = shared.lock();
     let seat = table.seats.get(&key.fd).filter(|seat| seat.generation == key.generation)?;
     let reason = seat.interest.reason(flags)?;
     let tell = seat.tell.clone();
@@ -109,13 +101,16 @@ fn tell_of(key: Key, reason: Reason, tell: &Tell) -> Told {
 
 /// Ends the telling; and the seat, if that was the departure. False: this is no longer the thread
 /// of the table: the set was lost meanwhile, or this is the child of a fork in what was called.
-fn done(key: Key, reason: Reason, told: Told) -> bool {
-    let mut table = table::lock();
+fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
+    if !process::is_own(shared) {
+        return false;
+    }
+    let mut table = shared.lock();
     if table.telling == Some((key, reason)) {
         table.telling = None;
     }
     if table.waiting > 0 {
-        table::TOLD.notify_all();
+        shared.told.notify_all();
     }
     if table.thread != Some(sys::this_thread()) {
         return false;
@@ -139,8 +134,8 @@ fn done(key: Key, reason: Reason, told: Told) -> bool {
 }
 
 /// Somebody has closed our descriptor. Those that were watched are lost.
-fn set_is_lost() {
-    let mut table = table::lock();
+fn set_is_lost(shared: &Shared) {
+    let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
         let seats = forget_set(&mut table);
         drop(table);
@@ -153,41 +148,6 @@ fn set_is_lost() {
 pub(crate) fn forget_set(table: &mut Table) -> Seats {
     let _ = table.set.take().map(IntoRawFd::into_raw_fd);
     table.thread = None;
+    process::set_is(-1);
     mem::take(&mut table.seats)
-}
-
-/// The lock, and quiet from signals, over a fork.
-struct Held(UnsafeCell<Option<(MutexGuard<'static, Table>, Unsignalled)>>);
-
-#[allow(unsafe_code, reason = "a guard that is taken in one function and given back in another")]
-// SAFETY: the cell is only touched by whoever holds the table's lock, so by one thread at a time:
-// `before_fork` after it has got it, the other two while it is still held by their own thread. In
-// the child that is the only thread, the one that forked.
-unsafe impl Sync for Held {}
-
-static HELD: Held = Held(UnsafeCell::new(None));
-
-#[allow(unsafe_code, reason = "see Held")]
-fn held(
-    content: Option<(MutexGuard<'static, Table>, Unsignalled)>,
-) -> Option<(MutexGuard<'static, Table>, Unsignalled)> {
-    // SAFETY: the caller has the lock, see `Held`; the reference ends with this statement.
-    mem::replace(unsafe { &mut *HELD.0.get() }, content)
-}
-
-extern "C" fn before_fork() {
-    let unsignalled = Unsignalled::now();
-    held(Some((table::lock(), unsignalled)));
-}
-
-extern "C" fn in_parent() {
-    drop(held(None));
-}
-
-extern "C" fn in_child() {
-    if let Some((mut table, unsignalled)) = held(None) {
-        table::begin_empty(&mut table);
-        drop(table);
-        drop(unsignalled);
-    }
 }

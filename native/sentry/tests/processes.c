@@ -132,6 +132,33 @@ static void fork_amid_threads(void) {
     expect_nothing();
 }
 
+/* Each in a process that has not watched before: the fork falls into the first watch of another thread. */
+static void fork_amid_the_first(void) {
+    enum { ROUNDS = 300 };
+    for (int i = 0; i < ROUNDS; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            pthread_t first;
+            busy = 1;
+            CHECK(pthread_create(&first, NULL, watches_and_unwatches, NULL) == 0);
+            for (volatile int spin = 0; spin < i * 500; spin++) {
+            }
+            pid_t grandchild = fork();
+            if (grandchild == 0) {
+                alarm(30);
+                struct pair own = unix_pair();
+                CHECK(socket_watch(own.server, TOLD) == 0);
+                close(own.client);
+                expect(own.server, ESHUTDOWN);
+                _exit(0);
+            }
+            joined(grandchild);
+            _exit(0);
+        }
+        joined(child);
+    }
+}
+
 static void closed_all(void) {
     struct pair before = tcp_pair();
     CHECK(socket_watch(before.server, TOLD) == 0);
@@ -153,6 +180,7 @@ const struct test processes_tests[] = {
     {"fork", "a child watches nothing, may begin at once, and the parent's watches go on", forked},
     {"children", "children that end leave the parent's watches alone", of_forked},
     {"fork-threads", "a fork amid threads that watch leaves a child that can", fork_amid_threads},
+    {"fork-first", "so does a fork amid the very first watch", fork_amid_the_first},
     {"closed", "who closes all descriptors, ours too, may go on to watch", closed_all},
     {0},
 };
