@@ -14,6 +14,8 @@ RUN apk add --no-cache musl-dev gcc make ca-certificates
 WORKDIR /src
 COPY Cargo.toml Cargo.lock rustfmt.toml clippy.toml LICENSE ./
 COPY crates crates
+COPY native/sentry native/sentry
+COPY sdk/tower sdk/tower
 COPY sites sites
 COPY benches benches
 COPY lab lab

@@ -1,0 +1,274 @@
+//! The operating system's calls of the watching thread, in one place.
+//!
+//! They take descriptors as numbers, not as [`std::os::fd::BorrowedFd`]: the numbers come from C,
+//! and whether one is open, and still means the same, is just what is to be found out. The kernel
+//! answers for a wrong one with an error, so no call here has a condition on its number; what each
+//! `unsafe` has to prove is about memory.
+#![allow(unsafe_code, reason = "system calls on descriptors that may be closed or not ours")]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::ops::{BitOr, BitOrAssign};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("bywash-sentry knows the layout of siginfo_t on 64-bit Linux only");
+
+/// Flags of epoll and poll, which have the same numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(pub(crate) u32);
+
+impl Flags {
+    pub(crate) const IN: Self = Self(libc::EPOLLIN as u32);
+    pub(crate) const ERR: Self = Self(libc::EPOLLERR as u32);
+    pub(crate) const HUP: Self = Self(libc::EPOLLHUP as u32);
+    pub(crate) const RDHUP: Self = Self(libc::EPOLLRDHUP as u32);
+    pub(crate) const EDGE: Self = Self(libc::EPOLLET as u32);
+
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is passed.
+    let set = checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+    // SAFETY: the descriptor was just made; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(set) })
+}
+
+pub(crate) fn epoll_add(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
+    epoll_control(libc::EPOLL_CTL_ADD, set, fd, key, flags)
+}
+
+/// Also looks anew: what is so already is reported.
+pub(crate) fn epoll_change(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
+    epoll_control(libc::EPOLL_CTL_MOD, set, fd, key, flags)
+}
+
+/// What is not in the set (closed, or another file by now) need not be taken out.
+pub(crate) fn epoll_remove(set: RawFd, fd: RawFd) {
+    let _ = epoll_control(libc::EPOLL_CTL_DEL, set, fd, 0, Flags(0));
+}
+
+fn epoll_control(what: i32, set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
+    let mut event = libc::epoll_event { events: flags.0, u64: key };
+    // SAFETY: `event` lives for the call, which only reads it.
+    checked(unsafe { libc::epoll_ctl(set, what, fd, &raw mut event) }).map(drop)
+}
+
+pub(crate) const NO_EVENT: libc::epoll_event = libc::epoll_event { events: 0, u64: 0 };
+
+/// Waits for at least one event, and says how many are in `events`.
+pub(crate) fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event]) -> io::Result<usize> {
+    let room = i32::try_from(events.len()).unwrap_or(i32::MAX);
+    // SAFETY: the kernel writes at most `room` events to the slice, which has that many.
+    let count = checked(unsafe { libc::epoll_wait(set, events.as_mut_ptr(), room, -1) })?;
+    Ok(count as usize)
+}
+
+/// The state of a socket now.
+pub(crate) fn flags_of(fd: RawFd) -> io::Result<Flags> {
+    let mut asked = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one `pollfd` is passed, which lives for the call.
+    checked(unsafe { libc::poll(&raw mut asked, 1, 0) })?;
+    Ok(Flags(u32::from(asked.revents.cast_unsigned())))
+}
+
+/// A pause of the watching thread.
+pub(crate) fn pause_ms(milliseconds: i32) {
+    // SAFETY: no descriptor is passed, so no memory.
+    unsafe { libc::poll(ptr::null_mut(), 0, milliseconds) };
+}
+
+fn option<T: Copy + Default>(fd: RawFd, name: libc::c_int) -> io::Result<T> {
+    let mut value = T::default();
+    let mut size = size_of::<T>() as libc::socklen_t;
+    let place = (&raw mut value).cast();
+    // SAFETY: the kernel writes at most `size` bytes to `value`. Only used with integers, for
+    // which any bytes are a value.
+    checked(unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, place, &raw mut size) })?;
+    Ok(value)
+}
+
+/// Whether the sockets of this kind have connections. `ENOTSOCK`, `EBADF`.
+pub(crate) fn has_connections(fd: RawFd) -> io::Result<bool> {
+    let kind: libc::c_int = option(fd, libc::SO_TYPE)?;
+    Ok(kind == libc::SOCK_STREAM || kind == libc::SOCK_SEQPACKET)
+}
+
+/// A number that no other socket has had since the system started (Linux 4.12; 0 before): tells
+/// whether a descriptor means the socket that it meant.
+pub(crate) fn cookie_of(fd: RawFd) -> u64 {
+    option(fd, libc::SO_COOKIE).unwrap_or(0)
+}
+
+pub(crate) fn is_connected(fd: RawFd) -> bool {
+    let mut address = MaybeUninit::<libc::sockaddr_storage>::uninit();
+    let mut size = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to `address`, which nobody reads.
+    unsafe { libc::getpeername(fd, address.as_mut_ptr().cast(), &raw mut size) == 0 }
+}
+
+/// While this lives, no handler of a signal runs on this thread: one could call [`crate::unwatch`]
+/// while the thread has the lock, or jump away with it.
+#[must_use = "handlers may run as soon as this is dropped"]
+pub struct Unsignalled(libc::sigset_t);
+
+impl Unsignalled {
+    /// Puts off all handlers.
+    pub fn now() -> Self {
+        let mut all = MaybeUninit::uninit();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: `sigfillset` fills `all`; `pthread_sigmask` reads it and writes `before`, which
+        // is zeroed besides: an empty set, should the call fail (it cannot).
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            Self(before.assume_init())
+        }
+    }
+}
+
+impl Drop for Unsignalled {
+    fn drop(&mut self) {
+        // SAFETY: the set is one that the kernel gave us.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+    }
+}
+
+/// What a handler finds in its `siginfo_t` after `sigqueue`: the part of that type which libc
+/// keeps to itself, as the kernel lays it out on 64 bits.
+#[repr(C)]
+struct Queued {
+    signo: libc::c_int,
+    errno: libc::c_int,
+    code: libc::c_int,
+    gap: libc::c_int,
+    pid: libc::pid_t,
+    uid: libc::uid_t,
+    value: u64,
+    rest: [u8; 96],
+}
+const _: () = assert!(size_of::<Queued>() == size_of::<libc::siginfo_t>());
+
+/// What `sigqueue` says of itself.
+const SI_QUEUE: libc::c_int = -1;
+
+/// Sends a signal with a value to a thread of this process. `EAGAIN`: no more can be queued now.
+pub(crate) fn queue_signal(thread: i32, signo: i32, value: u64, errno: i32) -> io::Result<()> {
+    let code = SI_QUEUE;
+    // SAFETY: no memory is passed.
+    let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
+    let info = Queued { signo, errno, code, gap: 0, pid, uid, value, rest: [0; 96] };
+    let call = libc::SYS_rt_tgsigqueueinfo;
+    // SAFETY: the kernel reads a `siginfo_t` from `info`, which is as large (above).
+    let result = unsafe { libc::syscall(call, pid, thread, signo, &raw const info) };
+    checked(result as libc::c_int).map(drop)
+}
+
+/// Whether this process has the thread.
+pub(crate) fn has_thread(thread: i32) -> bool {
+    // SAFETY: no memory is passed; signal 0 is not sent.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
+}
+
+/// The kernel's number of this thread.
+pub(crate) fn this_tid() -> i32 {
+    // SAFETY: no memory is passed.
+    unsafe { libc::gettid() }
+}
+
+/// What libc calls this thread.
+pub(crate) fn this_thread() -> libc::pthread_t {
+    // SAFETY: no memory is passed.
+    unsafe { libc::pthread_self() }
+}
+
+/// Adds one to an eventfd.
+pub(crate) fn count_up(eventfd: RawFd) {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: the kernel reads eight bytes from `one`, which has eight. What it says is of no use:
+    // one that is closed has nobody who waits, and one that is full is readable.
+    unsafe { libc::write(eventfd, one.as_ptr().cast(), one.len()) };
+}
+
+/// Whether the descriptor is of a file without a name and a kind, as an eventfd is.
+pub(crate) fn is_anonymous(fd: RawFd) -> io::Result<bool> {
+    let mut about = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the kernel writes a `stat` to `about`; any bytes are a value of it.
+    let about = unsafe {
+        checked(libc::fstat(fd, about.as_mut_ptr()))?;
+        about.assume_init()
+    };
+    Ok(about.st_mode & libc::S_IFMT == 0)
+}
+
+// In every libc that has threads; the crate has no declaration of it for Linux.
+unsafe extern "C" {
+    fn pthread_atfork(
+        before: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> libc::c_int;
+}
+
+/// Has a function called in the child after each `fork` from now on.
+pub(crate) fn after_fork(child: extern "C" fn()) -> io::Result<()> {
+    // SAFETY: the function is of this library, which is never unloaded (a program's own code, or
+    // linked with `-z nodelete`: `native/sentry/build.rs`).
+    match unsafe { pthread_atfork(None, None, Some(child)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+pub(crate) fn close(fd: RawFd) {
+    // SAFETY: no memory is passed; whose the descriptor is, the caller knows.
+    unsafe { libc::close(fd) };
+}
+
+const PAGE: usize = 4096;
+
+/// A page of zeros, which is one again in each child of a fork (Linux 4.14).
+pub(crate) fn page_that_fork_empties() -> io::Result<*mut libc::c_void> {
+    let (how, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, at a place that the kernel chooses.
+    let page = unsafe { libc::mmap(ptr::null_mut(), PAGE, how, flags, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the page was just mapped, and nobody else has it.
+    match checked(unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) }) {
+        Ok(_) => Ok(page),
+        Err(error) => {
+            unmap_page(page);
+            Err(error)
+        }
+    }
+}
+
+/// One that nobody has seen yet.
+pub(crate) fn unmap_page(page: *mut libc::c_void) {
+    // SAFETY: it came from `page_that_fork_empties`, and its only user gives it back.
+    unsafe { libc::munmap(page, PAGE) };
+}

@@ -1,0 +1,61 @@
+<?php
+/* php/bywash.php on real databases: the number of a connection is the database's own, and a connection that is
+ * killed is gone, also for those who would get it again because it is persistent.
+ *
+ *   scripts/with-databases postgres mariadb -- php native/sentry/tests/kills.php */
+declare(strict_types=1);
+require __DIR__ . '/../php/bywash.php';
+
+function check(bool $so, string $what): void
+{
+    if (!$so) {
+        fwrite(STDERR, "not so: $what\n");
+        exit(1);
+    }
+}
+
+function fails(callable $query): bool
+{
+    try {
+        return @$query() === false;
+    } catch (Throwable) {
+        return true;
+    }
+}
+
+/** $connect gives a connection, $ask its number by the database itself. */
+function try_on(string $what, callable $connect, callable $ask): void
+{
+    $connection = $connect();
+    $number = (int) $ask($connection);
+    check(Bywash\number_of($connection) === $number, "$what: its number");
+    check((int) $ask($connect()) > 0, "$what: others work");
+    Bywash\kill($connection);
+    check(fails(fn () => $ask($connection)), "$what: it is gone");
+    unset($connection);
+    check((int) $ask($connect()) !== $number, "$what: nobody gets it again");
+    echo "ok     a connection that is killed is gone: $what\n";
+}
+
+if ($at = getenv('BYWASH_MARIADB')) {
+    [$host, $port] = explode(':', $at);
+    $mysqli = fn ($prefix) => fn () => new mysqli("$prefix$host", 'shop', 'lab', 'shop', (int) $port);
+    $number = fn ($shop) => $shop->query('SELECT CONNECTION_ID()')->fetch_row()[0];
+    try_on('mysqli', $mysqli(''), $number);
+    try_on('mysqli, persistent', $mysqli('p:'), $number);
+    foreach ([false, true] as $persistent) {
+        $pdo = fn () => new PDO("mysql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => $persistent]);
+        try_on('PDO on MariaDB' . ($persistent ? ', persistent' : ''), $pdo, fn ($shop) => $shop->query('SELECT CONNECTION_ID()')->fetchColumn());
+    }
+}
+if ($at = getenv('BYWASH_POSTGRES')) {
+    [$host, $port] = explode(':', $at);
+    foreach ([false, true] as $persistent) {
+        $pdo = fn () => new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => $persistent]);
+        try_on('PDO on PostgreSQL' . ($persistent ? ', persistent' : ''), $pdo, fn ($shop) => $shop->query('SELECT pg_backend_pid()')->fetchColumn());
+        $open = $persistent ? pg_pconnect(...) : pg_connect(...);
+        $pg = fn () => $open("host=$host port=$port dbname=shop user=shop password=lab" . ($persistent ? '' : ' application_name=' . random_int(0, PHP_INT_MAX)));
+        $ask = fn ($shop) => ($rows = pg_query($shop, 'SELECT pg_backend_pid()')) ? pg_fetch_result($rows, 0, 0) : false;
+        try_on('pgsql' . ($persistent ? ', persistent' : ''), $pg, $ask);
+    }
+}
