@@ -1,13 +1,13 @@
 /* libbywash-sentry: tells a process at once that the other side of a connection has left.
  *
  * A program that computes, or waits for a database, does not read from its client, and so does not learn that
- * nobody waits for the answer any more. It has the connection watched while it works; when the client leaves, a
+ * nobody waits for the answer any more [seed 4.1]. It has the connection watched while it works; when the client leaves, a
  * signal interrupts it, or an eventfd, a function or libsert says so.
  *
  * Source: seed 4, "Minimizing the Impact of Orphan Requests in e-Commerce Services", section 3: socket_watch is
- * its own. Whole: socket_watch(3). Linux, 64 bits.
+ * its own [seed 4.2], and so is who has the handler [seed 4.4]. Whole: socket_watch(3). Linux, 64 bits.
  *
- * Every process watches for itself: of several that have the socket, each that watches is told. After fork() the
+ * Every process watches for itself: of several that have the socket, each that watches is told [seed 4.3]. After fork() the
  * child watches nothing, and may begin at once; the parent's watches go on.
  *
  * Every function may be called by any thread, and by a callback of this library. A handler of a signal may call

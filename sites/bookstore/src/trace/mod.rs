@@ -1,7 +1,7 @@
 //! A trace of sessions as large as the seed's, made up.
 //!
 //! The seed replays parts of a trace of a real bookstore that is not to be had: 123,664 requests in 3,177 sessions
-//! (section 4.2). These two numbers are kept exactly, and so is the mix of what its clients were served at light load
+//! [seed 4.5]. These two numbers are kept exactly, and so is the mix of what its clients were served at light load
 //! (Table 4, three clients). Everything else is ours, and stands beside the constants below.
 //!
 //! One line a request, in the order of sessions, then of requests; lines that begin with `#` are words about it:
