@@ -100,7 +100,9 @@ impl Walk {
         let field = Rc::clone(&self.field);
         let attempt = self.visitor.attempt(&field.scenario);
         let books = field.books(self.set);
-        books.borrow_mut().generated(attempt.class, intended);
+        if self.set.is_none() {
+            books.borrow_mut().generated(attempt.class, intended);
+        }
         let deadline = (intended + attempt.patience).min(field.closing);
         let ending = self.try_until(deadline, &attempt).await;
         let ended = match ending {
@@ -110,13 +112,17 @@ impl Walk {
             }
         };
         let mut ledger = books.borrow_mut();
+        if self.set.is_some() {
+            // A client of a set is not done when the time is over: what she had till then is what counts.
+            if ended > field.last_arrival {
+                return (ended, ending);
+            }
+            ledger.generated(attempt.class, intended);
+        }
         if ending == Ending::Completed && attempt.order {
             ledger.confirmed.push(self.index);
         }
-        // A client of a set is not done when the time is over: what she had till then is what counts.
-        if self.set.is_none() || ended <= field.last_arrival {
-            ledger.ended(&attempt, ended, ended.since(intended), ending);
-        }
+        ledger.ended(&attempt, ended, ended.since(intended), ending);
         (ended, ending)
     }
 

@@ -258,7 +258,9 @@ mod tests {
     #[test]
     fn draws_have_the_mean_and_the_median_of_their_law() {
         let mean = Span::from_secs(2);
-        for law in [Law::Constant(mean), Law::Exponential(mean), Law::Lognormal { mean, cv: 1.5 }] {
+        let uniform = Law::Uniform { least: Span::from_secs(1), most: Span::from_secs(3) };
+        let lognormal = Law::Lognormal { mean, cv: 1.5 };
+        for law in [Law::Constant(mean), Law::Exponential(mean), lognormal, uniform] {
             let (average, middle) = sample(law);
             assert!((average - 2.0).abs() < 0.03, "{law:?}: mean {average}");
             assert!((middle / law.median().as_secs_f64() - 1.0).abs() < 0.02, "{law:?}: {middle}");

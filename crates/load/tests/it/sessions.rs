@@ -1,14 +1,16 @@
 //! What a visitor sends, and how she goes through a site that is well.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bywash_load::{LoadError, Options, run};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::file::Length;
-use bywash_scenario::{Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor};
+use bywash_scenario::{
+    ClientSet, Law, Recording, Scenario, Shown, Signal, Source, Visit, Visitor, WaitsFor,
+};
 use bywash_units::{Span, Time};
 
 use crate::play::{alone, at, crowd, play};
@@ -258,4 +260,36 @@ fn a_run_that_is_over_before_anybody_comes_is_not_begun() {
     scenario.length = Length::Duration(Span::from_micros(1));
     let error = run(&scenario, &at("http://127.0.0.1:9"), &mut |_| ());
     assert!(matches!(error, Err(LoadError::Nobody { .. })), "{error:?}");
+}
+
+#[test]
+fn clients_of_a_set_ask_one_after_the_other_and_who_is_not_counted_leaves_no_figure() {
+    let most = Arc::new(AtomicUsize::new(0));
+    let (asked, inside) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let url = {
+        let (most, asked) = (Arc::clone(&most), Arc::clone(&asked));
+        handling(move |mut stream| {
+            while request(&mut stream).is_some() {
+                asked.fetch_add(1, Ordering::Relaxed);
+                let now = inside.fetch_add(1, Ordering::Relaxed) + 1;
+                most.fetch_max(now, Ordering::Relaxed);
+                inside.fetch_sub(1, Ordering::Relaxed);
+                write_ok(&mut stream);
+            }
+        })
+    };
+    let mut scenario = crowd();
+    scenario.client.think = Law::Constant(Span::from_millis(10));
+    let set = |name: &str, clients, counted| ClientSet {
+        name: name.to_owned(),
+        clients,
+        patience: None,
+        counted,
+    };
+    scenario.sets = vec![set("control", 2, true), set("test", 3, false)];
+    let (_, cell) = play(&scenario, &at(&url));
+    assert!(cell.completed > 4, "{cell:?}");
+    assert_eq!(cell.generated, cell.completed);
+    assert!(asked.load(Ordering::Relaxed) as u64 > cell.completed, "the others asked too");
+    assert!(most.load(Ordering::Relaxed) <= 5, "one request a client");
 }

@@ -187,3 +187,29 @@ fn a_run_for_orders_is_as_long_as_an_ideal_policy_needs() {
     assert!((scenario.duration(5.0).as_secs_f64() - 100.0 / rate).abs() < 1e-3);
     assert!((scenario.duration(0.5).as_secs_f64() - 200.0 / rate).abs() < 1e-3);
 }
+
+#[test]
+fn mistakes_in_sets_and_stations_are_named() {
+    let set = |text: &str| refused("[run]", &format!("[[set]]\n{text}\n[run]"));
+    assert!(set("name = \"a\"\nclients = 0").contains("clients of set `a` takes 1 to 100000"));
+    assert!(
+        set("name = \"a\"\nclients = 1\ncounted = false")
+            .contains("at least one set must be counted")
+    );
+    let two = "name = \"a\"\nclients = 1\n[[set]]\nname = \"a\"\nclients = 1";
+    assert!(set(two).contains("set `a` stands twice"));
+    assert!(set("name = \"a\"\nclients = 1\npatience = { shape = \"uniform\", least = \"2s\", most = \"1s\" }")
+        .contains("`least` below `most`"));
+    let station = |text: &str| refused("workers = 2", &format!("workers = 2\nstation = [{text}]"));
+    assert!(
+        station("{ name = \"db\", workers = 0 }")
+            .contains("workers of station `db` takes 1 to 100000")
+    );
+    let twice = "{ name = \"db\", workers = 1 }, { name = \"db\", workers = 1 }";
+    assert!(station(twice).contains("station `db` stands twice"));
+    let class = refused("utility = 100", "utility = 100\nstation = \"db\"");
+    assert!(
+        class.contains("class `buy` names station `db`, and there is none of that name"),
+        "{class}"
+    );
+}

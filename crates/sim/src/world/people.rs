@@ -126,7 +126,8 @@ impl World<'_> {
             attempt: Some(AttemptKey(session.0 << 8 | attempt.class as u64)),
             ..Request::of(ClassId(attempt.class as u8))
         };
-        if self.counts(set) {
+        // A client of a set is asked what she got when her request has ended, and then it was made.
+        if set.is_none() {
             self.out.tally.generated(attempt.class, self.now);
         }
         let Attempt { class, order, .. } = attempt;
@@ -227,6 +228,9 @@ impl World<'_> {
         let (set, next) = (guest.set, guest.visitor.ended(self.case.scenario, ending));
         // A client of a set is not done when the time is over: what she had till then is what counts.
         let counts = self.counts(set) && (set.is_none() || self.now <= self.end);
+        if counts && set.is_some() {
+            self.out.tally.generated(live.of.class, live.made);
+        }
         if counts {
             self.out.tally.ended(live.of, self.now, response, ending);
         }

@@ -1,7 +1,7 @@
 //! MySQL and MariaDB: the list of processes and `KILL QUERY`.
 //!
 //! MariaDB numbers every statement, and `KILL QUERY ID` takes that number: it hits the statement that was seen, or
-//! none. MySQL kills whatever its connection runs when the command arrives. There a connection may only be cancelled
+//! none, but for one that comes at that very moment and still has the number of the one before. MySQL kills whatever its connection runs when the command arrives. There a connection may only be cancelled
 //! while its lease is held, and nothing that nobody leased.
 
 use bywash_config::{Database as Settings, DatabasePlace};
