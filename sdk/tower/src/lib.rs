@@ -10,10 +10,17 @@ mod answer;
 mod class;
 mod controller;
 mod layer;
+mod request;
+#[cfg(feature = "sentry")]
+mod sentry;
 mod token;
 
 pub use answer::HEADER;
+pub use bywash_lease::{DatabaseName, NotAName, RequestId};
 pub use class::{Class, SettingError};
 pub use controller::{Controller, Handle, Stats};
 pub use layer::{Running, TerminateLayer, Terminating};
+pub use request::{Brought, REQUEST_HEADER};
+#[cfg(feature = "sentry")]
+pub use sentry::{LeaseError, Leased, Own, Sentry, SentryStats};
 pub use token::{Reason, Terminated, Token};

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod controller;
+mod databases;
 mod layer;
+mod request;
+mod sentry;
 mod server;
 mod token;
 
