@@ -113,10 +113,7 @@ impl Handle {
 
     /// A request was refused before it did anything, as there was too much to do.
     pub fn lost(&self) {
-        self.0.at(|counts, _| {
-            counts.policy.lost(ONLY);
-            counts.totals.lost += 1;
-        });
+        self.0.loses();
     }
 
     /// How long a request may run now.
@@ -159,6 +156,13 @@ impl Granted {
             counts.totals.running += 1;
             now
         })
+    }
+
+    pub(crate) fn loses(&self) {
+        self.at(|counts, _| {
+            counts.policy.lost(ONLY);
+            counts.totals.lost += 1;
+        });
     }
 
     pub(crate) fn ends(&self) {

@@ -6,6 +6,7 @@
 //! contract is in `sdk/README.md`, the same for every language.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod answer;
 mod class;
 mod controller;
@@ -15,7 +16,12 @@ mod request;
 mod sentry;
 mod token;
 
+pub use admission::{
+    Admission, AdmissionError, AdmissionLayer, AdmissionSettings, AdmissionStats, Admitting,
+    Refused,
+};
 pub use answer::HEADER;
+pub use bywash_engine::Tier;
 pub use bywash_lease::{DatabaseName, NotAName, RequestId};
 pub use class::{Class, SettingError};
 pub use controller::{Controller, Handle, Stats};

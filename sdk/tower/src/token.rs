@@ -229,6 +229,11 @@ impl Token {
         matches!(*self.0.state.lock(), State::Terminated { is_told: true, .. })
     }
 
+    /// It was let in, and is refused all the same, as there is too much to do.
+    pub(crate) fn refused(&self) {
+        self.0.granted.loses();
+    }
+
     /// The first byte of its response goes out: no time terminates it any more.
     pub fn settle(&self) {
         let mut state = self.0.state.lock();
