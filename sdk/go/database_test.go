@@ -183,6 +183,39 @@ func TestAConnectionIsClosedUnlessItsReleaseIsAnswered(t *testing.T) {
 	}
 }
 
+// waits is a connection of a database in this process, whose queries wait until they are interrupted.
+type waits struct{ bare }
+
+func (waits) QueryContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Rows, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAQueryInThisProcessIsInterruptedWhenTheDaemonSaysSo(t *testing.T) {
+	d := open(t, func(words []string) []string {
+		if words[0] == "LEASE" {
+			return []string{" OK", "0 STOPPED r1 client_left " + words[3]}
+		}
+		return []string{" OK"}
+	})
+	connector, err := NewSentry(d.socket).Connector(connects(func() (driver.Conn, error) {
+		return waits{bare{new(int)}}, nil
+	}), InProcess())
+	must(t, err)
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	c, _ := search(t)
+	ctx, token := named(t, c, "r1")
+	_, err = db.QueryContext(ctx, "SELECT 7")
+	var over *Terminated
+	if !errors.As(err, &over) || over.Reason != ClientLeft {
+		t.Error(err)
+	}
+	if said := d.says(); said != "LEASE r1 self 1; RELEASE r1 self 1" || token.Checkpoint() != nil {
+		t.Error(said, token.Checkpoint())
+	}
+}
+
 type said struct{ state string }
 
 func (s said) Error() string    { return "cancelled" }
@@ -209,10 +242,10 @@ func TestACancelledQueryIsTheErrorOfARequestThatIsOver(t *testing.T) {
 		{&mysql, driver.ErrBadConn, false}, {&mysql, nil, false},
 	} {
 		of := &connection{database: scene.database}
-		if err := (&use{of: of, token: goesOn, from: ctx}).tells(scene.err); err != scene.err {
+		if err := (&use{of: of, token: goesOn, from: ctx, ctx: ctx}).tells(scene.err); err != scene.err {
 			t.Error(scene.err, "becomes", err, "of a request that goes on")
 		}
-		err := (&use{of: of, token: left, from: gone}).tells(scene.err)
+		err := (&use{of: of, token: left, from: gone, ctx: gone}).tells(scene.err)
 		var over *Terminated
 		if errors.As(err, &over) != scene.becomes || !scene.becomes && err != scene.err {
 			t.Error(scene.err, "becomes", err)

@@ -177,6 +177,11 @@ func (u *use) tells(err error) error {
 	if over := u.token.Checkpoint(); over != nil {
 		return over
 	}
+	// Its context says that it is: the daemon has told a query in this process.
+	var over *Terminated
+	if errors.As(context.Cause(u.ctx), &over) {
+		return over
+	}
 	// The driver has only seen that its own context was cancelled.
 	if isOfContext && u.from.Err() != nil {
 		return u.from.Err()

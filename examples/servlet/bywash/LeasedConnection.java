@@ -60,6 +60,10 @@ final class LeasedConnection implements InvocationHandler {
             return connection;
         }
         if (!method.getName().startsWith("execute")) {
+            if (method.getName().equals("close")) {
+                // Its rows are closed with it, and nobody says so.
+                release();
+            }
             return call(statement, method, values);
         }
         Object lease = begin();

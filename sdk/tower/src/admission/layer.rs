@@ -28,7 +28,6 @@ enum ClassOf {
     Each(Arc<Classify>),
 }
 
-/// The name of a class for each request.
 type Classify = dyn Fn(&Method, &Uri) -> Option<ClassId> + Send + Sync;
 
 impl AdmissionLayer {
