@@ -29,6 +29,7 @@ type middleware struct {
 	controller *Controller
 	classOf    func(*http.Request) string
 	distrusts  bool
+	isNameless bool
 }
 
 // Middleware terminates overdue requests of the handlers that it wraps, all of one class.
@@ -72,13 +73,16 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	}
 	token := m.controller.begin(granted, left)
 	defer token.End()
+	if token.Bring(r.Header); m.isNameless {
+		token.name = ""
+	}
 	// Who comes with nothing left need not begin.
 	if token.look() != "" {
 		refuse(w, r, token.terminated())
 		return
 	}
 	before, from := w.Header().Clone(), r.Context()
-	ctx, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(from), key{}, token))
+	ctx, cancel := context.WithCancelCause(token.In(context.WithoutCancel(from)))
 	defer cancel(nil)
 	token.arm(cancel)
 	stop := context.AfterFunc(from, func() { token.leave(whyGone(from)) })

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -73,12 +74,17 @@ type Token struct {
 	// Until when its caller wants it.
 	own       time.Duration
 	notBefore atomic.Int64
+	// What it brought along, and passes on.
+	name, traceParent string
+	traceState        []string
 	// Under the mutex of the class:
 	state  state
 	isOver bool
 	reason Reason
 	timer  *time.Timer
 	cancel context.CancelCauseFunc
+	// Who knows of leases of its, and is told when it is over.
+	sentries []*Sentry
 }
 
 // Begin is the token of a request that begins now, outside of net/http. Settle, Leave and End say what becomes of
@@ -311,14 +317,42 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 	} else {
 		t.granted.departs(t.start, now)
 	}
+	// Before its context is cancelled: whoever releases a lease because of that does so after the stop.
+	for _, sentry := range t.sentries {
+		sentry.stop(t.name, reason)
+	}
 	if t.cancel != nil {
 		// It calls nobody of ours before it returns: those who wait for the context have goroutines of their own.
 		t.cancel(t.terminated())
 	}
 }
 
-func (t *Token) terminated() *Terminated {
-	return &Terminated{t.granted.Name, t.reason, t.granted.comeAgain()}
+// leases says whether its connections may be leased: not if it is over, nor if nothing ends it any more. If so the
+// sentry will be told when it is.
+func (t *Token) leases(sentry *Sentry) (bool, error) {
+	if err := t.Checkpoint(); err != nil {
+		return false, err
+	}
+	t.granted.mutex.Lock()
+	defer t.granted.mutex.Unlock()
+	switch t.state {
+	case running, settled:
+		if !slices.Contains(t.sentries, sentry) {
+			t.sentries = append(t.sentries, sentry)
+		}
+		return true, nil
+	case terminated:
+		return false, t.terminated()
+	case deferred, ended:
+	}
+	return false, nil
+}
+
+func (t *Token) terminated() *Terminated { return t.over(t.reason) }
+
+// over is the error of this request, if it is over for this reason.
+func (t *Token) over(reason Reason) *Terminated {
+	return &Terminated{t.granted.Name, reason, t.granted.comeAgain()}
 }
 
 type key struct{}

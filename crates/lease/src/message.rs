@@ -191,7 +191,7 @@ fn traceparent(word: &str) -> Result<String, &'static str> {
 }
 
 /// Digits and nothing else: what `parse` of the standard library takes more of, a sign, is a mistake.
-fn whole(word: &str) -> Option<u64> {
+pub(crate) fn whole(word: &str) -> Option<u64> {
     let plain = word.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| word.parse().ok()).flatten()
 }

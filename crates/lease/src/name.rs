@@ -56,6 +56,11 @@ impl RequestId {
 }
 
 impl DatabaseName {
+    /// The database of whoever has the lease.
+    pub fn own() -> Self {
+        Self(OWN.into())
+    }
+
     /// Its letters.
     pub fn as_str(&self) -> &str {
         &self.0

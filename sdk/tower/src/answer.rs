@@ -1,4 +1,4 @@
-//! The deadline in a request's head, and the answer to who is terminated.
+//! The deadline in a request's head, and the answers to who is terminated or refused.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
+use crate::admission::Refused;
 use crate::token::{Reason, Terminated};
 
 /// Milliseconds that are left to a request. Whoever sends it can only shorten his own.
@@ -60,32 +61,59 @@ impl Terminated {
                 (BUSY, format!("The site is very busy. Please try again in {again} s."))
             }
         };
-        let (content, body) = if voice.is_json {
-            let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
-            // Our own words: nothing in them needs an escape.
-            let about = format!(r#""type":"{kind}","title":"{title}","status":504"#);
-            let body = format!(r#"{{{about},"reason":"{reason}"{again}}}"#);
-            ("application/problem+json", body)
-        } else {
-            ("text/plain; charset=utf-8", format!("{title} ({reason})\n"))
-        };
-        let length = body.len();
-        let body = if voice.has_body { Bytes::from(body) } else { Bytes::new() };
-        let mut response = Response::new(B::from(body));
-        *response.status_mut() = StatusCode::GATEWAY_TIMEOUT;
-        let head = response.headers_mut();
-        head.insert(CONTENT_TYPE, HeaderValue::from_static(content));
-        head.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(again) = again {
-            head.insert(RETRY_AFTER, HeaderValue::from(again));
-        }
-        response
+        say(StatusCode::GATEWAY_TIMEOUT, kind, &title, reason, again, voice)
     }
 
     /// After how many seconds it may come again, if its reason says anything of that.
     fn again(&self) -> Option<u64> {
-        let seconds = self.retry_after.as_secs() + u64::from(self.retry_after.subsec_nanos() > 0);
-        (self.reason == Reason::RanTooLong).then_some(seconds.max(1))
+        (self.reason == Reason::RanTooLong).then(|| whole_seconds(self.retry_after))
     }
+}
+
+impl Refused {
+    /// The 503 for a request of this method and head, as [`Terminated::answer`].
+    pub fn answer<B: From<Bytes>>(&self, method: &Method, head: &HeaderMap) -> Response<B> {
+        self.say(Voice::of(method, head))
+    }
+
+    pub(crate) fn say<B: From<Bytes>>(&self, voice: Voice) -> Response<B> {
+        let again = whole_seconds(self.retry_after);
+        let title = format!("The site is very busy. Please try again in {again} s.");
+        say(StatusCode::SERVICE_UNAVAILABLE, BUSY, &title, self.reason.name(), Some(again), voice)
+    }
+}
+
+fn whole_seconds(span: Duration) -> u64 {
+    (span.as_secs() + u64::from(span.subsec_nanos() > 0)).max(1)
+}
+
+fn say<B: From<Bytes>>(
+    status: StatusCode,
+    kind: &str,
+    title: &str,
+    reason: &str,
+    again: Option<u64>,
+    voice: Voice,
+) -> Response<B> {
+    let (content, body) = if voice.is_json {
+        let again = again.map_or(String::new(), |again| format!(r#","retry-after":{again}"#));
+        // Our own words: nothing in them needs an escape.
+        let about = format!(r#""type":"{kind}","title":"{title}","status":{}"#, status.as_u16());
+        let body = format!(r#"{{{about},"reason":"{reason}"{again}}}"#);
+        ("application/problem+json", body)
+    } else {
+        ("text/plain; charset=utf-8", format!("{title} ({reason})\n"))
+    };
+    let length = body.len();
+    let body = if voice.has_body { Bytes::from(body) } else { Bytes::new() };
+    let mut response = Response::new(B::from(body));
+    *response.status_mut() = status;
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    head.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Some(again) = again {
+        head.insert(RETRY_AFTER, HeaderValue::from(again));
+    }
+    response
 }

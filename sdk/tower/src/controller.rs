@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::class::{Class, SettingError};
+use crate::request::Brought;
 use crate::token::{Reason, Token};
 
 /// Each class has a policy of its own, as each may have its own parameters: this is its number there.
@@ -97,7 +98,12 @@ pub struct Handle(pub(crate) Arc<Granted>);
 impl Handle {
     /// The token of a request that begins now, with so much time left if it brought a deadline along.
     pub fn begin(&self, left: Option<Duration>) -> Token {
-        Token::new(self.0.clone(), left.map(Span::from))
+        self.begin_with(left, Brought::default())
+    }
+
+    /// The token of a request that has brought a name or a trace along as well.
+    pub fn begin_with(&self, left: Option<Duration>, brought: Brought) -> Token {
+        Token::new(self.0.clone(), left.map(Span::from), brought)
     }
 
     /// A request came that gets no token, because it is refused: [`Handle::lost`] follows.
@@ -107,10 +113,7 @@ impl Handle {
 
     /// A request was refused before it did anything, as there was too much to do.
     pub fn lost(&self) {
-        self.0.at(|counts, _| {
-            counts.policy.lost(ONLY);
-            counts.totals.lost += 1;
-        });
+        self.0.loses();
     }
 
     /// How long a request may run now.
@@ -153,6 +156,13 @@ impl Granted {
             counts.totals.running += 1;
             now
         })
+    }
+
+    pub(crate) fn loses(&self) {
+        self.at(|counts, _| {
+            counts.policy.lost(ONLY);
+            counts.totals.lost += 1;
+        });
     }
 
     pub(crate) fn ends(&self) {

@@ -24,6 +24,7 @@ use tower_service::Service;
 use crate::answer::{Voice, time_left};
 use crate::class::SettingError;
 use crate::controller::{Controller, Handle};
+use crate::request::Brought;
 use crate::token::{Terminated, Token};
 
 /// Terminates overdue requests of the services that it wraps.
@@ -31,6 +32,7 @@ use crate::token::{Terminated, Token};
 pub struct TerminateLayer {
     class_of: ClassOf,
     trusts_deadline: bool,
+    trusts_request: bool,
 }
 
 #[derive(Clone)]
@@ -44,18 +46,28 @@ type Classify = dyn Fn(&Method, &Uri) -> Option<Handle> + Send + Sync;
 impl TerminateLayer {
     /// For requests that are all of one class.
     pub fn new(controller: &Controller, class: &str) -> Result<Self, SettingError> {
-        Ok(Self { class_of: ClassOf::One(controller.class(class)?), trusts_deadline: true })
+        Ok(Self::of(ClassOf::One(controller.class(class)?)))
     }
 
     /// Asks of each request which class it is of; those of none pass untouched.
     pub fn by(class_of: impl Fn(&Method, &Uri) -> Option<Handle> + Send + Sync + 'static) -> Self {
-        Self { class_of: ClassOf::Each(Arc::new(class_of)), trusts_deadline: true }
+        Self::of(ClassOf::Each(Arc::new(class_of)))
+    }
+
+    const fn of(class_of: ClassOf) -> Self {
+        Self { class_of, trusts_deadline: true, trusts_request: true }
     }
 
     /// Ignores the deadlines that requests bring along.
     #[must_use]
     pub fn distrust_deadline(self) -> Self {
         Self { trusts_deadline: false, ..self }
+    }
+
+    /// Takes no names from requests: for servers that others can reach beside their gateway.
+    #[must_use]
+    pub fn distrust_request(self) -> Self {
+        Self { trusts_request: false, ..self }
     }
 }
 
@@ -102,7 +114,9 @@ where
         };
         let (head, trusts) = (request.headers(), self.layer.trusts_deadline);
         let voice = Voice::of(request.method(), head);
-        let token = class.begin(time_left(head).filter(|_| trusts));
+        let brought = Brought::of(head);
+        let brought = if self.layer.trusts_request { brought } else { brought.nameless() };
+        let token = class.begin_with(time_left(head).filter(|_| trusts), brought);
         let guarded = Guarded { token: token.clone(), voice };
         // Who comes with nothing left need not begin.
         let handler = (!token.look()).then(|| {

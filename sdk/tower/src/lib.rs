@@ -6,14 +6,27 @@
 //! contract is in `sdk/README.md`, the same for every language.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod answer;
 mod class;
 mod controller;
 mod layer;
+mod request;
+#[cfg(feature = "sentry")]
+mod sentry;
 mod token;
 
+pub use admission::{
+    Admission, AdmissionError, AdmissionLayer, AdmissionSettings, AdmissionStats, Admitting,
+    Refused,
+};
 pub use answer::HEADER;
+pub use bywash_engine::Tier;
+pub use bywash_lease::{DatabaseName, NotAName, RequestId};
 pub use class::{Class, SettingError};
 pub use controller::{Controller, Handle, Stats};
 pub use layer::{Running, TerminateLayer, Terminating};
+pub use request::{Brought, REQUEST_HEADER};
+#[cfg(feature = "sentry")]
+pub use sentry::{LeaseError, Leased, Own, Sentry, SentryStats};
 pub use token::{Reason, Terminated, Token};

@@ -21,6 +21,9 @@ use parking_lot::lock_api::GetThreadId;
 use parking_lot::{Mutex, RawThreadId};
 
 use crate::controller::Granted;
+use crate::request::Brought;
+#[cfg(feature = "sentry")]
+use crate::sentry::Sentry;
 
 /// Why a request was terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,6 +66,10 @@ pub struct Token(Arc<Life>);
 #[derive(Debug)]
 struct Life {
     granted: Arc<Granted>,
+    brought: Brought,
+    /// Who knows of leases of its, and is told when it is over.
+    #[cfg(feature = "sentry")]
+    sentries: Mutex<Vec<Sentry>>,
     start: Time,
     /// Until when its caller wants it.
     own: Time,
@@ -85,10 +92,13 @@ enum State {
 const NEVER: Time = Time::from_nanos(u64::MAX);
 
 impl Token {
-    pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>) -> Self {
+    pub(crate) fn new(granted: Arc<Granted>, left: Option<Span>, brought: Brought) -> Self {
         let start = granted.begins();
         let life = Life {
             granted,
+            brought,
+            #[cfg(feature = "sentry")]
+            sentries: Mutex::default(),
             start,
             own: left.map_or(NEVER, |left| start + left),
             not_before: AtomicU64::new(0),
@@ -103,6 +113,10 @@ impl Token {
     /// The name of its class.
     pub fn class(&self) -> &str {
         &self.0.granted.class.name
+    }
+
+    pub(crate) fn brought(&self) -> &Brought {
+        &self.0.brought
     }
 
     /// When it is terminated as things are, on the clock that began with the controller; `None` if it is not.
@@ -215,6 +229,11 @@ impl Token {
         matches!(*self.0.state.lock(), State::Terminated { is_told: true, .. })
     }
 
+    /// It was let in, and is refused all the same, as there is too much to do.
+    pub(crate) fn refused(&self) {
+        self.0.granted.loses();
+    }
+
     /// The first byte of its response goes out: no time terminates it any more.
     pub fn settle(&self) {
         let mut state = self.0.state.lock();
@@ -259,9 +278,33 @@ impl Token {
 
     /// What a checkpoint returns, if somebody has noticed.
     pub fn terminated(&self) -> Option<Terminated> {
+        self.reason().map(|reason| self.over(reason))
+    }
+
+    /// The error of this request, if it is over for this reason.
+    pub(crate) fn over(&self, reason: Reason) -> Terminated {
         let class = &self.0.granted.class;
-        let (name, retry_after) = (&class.name, class.come_again());
-        self.reason().map(|reason| Terminated { class: name.clone(), reason, retry_after })
+        Terminated { class: class.name.clone(), reason, retry_after: class.come_again() }
+    }
+
+    /// Whether its connections may be leased: not if nothing ends it any more. If so, this sentry will be told when
+    /// it is over.
+    #[cfg(feature = "sentry")]
+    pub(crate) fn leases(&self, sentry: &Sentry) -> Result<bool, Terminated> {
+        self.checkpoint()?;
+        // Whoever terminates it has this lock.
+        let state = self.0.state.lock();
+        match *state {
+            State::Running | State::Settled => {
+                let mut sentries = self.0.sentries.lock();
+                if !sentries.contains(sentry) {
+                    sentries.push(sentry.clone());
+                }
+                Ok(true)
+            }
+            State::Terminated { reason, .. } => Err(self.over(reason)),
+            State::Deferred | State::Ended => Ok(false),
+        }
     }
 
     /// How long nothing can terminate it; `None` if no time does.
@@ -306,6 +349,10 @@ impl Life {
         *state = State::Terminated { reason, is_told: false, is_over: false };
         self.not_before.store(0, Ordering::Release);
         self.granted.ended(self.start, Some(reason));
+        #[cfg(feature = "sentry")]
+        for sentry in &*self.sentries.lock() {
+            sentry.stop(self.brought.request.as_ref(), reason);
+        }
     }
 }
 

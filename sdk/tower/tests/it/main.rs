@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod admission;
 mod controller;
+mod databases;
 mod layer;
+mod request;
+mod sentry;
 mod server;
 mod token;
 

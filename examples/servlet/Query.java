@@ -1,0 +1,29 @@
+import jakarta.servlet.http.HttpServlet;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.sql.SQLException;
+import javax.naming.InitialContext;
+import javax.naming.NamingException;
+import javax.sql.DataSource;
+
+/** What scripts/test-servlet asks: /number, /long, /short. Nothing in it knows of leases. */
+public final class Query extends HttpServlet {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    protected void doGet(HttpServletRequest request, HttpServletResponse response) throws IOException {
+        String query = getServletContext().getInitParameter(request.getServletPath().substring(1));
+        try (var connection = ((DataSource) new InitialContext().lookup("java:comp/env/jdbc/shop")).getConnection();
+                var statement = connection.prepareStatement(query);
+                var rows = statement.executeQuery()) {
+            while (rows.next()) {
+                response.getWriter().println(rows.getString(1));
+            }
+        } catch (SQLException error) {
+            response.sendError(HttpServletResponse.SC_INTERNAL_SERVER_ERROR, error.getSQLState());
+        } catch (NamingException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+package bywash;
+
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.sql.Connection;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLRecoverableException;
+import java.sql.Statement;
+import java.util.Optional;
+
+/**
+ * A connection that is leased while a query works for a request: from before it begins until its rows are read or
+ * closed. What is not answered as it should be ends the connection (abort), and its pool throws it away.
+ *
+ * <p>Rows that are taken with getResultSet are not leased while they are read.
+ */
+final class LeasedConnection implements InvocationHandler {
+    private final Connection wrapped;
+    private final String words;
+    /** Where the present lease was made, for which request; null if there is none. */
+    private Sentry.Conversation talk;
+    private String request;
+    private boolean isUnanswered;
+    /** Queries that run, and rows that are open, under the present lease. */
+    private int holds;
+
+    LeasedConnection(Connection wrapped, String database, long number) {
+        this.wrapped = wrapped;
+        this.words = " " + database + " " + number;
+    }
+
+    Connection proxy() {
+        return proxy(Connection.class, this);
+    }
+
+    private static <T> T proxy(Class<T> kind, InvocationHandler handler) {
+        return kind.cast(Proxy.newProxyInstance(LeasedConnection.class.getClassLoader(), new Class<?>[] {kind}, handler));
+    }
+
+    /** A connection's methods: its statements are wrapped, and what ends a transaction is not leased. */
+    @Override
+    public Object invoke(Object self, Method method, Object[] values) throws Throwable {
+        switch (method.getName()) {
+            case "commit", "rollback", "setAutoCommit", "close", "abort" -> release();
+            default -> { }
+        }
+        Object result = call(wrapped, method, values);
+        if (result instanceof Statement statement) {
+            Class<?> kind = method.getReturnType();
+            return proxy(kind, (it, one, given) -> ofStatement(self, statement, one, given));
+        }
+        return result;
+    }
+
+    private Object ofStatement(Object connection, Statement statement, Method method, Object[] values) throws Throwable {
+        if (method.getName().equals("getConnection")) {
+            return connection;
+        }
+        if (!method.getName().startsWith("execute")) {
+            if (method.getName().equals("close")) {
+                // Its rows are closed with it, and nobody says so.
+                release();
+            }
+            return call(statement, method, values);
+        }
+        Object lease = begin();
+        try {
+            Object result = call(statement, method, values);
+            if (lease != null && result instanceof ResultSet rows) {
+                Object kept = lease;
+                lease = null;
+                return rows(rows, kept);
+            }
+            return result;
+        } finally {
+            end(lease);
+        }
+    }
+
+    /** Rows hold the lease until there are none left, or they are closed. */
+    private ResultSet rows(ResultSet rows, Object lease) {
+        boolean[] isOpen = {true};
+        return proxy(ResultSet.class, (self, method, values) -> {
+            boolean isOver = method.getName().equals("close");
+            try {
+                Object result = call(rows, method, values);
+                isOver |= method.getName().equals("next") && Boolean.FALSE.equals(result);
+                return result;
+            } finally {
+                if (isOver && isOpen[0]) {
+                    isOpen[0] = false;
+                    end(lease);
+                }
+            }
+        });
+    }
+
+    /** Leases for the request of this thread; null if there is nobody to lease for. */
+    private synchronized Object begin() throws SQLException {
+        String name = RequestFilter.name();
+        if (talk != null && !request.equals(name)) {
+            release();
+        }
+        if (name == null) {
+            return null;
+        }
+        if (talk != null) {
+            holds++;
+            return talk;
+        }
+        Sentry.Conversation with = Sentry.get().conversation();
+        if (with == null) {
+            return null;
+        }
+        Optional<String> answer = with.ask("LEASE " + name + words);
+        // If it is not answered the daemon may have heard it: the query runs, and its connection is closed after it.
+        if (answer.isEmpty() || answer.get().equals("OK")) {
+            talk = with;
+            request = name;
+            isUnanswered = answer.isEmpty();
+            holds = 1;
+        } else if (answer.get().startsWith("STOPPED ")) {
+            throw new StoppedException(answer.get().substring("STOPPED ".length()));
+        } else if (answer.get().startsWith("ERR taken")) {
+            wrapped.abort(Runnable::run);
+            throw new SQLRecoverableException("bywash: the connection is leased to another", "08003");
+        }
+        return talk;
+    }
+
+    private synchronized void end(Object lease) throws SQLException {
+        if (lease != null && lease == talk) {
+            holds--;
+            if (holds == 0) {
+                release();
+            }
+        }
+    }
+
+    private synchronized void release() throws SQLException {
+        if (talk == null) {
+            return;
+        }
+        String answer = talk.ask("RELEASE " + request + words).orElse("");
+        talk = null;
+        if (isUnanswered || !(answer.equals("OK") || answer.startsWith("ERR not_leased"))) {
+            // Something may be under way that was aimed at it.
+            wrapped.abort(Runnable::run);
+        }
+    }
+
+    private static Object call(Object on, Method method, Object[] values) throws Throwable {
+        try {
+            return method.invoke(on, values);
+        } catch (InvocationTargetException error) {
+            throw error.getCause();
+        }
+    }
+}

@@ -1,0 +1,175 @@
+// Package databasetest tries the leases of bywash for Go with real drivers, real databases and the real daemon.
+//
+// It is a module of its own: the SDK has no dependencies. scripts/test-sdk-databases runs it.
+package databasetest
+
+// The daemon: bywash sentry, with a socket and a configuration of its own.
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What never comes fails by hanging no longer than this.
+const patience = 30 * time.Second
+
+type daemon struct {
+	t       testing.TB
+	command *exec.Cmd
+	socket  string
+	admin   string
+}
+
+// program is where the daemon is, or else the test is not one.
+func program(t testing.TB) string {
+	path, isSaid := os.LookupEnv("BYWASH")
+	if !isSaid {
+		path = "../../../target/debug/bywash"
+	}
+	if _, err := os.Stat(path); err != nil && isSaid {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip("NOT TESTED: there is no target/debug/bywash, and BYWASH is not set")
+	}
+	return path
+}
+
+// start starts one that knows the database of this kind under the name `shop`.
+func start(t testing.TB, of kind) *daemon {
+	t.Helper()
+	// Not t.TempDir, whose names are too long for a socket.
+	folder, err := os.MkdirTemp("", "sentry")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	d := &daemon{t: t, socket: filepath.Join(folder, "sentry.sock")}
+	password := filepath.Join(folder, "password")
+	write(t, password, "lab\n")
+	config := filepath.Join(folder, "bywash.toml")
+	write(t, config, fmt.Sprintf(`
+version = 1
+[sentry]
+socket = %q
+mode = "enforce"
+[database.shop]
+server = "%s://sentry@%s/shop"
+password_file = %q
+statements_per_second = 10000
+`, d.socket, of.scheme, of.address(t), password))
+	d.command = exec.Command(program(t), "sentry", "--config", config, "--admin", "127.0.0.1:0")
+	said, err := d.command.StderrPipe()
+	must(t, err)
+	must(t, d.command.Start())
+	t.Cleanup(d.dies)
+	lines, heard := bufio.NewScanner(said), ""
+	for d.admin == "" && lines.Scan() {
+		heard += lines.Text() + "\n"
+		if found := regexp.MustCompile(`operators at http://(\S+)`).FindStringSubmatch(lines.Text()); found != nil {
+			d.admin = found[1]
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	if d.admin == "" {
+		t.Fatal("the daemon does not start: ", heard)
+	}
+	return d
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// dies as a crash would have it.
+func (d *daemon) dies() {
+	if d.command.ProcessState == nil {
+		_ = d.command.Process.Kill()
+		_ = d.command.Wait()
+	}
+}
+
+// number is one of its metrics; 0 for one that has not been counted yet.
+func (d *daemon) number(name string) float64 {
+	response, err := http.Get("http://" + d.admin + "/metrics")
+	if err != nil {
+		d.t.Error(err)
+		return 0
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if rest, is := strings.CutPrefix(lines.Text(), name+" "); is {
+			number, err := strconv.ParseFloat(rest, 64)
+			check(d.t, err)
+			return number
+		}
+	}
+	return 0
+}
+
+const leases = "bywash_sentry_leases"
+
+// voice is a conversation with the daemon, as a gateway or another application has one.
+type voice struct {
+	d      *daemon
+	stream net.Conn
+	lines  *bufio.Reader
+}
+
+var numbers atomic.Uint64
+
+func (d *daemon) voice() *voice {
+	stream, err := net.Dial("unix", d.socket)
+	must(d.t, err)
+	d.t.Cleanup(func() { _ = stream.Close() })
+	return &voice{d, stream, bufio.NewReader(stream)}
+}
+
+// ask says something and returns the answer, without its number.
+func (v *voice) ask(order string) string {
+	v.say(order)
+	line, err := v.lines.ReadString('\n')
+	check(v.d.t, err)
+	_, line, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return line
+}
+
+func (v *voice) say(order string) {
+	_, err := fmt.Fprintf(v.stream, "%d %s\n", numbers.Add(1), order)
+	check(v.d.t, err)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// until waits for what another process does.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}

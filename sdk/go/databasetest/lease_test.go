@@ -1,0 +1,333 @@
+package databasetest
+
+// Whose query is cancelled, by whom, and what its connection and its handler come to.
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"bywash"
+)
+
+// begun is a query that runs: its connection, and what becomes of it.
+type begun struct {
+	number uint64
+	ended  chan error
+}
+
+// begin runs a query on a connection of its own, and waits until the database says that it runs.
+func (s *shop) begin(ctx context.Context, query string, values ...any) begun {
+	s.t.Helper()
+	own, err := s.db.Conn(context.Background())
+	must(s.t, err)
+	b := begun{s.number(ctx, own), make(chan error, 1)}
+	go func() {
+		_, err := run(ctx, own, query, values...)
+		b.ended <- errors.Join(err, own.Close())
+	}()
+	until(s.t, "it runs", func() bool { return s.works(b.number) })
+	return b
+}
+
+func (b begun) end(t testing.TB) error {
+	t.Helper()
+	select {
+	case err := <-b.ended:
+		return err
+	case <-time.After(patience):
+		t.Fatal("it does not end")
+		return nil
+	}
+}
+
+func is(t testing.TB, err error, reason bywash.Reason) {
+	t.Helper()
+	var over *bywash.Terminated
+	if !errors.As(err, &over) || over.Reason != reason {
+		t.Errorf("%v, not %s", err, reason)
+	}
+}
+
+func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		numbers, ended := make(chan uint64, 1), make(chan error, 1)
+		server := s.serve(func(_ http.ResponseWriter, r *http.Request) {
+			numbers <- s.number(r.Context(), s.db)
+			_, err := run(r.Context(), s.db, kind.long)
+			ended <- err
+		})
+		leave := s.visit(server, "r1")
+		number := <-numbers
+		until(t, "it runs", func() bool { return s.works(number) })
+		leave()
+		is(t, begun{number, ended}.end(t), bywash.ClientLeft)
+		until(t, "it is cancelled in the database", func() bool { return !s.works(number) })
+		if again := s.number(context.Background(), s.db); again != number {
+			t.Errorf("connection %d was closed, although its query was cancelled", number)
+		}
+		if cancelled := s.daemon.number(`bywash_sentry_cancelled_total{database="shop"}`); cancelled != 1 {
+			t.Errorf("the daemon has cancelled %v", cancelled)
+		}
+		if stats := s.sentry.Stats(); stats.Stops != 1 || stats.Doubtful != 0 || stats.Leased != 2 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+func TestAQueryThatTheGatewayStopsFailsAsItsDriverSays(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, token := s.request("r1")
+		query := s.begin(ctx, kind.long)
+		if answer := s.daemon.voice().ask("STOP r1 client_left"); answer != "OK cancelled=1 spared=0" {
+			t.Error(answer)
+		}
+		var over *bywash.Terminated
+		if err := query.end(t); err == nil || errors.As(err, &over) {
+			t.Error(err)
+		}
+		// The one after it is told why.
+		_, err := run(ctx, s.db, "SELECT 1")
+		is(t, err, bywash.ClientLeft)
+		check(t, token.Checkpoint())
+	})
+}
+
+func TestARequestThatWasStoppedBeforeItsQueryBeginsNone(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		table := s.table("orders")
+		s.daemon.voice().ask("STOP r1 deadline")
+		ctx, _ := s.request("r1")
+		_, err := s.db.ExecContext(ctx, "INSERT INTO "+table+" VALUES (1)")
+		is(t, err, bywash.Deadline)
+		_, err = run(ctx, s.db, kind.longOf, 20)
+		is(t, err, bywash.Deadline)
+		if s.count("SELECT COUNT(*) FROM "+table) != 0 || s.daemon.number(leases) != 0 {
+			t.Error("it has begun")
+		}
+	})
+}
+
+func TestARequestThatIsOverHereBeginsNoQueryEither(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, token := s.request("r1")
+		_, err := run(ctx, s.db, "SELECT 1")
+		check(t, err)
+		token.Leave()
+		_, err = run(ctx, s.db, "SELECT 1")
+		is(t, err, bywash.ClientLeft)
+		until(t, "the daemon knows", func() bool {
+			return s.daemon.number(`bywash_sentry_stops_total{reason="client_left"}`) == 1
+		})
+	})
+}
+
+func TestWhatWritesIsSpared(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		table := s.table("orders")
+		ctx, _ := s.request("r1")
+		query := s.begin(ctx, fmt.Sprintf(kind.write, table))
+		if answer := s.daemon.voice().ask("STOP r1 client_left"); answer != "OK cancelled=0 spared=1" {
+			t.Error(answer)
+		}
+		check(t, query.end(t))
+		if s.count("SELECT COUNT(*) FROM "+table) != 1 {
+			t.Error("it was not written")
+		}
+	})
+}
+
+func TestNothingIsLeasedOnceTerminationIsCancelled(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, token := s.request("r1")
+		must(t, token.CancelTermination())
+		_, err := run(ctx, s.db, "SELECT 1")
+		check(t, err)
+		s.daemon.voice().ask("STOP r1 client_left")
+		_, err = run(ctx, s.db, "SELECT 1")
+		check(t, err)
+		if leased := s.sentry.Stats().Leased; leased != 0 {
+			t.Errorf("%d leases", leased)
+		}
+	})
+}
+
+func TestRowsHoldTheLeaseUntilTheyAreClosed(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, _ := s.request("r1")
+		rows, err := s.db.QueryContext(ctx, "SELECT 1 UNION SELECT 2")
+		must(t, err)
+		if !rows.Next() || s.daemon.number(leases) != 1 {
+			t.Error("it is not leased while it is read")
+		}
+		check(t, rows.Close())
+		if s.daemon.number(leases) != 0 {
+			t.Error("it is leased still")
+		}
+		rows, err = s.db.QueryContext(ctx, "SELECT 1 UNION SELECT 2")
+		must(t, err)
+		_, err = drain(rows)
+		check(t, err)
+		if s.daemon.number(leases) != 0 || s.sentry.Stats().Leased != 2 {
+			t.Error("what is read to its end is leased still")
+		}
+	})
+}
+
+func TestRowsThatStillComeAreCancelled(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, token := s.request("r1")
+		query := s.begin(ctx, kind.rowsThenLong)
+		token.Leave()
+		is(t, query.end(t), bywash.ClientLeft)
+		until(t, "it is cancelled", func() bool { return !s.works(query.number) })
+	})
+}
+
+func TestAStatementOfATransactionIsCancelledAndItsCommitIsNot(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		table := s.table("orders")
+		ctx, token := s.request("r1")
+		begun, err := s.db.BeginTx(ctx, nil)
+		must(t, err)
+		_, err = begun.ExecContext(ctx, "INSERT INTO "+table+" VALUES (1)")
+		must(t, err)
+		if s.daemon.number(leases) != 0 {
+			t.Error("a transaction is leased between its statements")
+		}
+		s.daemon.voice().ask("STOP r1 client_left")
+		_, err = begun.ExecContext(ctx, "INSERT INTO "+table+" VALUES (2)")
+		is(t, err, bywash.ClientLeft)
+		check(t, token.CancelTermination())
+		check(t, begun.Commit())
+		if count := s.count("SELECT COUNT(*) FROM " + table); count != 1 {
+			t.Errorf("%d rows", count)
+		}
+		ctx, token = s.request("r2")
+		begun, err = s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+		must(t, err)
+		number, ended := s.number(ctx, begun), make(chan error, 1)
+		go func() {
+			_, err := run(ctx, begun, kind.long)
+			ended <- err
+		}()
+		until(t, "it runs", func() bool { return s.works(number) })
+		token.Leave()
+		is(t, <-ended, bywash.ClientLeft)
+		check(t, begun.Rollback())
+	})
+}
+
+func TestAPreparedStatementIsLeasedEachTimeItRuns(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		prepared, err := s.db.Prepare(kind.longOf)
+		must(t, err)
+		defer prepared.Close()
+		for _, name := range []string{"r1", "r2"} {
+			ctx, token := s.request(name)
+			number, ended := s.number(ctx, s.db), make(chan error, 1)
+			go func() {
+				rows, err := prepared.QueryContext(ctx, 20)
+				if err == nil {
+					_, err = drain(rows)
+				}
+				ended <- err
+			}()
+			until(t, "it runs", func() bool { return s.works(number) })
+			token.Leave()
+			is(t, begun{number, ended}.end(t), bywash.ClientLeft)
+		}
+		rows, err := prepared.Query(0)
+		must(t, err)
+		_, err = drain(rows)
+		check(t, err)
+	})
+}
+
+func TestAQueryWithArgumentsIsLeasedOnce(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		ctx, token := s.request("r1")
+		_, err := run(ctx, s.db, kind.longOf, 0)
+		check(t, err)
+		if stats := s.sentry.Stats(); stats.Leased != 1 || s.daemon.number(leases) != 0 {
+			t.Errorf("%+v", stats)
+		}
+		query := s.begin(ctx, kind.longOf, 20)
+		token.Leave()
+		is(t, query.end(t), bywash.ClientLeft)
+	})
+}
+
+func TestAConnectionThatAnotherHasLeasedIsClosedAndTheQueryRunsElsewhere(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		number := s.number(context.Background(), s.db)
+		s.daemon.voice().ask(fmt.Sprintf("LEASE other shop %d", number))
+		ctx, _ := s.request("r1")
+		if elsewhere := s.number(ctx, s.db); elsewhere == number {
+			t.Error("it is not closed")
+		}
+		if stats := s.sentry.Stats(); stats.Taken != 1 || stats.Leased != 1 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+func TestWithoutADaemonEverythingWorksAsEver(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := openAt(t, kind, nil, filepath.Join(t.TempDir(), "nobody"))
+		s.db.SetMaxOpenConns(1)
+		ctx, _ := s.request("r1")
+		number := s.number(ctx, s.db)
+		for i := 0; i < 10; i++ {
+			if again := s.number(ctx, s.db); again != number {
+				t.Fatal("its connection was closed")
+			}
+		}
+		if stats := s.sentry.Stats(); stats.Unreachable != 11 || stats.Leased != 0 || stats.Doubtful != 0 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}
+
+func TestADaemonThatDiesLeavesNoConnectionThatSomethingIsAimedAt(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		ctx, _ := s.request("r1")
+		rows, err := s.db.QueryContext(ctx, kind.number)
+		must(t, err)
+		if !rows.Next() {
+			t.Fatal(rows.Err())
+		}
+		var number uint64
+		must(t, rows.Scan(&number))
+		s.daemon.dies()
+		check(t, rows.Close())
+		if again := s.number(ctx, s.db); again == number {
+			t.Error("the connection was lent again")
+		}
+		if stats := s.sentry.Stats(); stats.Doubtful != 1 || stats.Leased != 1 {
+			t.Errorf("%+v", stats)
+		}
+	})
+}

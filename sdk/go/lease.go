@@ -1,0 +1,160 @@
+package bywash
+
+// A lease: from now on a connection works for a request, until it is released. What is answered, and what follows,
+// is in sdk/README.md.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// beyondDeadline is how long a lease outlasts its request's deadline, as the stop comes when that is over: as
+	// long as a stop is worth anything.
+	beyondDeadline = 10 * time.Second
+	// ownDatabase belongs to nobody but the holder of the lease.
+	ownDatabase = "self"
+)
+
+// ErrTaken says that somebody else has leased this connection as well: close it, and take another one.
+var ErrTaken = errors.New("bywash: the connection is leased to another: close it")
+
+// Lease is the time in which a connection works for a request. It may be released from every goroutine.
+type Lease struct {
+	sentry *Sentry
+	// Where it was made; nil if there is nothing to release.
+	conversation      *conversation
+	request, database string
+	connection        uint64
+	// It was asked for and not answered: the daemon may have it or not.
+	isUnanswered bool
+	// Ends the context of a lease of one's own.
+	ended  func()
+	once   sync.Once
+	isGood bool
+}
+
+// Lease says that from now on a connection works for the request that ctx belongs to: connection is the number
+// that the database has for it. What nobody is to stop, and what no daemon knows, gets a lease that does nothing.
+// The error is a *Terminated if the request is over, and then the query shall not begin; or it is ErrTaken.
+func (s *Sentry) Lease(ctx context.Context, database string, connection uint64) (*Lease, error) {
+	return s.lease(ctx, database, connection, nil)
+}
+
+// Own is a lease of something in this process that stops when its context is cancelled, and such a context: it
+// ends with the lease.
+func (s *Sentry) Own(ctx context.Context) (context.Context, *Lease, error) {
+	token := From(ctx)
+	if token == nil {
+		return ctx, &Lease{isGood: true}, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	lease, err := s.lease(ctx, ownDatabase, s.numbers.Add(1), func(reason Reason) { cancel(token.over(reason)) })
+	if err != nil {
+		cancel(err)
+		return ctx, nil, err
+	}
+	lease.ended = func() { cancel(nil) }
+	return ctx, lease, nil
+}
+
+func (s *Sentry) lease(ctx context.Context, database string, connection uint64, told func(Reason)) (*Lease, error) {
+	none := &Lease{isGood: true}
+	token := From(ctx)
+	if token == nil || token.name == "" {
+		return none, nil
+	}
+	c := s.conversation()
+	if c == nil {
+		s.unreachable.Add(1)
+		return none, token.Checkpoint()
+	}
+	if may, err := token.leases(s); !may {
+		return none, err
+	}
+	lease := &Lease{sentry: s, conversation: c, database: database, connection: connection, request: token.name}
+	if told != nil {
+		c.tells(connection, told)
+	}
+	given, err := c.ask("LEASE " + lease.words() + notAfter(token))
+	if err = s.isLeased(lease, token, given, err); lease.conversation == nil && told != nil {
+		c.tells(connection, nil)
+	}
+	return lease, err
+}
+
+// isLeased is what follows from an answer to a lease.
+func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) error {
+	switch {
+	case err == errOver:
+		s.unreachable.Add(1)
+		lease.conversation, lease.isGood = nil, true
+		return nil
+	case err != nil:
+		s.unreachable.Add(1)
+		// A cancellation may be under way for all that we know.
+		lease.isUnanswered = true
+		return nil
+	case given.isDone:
+		s.leased.Add(1)
+		return nil
+	}
+	lease.conversation, lease.isGood = nil, true
+	switch {
+	case given.stopped != "":
+		s.stopped.Add(1)
+		return token.over(given.stopped)
+	case given.fault == "taken":
+		s.taken.Add(1)
+		return ErrTaken
+	}
+	s.refused.Add(1)
+	return nil
+}
+
+// notAfter is when a lease that is never released ends.
+func notAfter(token *Token) string {
+	left := token.Left()
+	if left > time.Hour {
+		return ""
+	}
+	return fmt.Sprintf(" not-after=%d", time.Now().Add(left+beyondDeadline).UnixMilli())
+}
+
+// Release says that the connection does not work for the request any more. If it is false, something may be under
+// way that was aimed at it: it is to be closed. Twice is no harm.
+func (l *Lease) Release() bool {
+	l.once.Do(func() {
+		if l.conversation != nil {
+			l.release()
+		}
+		if l.ended != nil {
+			l.ended()
+		}
+	})
+	return l.isGood
+}
+
+func (l *Lease) release() {
+	given, err := l.conversation.ask("RELEASE " + l.words())
+	l.isGood = err == nil && !l.isUnanswered && (given.isDone || given.fault == "not_leased")
+	if l.database == ownDatabase {
+		// What is told to stop is the context that ends here, and nothing else.
+		l.conversation.tells(l.connection, nil)
+		l.isGood = true
+	}
+	if !l.isGood {
+		l.sentry.doubtful.Add(1)
+	}
+}
+
+func (l *Lease) words() string {
+	return l.request + " " + l.database + " " + strconv.FormatUint(l.connection, 10)
+}
+
+// isHeld says whether there is anything to release.
+func (l *Lease) isHeld() bool { return l.conversation != nil }

@@ -1,0 +1,324 @@
+package bywash
+
+// What is said to the daemon, and what follows from its answers: with one that answers as the test wants it.
+// With the real one, and real databases: databasetest.
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// desk is a daemon that answers each line with what reply returns: nothing, one line or several, without the
+// number if they begin with a space.
+type desk struct {
+	socket string
+	reply  func(words []string) []string
+	mutex  sync.Mutex
+	heard  []string
+	spoken []net.Conn
+}
+
+func open(t *testing.T, reply func(words []string) []string) *desk {
+	t.Helper()
+	// Not t.TempDir, whose names are too long for a socket.
+	folder, err := os.MkdirTemp("", "desk")
+	must(t, err)
+	d := &desk{socket: filepath.Join(folder, "s"), reply: reply}
+	listener, err := net.Listen("unix", d.socket)
+	must(t, err)
+	t.Cleanup(func() {
+		listener.Close()
+		d.hangUp()
+		os.RemoveAll(folder)
+	})
+	go func() {
+		for {
+			stream, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			d.mutex.Lock()
+			d.spoken = append(d.spoken, stream)
+			d.mutex.Unlock()
+			go d.serve(stream)
+		}
+	}()
+	return d
+}
+
+func (d *desk) serve(stream net.Conn) {
+	lines := bufio.NewScanner(stream)
+	for lines.Scan() {
+		number, order, _ := strings.Cut(lines.Text(), " ")
+		d.mutex.Lock()
+		d.heard = append(d.heard, order)
+		for _, answer := range d.reply(strings.Fields(order)) {
+			if answer[0] == ' ' {
+				answer = number + answer
+			}
+			fmt.Fprintln(stream, answer)
+		}
+		d.mutex.Unlock()
+	}
+}
+
+func (d *desk) hangUp() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	for _, stream := range d.spoken {
+		stream.Close()
+	}
+}
+
+// says is what it has heard, but for when leases end.
+func (d *desk) says() string {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	var said []string
+	for _, order := range d.heard {
+		order, _, _ = strings.Cut(order, " not-after=")
+		said = append(said, order)
+	}
+	return strings.Join(said, "; ")
+}
+
+func agrees([]string) []string { return []string{" OK"} }
+
+// named is a request of this name.
+func named(t *testing.T, c *Controller, name string) (context.Context, *Token) {
+	t.Helper()
+	token := begin(t, c, never)
+	token.Bring(http.Header{RequestHeader: {name}})
+	t.Cleanup(token.End)
+	return token.In(context.Background()), token
+}
+
+func TestALeaseIsSaidAndReleased(t *testing.T) {
+	d := open(t, agrees)
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	ctx, _ := named(t, c, "r1")
+	lease, err := s.Lease(ctx, "shop", 4711)
+	must(t, err)
+	if !lease.Release() || !lease.Release() {
+		t.Error("it is in doubt")
+	}
+	if said := d.says(); said != "LEASE r1 shop 4711; RELEASE r1 shop 4711" {
+		t.Error(said)
+	}
+	// The stop comes when the deadline is over: a lease that ended with it would be stopped by nobody.
+	if !strings.Contains(d.heard[0], " not-after=") {
+		t.Error(d.heard)
+	}
+}
+
+func TestARequestWithoutANameOrWithoutAClassLeasesNothing(t *testing.T) {
+	d := open(t, agrees)
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	nameless := begin(t, c, never).In(context.Background())
+	for _, ctx := range []context.Context{nameless, context.Background()} {
+		lease, err := s.Lease(ctx, "shop", 1)
+		must(t, err)
+		if !lease.Release() || d.says() != "" {
+			t.Error(d.says())
+		}
+	}
+}
+
+func TestWhatFollowsFromEachAnswer(t *testing.T) {
+	for _, scene := range []struct {
+		lease, release string
+		wrong          error
+		isStopped      bool
+		isGood         bool
+		stats          SentryStats
+	}{
+		{" OK", " OK", nil, false, true, SentryStats{Leased: 1}},
+		{" OK", " ERR not_leased it has ended", nil, false, true, SentryStats{Leased: 1}},
+		{" OK", " ERR malformed what", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
+		{" OK", " STOPPED deadline", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
+		{" OK", " what", nil, false, false, SentryStats{Leased: 1, Doubtful: 1}},
+		{" STOPPED deadline", "", nil, true, true, SentryStats{Stopped: 1}},
+		{" ERR taken close it", "", ErrTaken, false, true, SentryStats{Taken: 1}},
+		{" ERR full", "", nil, false, true, SentryStats{Refused: 1}},
+		{" ERR unknown_database there is none", "", nil, false, true, SentryStats{Refused: 1}},
+		// The daemon may have it or not: what was not understood is no answer.
+		{" what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
+		{" STOPPED because", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
+		{"0 ERR malformed what", "", nil, false, false, SentryStats{Unreachable: 1, Doubtful: 1}},
+	} {
+		d := open(t, func(words []string) []string {
+			return []string{map[string]string{"LEASE": scene.lease, "RELEASE": scene.release}[words[0]]}
+		})
+		s := NewSentry(d.socket)
+		c, _ := search(t)
+		ctx, _ := named(t, c, "r1")
+		lease, err := s.Lease(ctx, "shop", 1)
+		var over *Terminated
+		if errors.As(err, &over) != scene.isStopped || !scene.isStopped && err != scene.wrong {
+			t.Errorf("%+v: %v", scene, err)
+		}
+		if scene.isStopped && over.Reason != Deadline {
+			t.Error(over)
+		}
+		if isGood := lease.Release(); isGood != scene.isGood || s.Stats() != scene.stats {
+			t.Errorf("%+v: %v, %+v", scene, isGood, s.Stats())
+		}
+	}
+}
+
+func TestAnAnswerThatDoesNotComeEndsAllLeases(t *testing.T) {
+	d := open(t, func(words []string) []string {
+		if words[1] == "silent" {
+			return nil
+		}
+		return []string{" OK"}
+	})
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	ctx, _ := named(t, c, "r1")
+	held, err := s.Lease(ctx, "shop", 1)
+	must(t, err)
+	silent, _ := named(t, c, "silent")
+	unanswered, err := s.Lease(silent, "shop", 2)
+	must(t, err)
+	// The daemon may have heard it and be about to cancel.
+	if held.Release() || unanswered.Release() {
+		t.Error("they are taken for good")
+	}
+	s.notBefore.Store(0)
+	until(t, func() bool { return s.current.Load() == nil })
+	s.notBefore.Store(0)
+	again, err := s.Lease(ctx, "shop", 1)
+	must(t, err)
+	if !again.Release() {
+		t.Error("there is no new conversation")
+	}
+}
+
+func TestNobodyConnectsBeforeItIsTime(t *testing.T) {
+	s := NewSentry(filepath.Join(t.TempDir(), "nobody"))
+	c, _ := search(t)
+	ctx, _ := named(t, c, "r1")
+	for i := 0; i < 3; i++ {
+		lease, err := s.Lease(ctx, "shop", 1)
+		must(t, err)
+		if !lease.Release() {
+			t.Error("nobody can have aimed at it")
+		}
+	}
+	if s.notBefore.Load() == 0 || s.Stats() != (SentryStats{Unreachable: 3}) {
+		t.Errorf("%+v", s.Stats())
+	}
+	// The daemon comes, but it is not yet time.
+	d := open(t, agrees)
+	s.socket = d.socket
+	s.notBefore.Store(int64(time.Hour))
+	_, err := s.Lease(ctx, "shop", 1)
+	must(t, err)
+	if d.says() != "" {
+		t.Error(d.says())
+	}
+	s.notBefore.Store(0)
+	_, err = s.Lease(ctx, "shop", 1)
+	must(t, err)
+	if s.Stats().Leased != 1 {
+		t.Errorf("%+v", s.Stats())
+	}
+}
+
+func TestAnswersMayComeInAnyOrder(t *testing.T) {
+	var late []string
+	d := open(t, func(words []string) []string {
+		// Each answer waits for the next line but one.
+		late = append(late, fmt.Sprintf("%d STOPPED %s", len(late)+1, words[1]))
+		if len(late)%2 == 1 {
+			return nil
+		}
+		return []string{late[len(late)-1], late[len(late)-2]}
+	})
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	var group sync.WaitGroup
+	for i := 0; i < 100; i++ {
+		reason := []Reason{ClientLeft, Deadline, RanTooLong}[i%3]
+		ctx, _ := named(t, c, string(reason))
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			_, err := s.Lease(ctx, "shop", 1)
+			var over *Terminated
+			if !errors.As(err, &over) || over.Reason != reason {
+				t.Error(err)
+			}
+		}()
+	}
+	group.Wait()
+}
+
+func TestARequestThatIsOverSaysSoOnceIfItHasLeasedAnything(t *testing.T) {
+	d := open(t, agrees)
+	s := NewSentry(d.socket)
+	c, clock := search(t)
+	ctx, leaves := named(t, c, "leaves")
+	lease, err := s.Lease(ctx, "shop", 1)
+	must(t, err)
+	_, err = s.Lease(ctx, "shop", 2)
+	must(t, err)
+	_, without := named(t, c, "without")
+	ctx, defers := named(t, c, "defers")
+	_, err = s.Lease(ctx, "shop", 3)
+	must(t, err)
+	must(t, defers.CancelTermination())
+	_, err = s.Lease(ctx, "shop", 4)
+	must(t, err)
+	leaves.Leave()
+	without.Leave()
+	defers.Leave()
+	clock.goes(9 * second)
+	ends(t, leaves, ClientLeft)
+	// It is said before what was leased is released.
+	lease.Release()
+	if said := d.says(); said != "LEASE leaves shop 1; LEASE leaves shop 2; LEASE defers shop 3; "+
+		"STOP leaves client_left; RELEASE leaves shop 1" {
+		t.Error(said)
+	}
+	_, err = s.Lease(leaves.In(context.Background()), "shop", 5)
+	var over *Terminated
+	if !errors.As(err, &over) {
+		t.Error("it leases although it is over")
+	}
+}
+
+func TestALeaseOfOnesOwnIsTold(t *testing.T) {
+	d := open(t, func(words []string) []string {
+		if words[0] == "LEASE" && words[2] == "self" {
+			return []string{" OK", "0 STOPPED " + words[1] + " deadline " + words[3]}
+		}
+		return []string{" OK"}
+	})
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	ctx, _ := named(t, c, "r1")
+	own, lease, err := s.Own(ctx)
+	must(t, err)
+	<-own.Done()
+	var over *Terminated
+	if !errors.As(context.Cause(own), &over) || over.Reason != Deadline || ctx.Err() != nil {
+		t.Error(context.Cause(own), ctx.Err())
+	}
+	if !lease.Release() {
+		t.Error("what is told of its end stops, and nothing else")
+	}
+}

@@ -1,0 +1,342 @@
+//! Admission inside the application: so many requests run at once, the others wait in the engine's order.
+//!
+//! It is for services that no gateway stands in front of, or that have a limit of their own behind one (a pool of
+//! connections, a model on a GPU). [`bywash_engine::Engine`] decides everything: who gets the next slot, who is pushed
+//! out of a full queue, when newest go first, when to come again. What is here is a driver, as the gateway has one
+//! (`crates/gateway/src/driver.rs`), for one process and tokio's time.
+//!
+//! **Classes.** The application says of each request which class it is of, and is believed: a class of
+//! [`Tier::Transact`] stands where a transaction of a session that walked there stands, one of [`Tier::Browse`] where
+//! a new session's request does. Utilities count where an order asks for them (`always-fifo`). Nothing is learned.
+//!
+//! **States** of a seat (one for each request number): `Free`, `Waiting` (in the engine's queue; the waker is whoever
+//! polls its ticket), `Granted` (it holds a slot), `Refused` (the engine has forgotten it, its ticket not yet). Only the
+//! ticket of a seat frees it, when it is dropped: so a client who leaves, a handler that panics and one that is done
+//! all give back what they have. All is under one lock, held for one call of the engine and never while waking.
+//!
+//! **Time.** With `max_wait` each that waits has a timer of its own: the engine's timer, which all of them may call.
+//!
+//! **Beside termination.** Inside a `TerminateLayer`, waiting is part of a request's time: its deadline and its client
+//! end it in the queue as well, and who is refused counts as lost. The slot is given back with the head of the response.
+
+mod layer;
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bywash_engine::catalog::{LimitSettings, ParameterError, find};
+use bywash_engine::{
+    Action, Class, ClassId, ClassSet, End, Engine, Event, Options, Reason, Request, RequestId,
+    SessionKey, Tier,
+};
+use bywash_units::{Span, Time, Utility};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+pub use layer::{AdmissionLayer, Admitting};
+
+/// What is declared of an admission.
+#[derive(Clone, Debug)]
+pub struct AdmissionSettings {
+    limit: u32,
+    order: String,
+    parameters: Vec<(String, String)>,
+    max_wait: Option<Duration>,
+    classes: Vec<Class>,
+}
+
+/// A setting that makes no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum AdmissionError {
+    /// Nobody could run.
+    #[error("the limit is 0")]
+    Limit,
+    /// No order of this name, or one that goes by the load of the machine, which nobody reads here.
+    #[error("there is no order `{0}` that needs no measurement of the machine")]
+    Order(String),
+    /// What the order's entry in the catalogue does not take.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Parameters(Vec<ParameterError>),
+    /// None, more than 64, or two of the same name.
+    #[error("from 1 to 64 classes, each with a name of its own")]
+    Classes,
+    /// No class of this name.
+    #[error("class `{0}` is not declared")]
+    Unknown(String),
+}
+
+impl AdmissionSettings {
+    /// So many requests at once, in the order `session-first`.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            limit,
+            order: "session-first".into(),
+            parameters: Vec::new(),
+            max_wait: None,
+            classes: Vec::new(),
+        }
+    }
+
+    /// A class of requests: whether it earns, and what one of it is worth beside the others.
+    #[must_use]
+    pub fn class(mut self, name: impl Into<String>, tier: Tier, utility: f64) -> Self {
+        self.classes.push(Class {
+            name: name.into(),
+            tier,
+            utility: Utility::new(utility),
+            earns: Utility::default(),
+            queue: None,
+            after: ClassSet::NONE,
+            stop: None,
+            pinned: None,
+        });
+        self
+    }
+
+    /// Another order of the catalogue, with what is set of its parameters.
+    #[must_use]
+    pub fn order(mut self, name: &str, parameters: &[(&str, &str)]) -> Self {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        (self.order, self.parameters) = (name.to_owned(), parameters.iter().map(owned).collect());
+        self
+    }
+
+    /// How long a request may wait; as long as its client does, if not set.
+    #[must_use]
+    pub fn max_wait(self, span: Duration) -> Self {
+        Self { max_wait: Some(span), ..self }
+    }
+
+    fn engine(&self) -> Result<Engine, AdmissionError> {
+        if self.limit == 0 {
+            return Err(AdmissionError::Limit);
+        }
+        let names: std::collections::BTreeSet<&str> =
+            self.classes.iter().map(|class| &*class.name).collect();
+        if names.len() != self.classes.len() || !(1..=ClassSet::MOST).contains(&names.len()) {
+            return Err(AdmissionError::Classes);
+        }
+        let unknown = || AdmissionError::Order(self.order.clone());
+        let given = self.parameters.iter().map(|(key, value)| (&**key, &**value));
+        let order = find(&self.order).ok_or_else(unknown)?.settings(given);
+        let order = order.map_err(AdmissionError::Parameters)?.order(&self.classes);
+        let options = Options {
+            limit: LimitSettings::from(self.limit),
+            max_wait: self.max_wait.map(Span::from),
+            ..Options::default()
+        };
+        let engine = Engine::new(self.classes.clone(), order, options);
+        if engine.meter().is_some() { Err(unknown()) } else { Ok(engine) }
+    }
+}
+
+/// The queue in front of a service. A clone is the same one.
+#[derive(Clone)]
+pub struct Admission(Arc<Driver>);
+
+struct Driver {
+    started: Instant,
+    max_wait: Option<Duration>,
+    core: Mutex<Core>,
+}
+
+struct Core {
+    engine: Engine,
+    seats: Vec<Seat>,
+    free: Vec<u32>,
+    refused: u64,
+    /// Of transactions: no two are of one session.
+    sessions: u64,
+}
+
+enum Seat {
+    Free,
+    Waiting(Option<Waker>),
+    Granted,
+    Refused(Reason, Span),
+}
+
+/// An admission in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdmissionStats {
+    /// Slots.
+    pub limit: u32,
+    /// Requests that hold one.
+    pub running: u32,
+    /// Requests that wait for one.
+    pub waiting: u32,
+    /// Refused since the start.
+    pub refused: u64,
+}
+
+/// This request does not get a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("refused: {}", reason.name())]
+pub struct Refused {
+    /// Why.
+    pub reason: Reason,
+    /// When it may come again.
+    pub retry_after: Duration,
+}
+
+impl Admission {
+    /// Checks the settings. Time is tokio's, which tests can pause.
+    pub fn new(settings: &AdmissionSettings) -> Result<Self, AdmissionError> {
+        let core = Core {
+            engine: settings.engine()?,
+            seats: Vec::new(),
+            free: Vec::new(),
+            refused: 0,
+            sessions: 0,
+        };
+        let (started, max_wait) = (Instant::now(), settings.max_wait);
+        Ok(Self(Arc::new(Driver { started, max_wait, core: Mutex::new(core) })))
+    }
+
+    /// What it is doing.
+    pub fn stats(&self) -> AdmissionStats {
+        let core = self.0.core.lock();
+        let status = core.engine.status(self.0.now());
+        AdmissionStats {
+            limit: status.limit,
+            running: status.running,
+            waiting: status.waiting,
+            refused: core.refused,
+        }
+    }
+
+    fn class(&self, name: &str) -> Result<ClassId, AdmissionError> {
+        let core = self.0.core.lock();
+        let place = core.engine.classes().iter().position(|class| class.name == name);
+        // There are at most 64.
+        let unknown = || AdmissionError::Unknown(name.to_owned());
+        place.map(|place| ClassId(place as u8)).ok_or_else(unknown)
+    }
+
+    /// A request is here.
+    fn arrive(&self, class: ClassId) -> Ticket {
+        let id = self.0.with(|core, now, wakers| {
+            let id = core.take_seat();
+            let mut request = Request::of(class);
+            if core.engine.classes()[class.index()].tier == Tier::Transact {
+                core.sessions += 1;
+                request.session = Some(SessionKey(core.sessions));
+                request.proven = ClassSet::NONE.with(class);
+            }
+            core.tell(now, Event::Arrived { id, request }, wakers);
+            id
+        });
+        Ticket { driver: self.0.clone(), id, end: None }
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Admission").field(&self.stats()).finish()
+    }
+}
+
+/// Who was woken for: called when the lock has been released.
+type Wakers = Vec<Waker>;
+
+impl Driver {
+    fn now(&self) -> Time {
+        Time::ZERO + Span::from(self.started.elapsed())
+    }
+
+    fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {
+        let mut wakers = Wakers::new();
+        let result = act(&mut self.core.lock(), self.now(), &mut wakers);
+        wakers.into_iter().for_each(Waker::wake);
+        result
+    }
+}
+
+impl Core {
+    fn take_seat(&mut self) -> RequestId {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.seats.push(Seat::Free);
+            self.seats.len() as u32 - 1
+        });
+        self.seats[number as usize] = Seat::Waiting(None);
+        RequestId(number)
+    }
+
+    fn tell(&mut self, now: Time, event: Event, wakers: &mut Wakers) {
+        let mut actions = Vec::new();
+        self.engine.on_event(now, event, &mut actions);
+        self.carry_out(actions, wakers);
+    }
+
+    fn carry_out(&mut self, actions: Vec<Action>, wakers: &mut Wakers) {
+        for action in actions {
+            let (id, seat) = match action {
+                Action::Dispatch { id, reason: _ } => (id, Seat::Granted),
+                Action::Shed { id, reason, retry_after } => {
+                    self.refused += 1;
+                    (id, Seat::Refused(reason, retry_after))
+                }
+                // No class can be stopped; and what is cancelled is the answer to a ticket that was dropped.
+                Action::Terminate { .. } | Action::Cancel { .. } => continue,
+            };
+            let before = std::mem::replace(&mut self.seats[id.0 as usize], seat);
+            if let Seat::Waiting(waker) = before {
+                wakers.extend(waker);
+            }
+        }
+    }
+}
+
+/// A request's place with the engine: in the queue, or on a slot. Dropping it gives the place back.
+struct Ticket {
+    driver: Arc<Driver>,
+    id: RequestId,
+    /// How it ended, if it has not been left.
+    end: Option<End>,
+}
+
+impl Ticket {
+    /// Ready when it has a slot, or is refused.
+    fn poll(&self, cx: &Context<'_>) -> Poll<Result<(), Refused>> {
+        match &mut self.driver.core.lock().seats[self.id.0 as usize] {
+            Seat::Waiting(waker) => {
+                *waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+            Seat::Refused(reason, retry_after) => {
+                Poll::Ready(Err(Refused { reason: *reason, retry_after: retry_after.to_std() }))
+            }
+            Seat::Granted | Seat::Free => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// It may have waited for as long as it may.
+    fn on_timer(&self) {
+        self.driver.with(|core, now, wakers| {
+            let mut actions = Vec::new();
+            core.engine.on_timer(now, &mut actions);
+            core.carry_out(actions, wakers);
+        });
+    }
+
+    fn ended(mut self, end: End) {
+        self.end = Some(end);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let id = self.id;
+        let end = self.end.or_else(|| std::thread::panicking().then_some(End::Failed));
+        let how = end.map_or(Event::ClientGone { id }, |end| Event::Finished { id, end });
+        self.driver.with(|core, now, wakers| {
+            let seat = std::mem::replace(&mut core.seats[id.0 as usize], Seat::Free);
+            if matches!(seat, Seat::Waiting(_) | Seat::Granted) {
+                core.tell(now, how, wakers);
+            }
+            core.free.push(id.0);
+        });
+    }
+}

@@ -1,0 +1,205 @@
+//! The stop daemon (`bywash sentry`) as an application sees it: which request uses which connection, and that a
+//! request shall stop. The contract is in `sdk/README.md`, "Down to the query".
+//!
+//! It is never needed. Without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms.
+
+mod conversation;
+mod lease;
+
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bywash_lease::{Order, RequestId};
+use parking_lot::Mutex;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout};
+
+use crate::token::Reason;
+use conversation::{Conversation, converse};
+pub use lease::{LeaseError, Leased, Own};
+
+/// How long nobody tries to connect after that has failed.
+const AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// How long an answer may take.
+const ANSWER_WITHIN: Duration = Duration::from_millis(100);
+
+/// A sentry in numbers, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SentryStats {
+    /// Leased connections.
+    pub leased: u64,
+    /// Leases that did not begin, as their request was stopped.
+    pub stopped: u64,
+    /// Connections that another had leased as well.
+    pub taken: u64,
+    /// Leases that the daemon refused for any other reason, a name that it does not know for one.
+    pub refused: u64,
+    /// Leases that were not asked for, or not answered in time, as there was no daemon.
+    pub unreachable: u64,
+    /// Connections that were closed, as nobody knows what is aimed at them, or as nobody has released them.
+    pub closed: u64,
+    /// Requests that the daemon was told to stop.
+    pub stops: u64,
+}
+
+/// One for each process. A clone is the same sentry.
+#[derive(Clone)]
+pub struct Sentry(Arc<Shared>);
+
+struct Shared {
+    socket: PathBuf,
+    current: Mutex<Current>,
+    /// Under this, one connects; the others wait for him.
+    connecting: tokio::sync::Mutex<()>,
+    stats: Mutex<SentryStats>,
+    /// Numbers of leases of one's own.
+    numbers: AtomicU64,
+}
+
+#[derive(Default)]
+struct Current {
+    conversation: Option<Conversation>,
+    /// Until then nobody connects.
+    not_before: Option<Instant>,
+}
+
+impl Sentry {
+    /// Speaks to the daemon at the socket of `BYWASH_SENTRY`, or at the usual one. Nothing is done before the first
+    /// lease.
+    pub fn new() -> Self {
+        let named = env::var_os("BYWASH_SENTRY").filter(|path| !path.is_empty());
+        Self::at(named.unwrap_or_else(|| "/run/bywash/sentry.sock".into()))
+    }
+
+    /// Speaks to the daemon at this socket.
+    pub fn at(socket: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Shared {
+            socket: socket.into(),
+            current: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            stats: Mutex::default(),
+            numbers: AtomicU64::new(1),
+        }))
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> SentryStats {
+        *self.0.stats.lock()
+    }
+
+    fn count(&self, what: impl FnOnce(&mut SentryStats) -> &mut u64) {
+        *what(&mut self.0.stats.lock()) += 1;
+    }
+
+    fn number(&self) -> u64 {
+        self.0.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The one with the daemon; `None` if there is none, and it is not yet time to begin one.
+    async fn conversation(&self) -> Option<Conversation> {
+        let known = self.0.current.lock().look();
+        if !matches!(known, Known::MayConnect) {
+            return known.conversation();
+        }
+        let _one = self.0.connecting.lock().await;
+        let known = self.0.current.lock().look();
+        if !matches!(known, Known::MayConnect) {
+            return known.conversation();
+        }
+        let connected = timeout(ANSWER_WITHIN, UnixStream::connect(&self.0.socket)).await;
+        let begun = connected.ok().and_then(Result::ok).map(converse);
+        let mut current = self.0.current.lock();
+        current.conversation.clone_from(&begun);
+        if begun.is_none() {
+            current.not_before = Some(Instant::now() + AGAIN_AFTER);
+        }
+        begun
+    }
+
+    /// Tells the daemon that a request that has leased something is over. It does not wait, not even until it is
+    /// sent: whoever calls it holds the request's lock.
+    pub(crate) fn stop(&self, request: Option<&RequestId>, reason: Reason) {
+        // Without a conversation there is no lease either.
+        let (Some(request), Some(talk)) = (request, self.0.current.lock().conversation.clone())
+        else {
+            return;
+        };
+        let (request, reason) = (request.clone(), reason.in_line());
+        if talk.say(Order::Stop { request, reason, not_after: None, traceparent: None }) {
+            self.count(|stats| &mut stats.stops);
+        }
+    }
+}
+
+/// What is known without connecting.
+enum Known {
+    Talks(Conversation),
+    TooSoon,
+    MayConnect,
+}
+
+impl Known {
+    fn conversation(self) -> Option<Conversation> {
+        match self {
+            Self::Talks(talk) => Some(talk),
+            Self::TooSoon | Self::MayConnect => None,
+        }
+    }
+}
+
+impl Current {
+    fn look(&mut self) -> Known {
+        if let Some(talk) = &self.conversation {
+            if !talk.is_over() {
+                return Known::Talks(talk.clone());
+            }
+            self.not_before = Some(Instant::now() + AGAIN_AFTER);
+            self.conversation = None;
+        }
+        let too_soon = self.not_before.is_some_and(|moment| Instant::now() < moment);
+        if too_soon { Known::TooSoon } else { Known::MayConnect }
+    }
+}
+
+impl Default for Sentry {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Sentry {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for Sentry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sentry")
+            .field("socket", &self.0.socket)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reason {
+    fn in_line(self) -> bywash_lease::Reason {
+        match self {
+            Self::RanTooLong => bywash_lease::Reason::RanTooLong,
+            Self::ClientLeft => bywash_lease::Reason::ClientLeft,
+            Self::Deadline => bywash_lease::Reason::Deadline,
+        }
+    }
+
+    fn of_line(reason: bywash_lease::Reason) -> Self {
+        match reason {
+            bywash_lease::Reason::RanTooLong => Self::RanTooLong,
+            bywash_lease::Reason::ClientLeft => Self::ClientLeft,
+            bywash_lease::Reason::Deadline => Self::Deadline,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! A daemon with a socket of its own, an application, and connections to a database.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bywash_tower::{Brought, Class, Controller, REQUEST_HEADER, Sentry, Token};
+use http::HeaderMap;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_postgres::NoTls;
+
+/// What never comes fails by hanging no longer than this.
+pub(crate) async fn patiently<F: Future>(future: F) -> F::Output {
+    timeout(Duration::from_secs(30), future).await.expect("it comes about")
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Postgres,
+    MariaDb,
+}
+
+/// What became of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Done,
+    Cancelled,
+    Broken(String),
+}
+
+pub(crate) struct Site {
+    pub(crate) kind: Kind,
+    pub(crate) daemon: Daemon,
+    pub(crate) controller: Controller,
+    pub(crate) sentry: Sentry,
+    address: SocketAddr,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 2] = [Self::Postgres, Self::MariaDb];
+
+    /// A query that takes longer than anybody waits here.
+    pub(crate) const fn long(self) -> &'static str {
+        match self {
+            Self::Postgres => "SELECT pg_sleep(20)",
+            // SLEEP that is interrupted is done and says 1: the second one notices.
+            Self::MariaDb => "SELECT SLEEP(20) FROM (SELECT 1 UNION SELECT 2) AS two",
+        }
+    }
+}
+
+impl Site {
+    /// `None` if there is no such database, or no daemon.
+    pub(crate) fn new(kind: Kind) -> Option<Self> {
+        let variable = match kind {
+            Kind::Postgres => "BYWASH_POSTGRES",
+            Kind::MariaDb => "BYWASH_MARIADB",
+        };
+        let Ok(address) = std::env::var(variable) else {
+            println!("NOT TESTED with {kind:?}: {variable} is not set");
+            return None;
+        };
+        let address = address.parse().unwrap();
+        let daemon = Daemon::start(kind, address)?;
+        let class = Class::new("search", Duration::from_secs(1), Duration::from_secs(3600));
+        let (controller, sentry) =
+            (Controller::new([class]).unwrap(), Sentry::at(daemon.folder.path().join("s")));
+        Some(Self { kind, daemon, controller, sentry, address })
+    }
+
+    pub(crate) fn request(&self, name: &str) -> Token {
+        let mut head = HeaderMap::new();
+        head.insert(REQUEST_HEADER, name.parse().unwrap());
+        self.controller.class("search").unwrap().begin_with(None, Brought::of(&head))
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::open(self.kind, self.address).await
+    }
+
+    pub(crate) async fn watch(&self) -> Watch {
+        Watch(tokio::sync::Mutex::new(self.connect().await))
+    }
+
+    pub(crate) async fn gateway(&self) -> Gateway {
+        let stream = UnixStream::connect(self.daemon.folder.path().join("s")).await.unwrap();
+        Gateway(tokio::io::BufReader::new(stream))
+    }
+
+    /// How many queries the daemon has cancelled.
+    pub(crate) async fn cancelled(&self) -> u64 {
+        let mut stream = TcpStream::connect(&self.daemon.admin).await.unwrap();
+        let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        patiently(stream.read_to_string(&mut answer)).await.unwrap();
+        let name = "bywash_sentry_cancelled_total{database=\"shop\"} ";
+        let number = answer.lines().find_map(|line| line.strip_prefix(name));
+        number.map_or(0, |number| number.parse().unwrap())
+    }
+}
+
+/// `bywash sentry`.
+pub(crate) struct Daemon {
+    process: Child,
+    admin: String,
+    folder: TempDir,
+}
+
+impl Daemon {
+    fn start(kind: Kind, address: SocketAddr) -> Option<Self> {
+        let program = std::env::var_os("BYWASH").map_or_else(
+            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/debug/bywash")),
+            PathBuf::from,
+        );
+        if std::env::var_os("BYWASH").is_none() && !program.exists() {
+            println!("NOT TESTED: there is no target/debug/bywash, and BYWASH is not set");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (config, password) =
+            (folder.path().join("bywash.toml"), folder.path().join("password"));
+        fs::write(&password, "lab\n").unwrap();
+        fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
+        let scheme = match kind {
+            Kind::Postgres => "postgres",
+            Kind::MariaDb => "mysql",
+        };
+        let text = format!(
+            "version = 1\n[sentry]\nsocket = '{}'\nmode = \"enforce\"\n[database.shop]\n\
+             server = \"{scheme}://sentry@{address}/shop\"\npassword_file = '{}'\n\
+             statements_per_second = 10000\n",
+            folder.path().join("s").display(),
+            password.display(),
+        );
+        fs::write(&config, text).unwrap();
+        let mut process = Command::new(program)
+            .args(["sentry", "--admin", "127.0.0.1:0", "--config"])
+            .arg(config)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(process.stderr.take().unwrap());
+        let mut lines = said.lines().map(Result::unwrap);
+        let admin = lines.find_map(|line| Some(line.split_once("http://")?.1.to_owned())).unwrap();
+        Some(Self { process, admin, folder })
+    }
+
+    /// As a crash would have it.
+    pub(crate) fn dies(&mut self) {
+        let _dead = self.process.kill();
+        let _known = self.process.wait();
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.dies();
+    }
+}
+
+/// A conversation with the daemon, as a gateway has one.
+pub(crate) struct Gateway(tokio::io::BufReader<UnixStream>);
+
+impl Gateway {
+    pub(crate) async fn stop(&mut self, request: &str) {
+        self.ask(&format!("STOP {request} client_left")).await;
+    }
+
+    pub(crate) async fn ask(&mut self, order: &str) -> String {
+        self.0.write_all(format!("1 {order}\n").as_bytes()).await.unwrap();
+        let mut line = String::new();
+        patiently(self.0.read_line(&mut line)).await.unwrap();
+        line
+    }
+}
+
+pub(crate) struct Connection {
+    pub(crate) number: u64,
+    session: Session,
+}
+
+enum Session {
+    Postgres(tokio_postgres::Client),
+    MariaDb(Conn),
+}
+
+impl Connection {
+    async fn open(kind: Kind, address: SocketAddr) -> Self {
+        let (host, port) = (address.ip().to_string(), address.port());
+        match kind {
+            Kind::Postgres => {
+                let parameters =
+                    format!("host={host} port={port} user=shop password=lab dbname=shop");
+                let (client, connection) =
+                    tokio_postgres::connect(&parameters, NoTls).await.unwrap();
+                tokio::spawn(connection);
+                let row = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap();
+                let number = u64::try_from(row.get::<_, i32>(0)).unwrap();
+                Self { number, session: Session::Postgres(client) }
+            }
+            Kind::MariaDb => {
+                let options = OptsBuilder::default()
+                    .ip_or_hostname(host)
+                    .tcp_port(port)
+                    .prefer_socket(false)
+                    .user(Some("shop"))
+                    .pass(Some("lab"))
+                    .db_name(Some("shop"));
+                let connection = Conn::new(options).await.unwrap();
+                Self { number: connection.id().into(), session: Session::MariaDb(connection) }
+            }
+        }
+    }
+
+    pub(crate) async fn run(&mut self, query: &str) -> End {
+        match &mut self.session {
+            Session::Postgres(client) => match client.batch_execute(query).await {
+                Ok(()) => End::Done,
+                Err(error) if error.code().is_some_and(|code| code.code() == "57014") => {
+                    End::Cancelled
+                }
+                Err(error) => End::Broken(error.to_string()),
+            },
+            Session::MariaDb(connection) => match connection.query_drop(query).await {
+                Ok(()) => End::Done,
+                Err(mysql_async::Error::Server(error)) if error.code == 1317 => End::Cancelled,
+                Err(error) => End::Broken(error.to_string()),
+            },
+        }
+    }
+
+    async fn works(&mut self, number: u64) -> bool {
+        let count: i64 = match &mut self.session {
+            Session::Postgres(client) => {
+                let query = format!(
+                    "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND state = 'active'"
+                );
+                client.query_one(&query, &[]).await.unwrap().get(0)
+            }
+            Session::MariaDb(connection) => {
+                let query = format!(
+                    "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND command = 'Query'"
+                );
+                connection.query_first(query).await.unwrap().unwrap()
+            }
+        };
+        count == 1
+    }
+}
+
+/// Another connection, which looks what the first one does.
+pub(crate) struct Watch(tokio::sync::Mutex<Connection>);
+
+impl Watch {
+    pub(crate) async fn until_works(&self, number: u64) {
+        self.until(number, true).await;
+    }
+
+    pub(crate) async fn until_rests(&self, number: u64) {
+        self.until(number, false).await;
+    }
+
+    async fn until(&self, number: u64, works: bool) {
+        let is_so = async {
+            while self.0.lock().await.works(number).await != works {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        patiently(is_so).await;
+    }
+}
