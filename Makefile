@@ -30,6 +30,7 @@ test: check
 	$(CARGO) test --workspace --locked
 	scripts/test-databases
 	scripts/test-sdks
+	scripts/test-sdk-databases
 	scripts/test-native
 
 check: tools
