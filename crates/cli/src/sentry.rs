@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::signals::{Signals, Told};
 use crate::streams::{draw, has_colour, say};
 
-/// How long it waits for a signal at a time: for good.
-const TURN: Duration = Duration::from_secs(3600);
+/// How long it waits for a signal before it looks whether the daemon is there.
+const TURN: Duration = Duration::from_secs(1);
 
 pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
     let wrong = |wrong: Problems| Failure::configuration(wrong.render(has_colour()));
@@ -54,7 +54,12 @@ pub(crate) fn sentry(args: &SentryRun) -> Result<(), Failure> {
             Some(Told::Reload | Told::Upgrade) => {
                 say("bywash: a new configuration takes a restart: leases end, and nobody is hurt");
             }
-            None => {}
+            None if daemon.is_running() => {}
+            None => {
+                return Err(Failure::running(
+                    "the daemon has ended by itself: this is a fault of bywash",
+                ));
+            }
         }
     }
     drop(daemon);

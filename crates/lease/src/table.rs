@@ -94,6 +94,7 @@ pub enum Stopped {
 struct Lease {
     request: RequestId,
     holder: Holder,
+    since: Time,
     until: Time,
     stage: Stage,
 }
@@ -169,7 +170,8 @@ impl Table {
         if !self.has_room(holder, request) {
             return Leased::Full;
         }
-        let lease = Lease { request: request.clone(), holder, until, stage: Stage::Held };
+        let lease =
+            Lease { request: request.clone(), holder, since: now, until, stage: Stage::Held };
         self.leases.insert(backend.clone(), lease);
         self.by_request.entry(request.clone()).or_default().push(backend.clone());
         *self.by_holder.entry(holder).or_default() += 1;
@@ -281,6 +283,20 @@ impl Table {
         }
         for backend in ended {
             self.remove(&backend);
+        }
+    }
+
+    /// A database was started then, and counts from one again: what was leased before is nobody's. Of one that is
+    /// being cancelled the end is waited for.
+    pub fn started(&mut self, database: &DatabaseName, then: Time) {
+        let held = |(backend, lease): (&Backend, &Lease)| {
+            let is_old = lease.stage == Stage::Held && lease.since < then;
+            let is_its = is_old && backend.database == *database;
+            is_its.then(|| backend.clone())
+        };
+        let all: Vec<Backend> = self.leases.iter().filter_map(held).collect();
+        for backend in &all {
+            self.remove(backend);
         }
     }
 

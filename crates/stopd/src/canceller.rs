@@ -4,6 +4,7 @@
 //! until the lease is released or it is too late: its query may not have begun yet, or another may follow it. What
 //! nobody leased is looked for four times.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -23,6 +24,9 @@ const PAUSES: [u64; 7] = [5, 15, 30, 50, 100, 300, 500];
 /// The same for what nobody leased; after them it is given up.
 const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
 
+/// How long a database that has failed is left alone.
+const REST: Span = Span::from_millis(500);
+
 /// A request that shall stop.
 pub(crate) struct Job {
     request: RequestId,
@@ -34,6 +38,8 @@ pub(crate) struct Job {
     looks: usize,
     /// Until the first look.
     report: Option<Rc<Report>>,
+    /// Why something of it was spared, by [`Spared`]: each is told once.
+    told: Cell<u8>,
 }
 
 impl Job {
@@ -54,6 +60,7 @@ impl Job {
             due: now,
             looks: 0,
             report: Some(Rc::clone(report)),
+            told: Cell::new(0),
         }
     }
 
@@ -87,6 +94,8 @@ pub(crate) struct Canceller {
     pub(crate) database: Database,
     pub(crate) pace: Pace,
     pub(crate) journal: Journal,
+    /// A database that is not well is not asked again before.
+    pub(crate) down_until: Option<Time>,
 }
 
 impl Canceller {
@@ -164,15 +173,20 @@ impl Canceller {
         if jobs.is_empty() {
             return jobs;
         }
+        let mut is_leased = vec![false; jobs.len()];
+        for place in leased.values() {
+            is_leased[*place] = true;
+        }
         let seen = self.act(&jobs, &leased, &wanted).await.unwrap_or_default();
         let now = self.desk.now();
-        let again = jobs.into_iter().enumerate().filter_map(|(place, job)| {
-            let is_leased = leased.values().any(|job| *job == place);
-            // Where nothing is cancelled, what was seen would be seen again.
-            let is_done = self.mode == Mode::Observe && seen.contains(&place);
-            if is_done { None } else { job.again(now, is_leased) }
-        });
-        again.collect()
+        // Where nothing is cancelled, what was seen would be seen again.
+        let mut is_done = vec![false; jobs.len()];
+        for place in seen.into_iter().filter(|_| self.mode == Mode::Observe) {
+            is_done[place] = true;
+        }
+        let places = jobs.into_iter().zip(is_leased.into_iter().zip(is_done));
+        let again = places.filter(|(_, (_, is_done))| !is_done);
+        again.filter_map(|(job, (is_leased, _))| job.again(now, is_leased)).collect()
     }
 
     /// The jobs of which something was seen; nothing if the database did not answer.
@@ -182,10 +196,16 @@ impl Canceller {
         leased: &HashMap<u64, usize>,
         wanted: &Wanted,
     ) -> Option<Vec<usize>> {
+        if self.down_until.is_some_and(|until| self.desk.now() < until) {
+            for job in jobs {
+                self.spare(job, Spared::Down);
+            }
+            return None;
+        }
         let found = match self.look(wanted).await {
             Ok(found) => found,
             Err(error) => {
-                self.tell(false, Some(said(&error)));
+                self.is_down(&error);
                 for job in jobs {
                     self.spare(job, Spared::Down);
                 }
@@ -208,6 +228,10 @@ impl Canceller {
         self.spend(1);
         let found = self.database.look(wanted).await?;
         self.desk.numbers.answers(self.name.as_str());
+        if let Some(uptime) = self.database.new_uptime() {
+            // It may have been started anew, and count from one again.
+            self.desk.is_up_for(&self.name, uptime);
+        }
         Ok(found)
     }
 
@@ -232,6 +256,10 @@ impl Canceller {
                     None => continue,
                 },
             };
+            // Its connection may be another's by now: see `look`.
+            if is_leased && !self.desk.is_of(&jobs[job].request, &self.backend(&running)) {
+                continue;
+            }
             match self.objection(&jobs[job], &running, is_leased) {
                 Some(why) => self.spare(&jobs[job], why),
                 None => victims.push(Victim { job, running, is_leased }),
@@ -243,7 +271,10 @@ impl Canceller {
     fn objection(&self, job: &Job, running: &Running, is_leased: bool) -> Option<Spared> {
         let marks = statement::marks(&running.text);
         let is_of_another = marks.request.is_some_and(|request| request != job.request.as_str());
+        // In MySQL what is seen need not be what is hit.
+        let is_blind = !self.database.knows_statements() && !self.settings.writes;
         let is_unsure = is_of_another
+            || is_blind
             || (!is_leased
                 && (!self.database.knows_statements()
                     || self.desk.is_of_another(&job.request, &self.backend(running))));
@@ -265,38 +296,33 @@ impl Canceller {
     }
 
     async fn cancel(&mut self, jobs: &[Job], victims: Vec<Victim>) {
-        let mut held = Vec::new();
         for victim in victims {
-            let backend = self.backend(&victim.running);
-            if !victim.is_leased || self.desk.begin(&jobs[victim.job].request, &backend) {
-                held.push(victim);
-            } else {
-                self.spare(&jobs[victim.job], Spared::Gone);
+            let (job, backend) = (&jobs[victim.job], self.backend(&victim.running));
+            if victim.is_leased && !self.desk.begin(&job.request, &backend) {
+                self.spare(job, Spared::Gone);
+                continue;
             }
-        }
-        if held.is_empty() {
-            return;
-        }
-        self.spend(self.database.price(held.len()));
-        let all: Vec<Running> = held.iter().map(|victim| victim.running.clone()).collect();
-        let verdicts = self.database.cancel(&all).await;
-        for (place, victim) in held.iter().enumerate() {
-            let job = &jobs[victim.job];
-            match verdicts.as_ref().map(|verdicts| verdicts[place]) {
-                Ok(Verdict::Cancelled) => self.done(job, victim),
+            self.spend(1);
+            let verdict = self.database.cancel(&victim.running).await;
+            // One of which nobody knows may still be carried out: then its connection is not given back.
+            if victim.is_leased && verdict.is_ok() {
+                self.desk.end(&backend);
+            }
+            match verdict {
+                Ok(Verdict::Cancelled) => self.done(job, &victim),
                 Ok(Verdict::Gone) => self.spare(job, Spared::Gone),
                 Ok(Verdict::Refused) => self.spare(job, Spared::Refused),
-                Err(_) => self.spare(job, Spared::Down),
-            }
-            // One that may still be carried out, on whatever runs then, holds its connection for good.
-            let is_over = verdicts.is_ok() || self.database.knows_statements();
-            if victim.is_leased && is_over {
-                self.desk.end(&self.backend(&victim.running));
+                Err(error) => {
+                    self.spare(job, Spared::Down);
+                    return self.is_down(&error);
+                }
             }
         }
-        if let Err(error) = verdicts {
-            self.tell(false, Some(said(&error)));
-        }
+    }
+
+    fn is_down(&mut self, error: &DatabaseError) {
+        self.down_until = Some(self.desk.now() + REST);
+        self.tell(false, Some(said(error)));
     }
 
     fn done(&self, job: &Job, victim: &Victim) {
@@ -311,6 +337,10 @@ impl Canceller {
     }
 
     fn spare(&self, job: &Job, why: Spared) {
+        let bit = 1 << why as u8;
+        if job.told.replace(job.told.get() | bit) & bit != 0 {
+            return;
+        }
         self.desk.numbers.spare(self.name.as_str(), why);
         if let Some(report) = &job.report {
             report.spared();

@@ -48,12 +48,17 @@ pub(crate) async fn converse(stream: UnixStream, desk: Rc<Desk>, rights: Rights,
     let owed = Rc::<Owed>::default();
     let voice = Voice { lines, owed: Rc::clone(&owed) };
     desk.comes(holder, voice.clone());
-    let listening = listen(reader, &desk, rights, holder, &voice);
-    tokio::select! {
-        () = listening => {}
-        () = answer(writer, answers, &owed) => {}
-    }
+    let mut answering = std::pin::pin!(answer(writer, answers, &owed));
+    let is_over = tokio::select! {
+        () = listen(reader, &desk, rights, holder, &voice) => false,
+        () = &mut answering => true,
+    };
     desk.goes(holder);
+    drop(voice);
+    if !is_over {
+        // Whoever has only said all that he had to say still gets his answers.
+        let _ = tokio::time::timeout(PATIENCE, answering).await;
+    }
 }
 
 async fn listen(
@@ -73,11 +78,13 @@ async fn listen(
             let line = buffer.split_to(end);
             buffer.advance(1);
             hear(&line, desk, rights, holder, voice);
+            if rights == Rights::NONE {
+                return;
+            }
         }
         if buffer.len() > LONGEST {
             // There is no telling where the next message begins.
-            hear(&buffer, desk, rights, holder, voice);
-            return tokio::time::sleep(Duration::from_millis(50)).await;
+            return hear(&buffer, desk, rights, holder, voice);
         }
         match reader.read_buf(&mut buffer).await {
             Ok(0) | Err(_) => return,
@@ -108,7 +115,7 @@ async fn answer(
         if !matches!(written, Ok(Ok(()))) {
             return;
         }
-        // What nobody asked for is not owed.
+        // What nobody asked for is counted too, as if it had been: then a little more may be owed.
         owed.count.set(owed.count.get().saturating_sub(count));
         owed.less.notify_one();
     }

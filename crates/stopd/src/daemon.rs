@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bywash_config::Sentry;
 use bywash_lease::{Bounds, DatabaseName, Holder, Table};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::LocalSet;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::{JoinSet, LocalSet};
 
 use crate::canceller::{Canceller, Job};
 use crate::conversation;
@@ -56,13 +57,16 @@ pub enum StopdError {
 /// A running daemon. It ends when it is dropped.
 pub struct Daemon {
     socket: PathBuf,
+    /// Which file it is: another daemon may have put its own there since.
+    file: Option<(u64, u64)>,
     admin: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Clients at once; more are turned away.
+/// Clients at once; more are turned away. Of those who may say nothing only a few: they are told so.
 const CLIENTS: usize = 4096;
+const STRANGERS: usize = 16;
 /// Stops that may wait for one database.
 const WAITING: usize = 16_384;
 /// How often forgotten leases are looked for.
@@ -76,10 +80,11 @@ const TIDY: Duration = Duration::from_secs(1);
 /// When the socket or the address for operators cannot be had.
 pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Daemon, StopdError> {
     let path = config.socket.clone().ok_or(StopdError::NoSocket)?;
-    let socket = bind(&path).map_err(|why| StopdError::Socket { path: path.clone(), why })?;
     let no_admin = |source| StopdError::Admin { address: config.admin, source };
     let operators = std::net::TcpListener::bind(config.admin).map_err(no_admin)?;
     let admin = operators.local_addr().map_err(no_admin)?;
+    let socket = bind(&path).map_err(|why| StopdError::Socket { path: path.clone(), why })?;
+    let file = place_of(&path);
     let (end, ended) = oneshot::channel();
     let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
     let run = move || {
@@ -93,13 +98,18 @@ pub fn start(config: Sentry, log: impl io::Write + Send + 'static) -> Result<Dae
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("it ended at once")))
         .map_err(StopdError::Thread)?;
-    Ok(Daemon { socket: path, admin, end: Some(end), thread: Some(thread) })
+    Ok(Daemon { socket: path, file, admin, end: Some(end), thread: Some(thread) })
 }
 
 impl Daemon {
     /// Where its clients come in.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// Whether it still does its work. If not, a fault of ours has ended it.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Where operators come in.
@@ -110,6 +120,10 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        // While it listens, so that whoever starts in between finds either it or nothing.
+        if self.file.is_some() && place_of(&self.socket) == self.file {
+            let _ = fs::remove_file(&self.socket);
+        }
         if let Some(end) = self.end.take() {
             let _ = end.send(());
         }
@@ -117,16 +131,26 @@ impl Drop for Daemon {
             // It has ended already if it has panicked.
             let _ = thread.join();
         }
-        let _ = fs::remove_file(&self.socket);
     }
+}
+
+/// Device and number of a file.
+fn place_of(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Everybody may connect: who may say what, the kernel's word about the peer decides.
 fn bind(path: &Path) -> Result<StdUnixListener, String> {
     let listener = match StdUnixListener::bind(path) {
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            if StdUnixStream::connect(path).is_ok() {
-                return Err("another daemon listens there".to_owned());
+            let is_socket = |found: fs::Metadata| found.file_type().is_socket();
+            if !fs::symlink_metadata(path).is_ok_and(is_socket) {
+                return Err("there is a file that is no socket".to_owned());
+            }
+            match StdUnixStream::connect(path) {
+                Ok(_) => return Err("another daemon listens there".to_owned()),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                Err(error) => return Err(format!("somebody may listen there: {error}")),
             }
             fs::remove_file(path).map_err(|error| error.to_string())?;
             StdUnixListener::bind(path)
@@ -154,20 +178,22 @@ fn run(
     LocalSet::new().block_on(&runtime, async move {
         let socket = UnixListener::from_std(socket)?;
         let operators = TcpListener::from_std(operators)?;
-        let desk = desk(&config, &journal);
+        let (desk, mut cancellers) = desk(&config, &journal);
         let _ = ready.send(Ok(()));
         tokio::select! {
             _ = ended => {}
             () = operators::serve(operators, Rc::clone(&desk), journal) => {}
             () = tidy(&desk) => {}
             () = greet(socket, &desk, &config) => {}
+            // They work as long as the desk is there: one that ends has met a fault of ours.
+            Some(ended) = cancellers.join_next() => drop(ended),
         }
         Ok(())
     })
 }
 
 /// The desk, and a canceller for each database.
-fn desk(config: &Sentry, journal: &Journal) -> Rc<Desk> {
+fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
     let mut trays = BTreeMap::new();
     let mut receivers = Vec::new();
     for database in &config.databases {
@@ -176,7 +202,9 @@ fn desk(config: &Sentry, journal: &Journal) -> Rc<Desk> {
         trays.insert(name.clone(), Tray { jobs, marks: database.marks });
         receivers.push((name, receiver, database.clone()));
     }
-    let desk = Rc::new(Desk::new(trays, Table::new(Bounds::default()), Numbers::new()));
+    let table = Table::new(Bounds::default());
+    let desk = Rc::new(Desk::new(config.mode, trays, table, Numbers::new()));
+    let mut cancellers = JoinSet::new();
     for (name, receiver, settings) in receivers {
         let canceller = Canceller {
             name,
@@ -186,10 +214,11 @@ fn desk(config: &Sentry, journal: &Journal) -> Rc<Desk> {
             pace: Pace::new(settings.statements_per_second, desk.now()),
             journal: journal.clone(),
             settings,
+            down_until: None,
         };
-        tokio::task::spawn_local(canceller.run(receiver));
+        cancellers.spawn_local(canceller.run(receiver));
     }
-    desk
+    (desk, cancellers)
 }
 
 async fn tidy(desk: &Desk) {
@@ -201,20 +230,18 @@ async fn tidy(desk: &Desk) {
 
 async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
     let own = own_user();
-    let seats = std::sync::Arc::new(tokio::sync::Semaphore::new(CLIENTS));
+    let [seats, strangers] = [CLIENTS, STRANGERS].map(|count| Arc::new(Semaphore::new(count)));
     for number in 1.. {
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (Ok(seat), Ok(peer)) =
-            (std::sync::Arc::clone(&seats).try_acquire_owned(), stream.peer_cred())
-        else {
-            continue;
-        };
+        let Ok(peer) = stream.peer_cred() else { continue };
         let user = peer.uid();
         let may = |listed: &[u32]| user == own || listed.contains(&user);
         let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
+        let seats = if rights == Rights::NONE { &strangers } else { &seats };
+        let Ok(seat) = Arc::clone(seats).try_acquire_owned() else { continue };
         let desk = Rc::clone(desk);
         tokio::task::spawn_local(async move {
             conversation::converse(stream, desk, rights, Holder(number)).await;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use bywash_config::Mode;
 use bywash_lease::{
     Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Reason, Released,
     RequestId, Stopped, Table,
@@ -32,6 +33,11 @@ pub(crate) struct Rights {
     pub(crate) stops: bool,
 }
 
+impl Rights {
+    /// Of a stranger.
+    pub(crate) const NONE: Self = Self { leases: false, stops: false };
+}
+
 /// Where a canceller takes its jobs from.
 pub(crate) struct Tray {
     pub(crate) jobs: tokio::sync::mpsc::Sender<Job>,
@@ -41,6 +47,7 @@ pub(crate) struct Tray {
 
 pub(crate) struct Desk {
     pub(crate) numbers: Numbers,
+    mode: Mode,
     table: RefCell<Table>,
     voices: RefCell<HashMap<Holder, Voice>>,
     trays: BTreeMap<DatabaseName, Tray>,
@@ -85,9 +92,15 @@ impl Drop for Report {
 }
 
 impl Desk {
-    pub(crate) fn new(trays: BTreeMap<DatabaseName, Tray>, table: Table, numbers: Numbers) -> Self {
+    pub(crate) fn new(
+        mode: Mode,
+        trays: BTreeMap<DatabaseName, Tray>,
+        table: Table,
+        numbers: Numbers,
+    ) -> Self {
         Self {
             numbers,
+            mode,
             table: RefCell::new(table),
             voices: RefCell::default(),
             trays,
@@ -191,12 +204,20 @@ impl Desk {
         let left = left(stop.not_after, STOP, LONGEST_STOP);
         let left = left.ok_or(refusal(Fault::Late, "it came when it was too late"))?;
         let report = Rc::new(Report::new(voice, number));
-        let stopped = self.table.borrow_mut().stop(self.now(), request, *reason);
+        let is_observed = self.mode == Mode::Observe;
+        let stopped = if is_observed {
+            // Whoever only looks remembers nothing that a lease could be refused for.
+            Stopped::First(self.table.borrow().works_for(self.now(), request))
+        } else {
+            self.table.borrow_mut().stop(self.now(), request, *reason)
+        };
         let Stopped::First(works) = stopped else { return Ok(None) };
         self.numbers.stop(*reason);
         for (backend, holder) in &works {
             if backend.database.as_str() == OWN {
-                self.tell(*holder, request, *reason, backend.connection);
+                if !is_observed {
+                    self.tell(*holder, request, *reason, backend.connection);
+                }
                 report.cancelled();
             }
         }
@@ -243,9 +264,22 @@ impl Desk {
         self.count();
     }
 
+    /// Whether a connection is leased to this request.
+    pub(crate) fn is_of(&self, request: &RequestId, backend: &Backend) -> bool {
+        self.table.borrow().request_of(backend) == Some(request)
+    }
+
     /// Whether a connection is leased to somebody else than this request.
     pub(crate) fn is_of_another(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend).is_some_and(|leased| leased != request)
+    }
+
+    /// A database has been up for so long: see [`Table::started`].
+    pub(crate) fn is_up_for(&self, database: &DatabaseName, uptime: Span) {
+        let now = self.now().as_nanos();
+        let then = Time::from_nanos(now.saturating_sub(uptime.as_nanos()));
+        self.table.borrow_mut().started(database, then);
+        self.count();
     }
 
     pub(crate) fn expire(&self) {

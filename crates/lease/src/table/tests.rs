@@ -143,6 +143,27 @@ fn what_is_kept_is_bounded() {
     assert!(matches!(table.stop(at(0), &a, Reason::ClientLeft), Stopped::First(_)), "forgotten");
 }
 
+#[test]
+fn of_a_database_that_was_started_anew_no_older_lease_holds() {
+    let mut table = table();
+    let (a, b) = (request("a"), request("b"));
+    let elsewhere = Backend { database: "warehouse".parse().unwrap(), connection: 1 };
+    table.lease(at(0), ME, &a, &backend(1), FAR);
+    table.lease(at(0), ME, &a, &backend(2), FAR);
+    table.lease(at(5), ME, &a, &backend(3), FAR);
+    table.lease(at(0), ME, &b, &elsewhere, FAR);
+    assert!(table.begin(at(0), &a, &backend(2)));
+    table.started(&"shop".parse().unwrap(), at(5));
+    assert!(!table.begin(at(6), &a, &backend(1)));
+    assert!(table.begin(at(6), &a, &backend(3)), "leased since");
+    assert_eq!(
+        table.lease(at(0), ME, &b, &backend(2), FAR),
+        Leased::Taken,
+        "it is still the daemon's"
+    );
+    assert!(table.begin(at(0), &b, &elsewhere));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Lease(u64, u8, u64, u64),

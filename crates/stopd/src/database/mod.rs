@@ -10,6 +10,7 @@ mod postgres;
 use std::time::Duration;
 
 use bywash_config::{Database as Settings, DatabaseKind};
+use bywash_units::Span;
 
 /// A statement that takes longer has met a database that is not well.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -92,13 +93,13 @@ impl Database {
         self.keep(found)
     }
 
-    /// Cancels statements that were seen, and says of each what became of it.
-    pub(crate) async fn cancel(&mut self, all: &[Running]) -> Result<Vec<Verdict>, DatabaseError> {
-        let verdicts = match self {
-            Self::Postgres(postgres) => in_time(postgres.cancel(all)).await,
-            Self::MySql(mysql) => in_time(mysql.cancel(all)).await,
+    /// Cancels a statement that was seen, and says what became of it. After an error nobody knows.
+    pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
+        let verdict = match self {
+            Self::Postgres(postgres) => in_time(postgres.cancel(one)).await,
+            Self::MySql(mysql) => in_time(mysql.cancel(one)).await,
         };
-        self.keep(verdicts)
+        self.keep(verdict)
     }
 
     /// Whether it cancels statements, and not whatever a connection runs by then.
@@ -109,11 +110,11 @@ impl Database {
         }
     }
 
-    /// How many statements a cancellation of so many takes.
-    pub(crate) fn price(&self, cancellations: usize) -> usize {
+    /// How long it had been up when the present session began, the first time that this is asked in one.
+    pub(crate) fn new_uptime(&mut self) -> Option<Span> {
         match self {
-            Self::Postgres(_) => cancellations.min(1),
-            Self::MySql(_) => cancellations,
+            Self::Postgres(postgres) => postgres.uptime.take(),
+            Self::MySql(mysql) => mysql.uptime.take(),
         }
     }
 

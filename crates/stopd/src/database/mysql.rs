@@ -2,13 +2,15 @@
 //!
 //! MariaDB numbers every statement, and `KILL QUERY ID` takes that number: it hits the statement that was seen, or
 //! none, but for one that comes at that very moment and still has the number of the one before. MySQL kills whatever its connection runs when the command arrives. There a connection may only be cancelled
-//! while its lease is held, and nothing that nobody leased.
+//! while its lease is held, and nothing that nobody leased; and as what runs by then may write, only where the operator
+//! lets writes be cancelled.
 
 use bywash_config::{Database as Settings, DatabasePlace};
+use bywash_units::Span;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row, Value};
 
-use super::{DatabaseError, Running, Verdict, Wanted, password};
+use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
 /// `ER_NO_SUCH_THREAD` of both, `ER_NO_SUCH_QUERY` of MariaDB.
 const ENDED: [u16; 2] = [1094, 1957];
@@ -20,6 +22,9 @@ pub(crate) struct MySql {
     session: Option<Session>,
     /// What the last one that was connected said of itself.
     is_mariadb: bool,
+    /// Of the database when the session began, until somebody has asked for it. In whole seconds, of which the last
+    /// has not passed.
+    pub(super) uptime: Option<Span>,
 }
 
 struct Session {
@@ -28,7 +33,7 @@ struct Session {
 
 impl MySql {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { settings: settings.clone(), session: None, is_mariadb: false }
+        Self { settings: settings.clone(), session: None, is_mariadb: false, uptime: None }
     }
 
     pub(crate) fn knows_statements(&self) -> bool {
@@ -42,7 +47,16 @@ impl MySql {
         let mut connection = Conn::new(options(&self.settings)?).await?;
         let version: Option<String> = connection.query_first("SELECT VERSION()").await?;
         self.is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
+        if self.is_mariadb {
+            // What we wait for no longer shall not go on.
+            let limit = format!("SET SESSION max_statement_time = {}", LONGEST.as_secs());
+            connection.query_drop(limit).await?;
+        }
+        let up: Option<(String, String)> =
+            connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await?;
         self.session = Some(Session { connection });
+        let seconds = up.and_then(|(_, seconds)| seconds.parse().ok());
+        self.uptime = Some(Span::from_secs(seconds.unwrap_or(0)));
         Ok(())
     }
 
@@ -61,7 +75,12 @@ impl MySql {
         let has = |any: &[&str]| granted.iter().any(|one| any.contains(&one.as_str()));
         let may_kill = ["CONNECTION ADMIN", "CONNECTION_ADMIN", "SUPER"];
         let missing = match (has(&["PROCESS"]), has(&may_kill)) {
-            (true, true) => return Ok(None),
+            (true, true) if self.is_mariadb || self.settings.writes => return Ok(None),
+            (true, true) => {
+                let why = "MySQL cannot tell a query from the next one of its connection, which may write: \
+                           nothing is cancelled unless writes = true";
+                return Ok(Some(why.to_owned()));
+            }
             (false, true) => "PROCESS",
             (true, false) => "CONNECTION ADMIN",
             (false, false) => "PROCESS, CONNECTION ADMIN",
@@ -79,29 +98,24 @@ impl MySql {
         Ok(rows.into_iter().filter_map(running).collect())
     }
 
-    pub(crate) async fn cancel(&mut self, all: &[Running]) -> Result<Vec<Verdict>, DatabaseError> {
-        let mut verdicts = Vec::with_capacity(all.len());
-        for one in all {
-            // Not after another has taken our place: it may be no MariaDB any more.
-            let Some(session) = &mut self.session else { break };
-            let kill = if self.is_mariadb {
-                format!("KILL QUERY ID {}", one.serial)
-            } else {
-                format!("KILL QUERY {}", one.connection)
-            };
-            verdicts.push(match session.connection.query_drop(kill).await {
-                Ok(()) => Verdict::Cancelled,
-                Err(mysql_async::Error::Server(error)) if ENDED.contains(&error.code) => {
-                    Verdict::Gone
-                }
-                Err(mysql_async::Error::Server(error)) if DENIED.contains(&error.code) => {
-                    Verdict::Refused
-                }
-                Err(error) => return Err(error.into()),
-            });
+    pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
+        // Not after another has taken its place, which may be no MariaDB any more.
+        let Some(session) = &mut self.session else { return Ok(Verdict::Gone) };
+        let kill = if self.is_mariadb {
+            format!("KILL QUERY ID {}", one.serial)
+        } else {
+            format!("KILL QUERY {}", one.connection)
+        };
+        match session.connection.query_drop(kill).await {
+            Ok(()) => Ok(Verdict::Cancelled),
+            Err(mysql_async::Error::Server(error)) if ENDED.contains(&error.code) => {
+                Ok(Verdict::Gone)
+            }
+            Err(mysql_async::Error::Server(error)) if DENIED.contains(&error.code) => {
+                Ok(Verdict::Refused)
+            }
+            Err(error) => Err(error.into()),
         }
-        verdicts.resize(all.len(), Verdict::Gone);
-        Ok(verdicts)
     }
 }
 

@@ -7,11 +7,12 @@
 //! pending before the next one is read.
 
 use bywash_config::{Database as Settings, DatabasePlace};
+use bywash_units::Span;
 use tokio::task::JoinHandle;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
-use super::{DatabaseError, Running, Verdict, Wanted, password};
+use super::{DatabaseError, LONGEST, Running, Verdict, Wanted, password};
 
 /// Rows of this database that somebody else works in. What the columns are is decided by [`running`].
 const LOOK: &str = "\
@@ -21,10 +22,13 @@ WHERE state = 'active' AND backend_type = 'client backend' AND datname = current
 AND pid <> pg_backend_pid() AND (pid = ANY ($1) OR ($2 AND (query LIKE '/*%bywash-request=%' \
 OR query LIKE '/*%traceparent=%')))";
 
+/// `$3`: what writes is cancelled as well.
 const CANCEL: &str = "\
-SELECT pid, pg_cancel_backend(pid) \
-FROM pg_stat_activity JOIN unnest($1::int4[], $2::int8[]) AS seen (backend, began) ON pid = backend \
-WHERE state = 'active' AND (extract(epoch FROM query_start) * 1000000)::int8 = began";
+SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND state = 'active' \
+AND (extract(epoch FROM query_start) * 1000000)::int8 = $2 AND ($3 OR backend_xid IS NULL)";
+
+const UPTIME: &str =
+    "SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8";
 
 const LACKS: &str = "\
 SELECT pg_has_role('pg_signal_backend', 'USAGE') OR rolsuper, pg_has_role('pg_read_all_stats', 'USAGE') OR rolsuper \
@@ -33,6 +37,8 @@ FROM pg_roles WHERE rolname = current_user";
 pub(crate) struct Postgres {
     settings: Settings,
     session: Option<Session>,
+    /// Of the database when the session began, until somebody has asked for it.
+    pub(super) uptime: Option<Span>,
 }
 
 struct Session {
@@ -51,7 +57,7 @@ impl Drop for Session {
 
 impl Postgres {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { settings: settings.clone(), session: None }
+        Self { settings: settings.clone(), session: None, uptime: None }
     }
 
     pub(crate) async fn connect(&mut self) -> Result<(), DatabaseError> {
@@ -63,7 +69,9 @@ impl Postgres {
         let connection = tokio::task::spawn_local(async move { drop(connection.await) });
         let look = client.prepare(LOOK).await?;
         let cancel = client.prepare(CANCEL).await?;
+        let up = client.query_one(UPTIME, &[]).await?;
         self.session = Some(Session { client, look, cancel, connection });
+        self.uptime = Some(Span::from_secs_f64(up.try_get(0)?));
         Ok(())
     }
 
@@ -78,7 +86,7 @@ impl Postgres {
 
     pub(crate) async fn lacks(&mut self) -> Result<Option<String>, DatabaseError> {
         let row = self.session().await?.client.query_one(LACKS, &[]).await?;
-        let missing = match (row.get(0), row.get(1)) {
+        let missing = match (row.try_get(0)?, row.try_get(1)?) {
             (true, true) => return Ok(None),
             (false, true) => "pg_signal_backend",
             (true, false) => "pg_read_all_stats",
@@ -97,40 +105,20 @@ impl Postgres {
         Ok(rows.iter().filter_map(running).collect())
     }
 
-    pub(crate) async fn cancel(&mut self, all: &[Running]) -> Result<Vec<Verdict>, DatabaseError> {
+    /// One statement for each: the list of what runs is copied when a statement first looks at it, and is older for
+    /// every further one.
+    pub(crate) async fn cancel(&mut self, one: &Running) -> Result<Verdict, DatabaseError> {
+        let writes = self.settings.writes;
+        let Some(pid) = backend(one.connection) else { return Ok(Verdict::Gone) };
         let session = self.session().await?;
-        match session.cancel(all).await {
-            // One of them we may not touch, and that spoils the statement for all.
-            Err(error) if is_refusal(&error) && all.len() > 1 => {
-                let mut verdicts = Vec::with_capacity(all.len());
-                for one in all {
-                    verdicts.push(session.cancel_one(one).await?);
-                }
-                Ok(verdicts)
+        let began = one.serial.cast_signed();
+        match session.client.query_opt(&session.cancel, &[&pid, &began, &writes]).await {
+            Ok(Some(row)) if row.try_get(0)? => Ok(Verdict::Cancelled),
+            Ok(_) => Ok(Verdict::Gone),
+            Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                Ok(Verdict::Refused)
             }
-            Err(error) if is_refusal(&error) => Ok(vec![Verdict::Refused; all.len()]),
-            other => Ok(other?),
-        }
-    }
-}
-
-impl Session {
-    async fn cancel(&self, all: &[Running]) -> Result<Vec<Verdict>, tokio_postgres::Error> {
-        let backends: Vec<i32> = all.iter().filter_map(|one| backend(one.connection)).collect();
-        let began: Vec<i64> = all.iter().map(|one| one.serial.cast_signed()).collect();
-        let rows = self.client.query(&self.cancel, &[&backends, &began]).await?;
-        let done: Vec<i32> = rows.iter().filter(|row| row.get(1)).map(|row| row.get(0)).collect();
-        let verdict = |one: &Running| match backend(one.connection) {
-            Some(pid) if done.contains(&pid) => Verdict::Cancelled,
-            _ => Verdict::Gone,
-        };
-        Ok(all.iter().map(verdict).collect())
-    }
-
-    async fn cancel_one(&self, one: &Running) -> Result<Verdict, DatabaseError> {
-        match self.cancel(std::slice::from_ref(one)).await {
-            Err(error) if is_refusal(&error) => Ok(Verdict::Refused),
-            other => Ok(other?[0]),
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -139,6 +127,8 @@ fn config(settings: &Settings) -> Result<Config, DatabaseError> {
     let server = &settings.server;
     let mut config = Config::new();
     config.user(&server.user).dbname(&server.database).application_name("bywash sentry");
+    // What we wait for no longer shall not go on.
+    config.options(format!("-c statement_timeout={}", LONGEST.as_millis()));
     match &server.place {
         DatabasePlace::Tcp { host, port } => config.host(host).port(*port),
         DatabasePlace::Unix(folder) => config.host_path(folder),
@@ -154,19 +144,15 @@ fn backend(connection: u64) -> Option<i32> {
     i32::try_from(connection).ok()
 }
 
-/// `None` for what we may not see: then its times are missing.
+/// `None` for what we may not see: then its times are missing. And for a text that is none.
 fn running(row: &Row) -> Option<Running> {
-    let pid: i32 = row.get(0);
-    let began: Option<i64> = row.get(3);
+    let pid: i32 = row.try_get(0).ok()?;
+    let began: i64 = row.try_get(3).ok()?;
     Some(Running {
         connection: u64::try_from(pid).ok()?,
-        user: row.get::<_, Option<String>>(1)?,
-        text: row.get::<_, Option<String>>(2)?,
-        serial: began?.cast_unsigned(),
-        has_written: row.get(4),
+        user: row.try_get(1).ok()?,
+        text: row.try_get(2).ok()?,
+        serial: began.cast_unsigned(),
+        has_written: row.try_get(4).ok()?,
     })
-}
-
-fn is_refusal(error: &tokio_postgres::Error) -> bool {
-    error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }

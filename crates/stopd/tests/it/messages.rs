@@ -162,23 +162,37 @@ fn another_user_of_the_machine_may_say_nothing_that_is_not_granted() {
     let site = Site::alone();
     let program = "import socket, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(20)
-s.sendall(b'1 STOP r client_left\\n2 LEASE r self 1\\n3 RELEASE r self 1\\n')
-f = s.makefile(); print(f.readline() + f.readline() + f.readline(), end='')";
+s.sendall(b'1 ' + sys.argv[2].encode() + b'\\n')
+f = s.makefile(); print(f.readline() + f.readline(), end='')";
     let socket = site.daemon.socket();
     std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
-    let asked = Command::new("setpriv")
-        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "python3", "-c", program])
-        .arg(socket)
-        .stderr(Stdio::null())
-        .output();
-    match asked {
-        Ok(said) if said.status.success() => assert_eq!(
-            String::from_utf8(said.stdout).unwrap(),
-            "1 ERR forbidden add this user to sentry.stops\n\
-             2 ERR forbidden add this user to sentry.leases\n\
-             3 ERR forbidden add this user to sentry.leases\n"
-        ),
-        _ => println!("NOT TESTED: only root can be another user, with setpriv and python3"),
+    for (said, answer) in [
+        ("STOP r client_left", "1 ERR forbidden add this user to sentry.stops\n"),
+        ("LEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
+        ("RELEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
+    ] {
+        let asked = Command::new("setpriv")
+            .args([
+                "--reuid",
+                "65534",
+                "--regid",
+                "65534",
+                "--clear-groups",
+                "python3",
+                "-c",
+                program,
+            ])
+            .arg(socket)
+            .arg(said)
+            .stderr(Stdio::null())
+            .output();
+        match asked {
+            // Then it is closed: there is nothing else for a stranger to say.
+            Ok(told) if told.status.success() => {
+                assert_eq!(String::from_utf8(told.stdout).unwrap(), answer);
+            }
+            _ => println!("NOT TESTED: only root can be another user, with setpriv and python3"),
+        }
     }
 }
 
@@ -214,4 +228,34 @@ fn a_second_daemon_on_the_same_socket_is_refused_and_a_dead_ones_socket_is_taken
     assert!(error.to_string().ends_with("another daemon listens there"), "{error}");
     drop(first);
     assert!(!path.exists());
+}
+
+#[test]
+fn a_file_that_is_no_socket_stays_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("precious.txt");
+    std::fs::write(&path, "precious").unwrap();
+    let config = bywash_config::Sentry {
+        socket: Some(path.clone()),
+        mode: bywash_config::Mode::Enforce,
+        leases: Vec::new(),
+        stops: Vec::new(),
+        admin: ([127, 0, 0, 1], 0).into(),
+        databases: Vec::new(),
+    };
+    let Err(error) = bywash_stopd::start(config, std::io::sink()) else { panic!("it listens") };
+    assert!(error.to_string().ends_with("there is a file that is no socket"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[test]
+fn whoever_says_all_and_listens_on_is_answered() {
+    let site = Site::alone();
+    for number in 1..=50 {
+        let mut client = Client::of(&site);
+        client.say(&format!("{number} STOP h{number} client_left"));
+        client.stream().shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(client.hear(), format!("{number} OK cancelled=0 spared=0"));
+        assert!(client.is_closed());
+    }
 }
