@@ -208,6 +208,9 @@ pub(crate) fn resolve(
     let client = client(&file.client, lines, &mut wrong);
     let signals = signal::resolve(file.signal, lines, &mut wrong);
     let sets = sets::resolve(file.set, lines, &mut wrong);
+    let thinks = sets.is_empty() || file.client.think.mean() > Span::ZERO;
+    let why = "clients of sets must think: without a pause they would ask without end in no time";
+    wrong.at(lines.key("client.think")).unless(thinks, why);
     let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
     let line = |i| lines.nth("policy", i);

@@ -19,9 +19,9 @@
 //!
 //! **What may be cancelled** is decided twice. The desk says whether a connection works for the request at this
 //! moment, and holds it until the database has answered. The database is asked for the very statement that was seen
-//! (PostgreSQL by when it began, MariaDB by its number), so an answer that comes late, or never, hits nobody. MySQL
-//! knows connections only: there the lease alone protects, and a lease whose cancellation was never answered is not
-//! given back.
+//! (PostgreSQL by when it began, MariaDB by its number), so what comes late hits nobody, but for a
+//! moment: for that there is the lease, and one whose cancellation was never answered is not given back. MySQL knows
+//! connections only: there the lease alone protects.
 //!
 //! **What it costs the databases** is bounded: everything that is wanted at a moment is looked for in one query, and
 //! there are no more than `statements_per_second` in all. What does not fit waits, and is dropped when it comes too

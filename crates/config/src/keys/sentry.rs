@@ -92,7 +92,7 @@ pub(crate) const MARKS: Key = Key::new(
     Kind::Truth,
     TRUTH_NO,
     "Whether queries that nobody leased are found by a comment in front, /*bywash-request='…'*/ or traceparent. \
-     MySQL can cancel none of these safely; PostgreSQL and MariaDB nearly: of 10,000 on one connection none and 16 hit another.",
+     MySQL cancels none of these; in PostgreSQL and MariaDB the next query of the connection is hit now and then.",
 );
 pub(crate) const STATEMENTS: Key = Key::new(
     "statements_per_second",

@@ -200,6 +200,13 @@ fn mistakes_in_sets_and_stations_are_named() {
     assert!(set(two).contains("set `a` stands twice"));
     assert!(set("name = \"a\"\nclients = 1\npatience = { shape = \"uniform\", least = \"2s\", most = \"1s\" }")
         .contains("`least` below `most`"));
+    let hasty = SMALL.replace(
+        "think = { mean = \"1s\", shape = \"exponential\" }",
+        "think = { mean = \"0s\", shape = \"constant\" }",
+    );
+    let hasty = hasty.replace("[run]", "[[set]]\nname = \"a\"\nclients = 1\n[run]");
+    let why = Scenario::parse(&hasty, Path::new(".")).expect_err("a run without end").to_string();
+    assert!(why.contains("clients of sets must think"), "{why}");
     let station = |text: &str| refused("workers = 2", &format!("workers = 2\nstation = [{text}]"));
     assert!(
         station("{ name = \"db\", workers = 0 }")

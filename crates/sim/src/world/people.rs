@@ -32,6 +32,8 @@ pub(super) struct Live {
     pub(super) made: Time,
     /// Its client has given up and nobody could see it.
     pub(super) abandoned: bool,
+    /// What becomes of it is counted.
+    counts: bool,
     /// Changes with every use of the slot; events that name another are void.
     pub(super) serial: u64,
 }
@@ -169,7 +171,12 @@ impl World<'_> {
         demand: Span,
     ) -> Live {
         self.serial += 1;
+        let set = match by {
+            By::Visitor(number) => self.visitors.get_mut(number).set,
+            By::Intruder(_) => None,
+        };
         Live {
+            counts: self.counts(set),
             by,
             session,
             claims: request.session.is_some(),
@@ -260,6 +267,7 @@ impl World<'_> {
     pub(super) fn worked(&mut self, live: &Live, work: Span, in_time: bool) {
         match live.by {
             By::Intruder(_) => self.adversaries.worked(self.now, work),
+            By::Visitor(_) if !live.counts => {}
             By::Visitor(_) if in_time => self.out.tally.useful(self.now, work),
             By::Visitor(_) => self.out.tally.wasted(self.now, work),
         }
