@@ -2,14 +2,20 @@
 // A stop daemon that says what it is told to. The real one is tried with the databases (scripts/test-sdks-databases).
 
 const { once } = require('node:events')
-const { mkdtempSync } = require('node:fs')
+const { mkdtempSync, rmSync } = require('node:fs')
 const { createServer } = require('node:net')
 const { tmpdir } = require('node:os')
 const { join } = require('node:path')
 const readline = require('node:readline')
 
+function newPath (t) {
+  const folder = mkdtempSync(join(tmpdir(), 'bywash-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'sentry.sock')
+}
+
 /** Listens; answers by `answer`, a function of a line's words to those of the answer, or null for none. */
-async function daemon (t, path = join(mkdtempSync(join(tmpdir(), 'bywash-')), 'sentry.sock')) {
+async function daemon (t, path = newPath(t)) {
   const lines = []
   const waiting = []
   const clients = []

@@ -2,6 +2,7 @@
 
 import os
 import queue
+import shutil
 import socket
 import tempfile
 import threading
@@ -24,6 +25,7 @@ class Daemon:
         self.listener.listen(64)
         self.accepting = threading.Thread(target=self.accept, daemon=True)
         self.accepting.start()
+        case.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         case.addCleanup(self.die)
 
     def accept(self):

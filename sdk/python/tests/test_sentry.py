@@ -1,9 +1,7 @@
 """What is said to the stop daemon, and what follows from its answers: a daemon that says what it is told to."""
 
 import os
-import pathlib
 import sqlite3
-import tempfile
 import threading
 import time
 import unittest
@@ -409,7 +407,7 @@ class Own(Case):
         return number
 
     def test_a_query_of_sqlite_is_interrupted(self):
-        path = pathlib.Path(tempfile.mkdtemp(), "db")
+        path = os.path.join(self.daemon.folder, "db")
         connection = sqlite3.connect(path, factory=bywash.sqlite_factory(self.sentry), check_same_thread=False)
         telling = threading.Thread(target=self.tell)
         telling.start()
