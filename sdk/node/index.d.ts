@@ -73,7 +73,11 @@ export class Token {
   readonly reason: Reason | null
   /** Aborts once it is terminated, with the `Terminated` as its reason. Who takes it is told by a timer. */
   readonly signal: AbortSignal
+  /** The name that it came with, if it had one that is taken. */
+  readonly request: string | null
   left (): number
+  /** The fields for a call to another service: whose it is, and what time is left to it. */
+  outgoing (): Record<string, string>
   /** Throws `Terminated` if this request is over. */
   checkpoint (): void
   /** The last checkpoint: from here on nothing terminates this request. Before a write, for one. */
@@ -92,7 +96,7 @@ export class Token {
 export class Controller {
   constructor (classes: Record<string, ClassSettings>, options?: { clock?: () => number })
   readonly clock: () => number
-  begin (className: string, left?: number): Token
+  begin (className: string, left?: number, request?: string | null, passedOn?: Record<string, string>): Token
   arrived (className: string): void
   lost (className: string): void
   threshold (className: string): number
@@ -103,7 +107,53 @@ export class Controller {
 export interface Options {
   /** Honour the field `bywash-deadline` of requests. True if not set. */
   trustDeadline?: boolean
+  /** Take the name of a request from its field `bywash-request`. True if not set. */
+  trustRequest?: boolean
 }
+
+/** What was said to the stop daemon, since the start. */
+export interface SentryStats {
+  /** Queries that ran under a lease. */
+  leased: number
+  /** Queries that ran without, as nobody was there to ask, or did not answer. */
+  unreachable: number
+  /** Queries that ran without, as the daemon refused a lease. */
+  refused: number
+  /** Queries that did not begin, as their request had been stopped. */
+  stopped: number
+  /** Connections that were closed, as the daemon said that another has them too. */
+  taken: number
+  /** Connections that were closed, as a release was not answered. */
+  spoiled: number
+  /** Requests that the daemon was told to stop. */
+  stops: number
+}
+
+/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash/sentry.sock. One for each process. */
+export class Sentry {
+  constructor (path?: string, options?: { clock?: () => number, patience?: number })
+  readonly path: string
+  stop (request: string, reason: Reason): void
+  stats (): SentryStats
+  /** Ends the conversation. Who asks later begins another. */
+  close (): void
+}
+
+/** This connection has been closed, as the stop daemon says that another has it too. Take another one. */
+export class Taken extends Error {
+  readonly code: 'BYWASH_TAKEN'
+}
+
+/** One query of the request that this code works for, on a connection of a driver that `leased` does not know. */
+export class Query {
+  constructor (sentry: Sentry, database: string, number: () => number | null | undefined, close: () => void)
+  /** Whether anything would be said. */
+  readonly isLeased: boolean
+  run<Result> (work: () => Promise<Result>): Promise<Result>
+}
+
+/** This client or pool of pg, or connection or pool of mysql2, from now on with leased queries. */
+export function leased<Of extends object> (of: Of, sentry: Sentry, database: string): Of
 
 export type ClassOf<Request> = string | ((req: Request) => string | null | undefined)
 
@@ -138,3 +188,6 @@ export function current (): Token | undefined
 
 /** Throws `Terminated` if the request that this code works for is over; nothing if it works for none. */
 export function checkpoint (): void
+
+/** The fields for a call to another service, on behalf of the request that this code works for; else none. */
+export function outgoing (): Record<string, string>

@@ -5,17 +5,25 @@
 
 const { SettingError } = require('./lib/classes')
 const { Controller } = require('./lib/controller')
-const { Terminated, Token, checkpoint, current } = require('./lib/token')
+const { leased } = require('./lib/databases')
+const { Query, Taken } = require('./lib/lease')
+const { Sentry } = require('./lib/sentry')
+const { Terminated, Token, checkpoint, current, outgoing } = require('./lib/token')
 const { answerTerminated, middleware, terminable } = require('./lib/middleware')
 
 module.exports = {
   Controller,
+  Query,
+  Sentry,
   SettingError,
+  Taken,
   Terminated,
   Token,
   answerTerminated,
   checkpoint,
   current,
+  leased,
   middleware,
+  outgoing,
   terminable
 }

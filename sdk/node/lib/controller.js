@@ -76,9 +76,12 @@ class Controller {
     }
   }
 
-  /** The token of a request that begins now, with `left` milliseconds if it brought a deadline along. */
-  begin (name, left = Infinity) {
-    return new Token(this.#of(name), this.clock, left)
+  /**
+   * The token of a request that begins now, with `left` milliseconds if it brought a deadline along. `request` is the
+   * name that it came with, `passedOn` what `outgoing` gives as it came.
+   */
+  begin (name, left = Infinity, request = null, passedOn = {}) {
+    return new Token(this.#of(name), this.clock, left, request, passedOn)
   }
 
   /** A request came that gets no token, because it is refused: `lost` follows. */

@@ -13,6 +13,7 @@ const { SettingError } = require('./classes')
 const { Terminated, requests } = require('./token')
 
 const HEADER = 'bywash-deadline'
+const REQUEST = 'bywash-request'
 
 // The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
 const BUSY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
@@ -86,7 +87,7 @@ function isOver (token) {
   return token.reason !== null
 }
 
-function beginner (controller, classOf, { trustDeadline = true, ...others } = {}) {
+function beginner (controller, classOf, { trustDeadline = true, trustRequest = true, ...others } = {}) {
   const unknown = Object.keys(others)
   if (unknown.length > 0) throw new SettingError(`there is no option ${unknown.join(', ')}`)
   const isOne = typeof classOf !== 'function'
@@ -94,12 +95,14 @@ function beginner (controller, classOf, { trustDeadline = true, ...others } = {}
   return (req, res) => {
     if (req.bywash) return null
     const name = isOne ? classOf : classOf(req)
-    return name == null ? null : begin(controller, name, trustDeadline, req, res)
+    return name == null ? null : begin(controller, name, { trustDeadline, trustRequest }, req, res)
   }
 }
 
-function begin (controller, name, trustDeadline, req, res) {
-  const token = controller.begin(name, trustDeadline ? timeLeft(req.headers[HEADER]) : Infinity)
+function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
+  const left = trustDeadline ? timeLeft(req.headers[HEADER]) : Infinity
+  const called = trustRequest ? nameOf(req.headers[REQUEST]) : null
+  const token = controller.begin(name, left, called, passedOn(req.headers, called))
   req.bywash = token
   res[FIELDS] = Object.entries(res.getHeaders())
     .map(([name, value]) => [name, Array.isArray(value) ? [...value] : value])
@@ -180,6 +183,21 @@ function warn (error, { reason }) {
 /** The deadline that a request brings along, in milliseconds. Anything but 1 to 9 digits is none. */
 function timeLeft (value) {
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : Infinity
+}
+
+/** What a request is called. Of several values Node makes one with a comma, which is no name either. */
+function nameOf (value) {
+  return value !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(value) ? value : null
+}
+
+/** The fields that calls to others take along as they came. */
+function passedOn ({ traceparent, tracestate }, called) {
+  const fields = called === null ? {} : { [REQUEST]: called }
+  if (traceparent === undefined || traceparent.includes(',')) return fields
+  fields.traceparent = traceparent
+  // Without the other it means nothing.
+  if (tracestate !== undefined) fields.tracestate = tracestate
+  return fields
 }
 
 /** 504: problem+json (RFC 9457) if JSON is accepted, else a line of text. Nothing if the response has begun. */

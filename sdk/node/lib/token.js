@@ -50,8 +50,10 @@ class Token {
   #notBefore = 0
   #timer
   #abort
+  #passedOn
+  #sentries = new Set()
 
-  constructor (of, clock, left) {
+  constructor (of, clock, left, request, passedOn) {
     const now = clock()
     this.#of = of
     this.#clock = clock
@@ -59,6 +61,9 @@ class Token {
     this.start = now
     /** Why it is terminated, once it has been told. */
     this.reason = null
+    /** The name that the request came with, if it had one that is taken: what it leases connections with. */
+    this.request = request
+    this.#passedOn = passedOn
     this.#own = now + Math.max(left, 0)
     of.arrived(now)
     of.running++
@@ -144,6 +149,44 @@ class Token {
     if (this.#state !== 'terminated') this.#becomes('ended')
   }
 
+  /**
+   * Whether something may be leased for it; then `sentry` is told when it is over. For a wrapper of a database. Not for
+   * one that is over, nor for one that nothing ends any more.
+   */
+  leasesWith (sentry) {
+    if (this.#state !== 'running' && this.#state !== 'settled') return false
+    this.#sentries.add(sentry)
+    return true
+  }
+
+  /** The stop daemon says that it is over: what is thrown, unless nothing ends it any more. */
+  stopped (reason) {
+    if (this.#state === 'running' || this.#state === 'settled') {
+      // The daemon need not be told.
+      this.#sentries.clear()
+      this.#terminate(reason, this.#clock())
+    }
+    return this.told()
+  }
+
+  /** What is thrown at whoever works for it, if it is over and that has been said. */
+  told () {
+    return this.#state === 'terminated' ? this.terminated() : null
+  }
+
+  /** Milliseconds until time ends it at the latest, whatever becomes of the threshold; Infinity if time does not. */
+  latest () {
+    if (this.#state !== 'running') return Infinity
+    return Math.min(this.start + this.#of.settings.runMax, this.#own) - this.#clock()
+  }
+
+  /** The fields for a call to another service: whose it is, and what time is left to it. */
+  outgoing () {
+    const left = this.left()
+    const deadline = left === Infinity ? {} : { 'bywash-deadline': String(Math.floor(left)) }
+    return { ...this.#passedOn, ...deadline }
+  }
+
   /** What is thrown. */
   terminated () {
     const { name, retryAfter } = this.#of.settings
@@ -186,6 +229,8 @@ class Token {
     this.#of.totals[reason]++
     if (reason !== 'client_left' && now >= this.start + this.#of.settings.runMin) this.#of.lost(now)
     else this.#of.departed(this.#came, now)
+    for (const sentry of this.#sentries) sentry.stop(this.request, reason)
+    this.#sentries.clear()
     this.#abort?.abort(this.terminated())
   }
 }
@@ -202,4 +247,9 @@ function checkpoint () {
   current()?.checkpoint()
 }
 
-module.exports = { Terminated, Token, checkpoint, current, requests }
+/** The fields for a call to another service, on behalf of the request that this code works for; else none. */
+function outgoing () {
+  return current()?.outgoing() ?? {}
+}
+
+module.exports = { Terminated, Token, checkpoint, current, outgoing, requests }

@@ -6,18 +6,29 @@ The contract is in `sdk/README.md`, the same for every language; README.md besid
 from .asgi import TerminateAsgi
 from .classes import Class, SettingError
 from .controller import Controller, Stats
-from .token import Terminated, Token, checkpoint, current
+from .databases import leased, sqlite_factory
+from .lease import OwnQuery, Query, Taken
+from .sentry import Sentry, SentryStats
+from .token import Terminated, Token, checkpoint, current, outgoing
 from .wsgi import TerminateWsgi
 
 __all__ = [
     "Class",
     "Controller",
+    "OwnQuery",
+    "Query",
+    "Sentry",
+    "SentryStats",
     "SettingError",
     "Stats",
+    "Taken",
     "Terminated",
     "TerminateAsgi",
     "TerminateWsgi",
     "Token",
     "checkpoint",
     "current",
+    "leased",
+    "outgoing",
+    "sqlite_factory",
 ]

@@ -14,7 +14,7 @@ two of these steps. A checkpoint of a request that has time left takes no lock (
 import threading
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Mapping, Optional
 
 from .classes import Class, SettingError
 from .token import Token
@@ -107,13 +107,22 @@ class Controller:
                 raise SettingError(f"class {settings.name} is declared twice")
             self._classes[settings.name] = Granted(settings, now)
 
-    def begin(self, name: str, left: Optional[float] = None) -> Token:
-        """The token of a request that begins now, with `left` seconds if it brought a deadline along."""
+    def begin(
+        self,
+        name: str,
+        left: Optional[float] = None,
+        request: Optional[str] = None,
+        passed_on: Mapping[str, str] = {},
+    ) -> Token:
+        """The token of a request that begins now, with `left` seconds if it brought a deadline along.
+
+        `request` is the name that it came with, `passed_on` what `outgoing` gives as it came.
+        """
         granted, now = self._of(name), self.clock()
         with granted.lock:
             granted.arrived(now)
             granted.running += 1
-            return Token(granted, self.clock, now, left)
+            return Token(granted, self.clock, now, left, request, passed_on)
 
     def arrived(self, name: str) -> None:
         """A request came that gets no token, because it is refused: `lost` follows."""

@@ -1,15 +1,19 @@
-"""What ASGI and WSGI have in common: the deadline in a request's head, and the answer to who is terminated."""
+"""What ASGI and WSGI have in common: what a request's head says to us, and the answer to who is terminated."""
 
 import json
 import math
 import re
-from typing import Iterable, List, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from .token import CLIENT_LEFT, RAN_TOO_LONG, Terminated
 
 #: Milliseconds that are left to this request. Whoever sends it can only shorten his own.
 HEADER = "bywash-deadline"
 _MILLISECONDS = re.compile(rb"[0-9]{1,9}")
+
+#: What a request is called, by its gateway.
+REQUEST = "bywash-request"
+_NAME = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 
 # The type of problem that the gateway names as well (draft of the IETF on RateLimit), and none (RFC 9457).
 _BUSY = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
@@ -22,6 +26,25 @@ def seconds_left(values: Iterable[bytes]) -> Optional[float]:
     if len(values) != 1 or not _MILLISECONDS.fullmatch(values[0]):
         return None
     return int(values[0]) / 1000
+
+
+def name_of(values: Iterable[bytes]) -> Optional[str]:
+    """What a request is called. Anything but one value of 1 to 128 of these characters is no name."""
+    values = list(values)
+    return values[0].decode() if len(values) == 1 and _NAME.fullmatch(values[0]) else None
+
+
+def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> Dict[str, str]:
+    """The fields that calls to others take along as they came."""
+    fields = {} if request is None else {REQUEST: request}
+    traces = values("traceparent")
+    if len(traces) == 1:
+        fields["traceparent"] = traces[0].decode("latin-1")
+        # Of these there may be several (Trace Context, 3.3.1.1); without the other they mean nothing.
+        states = b",".join(values("tracestate"))
+        if states:
+            fields["tracestate"] = states.decode("latin-1")
+    return fields
 
 
 def answer(terminated: Terminated, accept: str) -> Tuple[List[Tuple[str, str]], bytes]:

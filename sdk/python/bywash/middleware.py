@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from .controller import Controller
-from .http import HEADER, seconds_left
+from .http import HEADER, REQUEST, name_of, passed_on, seconds_left
 from .token import Token
 
 #: The key of a request's token in its scope or environ.
@@ -17,7 +17,8 @@ class Middleware:
     """Terminates overdue requests of `app`.
 
     `class_of` is the name of a class, or a function from the scope or environ to one, or to None: such a request
-    passes untouched, as does one that has a token of a middleware around this one.
+    passes untouched, as does one that has a token of a middleware around this one. Where others than a gateway of ours
+    can reach it, `trust_request=False` takes no names of requests.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class Middleware:
         class_of: Union[str, Callable[[Dict[str, Any]], Optional[str]]],
         *,
         trust_deadline: bool = True,
+        trust_request: bool = True,
     ) -> None:
         if isinstance(class_of, str):
             controller.knows(class_of)
@@ -34,6 +36,7 @@ class Middleware:
         self._controller = controller
         self._class_of = class_of
         self._trust_deadline = trust_deadline
+        self._trust_request = trust_request
 
     def _begin(
         self, request: Dict[str, Any], values: Callable[[Dict[str, Any], str], List[bytes]]
@@ -45,4 +48,5 @@ class Middleware:
         if name is None:
             return None
         left = seconds_left(values(request, HEADER)) if self._trust_deadline else None
-        return self._controller.begin(name, left)
+        called = name_of(values(request, REQUEST)) if self._trust_request else None
+        return self._controller.begin(name, left, called, passed_on(lambda field: values(request, field), called))

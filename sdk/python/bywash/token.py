@@ -12,10 +12,11 @@ It is also when a timer has to look again.
 
 import contextvars
 from math import inf
-from typing import TYPE_CHECKING, Callable, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Mapping, Optional, Tuple
 
 if TYPE_CHECKING:
     from .controller import Granted
+    from .sentry import Sentry
 
 RUNNING, SETTLED, DEFERRED, TERMINATED, ENDED = "running", "settled", "deferred", "terminated", "ended"
 
@@ -25,6 +26,7 @@ NEARLY = 0.9
 
 # The gateway's words (`crates/engine/src/reason.rs`), and `deadline`, which only the application knows.
 RAN_TOO_LONG, CLIENT_LEFT, DEADLINE = "ran_too_long", "client_left", "deadline"
+REASONS = (RAN_TOO_LONG, CLIENT_LEFT, DEADLINE)
 
 
 class Terminated(BaseException):
@@ -55,14 +57,25 @@ class Token:
         "_granted",
         "_is_over",
         "_own",
+        "_passed_on",
+        "_sentries",
         "_state",
         "not_before",
         "on_told",
         "reason",
+        "request",
         "start",
     )
 
-    def __init__(self, granted: "Granted", clock: Callable[[], float], now: float, left: Optional[float]) -> None:
+    def __init__(
+        self,
+        granted: "Granted",
+        clock: Callable[[], float],
+        now: float,
+        left: Optional[float],
+        request: Optional[str] = None,
+        passed_on: Mapping[str, str] = {},
+    ) -> None:
         self._granted = granted
         self._clock = clock
         #: When it began, by the controller's clock.
@@ -76,6 +89,12 @@ class Token:
         self.reason: Optional[str] = None
         #: Called by whoever is told at a checkpoint, in its thread. For a middleware.
         self.on_told: Optional[Callable[[], None]] = None
+        #: The name that the request came with, if it had one that is taken: what it leases connections with.
+        self.request = request
+        # Fields for calls to others, as they came.
+        self._passed_on = passed_on
+        # Who is told when it is over, as it has leased something there.
+        self._sentries: "Tuple[Sentry, ...]" = ()
         #: Nothing terminates it before.
         self.not_before = 0.0
         self._look_again(now)
@@ -121,17 +140,22 @@ class Token:
     def cancel_termination(self) -> None:
         """The last checkpoint: from here on nothing terminates this request. Before a write, for one."""
         with self._granted.lock:
-            self._look(self._clock())
+            is_now = self._look(self._clock())
             if self._state in (RUNNING, SETTLED):
                 self._state, self.not_before = DEFERRED, inf
                 self._granted.totals["deferred"] += 1
+        if is_now:
+            self._stop_queries()
         if self._state == TERMINATED:
             raise self._told()
 
     def look(self) -> bool:
         """Terminates it if it is overdue. Whether that was now."""
         with self._granted.lock:
-            return self._look(self._clock())
+            is_now = self._look(self._clock())
+        if is_now:
+            self._stop_queries()
+        return is_now
 
     def settle(self) -> bool:
         """The first byte of its response goes out: no time terminates it any more. False if it is over."""
@@ -149,7 +173,47 @@ class Token:
             # No time ends a settled one.
             is_spent = self._state == RUNNING and now >= self.start + NEARLY * (self._own - self.start)
             self._terminate(DEADLINE if is_spent else CLIENT_LEFT, now)
+        self._stop_queries()
+        return True
+
+    def leases_with(self, sentry: "Sentry") -> bool:
+        """Whether something may be leased for it; then `sentry` is told when it is over. For a wrapper of a database.
+
+        Not for one that is over, nor for one that nothing ends any more.
+        """
+        with self._granted.lock:
+            if self._state not in (RUNNING, SETTLED):
+                return False
+            if sentry not in self._sentries:
+                self._sentries += (sentry,)
             return True
+
+    def stopped(self, reason: str) -> Optional[Terminated]:
+        """The stop daemon says that it is over: what is raised, unless nothing ends it any more."""
+        with self._granted.lock:
+            if self._state in (RUNNING, SETTLED):
+                # The daemon need not be told.
+                self._sentries = ()
+                self._terminate(reason, self._clock())
+        return self.told()
+
+    def told(self) -> Optional[Terminated]:
+        """What is raised at whoever works for it, if it is over and that has been said."""
+        return self._told() if self._state == TERMINATED else None
+
+    def latest(self) -> Optional[float]:
+        """Seconds until time ends it at the latest, whatever becomes of the threshold, if time can end it."""
+        if self._state != RUNNING:
+            return None
+        return min(self.start + self._granted.settings.run_max, self._own) - self._clock()
+
+    def outgoing(self) -> Dict[str, str]:
+        """The fields for a call to another service: whose it is, and what time is left to it."""
+        fields = dict(self._passed_on)
+        left = self.left()
+        if left != inf:
+            fields["bywash-deadline"] = str(int(left * 1000))
+        return fields
 
     def end(self) -> None:
         """Its response is complete, or nobody works for it any more. Once is enough, twice is no harm."""
@@ -164,6 +228,13 @@ class Token:
         """What is raised."""
         settings = self._granted.settings
         return Terminated(settings.name, self.reason or RAN_TOO_LONG, settings.come_again())
+
+    def _stop_queries(self) -> None:
+        """It is over, and whoever works for it in a database is to hear of it. Without the lock."""
+        with self._granted.lock:
+            sentries, self._sentries = self._sentries, ()
+        for sentry in sentries:
+            sentry.stop(self.request or "", self.reason or RAN_TOO_LONG)
 
     def _told(self) -> Terminated:
         on_told = self.on_told
@@ -216,3 +287,9 @@ def checkpoint() -> None:
     token = _current.get()
     if token is not None:
         token.checkpoint()
+
+
+def outgoing() -> Dict[str, str]:
+    """The fields for a call to another service, on behalf of the request that this code works for; else none."""
+    token = _current.get()
+    return {} if token is None else token.outgoing()

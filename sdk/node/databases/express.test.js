@@ -1,0 +1,63 @@
+'use strict'
+// The examples of README.md: Express, with pg and with mysql2.
+
+const assert = require('node:assert/strict')
+const { readFileSync } = require('node:fs')
+const http = require('node:http')
+const { join } = require('node:path')
+const { test } = require('node:test')
+const { setTimeout: sleep } = require('node:timers/promises')
+const { listen } = require('../testing/server')
+const { KINDS, daemon, until, watch } = require('./stage')
+
+/** What the README's example with this word in it makes. */
+function example (word) {
+  const text = readFileSync(join(__dirname, '../README.md'), 'utf8')
+  const [found] = [...text.matchAll(/```js\n(.*?)```/sg)].map(([, code]) => code).filter((code) => code.includes(word))
+  const load = (name) => require(name === 'bywash' ? '..' : name)
+  return new Function('require', `${found}\nreturn { app, pool, sentry }`)(load)
+}
+
+for (const [kind, word] of [['pg', "require('pg')"], ['mysql2', "require('mysql2/promise')"]]) {
+  const { address, sleep: sleeps, url } = KINDS[kind]
+  const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
+
+  test(`Express and ${kind}: whoever leaves or is stopped ends his query, and nobody else's`, { skip }, async (t) => {
+    const site = await daemon(t)
+    Object.assign(process.env, { BYWASH_SENTRY: site.path, DATABASE: url })
+    const { app, pool, sentry } = example(word)
+    t.after(() => { sentry.close(); return pool.end() })
+    const { running } = await watch(t, kind)
+    const { get: ask, port } = await listen(t, app)
+    const path = (query) => `/search?query=${encodeURIComponent(query)}`
+    const get = (request, query, fields) => ask(path(query), { 'bywash-request': request, ...fields })
+    const leave = (request, query) => {
+      const asking = http.get({ port, host: '127.0.0.1', path: path(query), headers: { 'bywash-request': request } })
+      return asking.on('error', () => {})
+    }
+    const runs = (count) => until(async () => await running() === count)
+
+    assert.equal((await get('q1', 'SELECT 1')).status, 200)
+    const left = leave('q2', sleeps(60))
+    await runs(1)
+    left.destroy()
+    await runs(0)
+    assert.equal(sentry.stats().stops, 1)
+
+    const stopped = get('q3', sleeps(60))
+    await runs(1)
+    assert.equal(await site.stop('q3', 'deadline'), '1 OK cancelled=1 spared=0')
+    const { status, body } = await stopped
+    assert.equal(status, 504)
+    assert.match(body, /\(deadline\)/)
+    assert.equal((await get('q3', 'SELECT 1')).status, 504, 'it does not begin')
+
+    for (let round = 0; round < 50; round++) {
+      const leaving = leave(`l${round}`, sleeps(0.003))
+      const staying = [0, 1, 2, 3].map((i) => get(`s${round}-${i}`, sleeps(0.003)))
+      await sleep(round % 20 / 2)
+      leaving.destroy()
+      assert.deepEqual((await Promise.all(staying)).map((answer) => answer.status), [200, 200, 200, 200])
+    }
+  })
+}

@@ -1,0 +1,275 @@
+'use strict'
+// What is said to the stop daemon, and what follows from its answers: a daemon that says what it is told to.
+
+const assert = require('node:assert/strict')
+const { once } = require('node:events')
+const { readdirSync } = require('node:fs')
+const http = require('node:http')
+const { test } = require('node:test')
+const {
+  Controller, Query, Sentry, SettingError, Taken, Terminated, checkpoint, current, leased, outgoing, terminable
+} = require('..')
+const { requests } = require('../lib/token')
+const { daemon } = require('../testing/daemon')
+const { listen, until } = require('../testing/server')
+
+const LEASE = 'LEASE r1 shop 4711'
+const RELEASE = 'RELEASE r1 shop 4711'
+const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+const cancelled = () => Object.assign(new Error('cancelled'), { code: '57014' })
+
+async function stage (t, patience = 60_000) {
+  const clock = () => clock.now
+  clock.now = 0
+  const watch = () => watch.now
+  watch.now = 0
+  const controller = new Controller({ search: { runMin: 1000, runMax: 9000 } }, { clock })
+  const said = await daemon(t)
+  const sentry = new Sentry(said.path, { clock: watch, patience })
+  t.after(() => sentry.close())
+  const closed = []
+  /** A token that no time ends. */
+  const begin = (request = 'r1') => {
+    const token = controller.begin('search', Infinity, request)
+    token.settle()
+    return token
+  }
+  const token = begin()
+  const run = (work, of = token, number = 4711) => requests.run(of, () =>
+    new Query(sentry, 'shop', () => number, () => closed.push(number)).run(async () => work?.()))
+  const answers = (by) => { said.answer = (words) => words.split(' ')[0] in by ? by[words.split(' ')[0]] : 'OK' }
+  return { answers, begin, clock, closed, controller, daemon: said, run, sentry, token, watch }
+}
+
+test('a connection is leased from before a query to after it', async (t) => {
+  const { closed, daemon, run, sentry } = await stage(t)
+  assert.equal(await run(() => { assert.deepEqual(daemon.lines(), [LEASE]); return 7 }), 7)
+  assert.deepEqual([daemon.lines(), closed, sentry.stats().leased], [[RELEASE], [], 1])
+})
+
+test('a lease outlasts the latest end of its request by a second', async (t) => {
+  const { controller, daemon, run } = await stage(t)
+  const before = Date.now() + 6000
+  await run(null, controller.begin('search', 5000, 'r1'))
+  const [words, moment] = daemon.lines()[0].split(' not-after=')
+  assert.equal(words, LEASE)
+  assert.ok(before <= Number(moment) && Number(moment) <= Date.now() + 6000)
+})
+
+test('nothing is leased for who has no name or no token or is not to be ended', async (t) => {
+  const { begin, controller, daemon, run } = await stage(t)
+  const [deferred, ended] = [begin(), begin()]
+  deferred.cancelTermination()
+  ended.end()
+  for (const token of [undefined, controller.begin('search'), deferred, ended]) await run(null, token ?? null)
+  assert.deepEqual(daemon.lines(), [])
+})
+
+test('who is stopped does not begin, and his request is over for the daemon\'s reason', async (t) => {
+  const { answers, begin, closed, daemon, run, sentry } = await stage(t)
+  for (const reason of ['client_left', 'deadline', 'ran_too_long']) {
+    answers({ LEASE: `STOPPED ${reason}` })
+    const token = begin()
+    for (let turn = 0; turn < 2; turn++) {
+      await assert.rejects(run(assert.fail, token), (error) => error instanceof Terminated && error.reason === reason)
+    }
+    assert.equal(token.reason, reason)
+    assert.deepEqual(daemon.lines(), [LEASE], 'it is known from then on, and need not be told')
+  }
+  assert.deepEqual([sentry.stats().stopped, closed], [6, []])
+})
+
+test('who is not to be ended any more runs although he is stopped', async (t) => {
+  const { daemon, run, token } = await stage(t)
+  daemon.answer = () => { token.cancelTermination(); return 'STOPPED client_left' }
+  assert.equal(await run(() => 7), 7)
+  assert.deepEqual(daemon.lines(), [LEASE])
+})
+
+test('a connection that another has too is closed', async (t) => {
+  const { answers, closed, run, sentry } = await stage(t)
+  answers({ LEASE: 'ERR taken close it' })
+  await assert.rejects(run(assert.fail), Taken)
+  assert.deepEqual([closed, sentry.stats().taken], [[4711], 1])
+})
+
+test('any other answer lets a query run without a lease, and closes what is released', async (t) => {
+  const { answers, closed, daemon, run } = await stage(t)
+  answers({ LEASE: 'ERR full there are too many leases' })
+  await run()
+  assert.deepEqual([daemon.lines(), closed], [[LEASE], []])
+  answers({ RELEASE: 'ERR not_leased there is no such lease of yours' })
+  await run()
+  assert.deepEqual(closed, [])
+  answers({ RELEASE: 'ERR forbidden add this user' })
+  await run()
+  assert.deepEqual(closed, [4711])
+})
+
+test('a cancelled query is a request that is over, if it is', async (t) => {
+  const { answers, begin, daemon, run, token } = await stage(t)
+  await assert.rejects(run(() => { throw cancelled() }), { code: '57014' })
+  assert.deepEqual(daemon.lines(), [LEASE, RELEASE, LEASE, RELEASE], 'the daemon is asked')
+  await assert.rejects(run(() => {
+    answers({ LEASE: 'STOPPED client_left' })
+    throw cancelled()
+  }), (error) => error instanceof Terminated && error.cause.code === '57014')
+  assert.equal(token.reason, 'client_left')
+  daemon.lines()
+  answers({})
+  const left = begin()
+  await assert.rejects(run(() => { left.leave(); throw cancelled() }, left), Terminated)
+  assert.deepEqual(daemon.lines(), [LEASE, 'STOP r1 client_left', RELEASE])
+  await assert.rejects(run(() => { throw new RangeError('no') }, begin()), RangeError)
+})
+
+test('a request that is over is told once, if it has leased anything', async (t) => {
+  const { begin, clock, controller, daemon, run, sentry, token } = await stage(t)
+  await run()
+  daemon.lines()
+  token.leave()
+  token.leave()
+  assert.equal(await daemon.next(), 'STOP r1 client_left')
+  begin().leave()
+  const overdue = controller.begin('search', Infinity, 'r2')
+  await run(async () => {
+    clock.now += 9000
+    assert.throws(checkpoint, Terminated)
+    daemon.lines()
+  }, overdue)
+  const [deferred, ended] = [begin('r3'), begin('r3')]
+  await run(null, deferred)
+  await run(null, ended)
+  deferred.cancelTermination()
+  ended.end()
+  deferred.leave()
+  ended.leave()
+  assert.equal(daemon.lines().filter((line) => line.startsWith('STOP r3')).length, 0)
+  assert.equal(sentry.stats().stops, 2)
+})
+
+test('without a daemon everything works, and it is looked for again after 200 ms', async (t) => {
+  const { closed, daemon: was, run, sentry, token, watch } = await stage(t)
+  await was.die()
+  for (let turn = 0; turn < 3; turn++) assert.equal(await run(() => 7), 7)
+  await assert.rejects(run(() => { throw cancelled() }), { code: '57014' })
+  assert.deepEqual([closed, sentry.stats().unreachable, token.reason], [[], 4, null])
+  const again = await daemon(t, was.path)
+  watch.now = 199
+  await run()
+  assert.deepEqual(again.lines(), [])
+  watch.now = 200
+  await run()
+  assert.deepEqual(again.lines(), [LEASE, RELEASE])
+})
+
+test('a daemon that dies within a lease closes the connection, although there is another by then', async (t) => {
+  const { closed, daemon: was, run, sentry, watch } = await stage(t)
+  await run(async () => {
+    await was.die()
+    await until(() => sentry.conversation() === null)
+    const again = await daemon(t, was.path)
+    watch.now += 1000
+    await run(null, undefined, 4712)
+    assert.deepEqual(again.lines(), ['LEASE r1 shop 4712', 'RELEASE r1 shop 4712'])
+  })
+  assert.deepEqual([closed, sentry.stats().spoiled], [[4711], 1])
+})
+
+test('what is not answered ends the conversation and closes the connection', async (t) => {
+  const { answers, closed, daemon, run, watch } = await stage(t, 100)
+  for (const verb of ['LEASE', 'RELEASE']) {
+    answers({ [verb]: null })
+    assert.equal(await run(() => 7), 7)
+    assert.deepEqual(closed.splice(0), [4711], verb)
+    daemon.lines()
+    await run()
+    assert.deepEqual(daemon.lines(), [], 'nobody waits again at once')
+    watch.now += 1000
+  }
+})
+
+test('what is no answer ends the conversation', async (t) => {
+  const { answers, closed, run, sentry, watch } = await stage(t)
+  for (const answer of ['HELLO', 'STOPPED bored', 'OK\nx', 'OK\n99 OK', 'OK\n0 ERR malformed a', 'O'.repeat(2000)]) {
+    watch.now += 1000
+    answers({ LEASE: answer })
+    await run(() => until(() => sentry.conversation() === null))
+    assert.deepEqual(closed.splice(0), [4711], answer)
+  }
+})
+
+test('an answer that came while this thread was busy is one', async (t) => {
+  const { closed, daemon, run, sentry } = await stage(t, 100)
+  await run()
+  daemon.answer = () => {
+    setImmediate(() => { for (const end = Date.now() + 150; Date.now() < end;); })
+    return 'OK'
+  }
+  await run()
+  assert.deepEqual([closed, sentry.stats().leased], [[], 2])
+})
+
+test('answers find who asked in whatever order and pieces they come', async (t) => {
+  const { closed, daemon, run } = await stage(t)
+  await run()
+  daemon.lines()
+  daemon.answer = () => null
+  const running = Promise.allSettled([4711, 4712].map((number) => run(() => number, undefined, number)))
+  assert.equal((await daemon.next()).slice(-4) + (await daemon.next()).slice(-4), '47114712')
+  for (const piece of ['4 O', 'K\n3 ST', 'OPPED client_left\n']) daemon.say(piece)
+  assert.equal(await daemon.next(), 'RELEASE r1 shop 4712')
+  daemon.say('1 OK\n5 OK\n')
+  const [stopped, other] = await running
+  assert.ok(stopped.reason instanceof Terminated && other.value === 4712 && closed.length === 0)
+})
+
+test('a thousand at once and a hundred conversations leave no socket behind', async (t) => {
+  const { closed, run, sentry, watch } = await stage(t)
+  await Promise.all(Array.from({ length: 1000 }, (_, i) => run(null, undefined, i + 1)))
+  assert.deepEqual([closed, sentry.stats().leased], [[], 1000])
+  const files = () => readdirSync('/proc/self/fd').length
+  const before = files()
+  for (let turn = 0; turn < 100; turn++) {
+    sentry.close()
+    watch.now += 1000
+    await run()
+  }
+  await until(() => files() <= before)
+})
+
+test('a request is called as its gateway calls it, unless that is not trusted', async (t) => {
+  const { controller } = await stage(t)
+  const handler = (req, res) => res.end(JSON.stringify([current().request, outgoing()]))
+  const { get } = await listen(t, terminable(controller, 'search', handler))
+  const seen = async (fields, from = get) => JSON.parse((await from('/', fields)).body)
+  const name = '5f1c9a7e.A_b:c-' + 'x'.repeat(113)
+  assert.equal((await seen({ 'bywash-request': name }))[0], name)
+  for (const value of ['', 'a b', 'a/b', 'x'.repeat(129), 'a, a']) {
+    assert.equal((await seen({ 'bywash-request': value }))[0], null, value)
+  }
+  const fields = { 'bywash-request': 'r1', traceparent: TRACE, tracestate: 'a=1', 'bywash-deadline': '1500' }
+  assert.deepEqual(await seen(fields), ['r1', fields])
+  assert.deepEqual(await seen({ tracestate: 'a=1' }), [null, { 'bywash-deadline': '9000' }])
+  const distrusting = await listen(t, terminable(controller, 'search', handler, { trustRequest: false }))
+  assert.deepEqual(await seen({ 'bywash-request': 'r1' }, distrusting.get), [null, { 'bywash-deadline': '9000' }])
+  assert.deepEqual(outgoing(), {})
+})
+
+test('a client who leaves stops what his request has leased', async (t) => {
+  const { controller, daemon, sentry } = await stage(t)
+  const { port } = await listen(t, terminable(controller, 'search', async (req) => {
+    await new Query(sentry, 'shop', () => 4711, () => {}).run(() => once(req.bywash.signal, 'abort'))
+  }))
+  const request = http.get({ port, host: '127.0.0.1', headers: { 'bywash-request': 'r2' } }).on('error', () => {})
+  assert.match(await daemon.next(), /^LEASE r2 shop 4711 not-after=\d+$/)
+  request.destroy()
+  assert.equal(await daemon.next(), 'STOP r2 client_left')
+  assert.equal(await daemon.next(), 'RELEASE r2 shop 4711')
+})
+
+test('what is no connection, or no name of a database, is refused', async (t) => {
+  const { sentry } = await stage(t)
+  for (const name of ['', 'a b', 'x'.repeat(33), 'self']) assert.throws(() => leased({}, sentry, name), SettingError)
+  assert.throws(() => leased({}, sentry, 'shop'), /no connection or pool/)
+})

@@ -1,0 +1,190 @@
+"""Connections whose queries are leased: psycopg (also asynchronous), psycopg2, PyMySQL, mysqlclient, sqlite3.
+
+A connection stays what it is, only the class of its cursors changes: these drivers have an attribute for that, or a
+parameter, so what pools and frameworks know of it holds. One query at a time is leased on a connection, whoever
+shares it: who waits for it has not leased it, and who runs on it without a lease waits for the release as well.
+"""
+
+import asyncio
+import contextlib
+import functools
+import re
+import threading
+import weakref
+from typing import Any, Callable, Optional, Tuple, Type
+
+from .classes import SettingError
+from .lease import OwnQuery, Query
+from .sentry import Sentry
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+
+#: The ways in which a cursor runs a statement, and, of SQLite, goes on with one.
+_RUN = ("execute", "executemany", "callproc")
+_RUN_SQLITE = ("execute", "executemany", "executescript", "fetchmany", "fetchall")
+
+
+def leased(connection: Any, sentry: Sentry, database: str) -> Any:
+    """This connection, from now on with leased queries; `database` is its name in the daemon's configuration."""
+    named(database)
+    attribute = next((each for each in ("cursor_factory", "cursorclass") if hasattr(connection, each)), None)
+    if attribute is None:
+        known = "psycopg, psycopg2, PyMySQL and mysqlclient; for sqlite3 there is sqlite_factory"
+        raise SettingError(f"{type(connection).__name__} is not a connection of {known}")
+    # psycopg2 has None for its default.
+    base = getattr(connection, attribute) or _default(connection)
+    is_async = asyncio.iscoroutinefunction(base.execute)
+    _shared[connection] = (_AsyncConnection if is_async else _Connection)(connection, sentry, database)
+    setattr(connection, attribute, _cursor(base, is_async))
+    return connection
+
+
+def sqlite_factory(sentry: Sentry) -> Type[Any]:
+    """For `sqlite3.connect(path, factory=sqlite_factory(sentry))`: the query of a request that is over is interrupted.
+
+    `execute`, `fetchmany` and `fetchall` can be; not a row that is fetched alone.
+    """
+    import sqlite3
+
+    def wrapped(name: str) -> Callable[..., Any]:
+        run = getattr(sqlite3.Cursor, name)
+
+        @functools.wraps(run)
+        def wrapper(self: sqlite3.Cursor, *args: Any, **named: Any) -> Any:
+            with OwnQuery(sentry, self.connection.interrupt):
+                return run(self, *args, **named)
+
+        return wrapper
+
+    leased_cursor = type("LeasedCursor", (sqlite3.Cursor,), {name: wrapped(name) for name in _RUN_SQLITE})
+
+    class LeasedConnection(sqlite3.Connection):
+        def cursor(self, factory: Any = leased_cursor) -> Any:
+            return super().cursor(factory)
+
+        # The base class has cursors of its own for these.
+        def execute(self, *args: Any) -> Any:
+            return self.cursor().execute(*args)
+
+        def executemany(self, *args: Any) -> Any:
+            return self.cursor().executemany(*args)
+
+        def executescript(self, *args: Any) -> Any:
+            return self.cursor().executescript(*args)
+
+    return LeasedConnection
+
+
+def named(database: str) -> str:
+    """The name, if it can be one."""
+    if not _NAME.fullmatch(database) or database == "self":
+        raise SettingError(f"database is {database!r}, not 1 to 32 letters, digits or any of _ -, and not self")
+    return database
+
+
+def number_of(connection: Any) -> int:
+    """What a driver's connection is called by its database."""
+    for name in ("get_backend_pid", "get_server_pid", "thread_id"):
+        ask = getattr(connection, name, None)
+        if ask is not None:
+            return int(ask())
+    return int(connection.info.backend_pid)
+
+
+def close(connection: Any) -> Any:
+    """Closes it, or is the coroutine that does."""
+    with contextlib.suppress(Exception):
+        # Some say that it is closed already.
+        return connection.close()
+
+
+class _Connection:
+    """What holds for a connection of threads."""
+
+    def __init__(self, connection: Any, sentry: Sentry, database: str) -> None:
+        # Not the connection, which is the key of this.
+        self._connection, self._sentry, self._database = weakref.ref(connection), sentry, database
+        self._lock = threading.RLock()
+        self._is_running = False
+
+    def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        with self._lock:
+            # `executemany` may execute.
+            if self._is_running:
+                return what(*args, **named)
+            self._is_running = True
+            try:
+                with self._query():
+                    return what(*args, **named)
+            finally:
+                self._is_running = False
+
+    def _query(self) -> Query:
+        connection = self._connection()
+        return Query(self._sentry, self._database, lambda: number_of(connection), lambda: close(connection))
+
+
+class _AsyncConnection(_Connection):
+    """What holds for a connection of an event loop."""
+
+    def __init__(self, connection: Any, sentry: Sentry, database: str) -> None:
+        super().__init__(connection, sentry, database)
+        self._turn: Optional[asyncio.Lock] = None
+
+    async def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        if self._turn is None:
+            # Python 3.9 binds it to the loop in which it is made.
+            self._turn = asyncio.Lock()
+        async with self._turn, self._query():
+            return await what(*args, **named)
+
+
+_shared: "weakref.WeakKeyDictionary[Any, _Connection]" = weakref.WeakKeyDictionary()
+
+
+def _default(connection: Any) -> Type[Any]:
+    import importlib
+
+    extensions = importlib.import_module(type(connection).__module__.split(".")[0] + ".extensions")
+    return extensions.cursor  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=64)
+def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
+    """The same cursor with leased queries. One for each kind, as long as there are few."""
+    if getattr(base, "_is_leased", False):
+        return base
+    wrapped = _wrapped_async if is_async else _wrapped
+    names: Tuple[str, ...] = tuple(name for name in _RUN if hasattr(base, name))
+    ours = {name: wrapped(base, name) for name in names}
+    return type(f"Leased{base.__name__}", (base,), {"_is_leased": True, **ours})
+
+
+def _of(cursor: Any) -> Any:
+    """What holds for its connection; a cursor that is closed may have none, and says so itself."""
+    try:
+        return _shared.get(cursor.connection)
+    except TypeError:
+        return None
+
+
+def _wrapped(base: Type[Any], name: str) -> Callable[..., Any]:
+    run = getattr(base, name)
+
+    @functools.wraps(run)
+    def wrapper(self: Any, *args: Any, **named: Any) -> Any:
+        shared = _of(self)
+        return run(self, *args, **named) if shared is None else shared.run(run, self, *args, **named)
+
+    return wrapper
+
+
+def _wrapped_async(base: Type[Any], name: str) -> Callable[..., Any]:
+    run = getattr(base, name)
+
+    @functools.wraps(run)
+    async def wrapper(self: Any, *args: Any, **named: Any) -> Any:
+        shared = _of(self)
+        return await (run(self, *args, **named) if shared is None else shared.run(run, self, *args, **named))
+
+    return wrapper

@@ -1,0 +1,63 @@
+"""Django: the queries of its connections are leased, by `execute_wrapper`, its own seam.
+
+Once, where an application begins (an `AppConfig.ready`, or wsgi.py):
+
+    lease_queries(Sentry(), default="shop")
+
+A connection that is not to be lent again is closed when its request ends, as one that has become too old
+(`close_at`); one of Django's pool for PostgreSQL at once, as that takes it back whatever Django thinks of it.
+"""
+
+from typing import Any, Callable
+
+from django.db import connections
+from django.db.backends.signals import connection_created
+
+from .databases import close, named, number_of
+from .lease import OwnQuery, Query
+from .sentry import Sentry
+from .token import current
+
+
+class LeaseQueries:
+    """What `connection.execute_wrapper` takes. `database` is the connection's name in the daemon's configuration."""
+
+    def __init__(self, sentry: Sentry, database: str) -> None:
+        self._sentry = sentry
+        self._database = named(database)
+
+    def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
+        if current() is None:
+            return execute(sql, params, many, context)
+        with self._query(context["connection"]):
+            return execute(sql, params, many, context)
+
+    def _query(self, wrapper: Any) -> Query:
+        driver = wrapper.connection
+        if wrapper.vendor == "sqlite":
+            return OwnQuery(self._sentry, driver.interrupt)
+        number, end = (lambda: number_of(driver)), (lambda: close(driver))
+        return Query(self._sentry, self._database, number, end, lambda: spoil(wrapper))
+
+
+def spoil(wrapper: Any) -> None:
+    """Lets it end with the request."""
+    if wrapper.settings_dict["OPTIONS"].get("pool"):
+        close(wrapper.connection)
+    else:
+        wrapper.close_at = 0.0
+
+
+def lease_queries(sentry: Sentry, **databases: str) -> None:
+    """Leases the queries of all connections with these aliases: `alias="name in the daemon's configuration"`."""
+    wrappers = {alias: LeaseQueries(sentry, name) for alias, name in databases.items()}
+
+    def lease(connection: Any, **_: Any) -> None:
+        wrapper = wrappers.get(connection.alias)
+        if wrapper is not None and wrapper not in connection.execute_wrappers:
+            connection.execute_wrappers.append(wrapper)
+
+    # Each thread has connections of its own, so there is no list of them.
+    connection_created.connect(lease, weak=False, dispatch_uid="bywash")
+    for connection in connections.all(initialized_only=True):
+        lease(connection)

@@ -1,0 +1,356 @@
+"""One query of a request on a connection to a database: leased before, released after.
+
+The rules are those of `sdk/README.md`, "Down to the query", as steps that say something and are sent the answer, so
+that they stand here once: a thread waits for an answer on a lock, a coroutine on a future. Whatever interrupts either
+of the two while it waits, a cancellation for one, the connection is released or not lent again.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from typing import Any, Awaitable, Callable, Generator, Optional, Union
+
+from .conversation import Conversation, stopped
+from .sentry import Sentry
+from .token import Token, _current
+
+#: Seconds for which a lease outlasts the deadline of its request: the stop that comes with that must find it.
+GRACE = 1.0
+
+#: The database that the daemon leaves to us.
+OWN = "self"
+
+#: Seconds after which a statement is interrupted anew whose request was stopped: it may not have begun before.
+INTERRUPT = 0.01
+
+
+class Taken(ConnectionError):
+    """This connection has been closed, as the stop daemon says that another has it too. Take another one."""
+
+
+#: What cannot be said gets this as its answer; None is no answer to what was.
+UNSAID = ""
+
+#: What ends a connection: now, or before it is lent to another.
+End = Callable[[], Optional[Awaitable[Any]]]
+
+#: Words to say, which are sent the answer, or what to do about the connection.
+Steps = Generator[Union[str, End], Optional[str], Any]
+
+
+class Query:
+    """`with` or `async with` one: what runs within is a query of the request that this code works for.
+
+    `number` is what the database calls the connection, `close` closes it. Where whoever lends connections can be told
+    that one is not to be lent again, `spoil` tells him, and this request may end its transaction. Both may be coroutine
+    functions under `async with`.
+    """
+
+    def __init__(
+        self,
+        sentry: Sentry,
+        database: str,
+        number: Callable[[], int],
+        close: End,
+        spoil: Optional[End] = None,
+    ) -> None:
+        self._sentry, self._database = sentry, database
+        self._close, self._spoil = close, spoil or close
+        self._number_of = number
+        self._number = 0
+        self._token: Optional[Token] = _current.get()
+        # The one that a lease holds in, or may hold in; and the one that it was released in.
+        self._conversation: Optional[Conversation] = None
+        self._was_in: Optional[Conversation] = None
+
+    def __enter__(self) -> None:
+        if self._token is not None:
+            self._walk(self._begin())
+
+    def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        if self._token is not None:
+            self._walk(self._end(error))
+
+    async def __aenter__(self) -> None:
+        if self._token is not None:
+            await self._walk_async(self._begin())
+
+    async def __aexit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
+        if self._token is not None:
+            await self._walk_async(self._end(error))
+
+    def _begin(self) -> Steps:
+        token = self._token
+        if token is None or token.request is None:
+            return
+        conversation = self._sentry.conversation()
+        if conversation is None:
+            self._sentry.count("unreachable")
+            return
+        if not token.leases_with(self._sentry):
+            over = token.told()
+            if over is not None:
+                self._sentry.count("stopped")
+                raise over
+            return
+        try:
+            self._number = self._number_of()
+        except Exception:
+            # A connection that is closed says so itself.
+            return
+        self._takes(conversation)
+        yield from self._lease(token, conversation)
+
+    def _lease(self, token: Token, conversation: Conversation) -> Steps:
+        try:
+            answer = yield self._words("LEASE") + not_after(token)
+        except BaseException:
+            # It may have been granted, and the query does not begin.
+            yield from self._release()
+            raise
+        if answer == UNSAID:
+            self._forgets()
+        if answer is None or answer == UNSAID:
+            self._sentry.count("unreachable")
+        elif answer == "OK":
+            self._sentry.count("leased")
+        else:
+            yield from self._not_leased(token, answer)
+
+    def _not_leased(self, token: Token, answer: str) -> Steps:
+        self._forgets()
+        is_stopped, reason = stopped(answer)
+        if is_stopped:
+            error = token.stopped(reason)
+            if error is not None:
+                self._sentry.count("stopped")
+                raise error
+        if answer.startswith("ERR taken"):
+            self._sentry.count("taken")
+            yield self._close
+            raise Taken(answer)
+        self._sentry.count("refused")
+
+    def _end(self, error: Optional[BaseException]) -> Steps:
+        token = self._token
+        if token is None:
+            return
+        yield from self._release()
+        if isinstance(error, Exception) and was_cancelled(error):
+            reason = yield from self._reason(token)
+            over = token.told() if reason is None else token.stopped(reason)
+            if over is not None:
+                raise over from error
+
+    def _release(self) -> Steps:
+        conversation = self._conversation
+        if conversation is None:
+            return
+        try:
+            answer = yield self._words("RELEASE")
+        except BaseException:
+            yield from self._spoils()
+            raise
+        finally:
+            self._forgets()
+        if answer == "OK" or (answer or "").startswith("ERR not_leased"):
+            self._was_in = conversation
+        else:
+            yield from self._spoils()
+
+    def _spoils(self) -> Steps:
+        self._sentry.count("spoiled")
+        yield self._spoil
+
+    def _reason(self, token: Token) -> Steps:
+        """Why the request was stopped, if a gateway has said so to the daemon and nobody here knows yet."""
+        if self._was_in is None or not token.leases_with(self._sentry):
+            return None
+        self._conversation = self._was_in
+        try:
+            answer = yield self._words("LEASE") + not_after(token)
+            is_stopped, reason = stopped(answer or "")
+            if is_stopped:
+                self._conversation = None
+        finally:
+            # Also if somebody interrupts.
+            yield from self._release()
+        return reason if is_stopped else None
+
+    def _words(self, verb: str) -> str:
+        return f"{verb} {self._token.request if self._token else ''} {self._database} {self._number}"
+
+    def _takes(self, conversation: Conversation) -> None:
+        """A lease may hold from here on."""
+        self._conversation = conversation
+
+    def _forgets(self) -> None:
+        """None does any more."""
+        self._conversation = None
+
+    def _walk(self, steps: Steps) -> Any:
+        """Goes through the steps, as a thread."""
+        answer: Optional[str] = None
+        error: Optional[BaseException] = None
+        while True:
+            try:
+                step = steps.send(answer) if error is None else steps.throw(error)
+            except StopIteration as end:
+                return end.value
+            answer = error = None
+            try:
+                if isinstance(step, str):
+                    answer = heard(self._conversation, step)
+                else:
+                    step()
+            except BaseException as interrupted:
+                error = interrupted
+
+    async def _walk_async(self, steps: Steps) -> Any:
+        """The same as a coroutine."""
+        answer: Optional[str] = None
+        error: Optional[BaseException] = None
+        while True:
+            try:
+                step = steps.send(answer) if error is None else steps.throw(error)
+            except StopIteration as end:
+                return end.value
+            answer = error = None
+            try:
+                if isinstance(step, str):
+                    answer = await heard_async(self._conversation, step)
+                else:
+                    ending = step()
+                    if ending is not None:
+                        await ending
+            except BaseException as interrupted:
+                error = interrupted
+
+
+class OwnQuery(Query):
+    """The same where the database is in this process: `interrupt` ends what it does, from another thread.
+
+    Nothing is aimed at the connection but from here, so it is good whatever the daemon says, or does not.
+    """
+
+    def __init__(self, sentry: Sentry, interrupt: Callable[[], None]) -> None:
+        number = next(sentry.numbers)
+        super().__init__(sentry, OWN, lambda: number, lambda: None)
+        self._interrupt = interrupt
+        self._interrupting = threading.Lock()
+        self._is_done = threading.Event()
+        self._told_why: Optional[str] = None
+
+    def _takes(self, conversation: Conversation) -> None:
+        super()._takes(conversation)
+        conversation.own(self._number, self._stop)
+
+    def _forgets(self) -> None:
+        if self._conversation is not None:
+            self._conversation.disown(self._number)
+        super()._forgets()
+        with self._interrupting:
+            self._is_done.set()
+
+    def _spoils(self) -> Steps:
+        yield from ()
+
+    def _reason(self, token: Token) -> Steps:
+        yield from ()
+        return self._told_why
+
+    def _stop(self, reason: str) -> None:
+        self._told_why = reason
+        with contextlib.suppress(RuntimeError):
+            # None can be started any more as the interpreter ends.
+            threading.Thread(target=self._interrupts, name="bywash-interrupt", daemon=True).start()
+
+    def _interrupts(self) -> None:
+        """Until it is done: a statement that has not begun yet takes no notice."""
+        while True:
+            with self._interrupting:
+                if self._is_done.is_set():
+                    return
+                self._interrupt()
+            self._is_done.wait(INTERRUPT)
+
+
+def not_after(token: Token) -> str:
+    """Until when a lease holds at most, if time can end its request."""
+    left = token.latest()
+    return "" if left is None else f" not-after={int((time.time() + max(left, 0.0) + GRACE) * 1000)}"
+
+
+def was_cancelled(error: BaseException) -> bool:
+    """Whether a driver says that a query was cancelled; frameworks keep what it said as the cause of their own."""
+    for each in (error, error.__cause__):
+        # PostgreSQL's query_canceled; MariaDB's and MySQL's ER_QUERY_INTERRUPTED; SQLITE_INTERRUPT.
+        if "57014" in (getattr(each, "sqlstate", None), getattr(each, "pgcode", None)):
+            return True
+        if each is not None and each.args[:1] in ((1317,), ("interrupted",)):
+            return True
+    return False
+
+
+def heard(conversation: Optional[Conversation], words: str) -> Optional[str]:
+    """Says it and waits for the answer, as a thread."""
+    if conversation is None:
+        return UNSAID
+    waits, said = threading.Lock(), []
+
+    def hear(answer: Optional[str]) -> None:
+        said.append(answer)
+        waits.release()
+
+    waits.acquire()
+    number = conversation.ask(words, hear)
+    if number is None:
+        return UNSAID
+    try:
+        if not waits.acquire(timeout=conversation.patience):
+            # Maybe only nobody has come to read it.
+            conversation.pump()
+            if conversation.forget(number):
+                conversation.end()
+                return None
+            waits.acquire()
+    except BaseException:
+        conversation.forget(number)
+        raise
+    return said[0]
+
+
+async def heard_async(conversation: Optional[Conversation], words: str) -> Optional[str]:
+    """The same as a coroutine: the loop goes on meanwhile."""
+    if conversation is None:
+        return UNSAID
+    loop = asyncio.get_running_loop()
+    answered: "asyncio.Future[Optional[str]]" = loop.create_future()
+
+    def answer(said: Optional[str]) -> None:
+        if not answered.done():
+            answered.set_result(said)
+
+    def hear(said: Optional[str]) -> None:
+        # Whoever waited in a loop that is closed waits no more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(answer, said)
+
+    number = conversation.ask(words, hear)
+    if number is None:
+        return UNSAID
+    timer = loop.call_later(conversation.patience, _lose_patience, conversation, number, answer)
+    try:
+        return await answered
+    finally:
+        timer.cancel()
+        conversation.forget(number)
+
+
+def _lose_patience(conversation: Conversation, number: int, answer: Callable[[Optional[str]], None]) -> None:
+    # Where the loop was held up the answer may have come.
+    conversation.pump()
+    if conversation.forget(number):
+        conversation.end()
+        answer(None)

@@ -1,0 +1,122 @@
+"""The example of README.md with Django, as WSGI, on a real database."""
+
+import io
+import threading
+import unittest
+import urllib.parse
+
+from stage import PATIENCE, POSTGRES, Stage, Watch, place, thread, until
+from test_frameworks import SLEEP, example
+
+
+def search(request):
+    from django.db import connection
+    from django.http import HttpResponse
+
+    with connection.cursor() as cursor:
+        for query in request.GET["query"].split(";"):
+            cursor.execute(query)
+        return HttpResponse(str(cursor.fetchone()[0]))
+
+
+def configure():
+    import django
+    from django.conf import settings
+    from django.urls import path
+
+    database = {"ENGINE": "django.db.backends.postgresql", "NAME": "shop", "USER": "shop", "PASSWORD": "lab"}
+    address = {key.upper(): value for key, value in place(POSTGRES).items()}
+    urls = type("Urls", (), {"urlpatterns": [path("search", search)]})
+    settings.configure(
+        ALLOWED_HOSTS=["*"],
+        DATABASES={"default": {**database, **address, "CONN_MAX_AGE": None, "ATOMIC_REQUESTS": True}},
+        ROOT_URLCONF=urls,
+        SECRET_KEY="lab",
+    )
+    django.setup()
+
+
+@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
+class OnDjango(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import os
+
+        cls.stage = Stage()
+        os.environ["BYWASH_SENTRY"] = cls.stage.path
+        configure()
+        cls.names = example("from django")
+        cls.watch = Watch("postgres")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stage.close()
+        cls.watch.connection.close()
+
+    def get(self, name, query):
+        """What a server does, in this thread."""
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "PATH_INFO": "/search",
+            "QUERY_STRING": "query=" + urllib.parse.quote(query),
+            "SERVER_NAME": "a",
+            "SERVER_PORT": "80",
+            "HTTP_BYWASH_REQUEST": name,
+            "wsgi.input": io.BytesIO(),
+            "wsgi.url_scheme": "http",
+        }
+        statuses = []
+        body = self.names["application"](environ, lambda status, *_: statuses.append(status))
+        text = b"".join(body)
+        body.close()
+        return int(statuses[-1].split()[0]), text.decode()
+
+    def stats(self):
+        return self.names["sentry"].stats()
+
+    def test_a_stopped_query_is_cancelled_and_its_request_answered_for(self):
+        join = thread(self.get, "p1", SLEEP)
+        until(lambda: self.watch.running() == 1)
+        self.assertEqual(self.stage.stop("p1"), "1 OK cancelled=1 spared=0")
+        status, text = join()
+        self.assertEqual((status, "(client_left)" in text), (504, True))
+        until(lambda: self.watch.running() == 0)
+        self.assertEqual(self.get("p1", "SELECT 1")[0], 504, "it does not begin")
+        self.assertEqual(self.get("p2", "SELECT 1"), (200, "1"))
+
+    def test_of_requests_that_share_a_connection_only_the_stopped_ones_are_hit(self):
+        hit = 0
+        first = self.get("t", "SELECT pg_backend_pid()")
+        for turn in range(200):
+            stopping = threading.Timer(turn * 0.00005, self.stage.stop, (f"v{turn}",))
+            stopping.start()
+            hit += self.get(f"v{turn}", "SELECT pg_sleep(0.003)")[0] == 504
+            self.assertEqual(self.get(f"i{turn}", "SELECT pg_sleep(0.003)")[0], 200, turn)
+            stopping.join(PATIENCE)
+        self.assertGreater(hit, 10)
+        self.assertEqual(self.get("t", "SELECT pg_backend_pid()"), first, "one connection")
+
+    def test_a_connection_whose_release_is_not_answered_ends_its_transaction_and_is_not_lent_again(self):
+        from django.db import connection
+
+        pid = "SELECT pg_backend_pid()"
+        first = self.get("y1", pid)
+
+        def asking():
+            return self.get("y2", pid)[1], self.get("y3", f"SELECT pg_sleep(0.5);{pid}"), self.get("y4", pid)[1]
+
+        join = thread(asking)
+        until(lambda: self.watch.running() == 1)
+        self.stage.kill()
+        before, (status, within), after = join()
+        self.assertEqual((status, within), (200, before), "the transaction goes on")
+        self.assertNotEqual(after, before)
+        self.assertEqual(first[0], 200)
+        connection.close()
+        self.stage.start()
+        leased = self.stats().leased
+        until(lambda: self.get("y5", pid)[0] == 200 and self.stats().leased > leased)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,275 @@
+"""Each driver with the real daemon and a real database: who is cancelled, and who never is."""
+
+import asyncio
+import queue
+import random
+import threading
+import unittest
+
+import psycopg
+import psycopg2
+from bywash import Sentry, Terminated, leased
+from bywash.databases import close
+from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, sentry
+from stage import thread, until
+
+
+class Driver:
+    """What holds for each driver of threads."""
+
+    kind = name = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stage = Stage()
+        cls.watch = Watch(cls.kind)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stage.close()
+        cls.watch.connection.close()
+
+    def setUp(self):
+        self.controller = controller()
+        self.sentry = sentry(self, self.stage)
+
+    def open(self):
+        connection = leased(self.connect(), self.sentry, self.name)
+        self.addCleanup(close, connection)
+        return connection
+
+    def sleep(self, seconds=60):
+        return f"SELECT {'pg_sleep' if self.kind == 'postgres' else 'SLEEP'}({seconds})"
+
+    def run_for(self, name, connection, query):
+        with request(self.controller, name), connection.cursor() as cursor:
+            cursor.execute(query)
+            return "done"
+
+    def begin(self, name, connection, query):
+        """Begins it in a thread, and waits until the database says that it runs."""
+        before = self.watch.running()
+        join = thread(self.run_for, name, connection, query)
+        until(lambda: self.watch.running() > before)
+        return join
+
+    def test_the_query_of_a_request_that_is_stopped_is_cancelled_and_its_connection_lives_on(self):
+        connection = self.open()
+        join = self.begin("a1", connection, self.sleep())
+        self.assertEqual(self.stage.stop("a1"), "1 OK cancelled=1 spared=0")
+        error = join()
+        self.assertIsInstance(error, Terminated)
+        self.assertEqual(error.reason, "client_left")
+        until(lambda: self.watch.running() == 0)
+        connection.rollback()
+        self.assertEqual(self.run_for("a2", connection, "SELECT 1"), "done")
+
+    def test_a_request_that_is_over_here_is_cancelled_there(self):
+        connection = self.open()
+        tokens = queue.Queue()
+
+        def work():
+            with request(self.controller, "b1") as token, connection.cursor() as cursor:
+                tokens.put(token)
+                cursor.execute(self.sleep())
+
+        join = thread(work)
+        token = tokens.get()
+        until(lambda: self.watch.running() == 1)
+        token.leave()
+        self.assertIsInstance(join(), Terminated)
+        until(lambda: self.watch.running() == 0)
+        self.assertEqual(self.sentry.stats().stops, 1)
+
+    def test_who_was_stopped_before_does_not_begin(self):
+        self.stage.stop("c1", "deadline")
+        error = thread(self.run_for, "c1", self.open(), self.sleep())()
+        self.assertIsInstance(error, Terminated)
+        self.assertEqual(error.reason, "deadline")
+
+    def test_a_write_is_spared_and_its_request_is_over_all_the_same(self):
+        connection = self.open()
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS orders")
+            cursor.execute("CREATE TABLE orders (a INT)")
+        connection.commit()
+        insert = f"INSERT INTO orders SELECT 1 FROM ({self.sleep(0.5)}) AS s"
+
+        def work():
+            with request(self.controller, "d1"), connection.cursor() as cursor:
+                cursor.execute(insert)
+                connection.commit()
+                cursor.execute("SELECT 1")
+
+        join = thread(work)
+        until(lambda: self.watch.running() == 1)
+        self.assertEqual(self.stage.stop("d1"), "1 OK cancelled=0 spared=1")
+        self.assertIsInstance(join(), Terminated, "what comes after it does not begin")
+        connection.rollback()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM orders")
+            self.assertEqual(list(cursor.fetchall()), [(1,)])
+            cursor.execute("DROP TABLE orders")
+        connection.commit()
+
+    def test_of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit(self):
+        connection = self.open()
+        hit = 0
+        for turn in range(200):
+            join = thread(self.run_for, f"e{turn}", connection, self.sleep(0.003))
+            stopping = threading.Timer(turn * 0.00004, self.stage.stop, (f"e{turn}",))
+            stopping.start()
+            ended = join()
+            connection.rollback()
+            self.assertEqual(self.run_for(f"f{turn}", connection, self.sleep(0.003)), "done", turn)
+            connection.rollback()
+            stopping.join()
+            hit += isinstance(ended, Terminated)
+        self.assertGreater(hit, 10, "hardly any was hit at all")
+
+    def test_of_many_that_share_a_pool_only_those_that_are_stopped_are_hit(self):
+        pool = queue.Queue()
+        for _ in range(3):
+            pool.put(self.open())
+        wrong, hit = [], []
+        chance = random.Random(7)
+
+        def work(worker):
+            for turn in range(40):
+                name = f"{'g' if worker % 2 else 'h'}{worker}-{turn}"
+                connection = pool.get()
+                try:
+                    self.run_for(name, connection, self.sleep(0.002))
+                except Terminated:
+                    (hit if worker % 2 else wrong).append(name)
+                connection.rollback()
+                pool.put(connection)
+
+        workers = [thread(work, worker) for worker in range(6)]
+        for turn in range(40):
+            for worker in (1, 3, 5):
+                threading.Event().wait(chance.random() * 0.004)
+                self.stage.stop(f"g{worker}-{turn}")
+        self.assertEqual([join() for join in workers], [None] * 6)
+        self.assertEqual(wrong, [])
+        self.assertGreater(len(hit), 0)
+
+    def test_without_a_daemon_everything_works(self):
+        connection = leased(self.connect(), Sentry(self.stage.path + "-none"), self.name)
+        self.assertEqual(self.run_for("i1", connection, "SELECT 1"), "done")
+        connection.close()
+
+    def test_a_daemon_that_dies_within_a_query_closes_the_connection_and_is_found_again(self):
+        stage = Stage()
+        self.sentry = sentry(self, stage)
+        connection = self.open()
+        join = self.begin("j1", connection, self.sleep(0.5))
+        stage.kill()
+        self.assertEqual(join(), "done")
+        with self.assertRaises(Exception):
+            self.run_for("j2", connection, "SELECT 1")
+        stage.start()
+        again = self.open()
+        before = self.sentry.stats().leased
+        until(lambda: self.run_for("j3", again, "SELECT 1") and self.sentry.stats().leased > before)
+        stage.close()
+
+
+@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
+class Psycopg(Driver, unittest.TestCase):
+    kind, name = "postgres", "shop"
+
+    def connect(self):
+        return postgres()
+
+
+@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
+class Psycopg2(Driver, unittest.TestCase):
+    kind, name = "postgres", "shop"
+
+    def connect(self):
+        return postgres(psycopg2)
+
+
+@unittest.skipIf(MARIADB is None, "NOT TESTED: MariaDB is not there")
+class PyMySQL(Driver, unittest.TestCase):
+    kind, name = "mariadb", "store"
+
+    def connect(self):
+        return mariadb()
+
+
+@unittest.skipIf(POSTGRES is None, "NOT TESTED: PostgreSQL is not there")
+class AsyncPsycopg(unittest.IsolatedAsyncioTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.stage, cls.watch = Stage(), Watch("postgres")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stage.close()
+        cls.watch.connection.close()
+
+    async def asyncSetUp(self):
+        asyncio.get_running_loop().set_debug(False)
+        self.controller = controller()
+        self.sentry = sentry(self, self.stage)
+
+    async def open(self):
+        connection = await psycopg.AsyncConnection.connect(conninfo(), autocommit=True)
+        self.addAsyncCleanup(connection.close)
+        return leased(connection, self.sentry, "shop")
+
+    async def run_for(self, name, connection, query):
+        with request(self.controller, name):
+            await connection.execute(query)
+
+    async def runs(self, count):
+        await asyncio.to_thread(until, lambda: self.watch.running() == count)
+
+    async def stop(self, name):
+        return await asyncio.to_thread(self.stage.stop, name)
+
+    async def test_the_query_of_a_request_that_is_stopped_is_cancelled_and_its_connection_lives_on(self):
+        connection = await self.open()
+        running = asyncio.ensure_future(self.run_for("k1", connection, "SELECT pg_sleep(60)"))
+        await self.runs(1)
+        self.assertEqual(await self.stop("k1"), "1 OK cancelled=1 spared=0")
+        with self.assertRaises(Terminated):
+            await running
+        await self.runs(0)
+        await self.run_for("k2", connection, "SELECT 1")
+        with self.assertRaises(Terminated):
+            await self.run_for("k1", connection, "SELECT 1")
+
+    async def test_a_task_that_is_cancelled_leaves_a_connection_that_is_not_leased(self):
+        connection = await self.open()
+        for turn in range(100):
+            running = asyncio.ensure_future(self.run_for(f"l{turn}", connection, "SELECT pg_sleep(0.01)"))
+            await asyncio.sleep(turn * 0.00005)
+            running.cancel()
+            stopping = asyncio.ensure_future(self.stop(f"l{turn}"))
+            with self.assertRaises(asyncio.CancelledError):
+                await running
+            await self.run_for(f"m{turn}", connection, "SELECT pg_sleep(0.002)")
+            await stopping
+        self.assertEqual(self.sentry.stats().spoiled, 0)
+
+    async def test_of_two_requests_that_share_a_connection_only_the_stopped_one_is_hit(self):
+        connection = await self.open()
+        hit = []
+
+        async def victim(turn):
+            try:
+                await self.run_for(f"n{turn}", connection, "SELECT pg_sleep(0.003)")
+            except Terminated:
+                hit.append(turn)
+
+        for turn in range(200):
+            innocent = self.run_for(f"o{turn}", connection, "SELECT pg_sleep(0.003)")
+            await asyncio.gather(victim(turn), innocent, self.stop(f"n{turn}"))
+        self.assertGreater(len(hit), 10)
+
+
+if __name__ == "__main__":
+    unittest.main()

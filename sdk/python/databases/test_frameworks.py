@@ -1,0 +1,247 @@
+"""The examples of README.md on real servers, and more: FastAPI and Starlette on uvicorn, Django as WSGI, SQLAlchemy."""
+
+import asyncio
+import os
+import pathlib
+import re
+import threading
+import unittest
+import urllib.parse
+
+from bywash import Class, Controller, TerminateAsgi, Terminated, leased
+from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, sentry
+from stage import thread, until
+
+README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
+SLEEP = "SELECT pg_sleep(60)"
+#: A pool of one connection.
+ONE = {"pool_size": 1, "max_overflow": 0}
+
+
+def example(word):
+    """What the README's example with this word in it defines."""
+    (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
+    names = {}
+    exec(compile(text, str(README), "exec"), names)
+    return names
+
+
+class OnUvicorn(unittest.IsolatedAsyncioTestCase):
+    kind = "postgres"
+
+    @classmethod
+    def setUpClass(cls):
+        if POSTGRES is None or MARIADB is None:
+            raise unittest.SkipTest("NOT TESTED: PostgreSQL and MariaDB are not both there")
+        cls.stage = Stage()
+        os.environ["BYWASH_SENTRY"] = cls.stage.path
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stage.close()
+
+    async def serve(self, app, watch="postgres"):
+        import uvicorn
+
+        asyncio.get_running_loop().set_debug(False)
+        self.watch = Watch(watch)
+        self.addCleanup(self.watch.connection.close)
+        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", http="h11"))
+        serving = asyncio.ensure_future(server._serve())
+        while not server.started:
+            await asyncio.sleep(0.001)
+        self.port = server.servers[0].sockets[0].getsockname()[1]
+
+        async def stop():
+            server.should_exit = True
+            await asyncio.wait_for(serving, PATIENCE)
+
+        self.addAsyncCleanup(stop)
+
+    def called(self, name):
+        """The daemon remembers for a minute who was stopped."""
+        return f"{self.id().rpartition('.')[2]}-{name}"
+
+    async def ask(self, name, query, fields=""):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        path = f"/search?query={urllib.parse.quote(query)}"
+        head = f"host: a\r\nconnection: close\r\nbywash-request: {self.called(name)}\r\n{fields}"
+        writer.write(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+        return reader, writer
+
+    async def get(self, name, query, fields=""):
+        reader, writer = await self.ask(name, query, fields)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
+        writer.close()
+        return int(answer.split()[1]), answer
+
+    async def runs(self, count):
+        await asyncio.to_thread(until, lambda: self.watch.running() == count)
+
+    async def laws(self, names, sleep=SLEEP):
+        """What holds for every application with a path /search that runs the query it is given."""
+        stats = names["sentry"].stats
+        self.assertEqual((await self.get("q1", "SELECT 1"))[0], 200)
+        self.assertGreater(stats().leased, 0)
+        # The client leaves.
+        _, writer = await self.ask("q2", sleep)
+        await self.runs(1)
+        writer.close()
+        await self.runs(0)
+        await asyncio.to_thread(until, lambda: stats().stops == 1)
+        # Its gateway says that he left: the query ends, and whoever still waits is answered for.
+        asking = asyncio.ensure_future(self.get("q3", sleep))
+        await self.runs(1)
+        said = await asyncio.to_thread(self.stage.stop, self.called("q3"), "deadline")
+        self.assertEqual(said, "1 OK cancelled=1 spared=0")
+        status, answer = await asking
+        self.assertEqual((status, b"(deadline)" in answer), (504, True))
+        self.assertEqual((await self.get("q3", "SELECT 1"))[0], 504, "it does not begin")
+        # It runs into its deadline, which this process tells.
+        self.assertEqual((await self.get("q4", sleep, "bywash-deadline: 300\r\n"))[0], 504)
+        await self.runs(0)
+        self.assertEqual(stats().stops, 2)
+        await self.share(names)
+
+    async def share(self, names):
+        """Those who leave, and those who stay, in one pool."""
+        async def leave(turn):
+            _, writer = await self.ask(f"l{turn}", self.short)
+            await asyncio.sleep(turn % 20 * 0.0005)
+            writer.close()
+
+        for turn in range(0, 200, 4):
+            staying = [self.get(f"s{turn + i}", self.short) for i in range(4)]
+            answers, _ = await asyncio.gather(asyncio.gather(*staying), leave(turn))
+            self.assertEqual([status for status, _ in answers], [200] * 4)
+
+    short = "SELECT pg_sleep(0.003)"
+
+    async def test_the_example_of_fastapi(self):
+        os.environ["DATABASE"] = conninfo()
+        names = example("from fastapi")
+        await self.serve(names["app"])
+        await self.laws(names)
+
+    async def test_the_example_of_starlette(self):
+        os.environ["DATABASE"] = conninfo().replace("postgresql:", "postgresql+psycopg:")
+        names = example("from starlette")
+        await self.serve(names["app"])
+        await self.laws(names)
+        await names["engine"].dispose()
+
+    async def test_the_example_of_starlette_with_asyncpg(self):
+        os.environ["DATABASE"] = conninfo().replace("postgresql:", "postgresql+asyncpg:")
+        names = example("from starlette")
+        await self.serve(names["app"])
+        await self.laws(names)
+        await names["engine"].dispose()
+
+    async def test_a_function_of_fastapi_in_a_thread_with_mariadb(self):
+        from fastapi import FastAPI
+
+        made, app = sentry(self, self.stage), FastAPI()
+        app.add_middleware(
+            TerminateAsgi, controller=Controller(Class("search", run_min=1, run_max=600)), class_of="search"
+        )
+        self.short = "SELECT SLEEP(0.003)"
+        ended = []
+
+        @app.get("/search")
+        def search(query: str):
+            connection = leased(mariadb(autocommit=True), made, "store")
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(query)
+                    return str(cursor.fetchone())
+            finally:
+                connection.close()
+                ended.append(True)
+
+        await self.serve(app, "mariadb")
+        await self.laws({"sentry": made}, "SELECT SLEEP(60)")
+        with mariadb(autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS orders")
+            cursor.execute("CREATE TABLE orders (a INT)")
+        count = len(ended)
+        _, writer = await self.ask("w1", "INSERT INTO orders SELECT 1 FROM (SELECT SLEEP(0.5)) AS s")
+        await self.runs(1)
+        writer.close()
+        await asyncio.to_thread(until, lambda: len(ended) > count)
+        self.assertEqual(self.watch.ask("SELECT count(*) FROM orders"), ((1,),), "what writes is spared")
+
+
+class OnSqlAlchemy(unittest.TestCase):
+    """Its engines of threads."""
+
+    @classmethod
+    def setUpClass(cls):
+        if POSTGRES is None or MARIADB is None:
+            raise unittest.SkipTest("NOT TESTED: PostgreSQL and MariaDB are not both there")
+
+    def engine(self, url, name, **options):
+        from bywash.sqlalchemy import lease_queries
+        from sqlalchemy import create_engine
+
+        self.stage = Stage()
+        self.addCleanup(self.stage.close)
+        self.sentry = sentry(self, self.stage)
+        engine = create_engine(url, **options)
+        self.addCleanup(engine.dispose)
+        lease_queries(engine, self.sentry, name)
+        return engine
+
+    def run_for(self, name, engine, query):
+        with request(controller(), name), engine.connect() as connection:
+            return connection.exec_driver_sql(query).scalar()
+
+    def test_a_stopped_query_is_cancelled_and_another_request_is_not(self):
+        url = "mysql+pymysql://shop:lab@{host}:{port}/shop".format(**place(MARIADB))
+        for kind, name, url, sleep in (
+            ("postgres", "shop", conninfo().replace("postgresql:", "postgresql+psycopg:"), "pg_sleep"),
+            ("mariadb", "store", url, "SLEEP"),
+        ):
+            engine, watch = self.engine(url, name, **ONE), Watch(kind)
+            join = thread(self.run_for, "x1", engine, f"SELECT {sleep}(60)")
+            until(lambda: watch.running() == 1)
+            self.assertEqual(self.stage.stop("x1"), "1 OK cancelled=1 spared=0")
+            self.assertIsInstance(join(), Terminated)
+            for turn in range(100):
+                stopping = threading.Timer(turn * 0.00004, self.stage.stop, (f"y{turn}",))
+                stopping.start()
+                thread(self.run_for, f"y{turn}", engine, f"SELECT {sleep}(0.003)")()
+                self.assertNotIsInstance(self.run_for(f"z{turn}", engine, f"SELECT {sleep}(0.003)"), BaseException)
+                stopping.join()
+            watch.connection.close()
+
+    def test_a_connection_whose_release_is_not_answered_ends_its_transaction_and_is_not_lent_again(self):
+        engine = self.engine(conninfo().replace("postgresql:", "postgresql+psycopg:"), "shop", **ONE)
+        pid = "SELECT pg_backend_pid()"
+        with request(controller(), "u1"), engine.connect() as connection:
+            first = connection.exec_driver_sql(pid).scalar()
+        watch = Watch("postgres")
+
+        def work():
+            with request(controller(), "u2"), engine.connect() as connection:
+                before = connection.exec_driver_sql("SELECT pg_backend_pid(), pg_sleep(0.5)").scalar()
+                return before, connection.exec_driver_sql(pid).scalar()
+
+        join = thread(work)
+        until(lambda: watch.running() == 1)
+        self.stage.kill()
+        self.assertEqual(join(), (first, first))
+        self.assertEqual(self.sentry.stats().spoiled, 1)
+        self.assertNotEqual(self.run_for("u3", engine, pid), first)
+        watch.connection.close()
+
+    def test_sqlite_is_interrupted(self):
+        engine = self.engine("sqlite://", "shop")
+        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e9) SELECT count(*) FROM n"
+        join = thread(self.run_for, "v1", engine, endless)
+        until(lambda: self.sentry.stats().leased == 1)
+        self.stage.stop("v1")
+        self.assertIsInstance(join(), Terminated)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+"""A stop daemon that says what it is told to. `scripts/test-sdks-databases` tries the real one."""
+
+import os
+import queue
+import shutil
+import socket
+import tempfile
+import threading
+
+#: Seconds: longer than anything takes on a busy machine.
+PATIENCE = 60
+
+
+class Daemon:
+    """Listens; answers by `answer`, a function of a line's words to those of the answer, or None for none."""
+
+    def __init__(self, case, path=None):
+        self.folder = tempfile.mkdtemp()
+        self.path = path or os.path.join(self.folder, "sentry.sock")
+        self.said = queue.Queue()
+        self.clients = []
+        self.answer = lambda words: "OK cancelled=0 spared=0" if words.startswith("STOP ") else "OK"
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(64)
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
+        case.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        case.addCleanup(self.die)
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            self.clients.append(client)
+            threading.Thread(target=self.hear, args=(client,), daemon=True).start()
+
+    def hear(self, client):
+        try:
+            with client.makefile("r") as lines:
+                for line in lines:
+                    number, _, words = line.strip().partition(" ")
+                    self.said.put((number, words))
+                    answer = self.answer(words)
+                    if answer is not None:
+                        client.sendall(f"{number} {answer}\n".encode())
+        except OSError:
+            pass
+        finally:
+            client.close()
+
+    def say(self, text):
+        self.clients[-1].sendall(text.encode())
+
+    def next(self):
+        """The words of the next line."""
+        return self.said.get(timeout=PATIENCE)[1]
+
+    def lines(self):
+        """Those that came."""
+        lines = []
+        while not self.said.empty():
+            lines.append(self.said.get()[1])
+        return lines
+
+    def die(self):
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+        self.accepting.join(PATIENCE)
+        for client in self.clients:
+            try:
+                client.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        if os.path.exists(self.path):
+            os.unlink(self.path)

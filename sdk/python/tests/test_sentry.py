@@ -1,0 +1,453 @@
+"""What is said to the stop daemon, and what follows from its answers: a daemon that says what it is told to."""
+
+import os
+import sqlite3
+import threading
+import time
+import unittest
+
+import bywash
+from bywash import Class, Controller, OwnQuery, Query, Sentry, Taken, Terminated
+from bywash.token import _current
+
+from .clock import Clock
+from .daemon import PATIENCE, Daemon
+
+LEASE, RELEASE = "LEASE r1 shop 4711", "RELEASE r1 shop 4711"
+OK = "OK"
+
+
+class Cancelled(Exception):
+    sqlstate = "57014"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.clock = Clock()
+        self.controller = Controller(Class("search", 1.0, 9.0), clock=self.clock)
+        self.daemon = Daemon(self)
+        self.watch = Clock()
+        self.sentry = self.talk(PATIENCE)
+        self.closed = []
+        self.token = self.begin()
+
+    def talk(self, patience=0.1):
+        sentry = Sentry(self.daemon.path, clock=self.watch, patience=patience)
+        self.addCleanup(sentry.close)
+        return sentry
+
+    def begin(self, request="r1", **settings):
+        """The token of a request, which this thread works for from here on. It is settled: no time ends it."""
+        token = self.controller.begin("search", request=request, **settings)
+        token.settle()
+        was = _current.set(token)
+        self.addCleanup(_current.reset, was)
+        return token
+
+    def query(self, number=4711):
+        return Query(self.sentry, "shop", lambda: number, lambda: self.closed.append(number))
+
+    def answers(self, **answers):
+        self.daemon.answer = lambda words: answers.get(words.split()[0].lower(), OK)
+
+    def until(self, holds):
+        for _ in range(PATIENCE * 100):
+            if holds():
+                return
+            time.sleep(0.01)
+        self.fail("it did not come about")
+
+
+class Leases(Case):
+    def test_a_connection_is_leased_from_before_a_query_to_after_it(self):
+        with self.query():
+            self.assertEqual(self.daemon.lines(), [LEASE])
+        self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
+        self.assertEqual(self.sentry.stats().leased, 1)
+
+    def test_a_lease_outlasts_the_latest_end_of_its_request_by_a_second(self):
+        token = self.controller.begin("search", 5.0, "r1")
+        was = _current.set(token)
+        before = int((time.time() + 6) * 1000)
+        with self.query():
+            words, _, moment = self.daemon.next().partition(" not-after=")
+        _current.reset(was)
+        self.assertEqual(words, LEASE)
+        self.assertTrue(before <= int(moment) <= int((time.time() + 6) * 1000))
+
+    def test_nothing_is_leased_for_who_has_no_name_or_no_token_or_is_not_to_be_ended(self):
+        deferred, ended = self.begin(), self.begin()
+        deferred.cancel_termination()
+        ended.end()
+        for token in (None, self.controller.begin("search"), deferred, ended):
+            was = _current.set(token)
+            with self.query():
+                pass
+            _current.reset(was)
+        with self.query():
+            pass
+        self.assertEqual(self.daemon.lines(), [])
+
+    def test_who_is_stopped_does_not_begin_and_his_request_is_over_for_the_daemons_reason(self):
+        for reason in ("client_left", "deadline", "ran_too_long"):
+            self.answers(lease=f"STOPPED {reason}")
+            token = self.begin()
+            with self.assertRaises(Terminated) as caught, self.query():
+                self.fail("it began")
+            self.assertEqual((caught.exception.reason, token.reason), (reason, reason))
+            with self.assertRaises(Terminated), self.query():
+                self.fail("it began")
+            self.assertEqual(self.daemon.lines(), [LEASE], "it is known from then on, and need not be told")
+        self.assertEqual((self.sentry.stats().stopped, self.closed), (6, []))
+
+    def test_who_is_not_to_be_ended_any_more_runs_although_he_is_stopped(self):
+        def answer(words):
+            self.token.cancel_termination()
+            return "STOPPED client_left"
+
+        self.daemon.answer = answer
+        with self.query():
+            ran = True
+        self.assertTrue(ran)
+        self.assertEqual(self.daemon.lines(), [LEASE])
+
+    def test_a_connection_that_another_has_too_is_closed(self):
+        self.answers(lease="ERR taken this connection is leased to another: close it")
+        with self.assertRaises(Taken), self.query():
+            self.fail("it began")
+        self.assertEqual((self.closed, self.sentry.stats().taken, self.daemon.lines()), ([4711], 1, [LEASE]))
+
+    def test_any_other_answer_to_a_lease_lets_the_query_run_without(self):
+        self.answers(lease="ERR full there are too many leases")
+        with self.query():
+            pass
+        self.assertEqual((self.closed, self.sentry.stats().refused, self.daemon.lines()), ([], 1, [LEASE]))
+
+    def test_a_release_of_what_was_not_leased_any_more_is_one(self):
+        self.answers(release="ERR not_leased there is no such lease of yours")
+        with self.query():
+            pass
+        self.assertEqual(self.closed, [])
+
+    def test_any_other_answer_to_a_release_closes_the_connection(self):
+        self.answers(release="ERR forbidden add this user to sentry.leases")
+        with self.query():
+            pass
+        self.assertEqual((self.closed, self.sentry.stats().spoiled), ([4711], 1))
+
+    def test_a_cancelled_query_is_a_request_that_is_over_if_it_is(self):
+        with self.assertRaises(Cancelled), self.query():
+            raise Cancelled
+        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE, LEASE, RELEASE], "the daemon is asked")
+        self.assertEqual(self.token.reason, None)
+        with self.assertRaises(Terminated) as caught, self.query():
+            self.answers(lease="STOPPED client_left")
+            raise Cancelled
+        self.assertIsInstance(caught.exception.__cause__, Cancelled)
+        self.assertEqual((self.token.reason, self.closed), ("client_left", []))
+        self.daemon.lines()
+        left = self.begin()
+        self.answers()
+        with self.assertRaises(Terminated), self.query():
+            left.leave()
+            raise Cancelled
+        self.assertEqual(self.daemon.lines(), [LEASE, "STOP r1 client_left", RELEASE])
+
+    def test_another_error_stays_what_it_is(self):
+        with self.assertRaises(KeyError), self.query():
+            self.token.leave()
+            raise KeyError
+        self.assertIn(RELEASE, self.daemon.lines())
+
+    def test_a_connection_that_does_not_know_its_number_is_not_leased(self):
+        def closed():
+            raise ValueError
+
+        with Query(self.sentry, "shop", closed, self.fail):
+            pass
+        self.assertEqual(self.daemon.lines(), [])
+
+
+class Stops(Case):
+    def test_a_request_that_is_over_is_told_once_if_it_has_leased_anything(self):
+        with self.query():
+            pass
+        self.daemon.lines()
+        self.token.leave()
+        self.token.leave()
+        self.assertEqual(self.daemon.next(), "STOP r1 client_left")
+        self.begin().leave()
+        overdue = self.controller.begin("search", request="r2")
+        was = _current.set(overdue)
+        with self.query():
+            self.daemon.next()
+            self.clock.go(9)
+            with self.assertRaises(Terminated):
+                bywash.checkpoint()
+            self.assertEqual(self.daemon.next(), "STOP r2 ran_too_long")
+        _current.reset(was)
+        self.assertEqual(self.daemon.lines(), ["RELEASE r2 shop 4711"])
+        self.assertEqual(self.sentry.stats().stops, 2)
+
+    def test_who_has_ended_or_defers_stops_nothing(self):
+        for end in ("end", "cancel_termination"):
+            token = self.begin()
+            with self.query():
+                pass
+            getattr(token, end)()
+            token.leave()
+        self.assertEqual(self.daemon.lines(), [LEASE, RELEASE] * 2)
+
+
+class Without(Case):
+    def test_without_a_daemon_everything_works(self):
+        self.daemon.die()
+        for _ in range(3):
+            with self.query():
+                pass
+        with self.assertRaises(Cancelled), self.query():
+            raise Cancelled
+        self.token.leave()
+        self.assertEqual((self.closed, self.sentry.stats().unreachable), ([], 4))
+
+    def test_it_is_looked_for_again_after_two_hundred_milliseconds(self):
+        self.daemon.die()
+        with self.query():
+            pass
+        again = Daemon(self, self.daemon.path)
+        self.watch.go(0.19)
+        with self.query():
+            pass
+        self.assertEqual(again.lines(), [])
+        self.watch.go(0.02)
+        with self.query():
+            pass
+        self.assertEqual(again.lines(), [LEASE, RELEASE])
+
+    def test_a_daemon_that_dies_within_a_lease_closes_the_connection(self):
+        with self.query():
+            self.daemon.die()
+            self.until(lambda: self.sentry.conversation() is None)
+        self.assertEqual(self.closed, [4711])
+        again = Daemon(self, self.daemon.path)
+        self.watch.go(1)
+        with self.query():
+            pass
+        self.assertEqual((again.lines(), self.closed), ([LEASE, RELEASE], [4711]))
+
+    def test_a_lease_of_a_conversation_that_is_over_closes_the_connection_although_there_is_another(self):
+        with self.query():
+            self.sentry.close()
+            self.watch.go(1)
+            with self.query(4712):
+                pass
+        self.assertEqual(self.closed, [4711])
+
+    def test_a_lease_that_is_not_answered_is_none_and_its_connection_is_closed(self):
+        self.sentry = self.talk()
+        self.answers(lease=None)
+        with self.query():
+            self.assertEqual(self.closed, [])
+        self.assertEqual((self.closed, self.sentry.stats().unreachable), ([4711], 1))
+        with self.query():
+            pass
+        self.assertEqual(self.daemon.lines(), [LEASE], "nobody waits again at once")
+
+    def test_a_release_that_is_not_answered_closes_the_connection(self):
+        self.sentry = self.talk()
+        self.answers(release=None)
+        with self.query():
+            pass
+        self.assertEqual(self.closed, [4711])
+
+    def test_what_is_no_answer_ends_the_conversation(self):
+        for answer in ("HELLO", "STOPPED bored", "OK\nx", "OK\n99 OK", "OK\n0 ERR malformed a line", "O" * 2000):
+            with self.subTest(answer[:20]):
+                self.watch.go(1)
+                self.answers(lease=answer)
+                with self.query():
+                    self.until(lambda: self.sentry._conversation.is_over)
+                self.assertEqual(self.closed.pop(), 4711)
+
+    def test_an_answer_that_comes_when_nobody_waits_any_more_says_nothing(self):
+        with self.query():
+            pass
+        self.daemon.say("1 STOPPED client_left\n2 ERR taken a\n")
+        with self.query():
+            pass
+        self.assertEqual((self.closed, self.token.reason), ([], None))
+
+    def test_answers_may_come_in_pieces(self):
+        with self.query():
+            pass
+        self.daemon.answer = lambda words: None
+
+        def answer():
+            for number, verb in ((3, "LEASE"), (4, "RELEASE")):
+                self.assertTrue(self.daemon.next().startswith(verb))
+                for letter in f"{number} OK\n":
+                    self.daemon.say(letter)
+
+        self.daemon.lines()
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with self.query():
+            pass
+        answering.join()
+        self.assertEqual((self.closed, self.sentry.stats().leased), ([], 2))
+
+    def test_a_hundred_conversations_leave_no_socket_and_no_thread_behind(self):
+        def open_files():
+            return len(os.listdir("/proc/self/fd"))
+
+        with self.query():
+            pass
+        threads = threading.active_count()
+        before = open_files()
+        for _ in range(100):
+            self.sentry.close()
+            self.watch.go(1)
+            with self.query():
+                pass
+        self.until(lambda: open_files() <= before and threading.active_count() <= threads)
+
+
+class Many(Case):
+    def test_answers_find_who_asked_in_whatever_order_they_come(self):
+        """Each pair of leases is answered the other way round."""
+        waiting, lock = [], threading.Lock()
+        numbers = {}
+
+        def hear(client):
+            with client, client.makefile("r") as lines:
+                for line in lines:
+                    number, verb, request, _, connection = line.split()[:5]
+                    numbers[connection] = request
+                    with lock:
+                        waiting.append(f"{number} {'STOPPED client_left' if int(connection) % 2 else 'OK'}\n")
+                        if verb == "RELEASE" or len(waiting) == 2:
+                            client.sendall("".join(reversed(waiting)).encode())
+                            waiting.clear()
+
+        self.daemon.hear = hear
+        wrong = []
+
+        def work(connection):
+            _current.set(self.controller.begin("search", request=f"r{connection}"))
+            try:
+                with self.query(connection):
+                    barrier.wait()
+                    if connection % 2:
+                        wrong.append(connection)
+            except Terminated:
+                barrier.wait()
+                if not connection % 2:
+                    wrong.append(connection)
+
+        for pair in range(50):
+            barrier = threading.Barrier(2, timeout=PATIENCE)
+            threads = [threading.Thread(target=work, args=(2 * pair + i,)) for i in (0, 1)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual((wrong, self.closed, len(numbers)), ([], [], 100))
+
+    def test_three_hundred_threads_ask_at_once(self):
+        failed = []
+
+        def work(connection):
+            _current.set(self.controller.begin("search", request=f"r{connection}"))
+            for _ in range(5):
+                with self.query(connection):
+                    pass
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(300)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((failed, self.closed, self.sentry.stats().leased), ([], [], 1500))
+        self.assertEqual(len(self.daemon.clients), 1)
+
+    def test_a_child_of_fork_has_a_conversation_of_its_own(self):
+        with self.query():
+            child = os.fork()
+            if child == 0:
+                # What it inherits may hold locks: nothing but the query, and out.
+                with self.query(4712):
+                    pass
+                os._exit(0 if self.sentry.stats().leased == 2 and not self.closed else 1)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual((self.closed, len(self.daemon.clients)), ([], 2))
+        with self.query():
+            pass
+        self.assertEqual(self.sentry.stats().leased, 2)
+
+    def test_what_was_leased_in_the_parent_is_closed_in_the_child(self):
+        query = self.query()
+        query.__enter__()
+        child = os.fork()
+        if child == 0:
+            query.__exit__(None, None, None)
+            os._exit(0 if self.closed == [4711] else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        query.__exit__(None, None, None)
+        self.assertEqual(self.closed, [])
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e8) SELECT count(*) FROM n"
+
+
+class Own(Case):
+    def tell(self, reason="client_left"):
+        """As the daemon does: at whoever has leased last."""
+        number = self.daemon.next().split()[3]
+        self.daemon.say(f"0 STOPPED r1 {reason} {number}\n")
+        return number
+
+    def test_a_query_of_sqlite_is_interrupted(self):
+        path = os.path.join(self.daemon.folder, "db")
+        connection = sqlite3.connect(path, factory=bywash.sqlite_factory(self.sentry), check_same_thread=False)
+        telling = threading.Thread(target=self.tell)
+        telling.start()
+        with self.assertRaises(Terminated) as caught:
+            connection.execute(ENDLESS)
+        telling.join()
+        self.assertIsInstance(caught.exception.__cause__, sqlite3.OperationalError)
+        self.assertEqual(self.token.reason, "client_left")
+        was = _current.set(None)
+        self.assertEqual(connection.execute("SELECT 1").fetchall(), [(1,)], "the connection is good")
+        _current.reset(was)
+        connection.close()
+
+    def test_one_that_begins_after_it_was_told_is_interrupted_as_well(self):
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        query = OwnQuery(self.sentry, connection.interrupt)
+        with self.assertRaises(Terminated), query:
+            self.tell()
+            self.until(lambda: query._told_why)
+            connection.execute(ENDLESS)
+        connection.close()
+
+    def test_what_comes_late_interrupts_nobody(self):
+        interrupted = threading.Event()
+        with OwnQuery(self.sentry, interrupted.set):
+            number = self.daemon.next().split()[3]
+        with OwnQuery(self.sentry, interrupted.set):
+            self.daemon.say(f"0 STOPPED r1 client_left {number}\n")
+            with self.query():
+                # This is answered behind it.
+                pass
+        self.assertFalse(interrupted.is_set())
+
+    def test_a_connection_of_ones_own_is_kept_whatever_the_daemon_says(self):
+        self.sentry = self.talk()
+        self.answers(release=None)
+        with OwnQuery(self.sentry, self.fail):
+            pass
+        self.assertEqual(self.sentry.stats().spoiled, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,230 @@
+"""The stop daemon as coroutines ask it, and the names of requests in the middlewares."""
+
+import asyncio
+import threading
+import unittest
+
+import bywash
+from bywash import Class, Controller, Query, Sentry, TerminateAsgi, TerminateWsgi, current, outgoing
+from bywash.token import _current
+
+from .clock import Clock
+from .daemon import PATIENCE, Daemon
+
+LEASE, RELEASE = "LEASE r1 shop 4711", "RELEASE r1 shop 4711"
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Case(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.clock = Clock()
+        self.controller = Controller(Class("search", 1.0, 9.0), clock=self.clock)
+        self.daemon = Daemon(self)
+        self.sentry = self.talk(PATIENCE)
+        self.closed = []
+
+    def talk(self, patience=0.1):
+        sentry = Sentry(self.daemon.path, patience=patience)
+        self.addCleanup(sentry.close)
+        return sentry
+
+    async def asyncSetUp(self):
+        # In debug mode, unittest's, it would complain of the one that is held up.
+        asyncio.get_running_loop().set_debug(False)
+        self.token = self.controller.begin("search", request="r1")
+        self.token.settle()
+        _current.set(self.token)
+
+    def query(self, number=4711):
+        async def close():
+            self.closed.append(number)
+
+        return Query(self.sentry, "shop", lambda: number, close)
+
+    async def next(self):
+        return await asyncio.to_thread(self.daemon.next)
+
+
+class Coroutines(Case):
+    async def test_a_connection_is_leased_from_before_a_query_to_after_it(self):
+        async with self.query():
+            self.assertEqual(self.daemon.lines(), [LEASE])
+        self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
+
+    async def test_a_loop_goes_on_while_the_daemon_says_nothing(self):
+        self.sentry = self.talk()
+        self.daemon.answer = lambda words: None
+        turns = 0
+
+        async def others():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        going = asyncio.ensure_future(others())
+        async with self.query():
+            self.assertGreater(turns, 0)
+        going.cancel()
+        self.assertEqual((self.daemon.lines(), self.closed), ([LEASE], [4711]))
+
+    async def test_an_answer_that_came_while_the_loop_was_held_up_is_one(self):
+        def answer(words):
+            threading.Timer(0.0, held.set).start()
+            return "OK"
+
+        self.sentry = self.talk()
+        held = threading.Event()
+        self.daemon.answer = answer
+        query = self.query()
+        entering = asyncio.ensure_future(query.__aenter__())
+        await asyncio.sleep(0)
+        # Longer than an answer may take; here it has come.
+        held.wait(PATIENCE)
+        threading.Event().wait(0.15)
+        await entering
+        await query.__aexit__(None, None, None)
+        self.assertEqual((self.closed, self.sentry.stats().leased), ([], 1))
+
+    async def test_who_is_cancelled_between_his_lease_and_his_query_has_released_it(self):
+        told = threading.Event()
+
+        def answer(words):
+            if words.startswith("LEASE"):
+                told.wait(PATIENCE)
+            return "OK"
+
+        self.daemon.answer = answer
+
+        async def work():
+            async with self.query():
+                self.fail("it began")
+
+        working = asyncio.ensure_future(work())
+        self.assertEqual(await self.next(), LEASE)
+        working.cancel()
+        await asyncio.sleep(0)
+        told.set()
+        with self.assertRaises(asyncio.CancelledError):
+            await working
+        self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
+
+    async def test_who_is_cancelled_while_he_releases_closes_the_connection(self):
+        self.daemon.answer = lambda words: None if words.startswith("RELEASE") else "OK"
+
+        async def work():
+            async with self.query():
+                pass
+
+        working = asyncio.ensure_future(work())
+        self.assertEqual((await self.next(), await self.next()), (LEASE, RELEASE))
+        working.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await working
+        self.assertEqual(self.closed, [4711])
+
+    async def test_who_is_cancelled_twice_while_he_leases_closes_the_connection(self):
+        self.daemon.answer = lambda words: None
+
+        async def work():
+            async with self.query():
+                self.fail("it began")
+
+        working = asyncio.ensure_future(work())
+        self.assertEqual(await self.next(), LEASE)
+        working.cancel()
+        self.assertEqual(await self.next(), RELEASE)
+        working.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await working
+        self.assertEqual(self.closed, [4711])
+
+    async def test_a_daemon_that_dies_ends_every_wait(self):
+        self.daemon.answer = lambda words: None
+
+        async def work(number):
+            async with self.query(number):
+                pass
+
+        working = [asyncio.ensure_future(work(number)) for number in range(50)]
+        await self.next()
+        self.daemon.die()
+        await asyncio.wait_for(asyncio.gather(*working), PATIENCE)
+        self.assertLessEqual(len(self.closed), 50)
+
+
+class Names(Case):
+    async def asgi(self, *headers, **settings):
+        """What a handler knows of itself."""
+        seen = []
+
+        async def app(scope, receive, send):
+            seen.append((current().request, outgoing()))
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": list(headers)}
+        middleware = TerminateAsgi(app, self.controller, "search", **settings)
+        await middleware(scope, asyncio.Event().wait, None)
+        return seen[0]
+
+    async def test_a_request_is_called_as_its_gateway_calls_it(self):
+        name = b"5f1c9a7e.A_b:c-" + b"x" * 113
+        self.assertEqual((await self.asgi((b"bywash-request", name)))[0], name.decode())
+        for values in ([], [b""], [b"a b"], [b"a/b"], [b"x" * 129], [b"a", b"a"], [b"a\n"], [b"\xe4"]):
+            seen = await self.asgi(*[(b"bywash-request", value) for value in values])
+            self.assertIsNone(seen[0], values)
+
+    async def test_a_name_is_not_taken_where_it_is_not_trusted(self):
+        seen = await self.asgi((b"bywash-request", b"r1"), (b"traceparent", TRACE.encode()), trust_request=False)
+        self.assertEqual(seen, (None, {"traceparent": TRACE, "bywash-deadline": "9000"}))
+
+    async def test_what_is_passed_on_is_as_it_came_with_what_is_left(self):
+        head = [(b"bywash-request", b"r1"), (b"traceparent", TRACE.encode())]
+        head += [(b"tracestate", b"a=1"), (b"tracestate", b"b=2"), (b"bywash-deadline", b"1500")]
+        expected = {"bywash-request": "r1", "traceparent": TRACE, "tracestate": "a=1,b=2", "bywash-deadline": "1500"}
+        self.assertEqual(await self.asgi(*head), ("r1", expected))
+        self.assertEqual((await self.asgi((b"tracestate", b"a=1")))[1], {"bywash-deadline": "9000"})
+        self.assertEqual(self.token.outgoing(), {}, "no time ends it")
+        _current.set(None)
+        self.assertEqual(outgoing(), {})
+
+    def test_wsgi_does_the_same(self):
+        seen = []
+
+        def app(environ, start_response):
+            seen.append((current().request, outgoing()))
+            return []
+
+        environ = {"REQUEST_METHOD": "GET", "HTTP_BYWASH_REQUEST": "r1", "HTTP_TRACEPARENT": TRACE}
+        list(TerminateWsgi(app, self.controller, "search")(dict(environ), None))
+        list(TerminateWsgi(app, self.controller, "search", trust_request=False)(environ, None))
+        fields = {"traceparent": TRACE, "bywash-deadline": "9000"}
+        self.assertEqual(seen, [("r1", {"bywash-request": "r1", **fields}), (None, fields)])
+
+    async def test_a_client_who_leaves_stops_what_his_request_has_leased(self):
+        async def app(scope, receive, send):
+            async with self.query():
+                await asyncio.Event().wait()
+
+        left = asyncio.Event()
+
+        async def receive():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"bywash-request", b"r2")]}
+        asking = asyncio.ensure_future(TerminateAsgi(app, self.controller, "search")(scope, receive, None))
+        self.assertTrue((await self.next()).startswith("LEASE r2 shop 4711 not-after="))
+        left.set()
+        await asyncio.wait_for(asking, PATIENCE)
+        self.assertEqual(self.daemon.lines(), ["STOP r2 client_left", "RELEASE r2 shop 4711"])
+
+    def test_a_name_of_a_database_that_can_be_none_is_refused(self):
+        for name in ("", "a b", "x" * 33, "self"):
+            with self.assertRaisesRegex(bywash.SettingError, "database is"):
+                bywash.leased(None, self.sentry, name)
+        with self.assertRaisesRegex(bywash.SettingError, "NoneType is not a connection of psycopg"):
+            bywash.leased(None, self.sentry, "shop")
+
+
+if __name__ == "__main__":
+    unittest.main()
