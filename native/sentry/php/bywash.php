@@ -12,7 +12,8 @@
  * that comes late must not hit whoever has it next (connections may be persistent). If there is no daemon, or this
  * is no request that is watched, the work runs as ever.
  *
- * Environment: BYWASH_SENTRY_SOCKET (/run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
+ * Environment: BYWASH_SENTRY_SOCKET (the module sets it; else /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100:
+ * milliseconds). */
 declare(strict_types=1);
 
 namespace Bywash;
