@@ -28,7 +28,7 @@ public class Stack extends HttpServlet {
         boolean asks = words[1].equals("ask");
         String name = words[2];
         try {
-            for (int step = 0; step < 75; step++) {
+            for (int step = 0; step < 40; step++) {
                 tell(name, "step");
                 Thread.sleep(20);
                 if (asks) {

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 async def work(name, has_left):
     try:
-        for _ in range(75):
+        for _ in range(40):
             tell(name, "step")
             await asyncio.sleep(0.02)
             if await has_left():

@@ -13,7 +13,7 @@ settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=__name__, SECRET_KEY="of a 
 
 async def work(request, name):
     try:
-        for _ in range(75):
+        for _ in range(40):
             tell(name, "step")
             await asyncio.sleep(0.02)
     except asyncio.CancelledError:

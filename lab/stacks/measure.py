@@ -16,6 +16,13 @@ REMEDIES = {
     "PostgreSQL 100ms": "nothing, if the application closes its connection; pooled ones it does not: `bywash sentry`",
     "MariaDB": "`bywash sentry`",
 }
+# By what scripts/fronts calls them.
+REMEDIES_OF_HOPS = {
+    "nginx .*, ignore_client_abort": "leave `proxy_ignore_client_abort` off",
+    "nginx .*, cache": "no `proxy_cache` where pages are expensive and nobody's twice; or bywash in front of it",
+    "HAProxy .*": "`option abortonclose`",
+    "Varnish .*": "`return (pipe)`, or bywash in front of it",
+}
 
 
 def table(*titles):
@@ -30,7 +37,7 @@ def table(*titles):
 def try_runtimes(names):
     observer = probe.Observer()
     os.environ["STACKS_OBSERVER"] = str(observer.port)
-    line = table("the client …", *probe.WAYS, "what to do")
+    line = table("when the client …", *probe.WAYS, "what to do")
     for name in names:
         with tempfile.TemporaryDirectory(prefix=f"bywash-{name}-") as folder:
             try:
@@ -44,7 +51,7 @@ def try_runtimes(names):
 
 
 def try_databases():
-    line = table("its client is killed", "a query that sleeps", "a query that computes", "what to do")
+    line = table("when its client is killed,", "a query that sleeps", "one that computes", "what to do")
     for name, cells in databases.rows():
         kind, setting = name.split()[0], re.search(r"= (\w+)", name)
         line([name, *cells, REMEDIES[f"{kind} {setting.group(1)}" if setting else kind]])
@@ -53,20 +60,25 @@ def try_databases():
 def remedy(hop, closes):
     if all(after != "stays" for after in closes):
         return "nothing"
-    remedies = {"nginx": "no `proxy_ignore_client_abort`; `proxy_cache` off there", "HAProxy": "`option abortonclose`",
-                "Varnish": "`return (pipe)`, or bywash in front of it"}
-    return remedies.get(hop.split()[0].rstrip(","), "bywash in front of it")
+    for ending, what in REMEDIES_OF_HOPS.items():
+        if re.fullmatch(ending, hop):
+            return what
+    return "bywash in front of it"
+
+
+def closes_after(time):
+    return "no" if time == "stays" else f"after {time}"
 
 
 def try_proxies():
     """scripts/fronts has them, and `bywash doctor` measures: its lines as a table."""
-    line = table("a hop whose client leaves", "GET: closes behind it after", "POST", "what to do")
+    line = table("when its client leaves,", "closes behind a GET", "behind a POST", "what to do")
     fronts = subprocess.run([runtimes.ROOT / "scripts/fronts", os.environ["BYWASH"]], stdout=subprocess.PIPE, text=True, check=False)
     for text in fronts.stdout.splitlines():
         found = re.match(r"(.*?)\s+GET (stays|[\d.]+ ms)\s+POST (stays|[\d.]+ ms)", text)
         if found:
             hop, *closes = found.groups()
-            line([hop, *closes, remedy(hop, closes)])
+            line([hop, *(closes_after(one) for one in closes), remedy(hop, closes)])
         else:
             print(f"NOT TESTED: {text}", file=sys.stderr, flush=True)
     assert fronts.returncode == 0, "scripts/fronts failed"

@@ -19,7 +19,7 @@ async function work(req, res, signal) {
   };
   signal?.addEventListener("abort", stop);
   if (req.url.startsWith("/ask/")) res.on("close", stop);
-  for (let step = 0; step < 75 && !over; step++) {
+  for (let step = 0; step < 40 && !over; step++) {
     tell(name, "step");
     await sleep(20);
   }

@@ -50,7 +50,7 @@ static int in_steps(const char *name, int client, int is_watched) {
     if (is_watched && socket_watch(client, SIGRTMIN) != 0) {
         return 0;
     }
-    for (int i = 0; i < 75 && !has_left; i++) {
+    for (int i = 0; i < 40 && !has_left; i++) {
         tell(name, "step");
         step();
     }
@@ -69,7 +69,7 @@ static int with_libsert(int client) {
     SERT_register_rollbackpoint(&point);
     SERT_start();
     if (socket_watch_ex(client, &opts) == 0) {
-        for (int i = 0; i < 75; i++) {
+        for (int i = 0; i < 40; i++) {
             step();
         }
     }

@@ -10,12 +10,12 @@ import time
 from collections import Counter
 from typing import NamedTuple
 
-# A handler works for 75 of these.
+# A handler works for 40 of these.
 STEP = 0.02
 # It works for so long before its client leaves.
 BEFORE = 0.15
 # A handler that takes no step for so long has been stopped.
-SILENCE = 0.6
+SILENCE = 0.5
 PATIENCE = 20
 ROUNDS = 3
 

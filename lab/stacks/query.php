@@ -8,7 +8,7 @@ $observer = stream_socket_client('udp://127.0.0.1:' . getenv('STACKS_OBSERVER'))
 $shop = new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => true]);
 fwrite($observer, "$name step");
 try {
-    Bywash\leased($shop, 'shop', fn ($shop) => $shop->query('SELECT pg_sleep(1.5)')->fetchColumn());
+    Bywash\leased($shop, 'shop', fn ($shop) => $shop->query('SELECT pg_sleep(0.8)')->fetchColumn());
     fwrite($observer, "$name done");
 } catch (PDOException) {
     fwrite($observer, "$name told");

@@ -81,7 +81,7 @@ def running(folder, *command, port=None, **environment):
 # --- PHP ---
 
 PLAIN_PHP = Handler("", "plain", "`mod_bywash_sentry`, or a gateway that says it, and `Bywash\\leased` around queries")
-WRITES_PHP = Handler("writes as it goes", "ask", "ends at its next write, if `ignore_user_abort` is off")
+WRITES_PHP = Handler("writes as it goes", "ask", "`ob_flush()` and `flush()`; keep `ignore_user_abort` off")
 
 PAGES = """
 LoadModule alias_module {modules}/mod_alias.so
@@ -288,6 +288,19 @@ def go(folder):
 
 
 @contextlib.contextmanager
+def bywash(folder):
+    """The gateway with Go behind it: what its application is told."""
+    need("go")
+    its = version(r"bywash ([0-9.]+)", os.environ["BYWASH"], "--version")
+    port = free_port()
+    with go(folder) as (name, _, start), start(None) as (host, behind):
+        with running(folder, os.environ["BYWASH"], "run", "--upstream", f"http://{host}:{behind}",
+                     "--listen", f"127.0.0.1:{port}", "--admin", f"unix:{folder}/admin", port=port) as at:
+            yield (f"bywash {its} in front of {name}", [Handler("`r.Context()`", "ask", "nothing")],
+                   lambda handler: contextlib.nullcontext(at))
+
+
+@contextlib.contextmanager
 def hyper(folder):
     need("cargo")
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -340,4 +353,5 @@ def prefork(folder):
 ALL = {
     "apache": apache, "php-server": php_server, "php-fpm": php_fpm, "gunicorn": gunicorn, "starlette": starlette,
     "django": django, "node": node, "go": go, "hyper": hyper, "tomcat": tomcat, "prefork": prefork,
+    "bywash": bywash,
 }

@@ -8,7 +8,7 @@ from observer import tell
 
 def work(name, ask):
     try:
-        for _ in range(75):
+        for _ in range(40):
             tell(name, "step")
             time.sleep(0.02)
             ask()

@@ -24,7 +24,7 @@ func work(w http.ResponseWriter, r *http.Request) {
 	if how == "plain" {
 		told = nil
 	}
-	for step := 0; step < 75; step++ {
+	for step := 0; step < 40; step++ {
 		tell("step")
 		select {
 		case <-told:

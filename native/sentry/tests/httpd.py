@@ -103,8 +103,12 @@ class Apache:
             ["apache2", "-DFOREGROUND", "-f", str(root / "httpd.conf")],
             env=dict(os.environ, LD_LIBRARY_PATH=str(out)),
             start_new_session=True)  # Ending, it ends its process group.
-        self.wait(self.connects, "Apache does not listen")
-        self.wait(lambda: len(self.children()) == children, "Apache has no children")
+        try:
+            self.wait(self.connects, "Apache does not listen")
+            self.wait(lambda: len(self.children()) == children, "Apache has no children")
+        except BaseException:
+            self.close()
+            raise
 
     def wait(self, until, what):
         end = time.monotonic() + PATIENCE

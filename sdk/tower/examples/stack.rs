@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tower_layer::Layer;
 use tower_service::Service;
 
-const STEPS: usize = 75;
+const STEPS: usize = 40;
 const STEP: Duration = Duration::from_millis(20);
 
 /// Tells what becomes of a request; a drop before its end is what it is told.
@@ -90,7 +90,8 @@ async fn main() -> std::io::Result<()> {
         let http = hyper::server::conn::http1::Builder::new();
         // A client that leaves is an error of its connection, and what is measured.
         if is_within {
-            let served = http.serve_connection(io, TowerToHyperService::new(layer.layer(work.clone())));
+            let served =
+                http.serve_connection(io, TowerToHyperService::new(layer.layer(work.clone())));
             tokio::spawn(async { drop(served.await) });
         } else {
             let served = http.serve_connection(io, TowerToHyperService::new(work.clone()));
