@@ -19,7 +19,7 @@ REMEDIES = {
 # By what scripts/fronts calls them.
 REMEDIES_OF_HOPS = {
     "nginx .*, ignore_client_abort": "leave `proxy_ignore_client_abort` off",
-    "nginx .*, cache": "no `proxy_cache` where pages are expensive and nobody's twice; or bywash in front of it",
+    "nginx .*, cache": "no `proxy_cache` on pages that nobody asks for twice; or bywash in front of it",
     "HAProxy .*": "`option abortonclose`",
     "Varnish .*": "`return (pipe)`, or bywash in front of it",
 }
@@ -30,7 +30,7 @@ def table(*titles):
     def line(cells):
         print("|", " | ".join(cells), "|", flush=True)
     line(titles)
-    line("---" for _ in titles)
+    print("|" + "---|" * len(titles), flush=True)
     return line
 
 

@@ -11,8 +11,8 @@
  * asked for must be given back, and if the daemon does not say that it was, the connection is killed: a cancellation
  * that comes late must not hit whoever has it next (connections may be persistent). This request itself may go on
  * with it until it ends, so that a daemon that dies or dawdles breaks no page: in PostgreSQL and MariaDB the daemon
- * cancels the statement that it has seen and no later one. MySQL cannot, so there it is killed at once. If there is
- * no daemon, or this is no request that is watched, the work runs as ever.
+ * aims at the statement that it has seen. In MySQL it can aim at a connection only, so there it is killed at once. If
+ * there is no daemon, or this is no request that is watched, the work runs as ever.
  *
  * Environment: BYWASH_SENTRY_SOCKET (the module sets it; else /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100:
  * milliseconds). */
