@@ -9,7 +9,8 @@
  *
  * A request has a name: that of its header Bywash-Request, if a trusted peer (a gateway) has sent it, else sixteen
  * random hexadecimal digits. The application reads it from the same header or from the variable BYWASH_REQUEST, and
- * says it to the daemon with each database connection that it uses (php/bywash.php).
+ * says it to the daemon with each database connection that it uses (php/bywash.php); where that listens is in the
+ * variable BYWASH_SENTRY_SOCKET.
  *
  * The client is watched from the moment at which the request's configuration is known until the last of its answer
  * has been produced (not: sent). What a client that leaves has to do with it, the daemon decides; Apache itself goes
@@ -48,6 +49,7 @@ APLOG_USE_MODULE(bywash_sentry);
 
 #define HEADER "Bywash-Request"
 #define VARIABLE "BYWASH_REQUEST"
+#define VARIABLE_OF_SOCKET "BYWASH_SENTRY_SOCKET"
 #define FILTER "BYWASH_SENTRY"
 #define LONGEST_NAME 128
 
@@ -246,6 +248,7 @@ static int begin(request_rec *r) {
     }
     apr_table_setn(r->headers_in, HEADER, watched->name);
     apr_table_setn(r->subprocess_env, VARIABLE, watched->name);
+    apr_table_setn(r->subprocess_env, VARIABLE_OF_SOCKET, daemon_path);
     return DECLINED;
 }
 

@@ -9,10 +9,13 @@
  *
  * The rule of the daemon: a cancellation of a connection is under way only while it is leased. So a lease that was
  * asked for must be given back, and if the daemon does not say that it was, the connection is killed: a cancellation
- * that comes late must not hit whoever has it next (connections may be persistent). If there is no daemon, or this
- * is no request that is watched, the work runs as ever.
+ * that comes late must not hit whoever has it next (connections may be persistent). This request itself may go on
+ * with it until it ends, so that a daemon that dies or dawdles breaks no page: in PostgreSQL and MariaDB the daemon
+ * aims at the statement that it has seen. In MySQL it can aim at a connection only, so there it is killed at once. If
+ * there is no daemon, or this is no request that is watched, the work runs as ever.
  *
- * Environment: BYWASH_SENTRY_SOCKET (/run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
+ * Environment: BYWASH_SENTRY_SOCKET (the module sets it; else /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100:
+ * milliseconds). */
 declare(strict_types=1);
 
 namespace Bywash;
@@ -65,6 +68,9 @@ function number_of(\mysqli|\PDO|\PgSql\Connection $connection): int
  * its way may hit this very statement; so it is repeated until the connection fails. */
 function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
 {
+    if (is_closed($connection)) {
+        return;
+    }
     for ($attempt = 0; $attempt < 3; $attempt++) {
         try {
             if (!ask_for_its_end($connection)) {
@@ -92,6 +98,31 @@ function ask_for_its_end(\mysqli|\PDO|\PgSql\Connection $connection): bool
     return true;
 }
 
+/** Whether its page has closed it: there is no way left to its server's side. */
+function is_closed(\mysqli|\PDO|\PgSql\Connection $connection): bool
+{
+    try {
+        number_of($connection);
+        return false;
+    } catch (\mysqli_sql_exception | \PDOException) {
+        return false;
+    } catch (\Error) {
+        return true;
+    }
+}
+
+/** Whether a cancellation that is on its way can hit a later statement of the connection. */
+function knows_connections_only(\mysqli|\PDO|\PgSql\Connection $connection): bool
+{
+    $server = match (true) {
+        $connection instanceof \mysqli => $connection->server_info,
+        $connection instanceof \PDO && $connection->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'mysql' =>
+            $connection->getAttribute(\PDO::ATTR_SERVER_VERSION),
+        default => null,
+    };
+    return $server !== null && !str_contains($server, 'MariaDB');
+}
+
 /** The stop daemon, as this request talks to it. */
 final class Desk
 {
@@ -99,9 +130,12 @@ final class Desk
     private string $unread = '';
     /** Connections by lease. */
     private array $held = [];
+    /** Connections of which nobody says that nothing is on its way to them. Held, so that nobody else gets them. */
+    private \SplObjectStorage $doubtful;
 
     private function __construct(public readonly string $request, private mixed $line)
     {
+        $this->doubtful = new \SplObjectStorage();
     }
 
     /** Null: the request is not watched, or there is no daemon. */
@@ -116,7 +150,7 @@ final class Desk
             if ($line !== false) {
                 stream_set_blocking($line, false);
                 $desk = new self($request, $line);
-                register_shutdown_function($desk->release_all(...));
+                register_shutdown_function($desk->end(...));
             }
         }
         return $desk;
@@ -141,7 +175,7 @@ final class Desk
         }
     }
 
-    /** Gives back what is held. Nothing that is aimed at the connection is under way then, or there is no connection. */
+    /** Gives back what is held. Nothing that is aimed at the connection is under way then, or nobody else gets it. */
     public function release(string $lease): void
     {
         if (!isset($this->held[$lease])) {
@@ -149,16 +183,28 @@ final class Desk
         }
         $answer = $this->line === null ? null : $this->ask("RELEASE $lease");
         if ($answer !== 'OK' && !str_starts_with($answer ?? '', 'ERR not_leased')) {
-            kill($this->held[$lease]);
+            $this->doubt($this->held[$lease]);
         }
         unset($this->held[$lease]);
     }
 
+    private function doubt(\mysqli|\PDO|\PgSql\Connection $connection): void
+    {
+        if (!is_closed($connection) && knows_connections_only($connection)) {
+            kill($connection);
+        } else {
+            $this->doubtful->attach($connection);
+        }
+    }
+
     /** A script that ends within its work (exit, an error, a time limit) unwinds nothing. */
-    public function release_all(): void
+    public function end(): void
     {
         foreach (array_keys($this->held) as $lease) {
             $this->release($lease);
+        }
+        foreach ($this->doubtful as $connection) {
+            kill($connection);
         }
     }
 

@@ -34,6 +34,13 @@ function try_on(string $what, callable $connect, callable $ask): void
     check(fails(fn () => $ask($connection)), "$what: it is gone");
     unset($connection);
     check((int) $ask($connect()) !== $number, "$what: nobody gets it again");
+    $closed = $connect();
+    match (true) {
+        $closed instanceof mysqli => $closed->close(),
+        $closed instanceof PgSql\Connection => pg_close($closed),
+        default => null,
+    };
+    Bywash\kill($closed);
     echo "ok     a connection that is killed is gone: $what\n";
 }
 

@@ -1,0 +1,134 @@
+"""A client that leaves in the middle, in four ways, and what its handler has told the observer by then."""
+
+import math
+import queue
+import socket
+import statistics
+import struct
+import threading
+import time
+from collections import Counter
+from typing import NamedTuple
+
+# A handler works for 40 of these.
+STEP = 0.02
+# It works for so long before its client leaves.
+BEFORE = 0.15
+# A handler that takes no step for so long has been stopped.
+SILENCE = 0.5
+PATIENCE = 20
+ROUNDS = 3
+
+
+class Observer:
+    """What handlers say, with the moment at which it was said."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.words = queue.Queue()
+        threading.Thread(target=self.listen, daemon=True).start()
+
+    def listen(self):
+        while True:
+            name, word = self.socket.recv(256).decode().split()
+            self.words.put((time.monotonic(), name, word))
+
+    def next(self, name, patience):
+        """The next word about this request; None: there was none."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                when, who, word = self.words.get(timeout=max(0, end - time.monotonic()))
+            except queue.Empty:
+                return None
+            if who == name:
+                return when, word
+
+
+class Ending(NamedTuple):
+    """`told`: it said so; `stopped`: it took no step any more; `done`: it went on to its end."""
+
+    what: str
+    seconds: float
+    is_answered: bool
+
+
+def closes(client):
+    client.close()
+
+
+def half_closes(client):
+    client.shutdown(socket.SHUT_WR)
+
+
+def resets(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def closes_behind_a_byte(client):
+    client.sendall(b"G")
+    time.sleep(0.1)  # So that it is read before, by whoever reads.
+    client.close()
+
+
+WAYS = {
+    "closes": closes,
+    "shuts down its sending side": half_closes,
+    "resets": resets,
+    "closes behind one byte more": closes_behind_a_byte,
+}
+
+count = 0
+
+
+def leave(observer, address, how, leaving, in_steps):
+    """One request of a client that leaves so."""
+    global count
+    count += 1
+    name = f"r{count}"
+    client = socket.create_connection(address, timeout=PATIENCE)
+    client.sendall(f"GET /{how}/{name} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    assert observer.next(name, PATIENCE), f"/{how}/{name} does not begin"
+    time.sleep(BEFORE)
+    left = time.monotonic() if leaving is not closes_behind_a_byte else None
+    leaving(client)
+    left = left or time.monotonic()
+    ending = watch(observer, name, left, in_steps)
+    is_answered = leaving is half_closes and is_answered_to(client)
+    client.close()
+    return ending._replace(is_answered=is_answered)
+
+
+def watch(observer, name, left, in_steps):
+    last = left
+    while (heard := observer.next(name, SILENCE if in_steps else PATIENCE)) is not None:
+        last, word = heard
+        if word != "step":
+            return Ending(word, last - left, False)
+    return Ending("stopped", max(0, last - left) + STEP, False)
+
+
+def is_answered_to(client):
+    client.settimeout(5)
+    try:
+        return client.recv(64).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+def cell(endings):
+    """What became of several, in words."""
+    whats = Counter(ending.what for ending in endings)
+    milliseconds = math.ceil(1000 * statistics.median(ending.seconds for ending in endings))
+    if len(whats) > 1:
+        return ", ".join(f"{what} {times} of {len(endings)}" for what, times in whats.items())
+    if "done" in whats:
+        return "runs on" + (", answered" if all(ending.is_answered for ending in endings) else "")
+    return f"{milliseconds} ms" if "told" in whats else f"within {milliseconds} ms"
+
+
+def row(observer, address, how, in_steps=True):
+    return [cell([leave(observer, address, how, way, in_steps) for _ in range(ROUNDS)]) for way in WAYS.values()]

@@ -1,0 +1,16 @@
+<?php
+/* For `stacks`: a page that waits for PostgreSQL, leased to its request if mod_bywash_sentry has named it. */
+declare(strict_types=1);
+
+[, , , $name] = explode('/', $_SERVER['REQUEST_URI']);
+$observer = stream_socket_client('udp://127.0.0.1:' . getenv('STACKS_OBSERVER'));
+[$host, $port] = explode(':', getenv('BYWASH_POSTGRES'));
+$shop = new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => true]);
+fwrite($observer, "$name step");
+try {
+    Bywash\leased($shop, 'shop', fn ($shop) => $shop->query('SELECT pg_sleep(0.8)')->fetchColumn());
+    fwrite($observer, "$name done");
+} catch (PDOException) {
+    fwrite($observer, "$name told");
+}
+echo 'done';
