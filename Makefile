@@ -48,7 +48,6 @@ test-all: test build shuttle
 	native/sert/tests/teeth
 	$(CARGO) check --manifest-path fuzz/Cargo.toml --bins --locked
 	scripts/check-packaging target/release/bywash
-	BYWASH=target/release/bywash scripts/test-sdks-databases
 	scripts/lab-all out/lab
 
 bench: build

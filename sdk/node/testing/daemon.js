@@ -1,5 +1,5 @@
 'use strict'
-// A stop daemon that says what it is told to. The real one is tried with the databases (scripts/test-sdks-databases).
+// A stop daemon that says what it is told to. The real one is tried with the databases (scripts/test-sdk-databases).
 
 const { once } = require('node:events')
 const { mkdtempSync, rmSync } = require('node:fs')

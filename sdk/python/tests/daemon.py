@@ -1,4 +1,4 @@
-"""A stop daemon that says what it is told to. `scripts/test-sdks-databases` tries the real one."""
+"""A stop daemon that says what it is told to. `scripts/test-sdk-databases` tries the real one."""
 
 import os
 import queue
