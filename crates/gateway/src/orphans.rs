@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use bywash_engine::Outcome;
 use bywash_lease::{Message, Order, Reason, RequestId};
-use http::StatusCode;
 use prometheus_client::metrics::counter::Counter;
 
 use crate::gateway::GatewayError;
@@ -55,11 +54,10 @@ pub(crate) struct Teller {
     counts: Counts,
 }
 
-/// Why whatever works for a request shall stop, if it shall: it was given up and not answered.
-pub(crate) fn reason(outcome: Outcome, status: Option<StatusCode>) -> Option<Reason> {
-    let timed_out = status == Some(StatusCode::GATEWAY_TIMEOUT);
+/// Why whatever works for a request shall stop that ended so, if it shall. Of one that was waited for no longer, whoever
+/// waited has said so.
+pub(crate) const fn reason(outcome: Outcome) -> Option<Reason> {
     match outcome {
-        Outcome::Orphaned | Outcome::UpstreamError if timed_out => Some(Reason::Deadline),
         Outcome::Orphaned => Some(Reason::ClientLeft),
         Outcome::Terminated => Some(Reason::RanTooLong),
         Outcome::UpstreamError
@@ -193,18 +191,6 @@ fn refusals(answers: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_given_up_stops_and_what_was_answered_or_never_begun_does_not() {
-        let timeout = Some(StatusCode::GATEWAY_TIMEOUT);
-        assert_eq!(reason(Outcome::Orphaned, None), Some(Reason::ClientLeft));
-        assert_eq!(reason(Outcome::Orphaned, Some(StatusCode::OK)), Some(Reason::ClientLeft));
-        assert_eq!(reason(Outcome::Orphaned, timeout), Some(Reason::Deadline));
-        assert_eq!(reason(Outcome::Terminated, timeout), Some(Reason::RanTooLong));
-        assert_eq!(reason(Outcome::UpstreamError, timeout), Some(Reason::Deadline));
-        assert_eq!(reason(Outcome::UpstreamError, Some(StatusCode::BAD_GATEWAY)), None);
-        assert_eq!(reason(Outcome::Served, Some(StatusCode::OK)), None);
-    }
 
     #[test]
     fn a_message_names_the_request_as_the_application_got_it() {

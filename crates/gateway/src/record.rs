@@ -36,6 +36,8 @@ pub(crate) struct Record {
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
+    /// Its time was over before its answer was complete.
+    out_of_time: bool,
     server: Option<usize>,
     /// Bytes of bodies, up and down.
     sent: u64,
@@ -85,6 +87,7 @@ impl Record {
             verdict: Verdict::None,
             status: None,
             outcome: None,
+            out_of_time: false,
             server: None,
             sent: 0,
             received: 0,
@@ -234,6 +237,11 @@ impl Record {
         self.status = Some(status);
     }
 
+    /// Nobody waits for it any longer, as its time is over.
+    pub(crate) const fn is_out_of_time(&mut self) {
+        self.out_of_time = true;
+    }
+
     /// Whether what the engine decides about it is carried out.
     pub(crate) fn is_enforced(&self) -> bool {
         self.mode() == Mode::Enforce
@@ -268,7 +276,8 @@ impl Record {
         let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
             return;
         };
-        if let Some(reason) = orphans::reason(outcome, self.status)
+        let over = self.out_of_time.then_some(bywash_lease::Reason::Deadline);
+        if let Some(reason) = over.or(orphans::reason(outcome))
             && !self.worker.shared.is_bypassed()
         {
             let traceparent = self.trace.as_ref().map(Trace::traceparent);

@@ -295,6 +295,9 @@ impl Stream {
         let clients = matches!(error, UpstreamError::Upload(_));
         let outcome = if clients { Outcome::Orphaned } else { Outcome::UpstreamError };
         record.ends(outcome, self.status);
+        if error.is_given_up() {
+            record.is_out_of_time();
+        }
         // The whole time includes the client's, and so does a pause in which its body was missing.
         let waits = exchange.as_ref().is_some_and(Exchange::waits_for_client);
         if let Some(ticket) = ticket {

@@ -145,6 +145,7 @@ async fn run(
         Err(Ended::OutOfTime) => {
             // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
             record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
+            record.is_out_of_time();
             return refuse::out_of_time(voice);
         }
         Err(Ended::Stopped(refusal)) => {
@@ -171,6 +172,9 @@ async fn run(
         }
         Err(error) => {
             record.ends(Outcome::UpstreamError, refuse::status_of(&error));
+            if error.is_given_up() {
+                record.is_out_of_time();
+            }
             if let Some(ticket) = ticket {
                 record.decided(&ticket);
                 ticket.failed(error.end());

@@ -98,6 +98,13 @@ impl UpstreamError {
     }
 }
 
+impl UpstreamError {
+    /// Whether the application may still work on what was given up: its time was over, and it had said nothing else.
+    pub(crate) const fn is_given_up(&self) -> bool {
+        matches!(self, Self::ResponseTimeout(_) | Self::IdleTimeout(_) | Self::TotalTimeout)
+    }
+}
+
 /// A request as it goes to an upstream.
 pub(crate) struct Outbound<'a> {
     pub(crate) method: &'a Method,

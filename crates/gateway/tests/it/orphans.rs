@@ -152,6 +152,24 @@ fn a_request_that_the_gateway_stops_or_waits_for_no_longer_is_told_with_its_reas
 }
 
 #[test]
+fn an_answer_that_stands_still_is_given_up_and_the_applications_own_504_is_an_answer() {
+    let place = Place::new();
+    let daemon = place.daemon();
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = place.before(&upstream).set("upstream.idle_timeout", "'50ms'").start();
+    let mut own = gateway.asks("/own");
+    calls.next().send_and_close("HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 2\r\n\r\nno");
+    assert_eq!(own.answer().unwrap().status(), Some(504));
+    let mut client = gateway.asks("/report");
+    let mut call = calls.next();
+    let name = call.request.field("bywash-request").unwrap().to_owned();
+    call.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc");
+    assert!(client.answer().is_err(), "it breaks off");
+    // The first message is about the second request.
+    assert_eq!(Ear::of(&daemon).hear(), format!("1 STOP {name} deadline"));
+}
+
+#[test]
 fn a_bypassed_gateway_tells_nothing() {
     let place = Place::new();
     let daemon = place.daemon();
