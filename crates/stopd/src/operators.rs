@@ -25,7 +25,7 @@ use crate::journal::Journal;
 /// Scrapers and operators, not crowds.
 const MOST: usize = 16;
 /// Longer than any answer takes.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn serve(listener: TcpListener, desk: Rc<Desk>, journal: Journal) {
     let seats = Arc::new(Semaphore::new(MOST));
@@ -55,8 +55,9 @@ async fn answer(stream: TcpStream, desk: Rc<Desk>, journal: Journal) {
 }
 
 fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Response<Full<Bytes>> {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if !host.is_some_and(is_loopback) {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    if !host.is_some_and(is_loopback) || hosts.next().is_some() {
         return plain(StatusCode::MISDIRECTED_REQUEST, "only for this machine\n");
     }
     match (request.method(), request.uri().path()) {

@@ -203,11 +203,13 @@ fn operators_are_told_what_there_is_and_strangers_nothing() {
         site.get("/v1/status").contains(r#"{"complaints":{},"leases":0,"log_lines_dropped":0}"#)
     );
     assert!(site.get("/").starts_with("HTTP/1.1 404"));
-    let mut stream = std::net::TcpStream::connect(site.daemon.admin()).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nHost: shop.example\r\n\r\n").unwrap();
-    let mut answer = [0; 12];
-    std::io::Read::read_exact(&mut stream, &mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 421");
+    for host in ["shop.example", "localhost\r\nHost: shop.example"] {
+        let mut stream = std::net::TcpStream::connect(site.daemon.admin()).unwrap();
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut answer = [0; 12];
+        std::io::Read::read_exact(&mut stream, &mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 421", "{host:?}");
+    }
 }
 
 #[test]
