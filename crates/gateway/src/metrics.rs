@@ -177,6 +177,27 @@ impl Families {
     }
 }
 
+/// Of requests that the stop daemon is to be told of.
+fn orphans(registry: &mut Registry) -> Counts {
+    Counts {
+        told: counter(
+            registry,
+            "bywash_orphans_told",
+            "Requests given up while the application worked for them, of which the stop daemon was told",
+        ),
+        lost: counter(
+            registry,
+            "bywash_orphans_lost",
+            "The same, of which it could not be told; is it there, at sentry.socket?",
+        ),
+        refused: counter(
+            registry,
+            "bywash_orphans_refused",
+            "The same, of which it did not want to be told; is our user in sentry.stops?",
+        ),
+    }
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
@@ -239,23 +260,7 @@ impl Metrics {
                 "bywash_dropped_spans",
                 "Spans that did not arrive at the collector of log.traces",
             ),
-            orphans: Counts {
-                told: counter(
-                    &mut registry,
-                    "bywash_orphans_told",
-                    "Requests given up while the application worked for them, of which the stop daemon was told",
-                ),
-                lost: counter(
-                    &mut registry,
-                    "bywash_orphans_lost",
-                    "The same, of which it could not be told; is it there, at sentry.socket?",
-                ),
-                refused: counter(
-                    &mut registry,
-                    "bywash_orphans_refused",
-                    "The same, of which it did not want to be told; is our user in sentry.stops?",
-                ),
-            },
+            orphans: orphans(&mut registry),
             gauges: Gauges::register(&mut registry),
             servers: ServerFamilies::register(&mut registry),
             registry,

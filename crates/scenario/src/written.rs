@@ -12,19 +12,18 @@ use serde::Deserialize;
 
 use crate::adversary;
 use crate::arrivals;
-use crate::file::{
-    Charge, Class, Client, Closes, Length, PartChoice, PolicyChoice, Scenario, ScenarioError, Tier,
-    WaitsFor,
-};
+use crate::file::{Class, Client, Closes, Length, Scenario, ScenarioError, Tier, WaitsFor};
 use crate::graph::Graph;
 use crate::law::Law;
 use crate::lines::Lines;
+use crate::policies;
 use crate::servers::{self, Discipline};
 use crate::service::Service;
 use crate::sets;
 use crate::shift;
 use crate::signal;
 use crate::source::Source;
+use crate::stations;
 use crate::wrong::Wrong;
 
 #[derive(Deserialize)]
@@ -46,7 +45,7 @@ pub(crate) struct File {
     #[serde(default)]
     adversary: Vec<adversary::Written>,
     #[serde(default)]
-    policy: Vec<WrittenPolicy>,
+    policy: Vec<policies::Written>,
 }
 
 #[derive(Deserialize)]
@@ -64,14 +63,7 @@ struct Servers {
     #[serde(default)]
     change: Vec<servers::Written>,
     #[serde(default)]
-    station: Vec<WrittenStation>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenStation {
-    name: String,
-    workers: u32,
+    station: Vec<stations::Written>,
 }
 
 #[derive(Deserialize)]
@@ -157,28 +149,6 @@ struct Run {
     orders: Option<u64>,
 }
 
-#[derive(Deserialize)]
-struct WrittenPolicy {
-    name: String,
-    #[serde(default)]
-    label: Option<String>,
-    #[serde(default)]
-    limit: Option<WrittenPart>,
-    #[serde(default)]
-    termination: Option<WrittenPart>,
-    #[serde(default)]
-    charge: Charge,
-    #[serde(flatten)]
-    parameters: BTreeMap<String, toml::Value>,
-}
-
-#[derive(Deserialize)]
-struct WrittenPart {
-    name: String,
-    #[serde(flatten)]
-    parameters: BTreeMap<String, toml::Value>,
-}
-
 fn senseless<T>(why: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::Senseless(why.into()))
 }
@@ -192,7 +162,7 @@ pub(crate) fn resolve(
     let mut wrong = Wrong::default();
     let index = class_index(&file.class, lines, &mut wrong);
     check_numbers(&file, lines, &mut wrong);
-    let stations = stations(&file.servers, lines, &mut wrong);
+    let stations = stations::resolve(&file.servers.station, lines, &mut wrong);
     let mut classes = Vec::new();
     for (i, class) in file.class.iter().enumerate() {
         let class = resolve_class(class, &file.session.order, &index, &stations);
@@ -214,7 +184,7 @@ pub(crate) fn resolve(
     let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
     let line = |i| lines.nth("policy", i);
-    let policies = file.policy.into_iter().enumerate().map(|(i, policy)| choice(policy, line(i)));
+    let policies = file.policy.into_iter().enumerate().map(|(i, policy)| policy.resolve(line(i)));
     let policies = policies.collect();
     let whole = || {
         Some(Scenario {
@@ -334,20 +304,6 @@ fn graph(
 
 const IN_ORDER: &str = "changes must stand in the order of time";
 
-fn stations(written: &Servers, lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<servers::Station> {
-    const STATION: &str = "servers.station";
-    let mut stations: Vec<servers::Station> = Vec::new();
-    for (i, WrittenStation { name, workers }) in written.station.iter().enumerate() {
-        let line = lines.nth(STATION, i);
-        let is_new = stations.iter().all(|other| other.name != *name);
-        wrong.at(line).unless(is_new, format!("station `{name}` stands twice"));
-        let many = (1..=100_000).contains(workers);
-        wrong.at(line).unless(many, format!("workers of station `{name}` takes 1 to 100000"));
-        stations.push(servers::Station { name: name.clone(), workers: *workers });
-    }
-    stations
-}
-
 fn servers_of(
     written: &Servers,
     index: &HashMap<String, usize>,
@@ -422,7 +378,7 @@ fn resolve_class(
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
     let shift = wrong.part(shift);
     wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
-    let station = wrong.part(station(stations, class.station.as_deref(), name));
+    let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
@@ -441,21 +397,6 @@ fn resolve_class(
         station: station.flatten(),
     });
     wrong.whole(class)
-}
-
-/// Where a class is served, by the name of the station.
-fn station(
-    stations: &[servers::Station],
-    name: Option<&str>,
-    class: &str,
-) -> Result<Option<usize>, ScenarioError> {
-    let Some(name) = name else { return Ok(None) };
-    match stations.iter().position(|station| station.name == name) {
-        Some(index) => Ok(Some(index)),
-        None => senseless(format!(
-            "class `{class}` names station `{name}`, and there is none of that name"
-        )),
-    }
 }
 
 fn bounds_of(class: &str, bounds: &WrittenBounds) -> Result<(Span, Span), ScenarioError> {
@@ -524,26 +465,4 @@ fn duration(text: &str) -> Result<Span, ScenarioError> {
         duration if duration > Scenario::LONGEST => senseless("run.duration takes a year at most"),
         duration => Ok(duration),
     }
-}
-
-fn choice(written: WrittenPolicy, line: Option<usize>) -> PolicyChoice {
-    let part =
-        |part: WrittenPart| PartChoice { name: part.name, parameters: texts(part.parameters) };
-    PolicyChoice {
-        label: written.label.unwrap_or_else(|| written.name.clone()),
-        parameters: texts(written.parameters),
-        limit: written.limit.map(part),
-        termination: written.termination.map(part),
-        charge: written.charge,
-        name: written.name,
-        line,
-    }
-}
-
-fn texts(parameters: BTreeMap<String, toml::Value>) -> BTreeMap<String, String> {
-    let text = |value: toml::Value| match value {
-        toml::Value::String(text) => text,
-        other => other.to_string(),
-    };
-    parameters.into_iter().map(|(name, value)| (name, text(value))).collect()
 }

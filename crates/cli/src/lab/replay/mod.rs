@@ -9,6 +9,7 @@
 mod guests;
 mod intake;
 mod night;
+mod scene;
 mod terms;
 mod told;
 

@@ -1,0 +1,90 @@
+//! The scenario of a log: its classes are the configuration's, its visitors the recording's.
+
+use bywash_config::Config;
+use bywash_engine::{ClassId, ClassSet, Tier as EngineTier};
+use bywash_scenario::file::{Class, Client, Length};
+use bywash_scenario::{
+    Closes, Graph, Law, Profile, Recording, Scenario, Servers, Source, Tier, WaitsFor,
+};
+use bywash_units::{Span, Utility};
+
+use super::night::{Mean, PAUSE};
+use super::terms::Terms;
+use crate::args::Replay;
+
+pub(super) fn scenario(
+    name: &str,
+    config: &Config,
+    terms: &Terms,
+    means: &[Mean],
+    recording: Recording,
+    (rho, lasted): (f64, Span),
+    args: &Replay,
+) -> Scenario {
+    let classes = config.classes.iter().enumerate().map(|(index, class)| Class {
+        name: class.class.name.clone(),
+        // Nothing is sent.
+        method: String::new(),
+        path: String::new(),
+        tier: match class.class.tier {
+            EngineTier::Transact => Tier::Transact,
+            EngineTier::Browse => Tier::Browse,
+        },
+        utility: class.class.utility,
+        queue: class.class.queue,
+        after: indices(class.class.after),
+        service: Law::Constant(means[index].time).into(),
+        shift: None,
+        stop: None,
+        earns: match class.class.earns {
+            earns if earns.get() > 0.0 => earns,
+            _ => Utility::new(1.0),
+        },
+        pinned: class.class.pinned,
+        station: None,
+        patience: class.patience.map(Law::Constant),
+    });
+    Scenario {
+        sets: Vec::new(),
+        name: name.to_owned(),
+        about: String::new(),
+        workers: terms.workers,
+        servers: Servers::default(),
+        max_wait: config.engine.max_wait,
+        classes: classes.collect(),
+        // Nobody is drawn.
+        graph: Graph { start: 0, next: vec![Vec::new(); config.classes.len()], order: 0 },
+        starts: Vec::new(),
+        profile: Profile::Times(recording.starts(args.speed)),
+        source: Source::Recorded(recording),
+        rho: vec![rho * args.speed],
+        client: client(args),
+        signals: Vec::new(),
+        closes: vec![if args.hidden { Closes::Hidden } else { Closes::Visible }],
+        adversaries: Vec::new(),
+        policies: Vec::new(),
+        seeds: 1,
+        first_seed: 1,
+        length: Length::Duration(lasted.scale(1.0 / args.speed)),
+    }
+}
+
+fn client(args: &Replay) -> Client {
+    Client {
+        // Recorded.
+        think: Law::Constant(Span::ZERO),
+        patience: Law::Exponential(args.patience),
+        waits_for: WaitsFor::Answer,
+        retries: args.retries,
+        retries_after_refusal: args.retries,
+        pause_after_timeout: PAUSE,
+        pause_after_refusal: Law::Constant(PAUSE),
+        keeps_retry_after: false,
+        declares_retries: false,
+        abandon: 0.0,
+    }
+}
+
+fn indices(set: ClassSet) -> Vec<usize> {
+    set.iter().map(ClassId::index).collect()
+}

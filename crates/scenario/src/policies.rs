@@ -1,0 +1,53 @@
+//! Policies of a scenario as they are written: a name, and parameters that only the catalogue can judge.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::file::{Charge, PartChoice, PolicyChoice};
+
+#[derive(Deserialize)]
+pub(crate) struct Written {
+    name: String,
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    limit: Option<Part>,
+    #[serde(default)]
+    termination: Option<Part>,
+    #[serde(default)]
+    charge: Charge,
+    #[serde(flatten)]
+    parameters: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    name: String,
+    #[serde(flatten)]
+    parameters: BTreeMap<String, toml::Value>,
+}
+
+impl Written {
+    /// The choice of a policy that stands in this line.
+    pub(crate) fn resolve(self, line: Option<usize>) -> PolicyChoice {
+        let part = |part: Part| PartChoice { name: part.name, parameters: texts(part.parameters) };
+        PolicyChoice {
+            label: self.label.unwrap_or_else(|| self.name.clone()),
+            parameters: texts(self.parameters),
+            limit: self.limit.map(part),
+            termination: self.termination.map(part),
+            charge: self.charge,
+            name: self.name,
+            line,
+        }
+    }
+}
+
+fn texts(parameters: BTreeMap<String, toml::Value>) -> BTreeMap<String, String> {
+    let text = |value: toml::Value| match value {
+        toml::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    parameters.into_iter().map(|(name, value)| (name, text(value))).collect()
+}

@@ -1,0 +1,41 @@
+//! Stations of a scenario as they are written: servers beside the application's workers, for classes that name them.
+
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+use crate::lines::Lines;
+use crate::servers::Station;
+use crate::wrong::Wrong;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    name: String,
+    workers: u32,
+}
+
+pub(crate) fn resolve(written: &[Written], lines: &Lines<'_>, wrong: &mut Wrong) -> Vec<Station> {
+    const STATION: &str = "servers.station";
+    let mut stations: Vec<Station> = Vec::new();
+    for (i, Written { name, workers }) in written.iter().enumerate() {
+        let line = lines.nth(STATION, i);
+        let is_new = stations.iter().all(|other| other.name != *name);
+        wrong.at(line).unless(is_new, format!("station `{name}` stands twice"));
+        let many = (1..=100_000).contains(workers);
+        wrong.at(line).unless(many, format!("workers of station `{name}` takes 1 to 100000"));
+        stations.push(Station { name: name.clone(), workers: *workers });
+    }
+    stations
+}
+
+/// Where a class is served, by the name of the station.
+pub(crate) fn of_class(
+    stations: &[Station],
+    name: Option<&str>,
+    class: &str,
+) -> Result<Option<usize>, ScenarioError> {
+    let Some(name) = name else { return Ok(None) };
+    let found = stations.iter().position(|station| station.name == name);
+    let no = || format!("class `{class}` names station `{name}`, and there is none of that name");
+    found.map(Some).ok_or_else(|| ScenarioError::Senseless(no()))
+}
