@@ -68,8 +68,9 @@ impl Counters {
         count.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn departed(&self) {
-        self.departed.fetch_add(1, Relaxed);
+    /// For whoever sees a client depart.
+    pub(crate) const fn departures(&self) -> &AtomicU64 {
+        &self.departed
     }
 
     /// The database was there, or it was not.

@@ -12,6 +12,7 @@ mod form;
 mod queue;
 mod respond;
 mod sid;
+mod waiting;
 
 pub use body::{BodyFault, MAX_BODY, read};
 pub use connection::{Application, Body};
@@ -20,3 +21,4 @@ pub use form::Form;
 pub use queue::Queue;
 pub use respond::{HTML, JSON, TEXT, add, respond, text};
 pub use sid::Sid;
+pub use waiting::Waiting;

@@ -71,8 +71,9 @@ impl Counters {
         self.of(stage).failed.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn departed(&self) {
-        self.departed.fetch_add(1, Relaxed);
+    /// For whoever sees a client depart.
+    pub(crate) const fn departures(&self) -> &AtomicU64 {
+        &self.departed
     }
 
     pub(crate) fn ordered(&self) {
