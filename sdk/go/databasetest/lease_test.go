@@ -62,6 +62,10 @@ func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) 
 		server := s.serve(func(_ http.ResponseWriter, r *http.Request) {
 			numbers <- s.number(r.Context(), s.db)
 			_, err := run(r.Context(), s.db, kind.long)
+			// From rows that are open database/sql itself says so, and has no reason.
+			if err == context.Canceled {
+				err = context.Cause(r.Context())
+			}
 			ended <- err
 		})
 		leave := s.visit(server, "r1")
