@@ -33,6 +33,10 @@ struct Options {
     /// Rounds of two requests on one connection
     #[arg(long, default_value_t = 10_000)]
     victims: usize,
+    /// How many connections they are played on, evenly: one time for each number
+    #[arg(long, value_delimiter = ',', default_value = "1,4",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=32))]
+    connections: Vec<usize>,
     /// Connections that are reset within a second
     #[arg(long, default_value_t = 5000)]
     resets: usize,
@@ -91,15 +95,23 @@ fn run(options: &Options) -> io::Result<usize> {
     if wants(What::Victims) {
         let (mut table, mut all) = (victims::head(), Vec::new());
         for kind in &there {
-            for by in [By::Lease, By::Mark] {
-                let (count, result) =
-                    victims::measure(&options.program, *kind, by, options.victims, &mut table)?;
+            for (by, connections) in
+                options.connections.iter().flat_map(|&n| [(By::Lease, n), (By::Mark, n)])
+            {
+                let (count, result) = victims::measure(
+                    &options.program,
+                    *kind,
+                    by,
+                    options.victims,
+                    connections,
+                    &mut table,
+                )?;
                 wrong += if by == By::Lease { count.wrong } else { 0 };
                 all.push(result);
             }
         }
         println!(
-            "\nTwo requests in turn on one connection, stops for the first at any moment\n{table}"
+            "\nTwo requests in turn on a connection, stops for the first at any moment\n{table}"
         );
         results.insert("victims".into(), json!(all));
     }

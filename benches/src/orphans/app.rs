@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::database::{Connection, End};
-use super::stage::Talk;
+use super::database::End;
+use super::pooled::Pooled;
 
 /// What never comes is an error after so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,20 +40,13 @@ impl Door {
     /// Answers each request with this query, until the process ends.
     ///
     /// # Errors
-    /// If the database does not say which connection it is.
-    pub fn serve(
-        self,
-        mut connection: Connection,
-        mut talk: Talk,
-        query: String,
-    ) -> io::Result<App> {
-        let number = connection.number()?;
+    /// If there is no thread for it.
+    pub fn serve(self, mut connection: Pooled, query: String) -> io::Result<App> {
         let (begins, begun) = sync_channel(1);
         let (ends, ended) = sync_channel(1);
         std::thread::Builder::new().name("app".into()).spawn(move || {
             for stream in self.0.incoming().flatten() {
-                let served =
-                    serve(stream, &mut connection, number, &mut talk, &query, &begins, &ends);
+                let served = serve(stream, &mut connection, &query, &begins, &ends);
                 if let Err(error) = served {
                     let _ = ends.send((Instant::now(), End::Failed(error.to_string())));
                 }
@@ -83,9 +76,7 @@ impl App {
 
 fn serve(
     mut stream: TcpStream,
-    connection: &mut Connection,
-    number: u64,
-    talk: &mut Talk,
+    connection: &mut Pooled,
     query: &str,
     begins: &SyncSender<()>,
     ends: &SyncSender<(Instant, End)>,
@@ -102,11 +93,12 @@ fn serve(
     let head = String::from_utf8_lossy(&head[..length]).to_ascii_lowercase();
     let name = head.lines().find_map(|line| line.strip_prefix("bywash-request: "));
     let name = name.ok_or_else(|| io::Error::other("a request without a name"))?;
-    talk.tell(&format!("LEASE {name} shop {number}"))?;
-    let _ = begins.send(());
-    let end = connection.run(query);
-    let _ = ends.send((Instant::now(), end));
-    talk.tell(&format!("RELEASE {name} shop {number}"))?;
+    let worked = connection.leased(name, |connection| {
+        let _ = begins.send(());
+        let end = connection.run(query);
+        let _ = ends.send((Instant::now(), end));
+    })?;
+    worked.ok_or_else(|| io::Error::other(format!("{name} was stopped before it began")))?;
     // Nobody is there any more, or it is of no interest.
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     Ok(())

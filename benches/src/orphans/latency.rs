@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::app::{App, Door};
 use super::database::{Connection, End, Kind, Toil};
+use super::pooled::Pooled;
 use super::stage::{Plan, Stage};
 use crate::ghost::client::{Leave, leave};
 use crate::stats::percentile;
@@ -43,7 +44,7 @@ pub fn measure(
         let plan = Plan { database: kind, marks: false, statements_per_second: 100_000 };
         let stage = Stage::set(program, plan, door.port()?)?;
         stage.wait_database()?;
-        let app = door.serve(Connection::open(kind)?, stage.talk()?, kind.query(toil, 20_000.0))?;
+        let app = door.serve(Pooled::open(kind, &stage)?, kind.query(toil, 20_000.0))?;
         for how in [Leave::Fin, Leave::Rst] {
             let times = (0..rounds)
                 .map(|number| round(&stage, &app, how, number))

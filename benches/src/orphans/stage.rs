@@ -140,15 +140,4 @@ impl Talk {
         }
         Ok(line.trim_end().trim_start_matches("1 ").to_owned())
     }
-
-    /// The same, for what can only be answered with OK.
-    ///
-    /// # Errors
-    /// If it is answered otherwise.
-    pub fn tell(&mut self, words: &str) -> io::Result<()> {
-        match self.ask(words)?.as_str() {
-            "OK" => Ok(()),
-            other => Err(io::Error::other(format!("{words}: {other}"))),
-        }
-    }
 }

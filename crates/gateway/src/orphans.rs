@@ -8,6 +8,7 @@
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use bywash_engine::Outcome;
 use bywash_lease::{Message, Order, Reason, RequestId};
 use prometheus_client::metrics::counter::Counter;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::gateway::GatewayError;
 
@@ -123,7 +125,8 @@ impl Daemon {
         }
     }
 
-    /// A daemon that was started anew has closed the connection: then there is another try.
+    /// A daemon that was started anew has closed the connection: then there is another try. One that takes nothing is
+    /// left alone for a while, as one that is not there.
     fn write(&mut self, text: &[u8]) -> Result<(), ()> {
         self.hear();
         for _ in 0..2 {
@@ -131,10 +134,12 @@ impl Daemon {
                 self.connect();
             }
             let Some(stream) = &mut self.stream else { return Err(()) };
-            if stream.write_all(text).is_ok() {
-                return Ok(());
-            }
+            let Err(error) = stream.write_all(text) else { return Ok(()) };
             self.stream = None;
+            if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+                self.tried = Some(Instant::now());
+                return Err(());
+            }
         }
         Err(())
     }
@@ -143,12 +148,7 @@ impl Daemon {
         if self.tried.is_some_and(|tried| tried.elapsed() < PAUSE) {
             return;
         }
-        let connect = || {
-            let stream = UnixStream::connect(&self.socket)?;
-            stream.set_write_timeout(Some(PATIENCE))?;
-            Ok::<_, std::io::Error>(stream)
-        };
-        self.stream = connect().ok();
+        self.stream = connect(&self.socket).ok();
         self.tried = self.stream.is_none().then(Instant::now);
     }
 
@@ -171,6 +171,14 @@ impl Daemon {
             self.stream = None;
         }
     }
+}
+
+/// Also the connection is waited for no longer: one that accepts nobody lets us stand in a line that can be full.
+fn connect(path: &Path) -> std::io::Result<UnixStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    Ok(OwnedFd::from(socket).into())
 }
 
 fn message(number: u64, given_up: GivenUp) -> Message {
@@ -196,6 +204,55 @@ mod tests {
     fn a_message_names_the_request_as_the_application_got_it() {
         let given_up = GivenUp { name: 0xd42, reason: Reason::ClientLeft, traceparent: None };
         assert_eq!(message(7, given_up).to_string(), "7 STOP 0000000000000d42 client_left");
+    }
+
+    fn counts() -> Counts {
+        Counts { told: Counter::default(), lost: Counter::default(), refused: Counter::default() }
+    }
+
+    fn left(name: u64) -> GivenUp {
+        let traceparent = Some("00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into());
+        GivenUp { name, reason: Reason::ClientLeft, traceparent }
+    }
+
+    #[test]
+    fn whoever_tells_never_waits() {
+        let (given_up, _nobody_takes) = sync_channel(2);
+        let teller = Teller { given_up, counts: counts() };
+        for name in 0..5 {
+            teller.tell(left(name));
+        }
+        assert_eq!(teller.counts.lost.get(), 3);
+    }
+
+    #[test]
+    fn a_daemon_that_never_reads_costs_messages_and_those_who_come_after_it_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("sentry.sock");
+        let deaf = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let counts = counts();
+        let teller = Teller::start(&socket, &counts).unwrap();
+        // More than its socket takes.
+        let all = 8000;
+        for name in 0..all {
+            teller.tell(left(name));
+        }
+        while counts.told.get() + counts.lost.get() < all {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(counts.lost.get() > 0, "all were taken");
+        drop(deaf);
+        std::fs::remove_file(&socket).unwrap();
+        let daemon = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let told = counts.told.get();
+        while counts.told.get() == told {
+            teller.tell(left(all));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut heard = String::new();
+        let mut stream = std::io::BufReader::new(daemon.accept().unwrap().0);
+        std::io::BufRead::read_line(&mut stream, &mut heard).unwrap();
+        assert!(heard.contains(" STOP 0000000000001f40 client_left"), "{heard}");
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A lease goes `held` → `cancelling` → `held` or gone. While it is `cancelling` its connection belongs to the daemon:
 //! a release waits, another lease is refused. So between [`Table::begin`] and [`Table::end`] the connection works for
-//! the stopped request, or for nobody.
+//! the stopped request, or for nobody. A cancellation that takes long, or of which nobody knows what became of it, is
+//! in `doubt` ([`Table::doubt`]): a release is refused then, as the connection must not be used again.
 //!
 //! Two who say that they have the same connection cannot both be right (a process that was forked, a database that
 //! was started anew and counts from one again, somebody who lies): neither lease holds then, and nothing is cancelled.
@@ -75,8 +76,10 @@ pub enum Leased {
 pub enum Released {
     /// It is.
     Now,
-    /// A cancellation is under way: [`Table::end`] names the message when it is over.
+    /// A cancellation is under way: [`Table::end`] names the message when it is over, or [`Table::doubt`].
     Later,
+    /// A cancellation may be under way for long: the connection is not to be used any more.
+    Doubtful,
     /// It was not leased, or the lease has ended by itself.
     NotLeased,
 }
@@ -103,6 +106,8 @@ struct Lease {
 enum Stage {
     Held,
     Cancelling,
+    /// The same, and nobody waits for its end.
+    Doubtful,
     /// Its end waits for that of the cancellation: the message to answer then, if anybody still waits.
     Ending(Option<u64>),
 }
@@ -207,6 +212,10 @@ impl Table {
                 lease.stage = Stage::Ending(Some(message));
                 Released::Later
             }
+            Stage::Doubtful => {
+                lease.stage = Stage::Ending(None);
+                Released::Doubtful
+            }
             Stage::Ending(_) => Released::NotLeased,
         }
     }
@@ -256,7 +265,7 @@ impl Table {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
             Stage::Held => None,
-            Stage::Cancelling => {
+            Stage::Cancelling | Stage::Doubtful => {
                 lease.stage = Stage::Held;
                 None
             }
@@ -264,6 +273,23 @@ impl Table {
                 let holder = lease.holder;
                 self.remove(backend);
                 message.map(|message| (holder, message))
+            }
+        }
+    }
+
+    /// A cancellation takes long, or may be under way for all that anybody knows. Whose release is to be refused, and
+    /// under which number. It may still come to its [`Table::end`].
+    pub fn doubt(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
+        let lease = self.leases.get_mut(backend)?;
+        match lease.stage {
+            Stage::Held | Stage::Doubtful => None,
+            Stage::Cancelling => {
+                lease.stage = Stage::Doubtful;
+                None
+            }
+            Stage::Ending(message) => {
+                lease.stage = Stage::Ending(None);
+                message.map(|message| (lease.holder, message))
             }
         }
     }
@@ -278,7 +304,9 @@ impl Table {
         for (backend, lease) in its {
             match lease.stage {
                 Stage::Held => ended.push(backend.clone()),
-                Stage::Cancelling | Stage::Ending(_) => lease.stage = Stage::Ending(None),
+                Stage::Cancelling | Stage::Doubtful | Stage::Ending(_) => {
+                    lease.stage = Stage::Ending(None);
+                }
             }
         }
         for backend in ended {
@@ -307,7 +335,7 @@ impl Table {
         let memory = self.bounds.memory;
         let over = |lease: &Lease| match lease.stage {
             Stage::Held => lease.until <= now,
-            Stage::Cancelling | Stage::Ending(_) => lease.until + memory <= now,
+            Stage::Cancelling | Stage::Doubtful | Stage::Ending(_) => lease.until + memory <= now,
         };
         let all: Vec<Backend> = self
             .leases

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bywash_config::Mode;
 use bywash_lease::{Backend, DatabaseName, Reason, RequestId, statement};
@@ -23,6 +24,9 @@ use crate::pace::Pace;
 const PAUSES: [u64; 7] = [5, 15, 30, 50, 100, 300, 500];
 /// The same for what nobody leased; after them it is given up.
 const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
+
+/// How long a release may wait for a cancellation: applications give up the daemon that does not answer in 100 ms.
+const RELEASE: Duration = Duration::from_millis(50);
 
 /// How long a database that has failed is left alone.
 const REST: Span = Span::from_millis(500);
@@ -303,11 +307,7 @@ impl Canceller {
                 continue;
             }
             self.spend(1);
-            let verdict = self.database.cancel(&victim.running).await;
-            // One of which nobody knows may still be carried out: then its connection is not given back.
-            if victim.is_leased && verdict.is_ok() {
-                self.desk.end(&backend);
-            }
+            let verdict = self.cancel_one(&victim, &backend).await;
             match verdict {
                 Ok(Verdict::Cancelled) => self.done(job, &victim),
                 Ok(Verdict::Gone) => self.spare(job, Spared::Gone),
@@ -318,6 +318,32 @@ impl Canceller {
                 }
             }
         }
+    }
+
+    /// Whoever releases the connection meanwhile waits for it, but not for long. Of a cancellation that failed nobody
+    /// knows whether it is still carried out: its connection is not given back.
+    async fn cancel_one(
+        &mut self,
+        victim: &Victim,
+        backend: &Backend,
+    ) -> Result<Verdict, DatabaseError> {
+        if !victim.is_leased {
+            return self.database.cancel(&victim.running).await;
+        }
+        let mut cancelling = std::pin::pin!(self.database.cancel(&victim.running));
+        let verdict = tokio::select! {
+            verdict = &mut cancelling => verdict,
+            () = tokio::time::sleep(RELEASE) => {
+                self.desk.doubt(backend);
+                cancelling.await
+            }
+        };
+        if verdict.is_ok() {
+            self.desk.end(backend);
+        } else {
+            self.desk.doubt(backend);
+        }
+        verdict
     }
 
     fn is_down(&mut self, error: &DatabaseError) {

@@ -193,6 +193,7 @@ impl Desk {
         match self.table.borrow_mut().release(holder, request, backend, number) {
             Released::Now => Ok(Some(Answer::Done)),
             Released::Later => Ok(None),
+            Released::Doubtful => Err(IN_DOUBT),
             Released::NotLeased => {
                 Err(refusal(Fault::NotLeased, "there is no such lease of yours"))
             }
@@ -264,6 +265,17 @@ impl Desk {
         self.count();
     }
 
+    /// See [`Table::doubt`].
+    pub(crate) fn doubt(&self, backend: &Backend) {
+        let waits = self.table.borrow_mut().doubt(backend);
+        if let Some((holder, number)) = waits
+            && let Some(voice) = self.voices.borrow().get(&holder)
+        {
+            let (fault, why) = IN_DOUBT;
+            self.refuse(voice, number, fault, why);
+        }
+    }
+
     /// Whether a connection is leased to this request.
     pub(crate) fn is_of(&self, request: &RequestId, backend: &Backend) -> bool {
         self.table.borrow().request_of(backend) == Some(request)
@@ -297,6 +309,10 @@ impl Desk {
         self.numbers.leases(self.table.borrow().len());
     }
 }
+
+/// Of a release.
+const IN_DOUBT: (Fault, &str) =
+    (Fault::Taken, "a cancellation may still be under way there: close it");
 
 /// What is said now, if anything; or what is refused.
 type Answered = Result<Option<Answer>, (Fault, &'static str)>;

@@ -195,23 +195,6 @@ fn a_daemon_that_is_not_there_costs_messages_and_nothing_else() {
 }
 
 #[test]
-fn a_daemon_that_never_reads_holds_up_nobody() {
-    let place = Place::new();
-    let daemon = place.daemon();
-    let (_upstream, calls, gateway) = started(&place);
-    leaves(&gateway, &calls);
-    let deaf = daemon.accept().unwrap();
-    for _ in 0..50 {
-        leaves(&gateway, &calls);
-        let mut client = gateway.asks("/page");
-        calls.next().answer("page");
-        assert_eq!(client.answer().unwrap().text(), "page");
-    }
-    gateway.is_idle_again();
-    drop(deaf);
-}
-
-#[test]
 fn what_the_daemon_refuses_is_counted() {
     let place = Place::new();
     let daemon = place.daemon();

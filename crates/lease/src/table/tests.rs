@@ -171,6 +171,7 @@ enum Step {
     Stop(u8),
     Begin(u8, u64),
     End(u64),
+    Doubt(u64),
     Gone(u64),
     Expire,
     Wait(u64),
@@ -184,7 +185,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (holder.clone(), name.clone(), connection.clone()).prop_map(|(h, r, c)| Step::Release(h, r, c)),
         1 => name.clone().prop_map(Step::Stop),
         3 => (name, connection.clone()).prop_map(|(r, c)| Step::Begin(r, c)),
-        2 => connection.prop_map(Step::End),
+        2 => connection.clone().prop_map(Step::End),
+        1 => connection.prop_map(Step::Doubt),
         1 => holder.prop_map(Step::Gone),
         1 => Just(Step::Expire),
         1 => (1..20_u64).prop_map(Step::Wait),
@@ -239,6 +241,7 @@ proptest! {
                         belief.users.remove(&c);
                     }
                 }
+                Step::Doubt(c) => drop(table.doubt(&backend(c))),
                 Step::Gone(h) => {
                     table.gone(Holder(h));
                     belief.users.retain(|_, (holder, _)| *holder != h);
@@ -256,6 +259,41 @@ proptest! {
         prop_assert!(table.is_empty());
         prop_assert!(table.by_request.is_empty() && table.by_holder.is_empty());
     }
+}
+
+#[test]
+fn a_release_does_not_wait_for_a_cancellation_in_doubt_and_its_connection_is_lent_to_nobody_until_it_ends()
+ {
+    for releases_before in [true, false] {
+        let mut table = table();
+        let (a, b, one) = (request("a"), request("b"), backend(1));
+        table.lease(at(0), ME, &a, &one, FAR);
+        assert!(table.begin(at(0), &a, &one));
+        if releases_before {
+            assert_eq!(table.release(ME, &a, &one, 7), Released::Later);
+            assert_eq!(table.doubt(&one), Some((ME, 7)));
+        } else {
+            assert_eq!(table.doubt(&one), None);
+            assert_eq!(table.release(ME, &a, &one, 7), Released::Doubtful);
+        }
+        assert_eq!(table.release(ME, &a, &one, 8), Released::NotLeased);
+        assert_eq!(table.lease(at(1), ME, &b, &one, FAR), Leased::Taken);
+        assert_eq!(table.end(&one), None);
+        assert_eq!(table.lease(at(1), ME, &b, &one, FAR), Leased::Held);
+    }
+}
+
+#[test]
+fn whoever_still_has_the_connection_of_a_cancellation_in_doubt_has_it_again_when_it_ends() {
+    let mut table = table();
+    let (a, one) = (request("a"), backend(1));
+    table.lease(at(0), ME, &a, &one, FAR);
+    assert!(table.begin(at(0), &a, &one));
+    assert_eq!(table.doubt(&one), None);
+    assert!(!table.begin(at(0), &a, &one) && table.works_for(at(0), &a).is_empty());
+    assert_eq!(table.end(&one), None);
+    assert_eq!(table.works_for(at(0), &a).len(), 1);
+    assert_eq!(table.release(ME, &a, &one, 7), Released::Now);
 }
 
 #[test]

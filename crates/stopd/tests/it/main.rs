@@ -8,5 +8,7 @@
 mod client;
 mod databases;
 mod messages;
+mod mysql;
+mod relay;
 mod site;
 mod victims;

@@ -8,6 +8,7 @@ use bywash_config::Mode;
 use crate::client::Client;
 use crate::databases::{Connection, End, long};
 use crate::messages::in_millis;
+use crate::relay::{Conduct, Relay, place};
 use crate::site::{Kind, Site};
 
 /// Whoever crashes a database does so while nobody else works with it.
@@ -298,6 +299,37 @@ fn a_database_that_is_not_there_keeps_nobody_waiting() {
         assert_eq!(app.ask("3 RELEASE r1 shop 4711"), "3 OK");
         assert!(site.get("/v1/status").contains("refused"), "{}", site.get("/v1/status"));
     }
+}
+
+/// The cancellation is the second message: a look comes first.
+#[test]
+fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
+    with_each(|kind| {
+        let relay = Relay::before(kind.address().unwrap(), Conduct::LosesAnswer);
+        let site = Site::of(kind, |settings| settings.server.place = place(relay.address)).unwrap();
+        let (mut app, mut other) = (Client::of(&site), Client::of(&site));
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        site.until("it is connected", |site| site.number(connected) == 1.0);
+        lease(&mut app, "r1", &works);
+        works.begin_seen(long(kind), &watch);
+        relay.lose_answer(2);
+        assert_eq!(app.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=1");
+        assert_eq!(works.end(), End::Cancelled);
+        let kept = release(&mut app, "r1", &works);
+        assert!(kept.starts_with("2 ERR taken a cancellation may"), "{kept}");
+        let taken = other.ask(&format!("5 LEASE r3 shop {}", works.number));
+        assert!(taken.starts_with("5 ERR taken"), "{taken}");
+        // And the database is there again for others.
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        lease(&mut other, "r4", &watch);
+        watch.begin(long(kind));
+        let answer = other.ask("6 STOP r4 client_left");
+        assert!(answer.starts_with("6 OK"), "{answer}");
+        assert_eq!(watch.end(), End::Cancelled);
+        let taken = other.ask(&format!("7 LEASE r3 shop {}", works.number));
+        assert!(taken.starts_with("7 ERR taken"), "{taken}");
+    });
 }
 
 #[test]
