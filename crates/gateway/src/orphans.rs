@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use bywash_engine::Outcome;
-use bywash_lease::{Message, Order, Reason, RequestId};
+use bywash_lease::{Message, Order, Reason, RequestId, Scope};
 use prometheus_client::metrics::counter::Counter;
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -184,7 +184,8 @@ fn connect(path: &Path) -> std::io::Result<UnixStream> {
 fn message(number: u64, given_up: GivenUp) -> Message {
     let GivenUp { name, reason, traceparent } = given_up;
     let request: RequestId = format!("{name:016x}").parse().expect("hexadecimal digits are a name");
-    Message { number, order: Order::Stop { request, reason, not_after: None, traceparent } }
+    let scope = Scope::All;
+    Message { number, order: Order::Stop { request, reason, scope, not_after: None, traceparent } }
 }
 
 /// Answers that begin with a number and `ERR`. One that is torn by the end of a read is not counted.

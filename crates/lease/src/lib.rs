@@ -22,11 +22,14 @@
 //! answered only when no cancellation of it is under way. Whoever gets no answer closes the connection and does not
 //! lend it again. So no innocent is hit, whatever is slow, late or dead.
 //!
+//! A request's name goes on with its calls to other services, so a STOP stops all of them. Whoever only speaks for what
+//! he leased himself, as the request is over for him, says `1 STOP 5f1c9a7e00000d42 deadline scope=own`.
+//!
 //! A request may be stopped before it has leased anything: a `LEASE` is then answered `STOPPED`, and the query does
 //! not begin. (Seed 4 marks a waiting thread as cancelled and looks at the mark when it gets the lock [seed 4.6].)
 //!
-//! The database `self` belongs to nobody but the holder of the lease: it is told `0 STOPPED …` on its own
-//! connection and stops by itself whatever it does. That is for databases in the process (SQLite), and for anything
+//! The database `self` belongs to nobody but the holder of the lease, and its numbers are his own: he is told `0 STOPPED …` on its own
+//! connection and stops by himself whatever it is. That is for databases in the process (SQLite), and for anything
 //! else that can be stopped.
 //!
 //! No input, no output, no clock: lines are parsed and written ([`Message`], [`Answer`]), the [`Table`] is told what
@@ -41,6 +44,6 @@ pub mod statement;
 mod table;
 
 pub use answer::{Answer, Fault};
-pub use message::{LONGEST, Malformed, Message, Order, Reason};
+pub use message::{LONGEST, Malformed, Message, Order, Reason, Scope};
 pub use name::{DatabaseName, NotAName, OWN, RequestId};
 pub use table::{Backend, Bounds, Holder, Leased, Released, Stopped, Table};

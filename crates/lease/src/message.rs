@@ -46,11 +46,24 @@ pub enum Order {
         request: RequestId,
         /// Why.
         reason: Reason,
+        /// How much of it.
+        scope: Scope,
         /// From then on it is too late, in milliseconds since 1970 (UTC).
         not_after: Option<u64>,
         /// The trace and span under which the request was sent on, if queries are marked with that.
         traceparent: Option<String>,
     },
+}
+
+/// What is stopped of a request. Its name goes on with its calls to other services: whoever gave the name says that all
+/// of them stop, and one of them that ends before the others speaks for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Everything, also what begins later.
+    #[default]
+    All,
+    /// What was leased in the same conversation: `scope=own`.
+    Own,
 }
 
 /// Why a request is stopped.
@@ -141,17 +154,24 @@ impl Order {
                 let request = name(request)?;
                 let reason = Reason::of(reason);
                 let reason = reason.ok_or("a reason is client_left, ran_too_long or deadline")?;
-                let [not_after, trace] = named(["not-after", "traceparent"], rest)?;
+                let [scope, not_after, trace] = named(["scope", "not-after", "traceparent"], rest)?;
                 Ok(Self::Stop {
                     request,
                     reason,
+                    scope: match scope {
+                        None => Scope::All,
+                        Some("own") => Scope::Own,
+                        Some(_) => return Err("a scope is own, or is not said"),
+                    },
                     not_after: not_after.map(moment).transpose()?,
                     traceparent: trace.map(traceparent).transpose()?,
                 })
             }
             ("LEASE", _) => Err("write LEASE REQUEST DATABASE CONNECTION [not-after=MS]"),
             ("RELEASE", _) => Err("write RELEASE REQUEST DATABASE CONNECTION"),
-            ("STOP", _) => Err("write STOP REQUEST REASON [not-after=MS] [traceparent=…]"),
+            ("STOP", _) => {
+                Err("write STOP REQUEST REASON [scope=own] [not-after=MS] [traceparent=…]")
+            }
             _ => Err("a message is LEASE, RELEASE or STOP"),
         }
     }
@@ -223,8 +243,11 @@ impl fmt::Display for Message {
             Order::Release { request, database, connection } => {
                 write!(f, "{number} RELEASE {request} {database} {connection}")
             }
-            Order::Stop { request, reason, not_after, traceparent } => {
+            Order::Stop { request, reason, scope, not_after, traceparent } => {
                 write!(f, "{number} STOP {request} {}", reason.name())?;
+                if *scope == Scope::Own {
+                    f.write_str(" scope=own")?;
+                }
                 until(f, *not_after)?;
                 traceparent.iter().try_for_each(|trace| write!(f, " traceparent={trace}"))
             }
@@ -254,7 +277,8 @@ mod tests {
             "18446744073709551615 LEASE a.b_c:d-e shop-2 0 not-after=1800000000000",
             "8 RELEASE r self 18446744073709551615",
             "1 STOP r client_left",
-            "1 STOP r deadline not-after=1 traceparent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "1 STOP r ran_too_long scope=own",
+            "1 STOP r deadline scope=own not-after=1 traceparent=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ];
         for line in lines {
             assert_eq!(Message::parse(line.as_bytes()).unwrap().to_string(), line);
@@ -278,6 +302,7 @@ mod tests {
         assert_eq!(why("3 STOP r client_left now").1, "what follows is written KEY=VALUE");
         assert_eq!(why("3 STOP r client_left after=1").1, "this key is not known");
         assert_eq!(why("3 STOP r client_left not-after=1 not-after=2").1, "a key is said once");
+        assert_eq!(why("3 STOP r client_left scope=all").1, "a scope is own, or is not said");
         assert_eq!(
             why("3 STOP r client_left not-after=-1").1,
             "not-after is a time in milliseconds since 1970"

@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use bywash_units::{Span, Time};
 
 use crate::message::Reason;
-use crate::name::{DatabaseName, RequestId};
+use crate::name::{DatabaseName, OWN, RequestId};
 
 /// A conversation with the daemon: its leases end with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +29,16 @@ pub struct Backend {
     pub database: DatabaseName,
     /// Its number there.
     pub connection: u64,
+    /// Whose numbers these are, if they are not the database's.
+    pub of: Option<Holder>,
+}
+
+impl Backend {
+    /// The connection that `holder` calls by this number.
+    pub fn new(database: DatabaseName, connection: u64, holder: Holder) -> Self {
+        let of = (database.as_str() == OWN).then_some(holder);
+        Self { database, connection, of }
+    }
 }
 
 /// How much is kept.
@@ -231,14 +241,19 @@ impl Table {
         }
         self.stops.insert(request.clone(), reason);
         self.memory.push_back((now + self.bounds.memory, request.clone()));
-        Stopped::First(self.works_for(now, request))
+        Stopped::First(self.works_for(now, request, None))
     }
 
-    /// The connections that work for a request, and who has leased them.
-    pub fn works_for(&self, now: Time, request: &RequestId) -> Vec<(Backend, Holder)> {
+    /// The connections that work for a request, and who has leased them; `only` those that he has.
+    pub fn works_for(
+        &self,
+        now: Time,
+        request: &RequestId,
+        only: Option<Holder>,
+    ) -> Vec<(Backend, Holder)> {
         let backends = self.by_request.get(request).map_or(&[][..], Vec::as_slice);
         let held = |backend: &&Backend| {
-            self.leases.get(*backend).is_some_and(|lease| lease.holds(now, request))
+            self.leases.get(*backend).is_some_and(|lease| lease.holds(now, request, only))
         };
         let named = |backend: &Backend| (backend.clone(), self.leases[backend].holder);
         backends.iter().filter(held).map(named).collect()
@@ -251,8 +266,14 @@ impl Table {
 
     /// Whether a connection may be cancelled for a request now. If so it is the daemon's until [`Table::end`].
     #[must_use = "what may not be cancelled belongs to somebody else"]
-    pub fn begin(&mut self, now: Time, request: &RequestId, backend: &Backend) -> bool {
-        let lease = self.leases.get_mut(backend).filter(|lease| lease.holds(now, request));
+    pub fn begin(
+        &mut self,
+        now: Time,
+        request: &RequestId,
+        only: Option<Holder>,
+        backend: &Backend,
+    ) -> bool {
+        let lease = self.leases.get_mut(backend).filter(|lease| lease.holds(now, request, only));
         if let Some(lease) = lease {
             lease.stage = Stage::Cancelling;
             return true;
@@ -379,8 +400,9 @@ impl Table {
 }
 
 impl Lease {
-    fn holds(&self, now: Time, request: &RequestId) -> bool {
-        self.request == *request && self.stage == Stage::Held && self.until > now
+    fn holds(&self, now: Time, request: &RequestId, only: Option<Holder>) -> bool {
+        let is_in = only.is_none_or(|only| only == self.holder);
+        is_in && self.request == *request && self.stage == Stage::Held && self.until > now
     }
 }
 

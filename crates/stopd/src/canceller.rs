@@ -10,18 +10,18 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bywash_config::Mode;
-use bywash_lease::{Backend, DatabaseName, Reason, RequestId, statement};
+use bywash_lease::{Backend, DatabaseName, Holder, Reason, RequestId, statement};
 use bywash_units::{Span, Time};
 use tokio::sync::mpsc;
 
 use crate::database::{Database, DatabaseError, Running, Verdict, Wanted};
-use crate::desk::{Desk, Report};
+use crate::desk::{Desk, Report, Stop};
 use crate::journal::Journal;
 use crate::numbers::Spared;
 use crate::pace::Pace;
 
 /// Pauses between looks at what is leased, in milliseconds; the last one repeats.
-const PAUSES: [u64; 7] = [5, 15, 30, 50, 100, 300, 500];
+const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
 /// The same for what nobody leased; after them it is given up.
 const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
 
@@ -35,6 +35,8 @@ const REST: Span = Span::from_millis(500);
 pub(crate) struct Job {
     request: RequestId,
     reason: Reason,
+    /// Only what he has leased.
+    only: Option<Holder>,
     traceparent: Option<String>,
     asked: Time,
     late: Time,
@@ -47,18 +49,12 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(crate) fn new(
-        request: &RequestId,
-        reason: Reason,
-        traceparent: Option<String>,
-        now: Time,
-        left: Span,
-        report: &Rc<Report>,
-    ) -> Self {
+    pub(crate) fn new(stop: &Stop, now: Time, left: Span, report: &Rc<Report>) -> Self {
         Self {
-            request: request.clone(),
-            reason,
-            traceparent,
+            request: stop.request.clone(),
+            reason: stop.reason,
+            only: stop.only,
+            traceparent: stop.traceparent.clone(),
             asked: now,
             late: now + left,
             due: now,
@@ -166,8 +162,9 @@ impl Canceller {
                 self.spare(&job, Spared::Late);
                 continue;
             }
-            let connections = self.desk.works_for(&job.request, &self.name);
-            if connections.is_empty() && !self.settings.marks {
+            let connections = self.desk.works_for(&job.request, job.only, &self.name);
+            let is_marked = self.settings.marks && job.only.is_none();
+            if connections.is_empty() && !is_marked {
                 continue;
             }
             leased.extend(connections.iter().map(|connection| (*connection, jobs.len())));
@@ -296,13 +293,13 @@ impl Canceller {
     }
 
     fn backend(&self, running: &Running) -> Backend {
-        Backend { database: self.name.clone(), connection: running.connection }
+        Backend { database: self.name.clone(), connection: running.connection, of: None }
     }
 
     async fn cancel(&mut self, jobs: &[Job], victims: Vec<Victim>) {
         for victim in victims {
             let (job, backend) = (&jobs[victim.job], self.backend(&victim.running));
-            if victim.is_leased && !self.desk.begin(&job.request, &backend) {
+            if victim.is_leased && !self.desk.begin(&job.request, job.only, &backend) {
                 self.spare(job, Spared::Gone);
                 continue;
             }
@@ -379,6 +376,7 @@ impl Canceller {
 fn marked(jobs: &[Job], text: &str) -> Option<usize> {
     let marks = statement::marks(text);
     let is_of = |job: &Job| match (marks.request, marks.traceparent) {
+        _ if job.only.is_some() => false,
         (Some(request), _) => request == job.request.as_str(),
         (None, Some(trace)) => job.traceparent.as_deref() == Some(trace),
         (None, None) => false,

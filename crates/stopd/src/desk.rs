@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use bywash_config::Mode;
 use bywash_lease::{
     Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Reason, Released,
-    RequestId, Stopped, Table,
+    RequestId, Scope, Stopped, Table,
 };
 use bywash_units::{Span, Time};
 
@@ -19,12 +19,10 @@ use crate::canceller::Job;
 use crate::conversation::Voice;
 use crate::numbers::{Numbers, Spared};
 
-/// How long a lease holds that says nothing of its end, and the longest that one can hold.
-const LEASE: Span = Span::from_secs(60);
-const LONGEST_LEASE: Span = Span::from_secs(3600);
-/// How long a stop is worth anything that says nothing of its end, and the longest.
-const STOP: Span = Span::from_secs(10);
-const LONGEST_STOP: Span = Span::from_secs(60);
+/// The longest that a lease holds, and how long one does that says nothing of its end. It ends with its conversation.
+const LEASE: Span = Span::from_secs(3600);
+/// The same for what a stop is worth: as long as it is remembered.
+const STOP: Span = Span::from_secs(60);
 
 /// What a client may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +61,13 @@ pub(crate) struct Report {
 }
 
 /// What a STOP says.
-struct Stop {
-    request: RequestId,
-    reason: Reason,
+pub(crate) struct Stop {
+    pub(crate) request: RequestId,
+    pub(crate) reason: Reason,
+    /// Only what he has leased.
+    pub(crate) only: Option<Holder>,
     not_after: Option<u64>,
-    traceparent: Option<String>,
+    pub(crate) traceparent: Option<String>,
 }
 
 impl Report {
@@ -135,13 +135,14 @@ impl Desk {
                 Err(refusal(Fault::Forbidden, "add this user to sentry.stops"))
             }
             Order::Lease { request, database, connection, not_after } => {
-                self.lease(holder, &request, &Backend { database, connection }, not_after)
+                self.lease(holder, &request, &Backend::new(database, connection, holder), not_after)
             }
             Order::Release { request, database, connection } => {
-                self.release(holder, &request, &Backend { database, connection }, number)
+                self.release(holder, &request, &Backend::new(database, connection, holder), number)
             }
-            Order::Stop { request, reason, not_after, traceparent } => {
-                self.stop(voice, number, &Stop { request, reason, not_after, traceparent })
+            Order::Stop { request, reason, scope, not_after, traceparent } => {
+                let only = (scope == Scope::Own).then_some(holder);
+                self.stop(voice, number, &Stop { request, reason, only, not_after, traceparent })
             }
         };
         match answered {
@@ -171,7 +172,7 @@ impl Desk {
             ));
         }
         let now = self.now();
-        let left = left(not_after, LEASE, LONGEST_LEASE);
+        let left = left(not_after, LEASE);
         let left = left.ok_or(refusal(Fault::Late, "its time is over already"))?;
         match self.table.borrow_mut().lease(now, holder, request, backend, now + left) {
             Leased::Held => Ok(Some(Answer::Done)),
@@ -201,14 +202,14 @@ impl Desk {
     }
 
     fn stop(&self, voice: &Voice, number: u64, stop: &Stop) -> Answered {
-        let Stop { request, reason, .. } = stop;
-        let left = left(stop.not_after, STOP, LONGEST_STOP);
+        let Stop { request, reason, only, .. } = stop;
+        let left = left(stop.not_after, STOP);
         let left = left.ok_or(refusal(Fault::Late, "it came when it was too late"))?;
         let report = Rc::new(Report::new(voice, number));
         let is_observed = self.mode == Mode::Observe;
-        let stopped = if is_observed {
-            // Whoever only looks remembers nothing that a lease could be refused for.
-            Stopped::First(self.table.borrow().works_for(self.now(), request))
+        let stopped = if is_observed || only.is_some() {
+            // Whoever only looks, or speaks for himself, is not remembered: no lease is refused for it.
+            Stopped::First(self.table.borrow().works_for(self.now(), request, *only))
         } else {
             self.table.borrow_mut().stop(self.now(), request, *reason)
         };
@@ -223,9 +224,10 @@ impl Desk {
             }
         }
         for (name, tray) in &self.trays {
-            if tray.marks || works.iter().any(|(backend, _)| backend.database == *name) {
-                let trace = stop.traceparent.clone();
-                let job = Job::new(request, *reason, trace, self.now(), left, &report);
+            // What is only marked is not his alone.
+            let is_marked = tray.marks && only.is_none();
+            if is_marked || works.iter().any(|(backend, _)| backend.database == *name) {
+                let job = Job::new(stop, self.now(), left, &report);
                 if tray.jobs.try_send(job).is_err() {
                     self.numbers.spare(name.as_str(), Spared::Late);
                     report.spared();
@@ -243,15 +245,25 @@ impl Desk {
     }
 
     /// The connections to this database that work for a request now.
-    pub(crate) fn works_for(&self, request: &RequestId, database: &DatabaseName) -> Vec<u64> {
-        let works = self.table.borrow().works_for(self.now(), request);
+    pub(crate) fn works_for(
+        &self,
+        request: &RequestId,
+        only: Option<Holder>,
+        database: &DatabaseName,
+    ) -> Vec<u64> {
+        let works = self.table.borrow().works_for(self.now(), request, only);
         let here = works.into_iter().filter(|(backend, _)| backend.database == *database);
         here.map(|(backend, _)| backend.connection).collect()
     }
 
     /// See [`Table::begin`].
-    pub(crate) fn begin(&self, request: &RequestId, backend: &Backend) -> bool {
-        self.table.borrow_mut().begin(self.now(), request, backend)
+    pub(crate) fn begin(
+        &self,
+        request: &RequestId,
+        only: Option<Holder>,
+        backend: &Backend,
+    ) -> bool {
+        self.table.borrow_mut().begin(self.now(), request, only, backend)
     }
 
     /// See [`Table::end`].
@@ -322,8 +334,8 @@ fn refusal(fault: Fault, why: &'static str) -> (Fault, &'static str) {
 }
 
 /// What is left until a moment of the clock on the wall, which all on this machine share. `None`: nothing.
-fn left(not_after: Option<u64>, usual: Span, longest: Span) -> Option<Span> {
-    let Some(not_after) = not_after else { return Some(usual) };
+fn left(not_after: Option<u64>, longest: Span) -> Option<Span> {
+    let Some(not_after) = not_after else { return Some(longest) };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let left = Span::from_millis(not_after.saturating_sub(now).min(longest.as_millis()));
     (left > Span::ZERO).then_some(left)

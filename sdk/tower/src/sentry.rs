@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bywash_lease::{Order, RequestId};
+use bywash_lease::{Order, RequestId, Scope};
 use parking_lot::Mutex;
 use tokio::net::UnixStream;
 use tokio::time::{Instant, timeout};
@@ -36,7 +36,8 @@ pub struct SentryStats {
     pub stopped: u64,
     /// Connections that another had leased as well.
     pub taken: u64,
-    /// Leases that the daemon refused for any other reason, a name that it does not know for one.
+    /// Leases that the daemon refused for any other reason, a name that it does not know for one; and stops: then it
+    /// does not let this user say them (`sentry.stops`).
     pub refused: u64,
     /// Leases that were not asked for, or not answered in time, as there was no daemon.
     pub unreachable: u64,
@@ -55,7 +56,7 @@ struct Shared {
     current: Mutex<Current>,
     /// Under this, one connects; the others wait for him.
     connecting: tokio::sync::Mutex<()>,
-    stats: Mutex<SentryStats>,
+    stats: Arc<Mutex<SentryStats>>,
     /// Numbers of leases of one's own.
     numbers: AtomicU64,
 }
@@ -81,7 +82,7 @@ impl Sentry {
             socket: socket.into(),
             current: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
-            stats: Mutex::default(),
+            stats: Arc::default(),
             numbers: AtomicU64::new(1),
         }))
     }
@@ -111,7 +112,9 @@ impl Sentry {
             return known.conversation();
         }
         let connected = timeout(ANSWER_WITHIN, UnixStream::connect(&self.0.socket)).await;
-        let begun = connected.ok().and_then(Result::ok).map(converse);
+        let stats = Arc::clone(&self.0.stats);
+        let refused = move || stats.lock().refused += 1;
+        let begun = connected.ok().and_then(Result::ok).map(|stream| converse(stream, refused));
         let mut current = self.0.current.lock();
         current.conversation.clone_from(&begun);
         if begun.is_none() {
@@ -129,7 +132,13 @@ impl Sentry {
             return;
         };
         let (request, reason) = (request.clone(), reason.in_line());
-        if talk.say(Order::Stop { request, reason, not_after: None, traceparent: None }) {
+        if talk.say(Order::Stop {
+            request,
+            reason,
+            scope: Scope::Own,
+            not_after: None,
+            traceparent: None,
+        }) {
             self.count(|stats| &mut stats.stops);
         }
     }

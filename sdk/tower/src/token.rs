@@ -140,6 +140,18 @@ impl Token {
         }
     }
 
+    /// The most that can still be left to it, whatever the load; `None` if that has no limit.
+    #[cfg(feature = "sentry")]
+    pub(crate) fn left_at_most(&self) -> Option<Duration> {
+        let now = self.0.granted.clock.now();
+        let longest = self.0.start + self.0.granted.class.bounds().max;
+        match *self.0.state.lock() {
+            State::Running => Some(longest.min(self.0.own).since(now).to_std()),
+            State::Terminated { .. } => Some(Duration::ZERO),
+            State::Settled | State::Deferred | State::Ended => None,
+        }
+    }
+
     /// Whether it is over; also once it is overdue and has not been told. To ask changes nothing.
     pub fn is_terminated(&self) -> bool {
         let state = self.0.state.lock();

@@ -17,7 +17,7 @@ fn request(name: &str) -> RequestId {
 }
 
 fn backend(connection: u64) -> Backend {
-    Backend { database: "shop".parse().unwrap(), connection }
+    Backend::new("shop".parse().unwrap(), connection, ME)
 }
 
 fn table() -> Table {
@@ -31,7 +31,7 @@ fn what_was_released_is_not_cancelled_any_more() {
     assert_eq!(table.lease(at(0), ME, &a, &one, FAR), Leased::Held);
     assert_eq!(table.stop(at(0), &a, Reason::ClientLeft), Stopped::First(vec![(one.clone(), ME)]));
     assert_eq!(table.release(ME, &a, &one, 7), Released::Now);
-    assert!(!table.begin(at(0), &a, &one));
+    assert!(!table.begin(at(0), &a, None, &one));
     assert!(table.is_empty());
 }
 
@@ -40,7 +40,7 @@ fn a_release_waits_for_the_cancellation_under_way() {
     let mut table = table();
     let (a, b, one) = (request("a"), request("b"), backend(1));
     table.lease(at(0), ME, &a, &one, FAR);
-    assert!(table.begin(at(0), &a, &one));
+    assert!(table.begin(at(0), &a, None, &one));
     assert_eq!(table.release(ME, &a, &one, 7), Released::Later);
     assert_eq!(table.lease(at(0), ME, &b, &one, FAR), Leased::Taken);
     assert_eq!(table.release(ME, &a, &one, 8), Released::NotLeased);
@@ -63,9 +63,9 @@ fn a_lease_that_nobody_released_ends_by_itself() {
     let mut table = table();
     let (a, b, one) = (request("a"), request("b"), backend(1));
     table.lease(at(0), ME, &a, &one, at(30));
-    assert_eq!(table.works_for(at(29), &a).len(), 1);
-    assert_eq!(table.works_for(at(30), &a).len(), 0);
-    assert!(!table.begin(at(30), &a, &one));
+    assert_eq!(table.works_for(at(29), &a, None).len(), 1);
+    assert_eq!(table.works_for(at(30), &a, None).len(), 0);
+    assert!(!table.begin(at(30), &a, None, &one));
     assert_eq!(table.lease(at(30), OTHER, &b, &one, FAR), Leased::Held);
     assert_eq!(table.expire(at(31)), 0);
     table.lease(at(31), ME, &a, &backend(2), at(40));
@@ -79,8 +79,8 @@ fn whoever_leases_his_connection_again_has_forgotten_to_release_it() {
     let (a, b, one) = (request("a"), request("b"), backend(1));
     table.lease(at(0), ME, &a, &one, FAR);
     assert_eq!(table.lease(at(0), ME, &b, &one, FAR), Leased::Held);
-    assert!(!table.begin(at(0), &a, &one));
-    assert!(table.begin(at(0), &b, &one));
+    assert!(!table.begin(at(0), &a, None, &one));
+    assert!(table.begin(at(0), &b, None, &one));
 }
 
 #[test]
@@ -89,9 +89,29 @@ fn of_two_who_have_the_same_connection_neither_is_cancelled() {
     let (a, b, one) = (request("a"), request("b"), backend(1));
     table.lease(at(0), ME, &a, &one, FAR);
     assert_eq!(table.lease(at(0), OTHER, &b, &one, FAR), Leased::Taken);
-    assert!(!table.begin(at(0), &a, &one));
-    assert!(!table.begin(at(0), &b, &one));
+    assert!(!table.begin(at(0), &a, None, &one));
+    assert!(!table.begin(at(0), &b, None, &one));
     assert_eq!(table.release(ME, &a, &one, 7), Released::NotLeased);
+}
+
+#[test]
+fn who_speaks_for_himself_hits_nobody_elses_work_for_the_same_request() {
+    let mut table = table();
+    let a = request("a");
+    table.lease(at(0), ME, &a, &backend(1), FAR);
+    table.lease(at(0), OTHER, &a, &backend(2), FAR);
+    assert_eq!(table.works_for(at(0), &a, Some(ME)), [(backend(1), ME)]);
+    assert!(!table.begin(at(0), &a, Some(ME), &backend(2)));
+    assert!(table.begin(at(0), &a, Some(ME), &backend(1)));
+}
+
+#[test]
+fn numbers_of_ones_own_are_nobody_elses() {
+    let mut table = table();
+    let own = |holder| Backend::new("self".parse().unwrap(), 7, holder);
+    assert_eq!(table.lease(at(0), ME, &request("a"), &own(ME), FAR), Leased::Held);
+    assert_eq!(table.lease(at(0), OTHER, &request("b"), &own(OTHER), FAR), Leased::Held);
+    assert_eq!(table.works_for(at(0), &request("a"), None), [(own(ME), ME)]);
 }
 
 #[test]
@@ -101,7 +121,7 @@ fn a_strangers_release_ends_nothing() {
     table.lease(at(0), ME, &a, &one, FAR);
     assert_eq!(table.release(OTHER, &a, &one, 7), Released::NotLeased);
     assert_eq!(table.release(ME, &b, &one, 7), Released::NotLeased);
-    assert!(table.begin(at(0), &a, &one));
+    assert!(table.begin(at(0), &a, None, &one));
 }
 
 #[test]
@@ -111,10 +131,10 @@ fn the_leases_of_whoever_is_gone_end_and_one_that_is_being_cancelled_ends_after_
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), ME, &a, &backend(2), FAR);
     table.lease(at(0), OTHER, &a, &backend(3), FAR);
-    assert!(table.begin(at(0), &a, &backend(2)));
+    assert!(table.begin(at(0), &a, None, &backend(2)));
     table.gone(ME);
     table.gone(ME);
-    assert_eq!(table.works_for(at(0), &a), [(backend(3), OTHER)]);
+    assert_eq!(table.works_for(at(0), &a, None), [(backend(3), OTHER)]);
     assert_eq!(table.lease(at(0), OTHER, &a, &backend(2), FAR), Leased::Taken);
     assert_eq!(table.end(&backend(2)), None);
     assert_eq!(table.lease(at(0), OTHER, &a, &backend(2), FAR), Leased::Held);
@@ -147,21 +167,21 @@ fn what_is_kept_is_bounded() {
 fn of_a_database_that_was_started_anew_no_older_lease_holds() {
     let mut table = table();
     let (a, b) = (request("a"), request("b"));
-    let elsewhere = Backend { database: "warehouse".parse().unwrap(), connection: 1 };
+    let elsewhere = Backend::new("warehouse".parse().unwrap(), 1, ME);
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), ME, &a, &backend(2), FAR);
     table.lease(at(5), ME, &a, &backend(3), FAR);
     table.lease(at(0), ME, &b, &elsewhere, FAR);
-    assert!(table.begin(at(0), &a, &backend(2)));
+    assert!(table.begin(at(0), &a, None, &backend(2)));
     table.started(&"shop".parse().unwrap(), at(5));
-    assert!(!table.begin(at(6), &a, &backend(1)));
-    assert!(table.begin(at(6), &a, &backend(3)), "leased since");
+    assert!(!table.begin(at(6), &a, None, &backend(1)));
+    assert!(table.begin(at(6), &a, None, &backend(3)), "leased since");
     assert_eq!(
         table.lease(at(0), ME, &b, &backend(2), FAR),
         Leased::Taken,
         "it is still the daemon's"
     );
-    assert!(table.begin(at(0), &b, &elsewhere));
+    assert!(table.begin(at(0), &b, None, &elsewhere));
 }
 
 #[derive(Clone, Debug)]
@@ -231,7 +251,7 @@ proptest! {
                 }
                 Step::Stop(r) => drop(table.stop(now, &id(r), Reason::ClientLeft)),
                 Step::Begin(r, c) => {
-                    if !belief.cancelling.contains_key(&c) && table.begin(now, &id(r), &backend(c)) {
+                    if !belief.cancelling.contains_key(&c) && table.begin(now, &id(r), None, &backend(c)) {
                         prop_assert_eq!(belief.users.get(&c).map(|(_, name)| *name), Some(r));
                         belief.cancelling.insert(c, r);
                     }
@@ -268,7 +288,7 @@ fn a_release_does_not_wait_for_a_cancellation_in_doubt_and_its_connection_is_len
         let mut table = table();
         let (a, b, one) = (request("a"), request("b"), backend(1));
         table.lease(at(0), ME, &a, &one, FAR);
-        assert!(table.begin(at(0), &a, &one));
+        assert!(table.begin(at(0), &a, None, &one));
         if releases_before {
             assert_eq!(table.release(ME, &a, &one, 7), Released::Later);
             assert_eq!(table.doubt(&one), Some((ME, 7)));
@@ -288,11 +308,11 @@ fn whoever_still_has_the_connection_of_a_cancellation_in_doubt_has_it_again_when
     let mut table = table();
     let (a, one) = (request("a"), backend(1));
     table.lease(at(0), ME, &a, &one, FAR);
-    assert!(table.begin(at(0), &a, &one));
+    assert!(table.begin(at(0), &a, None, &one));
     assert_eq!(table.doubt(&one), None);
-    assert!(!table.begin(at(0), &a, &one) && table.works_for(at(0), &a).is_empty());
+    assert!(!table.begin(at(0), &a, None, &one) && table.works_for(at(0), &a, None).is_empty());
     assert_eq!(table.end(&one), None);
-    assert_eq!(table.works_for(at(0), &a).len(), 1);
+    assert_eq!(table.works_for(at(0), &a, None).len(), 1);
     assert_eq!(table.release(ME, &a, &one, 7), Released::Now);
 }
 
@@ -301,7 +321,7 @@ fn of_a_cancellation_that_never_ended_the_lease_is_kept_for_a_while_and_lent_to_
     let mut table = table();
     let (a, b, one) = (request("a"), request("b"), backend(1));
     table.lease(at(0), ME, &a, &one, at(30));
-    assert!(table.begin(at(0), &a, &one));
+    assert!(table.begin(at(0), &a, None, &one));
     table.gone(ME);
     assert_eq!(table.expire(at(89)), 0);
     assert_eq!(table.lease(at(89), OTHER, &b, &one, FAR), Leased::Taken);

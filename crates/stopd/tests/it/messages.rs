@@ -82,13 +82,33 @@ fn leases_end_with_the_conversation_in_which_they_were_made() {
     assert_eq!(gateway.ask("1 STOP r1 client_left"), "1 OK cancelled=0 spared=0");
 }
 
+/// What two call by the same number of their own are two things.
 #[test]
-fn a_connection_that_two_have_leased_is_nobodys() {
+fn who_speaks_for_himself_stops_what_he_has_leased_and_is_not_remembered() {
     let site = Site::alone();
     let (mut one, mut other) = (Client::of(&site), Client::of(&site));
     assert_eq!(one.ask("1 LEASE r1 self 7"), "1 OK");
+    assert_eq!(other.ask("1 LEASE r1 self 7"), "1 OK");
+    one.say("2 STOP r1 deadline scope=own");
+    assert_eq!(one.hear(), "0 STOPPED r1 deadline 7");
+    assert_eq!(one.hear(), "2 OK cancelled=1 spared=0");
+    assert_eq!(other.ask("3 LEASE r1 self 8"), "3 OK");
+    other.say("4 STOP r1 client_left");
+    let mut told = [other.hear(), other.hear(), other.hear()];
+    told.sort();
     assert_eq!(
-        other.ask("1 LEASE r2 self 7"),
+        told,
+        ["0 STOPPED r1 client_left 7", "0 STOPPED r1 client_left 8", "4 OK cancelled=3 spared=0"]
+    );
+}
+
+#[test]
+fn a_connection_that_two_have_leased_is_nobodys() {
+    let site = Site::of_one_that_is_away();
+    let (mut one, mut other) = (Client::of(&site), Client::of(&site));
+    assert_eq!(one.ask("1 LEASE r1 shop 4711"), "1 OK");
+    assert_eq!(
+        other.ask("1 LEASE r2 shop 4711"),
         "1 ERR taken this connection is leased to another: close it"
     );
     assert_eq!(one.ask("2 STOP r1 client_left"), "2 OK cancelled=0 spared=0");

@@ -75,6 +75,12 @@ impl Site {
         Self::with(Mode::Enforce, |_| Vec::new())
     }
 
+    /// With a database `shop` that nobody finds.
+    pub(crate) fn of_one_that_is_away() -> Self {
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 1));
+        Self::with(Mode::Enforce, |folder| vec![Kind::Postgres.settings(folder, nowhere, "sentry")])
+    }
+
     /// With this database, as `change` wants it; nothing if it is not there.
     pub(crate) fn of(kind: Kind, change: impl Fn(&mut Database)) -> Option<Self> {
         Self::in_mode(kind, Mode::Enforce, change)

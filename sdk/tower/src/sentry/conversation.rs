@@ -45,9 +45,19 @@ pub(super) enum Silence {
     Unanswered,
 }
 
-pub(super) fn converse(stream: UnixStream) -> Conversation {
+/// `refused` is told of each stop that is refused: nobody waits for its answer.
+pub(super) fn converse(
+    stream: UnixStream,
+    refused: impl Fn() + Send + Sync + 'static,
+) -> Conversation {
     let (lines, said) = mpsc::unbounded_channel();
-    let speaker = Speaker { said, number: 0, waiting: HashMap::new(), own: HashMap::new() };
+    let speaker = Speaker {
+        said,
+        number: 0,
+        waiting: HashMap::new(),
+        own: HashMap::new(),
+        refused: Box::new(refused),
+    };
     let task = tokio::spawn(speaker.run(stream)).abort_handle();
     Conversation { lines, task }
 }
@@ -84,6 +94,7 @@ struct Speaker {
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
     /// By the number of the lease.
     own: HashMap<u64, oneshot::Sender<Reason>>,
+    refused: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Speaker {
@@ -139,6 +150,8 @@ impl Speaker {
             Answer::Done | Answer::Stopped(_) | Answer::Cancelled { .. } | Answer::Refused(..) => {
                 if let Some(answered) = self.waiting.remove(&number) {
                     let _ = answered.send(answer);
+                } else if let Answer::Refused(..) = answer {
+                    (self.refused)();
                 }
             }
         }

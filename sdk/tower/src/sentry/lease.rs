@@ -19,7 +19,7 @@ use super::Sentry;
 use super::conversation::{Conversation, Silence};
 use crate::token::{Reason, Terminated, Token};
 
-/// How long a lease outlasts its request's deadline, as the stop comes when that is over: as long as a stop is worth
+/// How long a lease outlasts its request's latest deadline, as the stop comes when that is over: as long as a stop is worth
 /// anything.
 const BEYOND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the daemon has to cancel the query of a connection that was dropped.
@@ -146,7 +146,7 @@ impl Lease {
             request: self.request.clone(),
             database: self.database.clone(),
             connection: self.number,
-            not_after: token.left().map(|left| in_millis(left + BEYOND_DEADLINE)),
+            not_after: token.left_at_most().map(|left| in_millis(left + BEYOND_DEADLINE)),
         };
         self.talk.ask(order, told).await
     }

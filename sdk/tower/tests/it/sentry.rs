@@ -240,13 +240,29 @@ async fn a_request_that_is_over_says_so_once_if_it_has_leased_anything() {
         [
             "LEASE leaves shop 7",
             "LEASE defers shop 7",
-            "STOP leaves client_left",
+            "STOP leaves client_left scope=own",
             "RELEASE leaves shop 7"
         ]
     );
     let (over, _end) = lease(&sentry, &leaves).await;
     assert_eq!(over.err(), leaves.terminated().map(LeaseError::Stopped));
     drop((deferred, unleased));
+}
+
+#[tokio::test]
+async fn a_stop_that_is_refused_is_counted() {
+    let desk = Desk::new(|words| match words[0] {
+        "STOP" => vec!["N ERR forbidden add this user to sentry.stops"],
+        _ => vec!["N OK"],
+    });
+    let (search, sentry) = (Search::new(), desk.sentry());
+    let token = named(&search, "r1");
+    let (leased, _end) = lease(&sentry, &token).await;
+    token.leave();
+    // What is answered in turn is answered after it.
+    leased.unwrap().release().await.unwrap();
+    let stats = SentryStats { leased: 1, stops: 1, refused: 1, ..SentryStats::default() };
+    assert_eq!(sentry.stats(), stats);
 }
 
 #[tokio::test]
