@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bywash_scenario::{RunResult, Scenario, Stream, Tally};
+use bywash_scenario::{Client, RunResult, Scenario, Tally};
 use bywash_units::{Span, Time};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval};
@@ -23,9 +23,6 @@ const WATCH: Duration = Duration::from_millis(500);
 /// Arrivals that are still overdue so long after the end of the run are called off: a generator
 /// that is so far behind must not run for ever.
 const LAST_CALL: Span = Span::from_secs(1);
-
-/// The stream of pauses between the sessions of a client who is always there.
-const PAUSES: u64 = 0x2001;
 
 /// What a run yields.
 #[derive(Clone, Debug)]
@@ -139,31 +136,25 @@ async fn arrivals(field: &Rc<Field>) {
 
 /// Everybody of every set comes, and stays.
 fn clients(field: &Rc<Field>) {
-    let sets = field.scenario.sets.iter().enumerate();
-    let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));
-    for (client, set) in (0..).zip(all) {
+    for client in field.scenario.clients(field.seed) {
         match field.slots.take() {
-            Some(slot) => drop(spawn_local(client_of(Rc::clone(field), client, set, slot))),
+            Some(slot) => drop(spawn_local(client_of(Rc::clone(field), client, slot))),
             None => field.ledger.borrow_mut().flaws.not_started += 1,
         }
     }
 }
 
-/// Sessions, in more of which nobody is until the time is over.
-const SESSIONS: u64 = 1 << 32;
-
 /// One session after the other until the time is over.
-async fn client_of(field: Rc<Field>, client: u64, set: usize, slot: Slot) {
-    let mut pauses = Stream::new(field.seed, PAUSES, client);
-    let mut slot = slot;
-    for session in 0..SESSIONS {
-        let start = field.clock.now() + field.scenario.client.think.draw(&mut pauses);
+async fn client_of(field: Rc<Field>, mut client: Client, slot: Slot) {
+    let mut slot = Some(slot);
+    while let Some(place) = slot.take() {
+        let (pause, index) = client.next(&field.scenario);
+        let start = field.clock.now() + pause;
         if start >= field.last_arrival {
             return;
         }
         field.clock.reach(start).await;
-        let index = client * SESSIONS + session;
-        slot = Walk::new(&field, index, Some(set), start, slot).go().await;
+        slot = Walk::new(&field, index, Some(client.set()), start, place).go().await;
     }
 }
 

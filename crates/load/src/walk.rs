@@ -62,26 +62,27 @@ impl Walk {
         }
     }
 
-    /// All of her session; her place is free then.
-    pub(crate) async fn go(mut self) -> Slot {
+    /// All of her session; her place, if the time was not over before its end.
+    pub(crate) async fn go(mut self) -> Option<Slot> {
         let (field, start) = (Rc::clone(&self.field), self.start);
         let rho = field.rho_at(start);
         let books = field.books(self.set);
         books.borrow_mut().session(&field.scenario, &self.visitor, start, rho);
         let not_generated = self.requests(start).await;
-        books.borrow_mut().session_over(not_generated);
-        self.slot
+        books.borrow_mut().session_over(not_generated.unwrap_or(0));
+        not_generated.map(|_| self.slot)
     }
 
-    /// Request after request, until she is gone or the run is over; how many she did not make.
-    async fn requests(&mut self, start: Time) -> u64 {
+    /// Request after request, until she is gone or the run is over; how many she did not make. `None`: a client of a set
+    /// has no end in mind that the time could keep her from.
+    async fn requests(&mut self, start: Time) -> Option<u64> {
         let mut intended = start;
         loop {
             let lag = self.field.lag(intended);
             self.field.ledger.borrow_mut().late(lag);
             let (ended, ending) = self.request(intended).await;
             match self.visitor.ended(&self.field.scenario, ending) {
-                Next::Gone { not_generated } => return not_generated,
+                Next::Gone { not_generated } => return Some(not_generated),
                 Next::After(pause) => intended = ended + pause,
             }
             let over = match self.set {
@@ -89,8 +90,7 @@ impl Walk {
                 None => self.field.closing,
             };
             if intended >= over {
-                // A client of a set has no end in mind that the time could keep her from.
-                return if self.set.is_some() { 0 } else { self.left(ending) };
+                return self.set.is_none().then(|| self.left(ending));
             }
             self.pause(intended).await;
         }

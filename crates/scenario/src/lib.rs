@@ -47,7 +47,7 @@ pub use result::{
 };
 pub use servers::{Change, Discipline, Servers, Station, To};
 pub use service::Service;
-pub use sets::ClientSet;
+pub use sets::{Client, ClientSet};
 pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};

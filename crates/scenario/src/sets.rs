@@ -5,9 +5,11 @@
 //! its time. A set may have a patience of its own, and may be left out of what is counted: seed 4 looks at those who
 //! stay while others cancel [seed 4.12].
 
+use bywash_units::Span;
 use serde::Deserialize;
 
-use crate::law::Law;
+use crate::file::Scenario;
+use crate::law::{Law, Stream};
 use crate::lines::Lines;
 use crate::wrong::Wrong;
 
@@ -61,4 +63,45 @@ pub(crate) fn resolve(
     let some = sets.is_empty() || sets.iter().any(|set| set.counted);
     wrong.at(lines.nth("set", 0)).unless(some, "at least one set must be counted");
     sets
+}
+
+/// The stream of pauses between the sessions of a client who is always there.
+const PAUSES: u64 = 0x2001;
+
+/// Sessions, in more of which no client is.
+const SESSIONS: u64 = 1 << 32;
+
+/// One client of a set in a run: always in a session, or in the pause before the next.
+#[derive(Clone, Debug)]
+pub struct Client {
+    set: usize,
+    number: u64,
+    sessions: u64,
+    pauses: Stream,
+}
+
+impl Scenario {
+    /// All clients of all sets. What each wishes for does not depend on what becomes of the others.
+    pub fn clients(&self, seed: u64) -> impl Iterator<Item = Client> {
+        let sets = self.sets.iter().enumerate();
+        let all = sets.flat_map(|(set, clients)| (0..clients.clients).map(move |_| set));
+        (0..).zip(all).map(move |(number, set)| {
+            let pauses = Stream::new(seed, PAUSES, number);
+            Client { set, number, sessions: 0, pauses }
+        })
+    }
+}
+
+impl Client {
+    /// Which of the scenario's sets.
+    pub fn set(&self) -> usize {
+        self.set
+    }
+
+    /// The pause before the next session, and which visitor of the run she is in it.
+    pub fn next(&mut self, scenario: &Scenario) -> (Span, u64) {
+        let visitor = self.number * SESSIONS + self.sessions;
+        self.sessions += 1;
+        (scenario.client.think.draw(&mut self.pauses), visitor)
+    }
 }

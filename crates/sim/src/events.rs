@@ -11,7 +11,7 @@ pub(crate) enum Happening {
     /// The next session starts.
     SessionStarts,
     /// A client of a set begins her next session.
-    ClientStarts { set: u32 },
+    ClientStarts { client: u32, session: u64 },
     /// A visitor makes her next request.
     Attempt { visitor: u32 },
     /// The next adversaries of a population come.

@@ -8,7 +8,7 @@ mod people;
 
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Closes, Ending, Of, Stream, Tally, WaitsFor};
+use bywash_scenario::{Client, Closes, Ending, Of, Stream, Tally, WaitsFor};
 use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
@@ -22,8 +22,6 @@ use people::{Guest, Live};
 
 /// The stream of how much later or earlier than others a refused client is told to come again.
 const JITTER: u64 = 0x2000;
-/// The stream of pauses between the sessions of clients who are always there.
-const PAUSES: u64 = 0x2001;
 
 struct World<'a> {
     case: Case<'a>,
@@ -40,8 +38,8 @@ struct World<'a> {
     serial: u64,
     come_again: ComeAgain,
     jitter: Stream,
-    /// Of clients of sets, between two sessions.
-    pauses: Stream,
+    /// Of all sets.
+    clients: Vec<Client>,
     engine: Engine,
     actions: Vec<Action>,
     timer: Option<Time>,
@@ -104,7 +102,7 @@ impl<'a> World<'a> {
             serial: 0,
             come_again: peers::come_again(case.settings.name()),
             jitter: Stream::new(seed, JITTER, 0),
-            pauses: Stream::new(seed, PAUSES, 0),
+            clients: scenario.clients(seed).collect(),
             actions: Vec::new(),
             timer: None,
             servers: Stations::new(scenario),
@@ -137,7 +135,7 @@ impl<'a> World<'a> {
     fn happen(&mut self, what: Happening) {
         match what {
             Happening::SessionStarts => self.session_starts(),
-            Happening::ClientStarts { set } => self.client_starts(set as usize),
+            Happening::ClientStarts { client, session } => self.client_starts(client, session),
             Happening::Attempt { visitor } => self.attempt(visitor),
             Happening::BurstComes { population } => self.burst_comes(population as usize),
             Happening::Intrusion { intruder } => self.intrude(intruder),

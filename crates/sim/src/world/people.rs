@@ -55,8 +55,8 @@ pub(super) struct Guest {
     visitor: Visitor,
     /// She has read an answer, and with it got her session's cookie.
     cookie: bool,
-    /// She is always there, and of this set.
-    set: Option<usize>,
+    /// She is always there: which of the clients of all sets.
+    client: Option<u32>,
 }
 
 impl World<'_> {
@@ -72,7 +72,7 @@ impl World<'_> {
         let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, self.now, rho_now);
-        let guest = Guest { number: self.sessions, visitor, cookie: false, set: None };
+        let guest = Guest { number: self.sessions, visitor, cookie: false, client: None };
         let visitor = self.visitors.put(guest);
         self.sessions += 1;
         self.attempt(visitor);
@@ -81,36 +81,35 @@ impl World<'_> {
 
     /// All clients of all sets: each begins somewhere within a pause.
     pub(super) fn clients_come(&mut self) {
-        for (set, clients) in self.case.scenario.sets.iter().enumerate() {
-            for _ in 0..clients.clients {
-                self.client_pauses(set);
-            }
+        for client in 0..self.clients.len() {
+            self.client_pauses(client as u32);
         }
     }
 
-    fn client_pauses(&mut self, set: usize) {
-        let pause = self.case.scenario.client.think.draw(&mut self.pauses);
+    fn client_pauses(&mut self, client: u32) {
+        let (pause, session) = self.clients[client as usize].next(self.case.scenario);
         if self.now + pause < self.end {
-            self.events.schedule(self.now + pause, Happening::ClientStarts { set: set as u32 });
+            self.events.schedule(self.now + pause, Happening::ClientStarts { client, session });
         }
     }
 
-    pub(super) fn client_starts(&mut self, set: usize) {
+    pub(super) fn client_starts(&mut self, client: u32, session: u64) {
         let Case { scenario, rho, seed, .. } = self.case;
-        let of = &scenario.sets[set];
-        let visitor = scenario.visitor(seed, self.sessions, self.now).of_set(of);
+        let of = &scenario.sets[self.clients[client as usize].set()];
+        let visitor = scenario.visitor(seed, session, self.now).of_set(of);
         if of.counted {
             self.out.tally.session(scenario, &visitor, self.now, rho);
         }
-        let guest = Guest { number: self.sessions, visitor, cookie: false, set: Some(set) };
-        self.sessions += 1;
+        let guest = Guest { number: session, visitor, cookie: false, client: Some(client) };
         let visitor = self.visitors.put(guest);
         self.attempt(visitor);
     }
 
     /// Whether what becomes of a visitor's requests is counted.
-    fn counts(&self, set: Option<usize>) -> bool {
-        set.is_none_or(|set| self.case.scenario.sets[set].counted)
+    fn counts(&self, client: Option<u32>) -> bool {
+        client.is_none_or(|client| {
+            self.case.scenario.sets[self.clients[client as usize].set()].counted
+        })
     }
 
     pub(super) fn attempt(&mut self, number: u32) {
@@ -119,7 +118,7 @@ impl World<'_> {
         let carried = guest.visitor.signals().iter();
         let signals = carried.fold(Signals::NONE, |all, kind| all.with(*kind));
         let attempt = guest.visitor.attempt(self.case.scenario);
-        let set = guest.set;
+        let is_of_set = guest.client.is_some();
         let request = Request {
             session: claims.then_some(session),
             address: Some(AddressKey(guest.number)),
@@ -129,7 +128,7 @@ impl World<'_> {
             ..Request::of(ClassId(attempt.class as u8))
         };
         // A client of a set is asked what she got when her request has ended, and then it was made.
-        if set.is_none() {
+        if !is_of_set {
             self.out.tally.generated(attempt.class, self.now);
         }
         let Attempt { class, order, .. } = attempt;
@@ -171,12 +170,12 @@ impl World<'_> {
         demand: Span,
     ) -> Live {
         self.serial += 1;
-        let set = match by {
-            By::Visitor(number) => self.visitors.get_mut(number).set,
+        let client = match by {
+            By::Visitor(number) => self.visitors.get_mut(number).client,
             By::Intruder(_) => None,
         };
         Live {
-            counts: self.counts(set),
+            counts: self.counts(client),
             by,
             session,
             claims: request.session.is_some(),
@@ -232,22 +231,23 @@ impl World<'_> {
         let response = self.now.since(live.made);
         let guest = self.visitors.get_mut(number);
         guest.cookie |= ending == Ending::Completed;
-        let (set, next) = (guest.set, guest.visitor.ended(self.case.scenario, ending));
+        let (client, next) = (guest.client, guest.visitor.ended(self.case.scenario, ending));
         // A client of a set is not done when the time is over: what she had till then is what counts.
-        let counts = self.counts(set) && (set.is_none() || self.now <= self.end);
-        if counts && set.is_some() {
+        let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
+        if counts && client.is_some() {
             self.out.tally.generated(live.of.class, live.made);
         }
         if counts {
             self.out.tally.ended(live.of, self.now, response, ending);
         }
-        let next = match next {
-            Next::After(pause) if set.is_some() && self.now + pause >= self.end => {
-                Next::Gone { not_generated: 0 }
-            }
-            other => other,
-        };
         match next {
+            // She would have come again, but the time is over for her then, also for another session.
+            Next::After(pause) if client.is_some() && self.now + pause >= self.end => {
+                if counts {
+                    self.out.tally.session_over(0);
+                }
+                self.visitors.free(number);
+            }
             Next::After(pause) => {
                 self.events.schedule(self.now + pause, Happening::Attempt { visitor: number });
             }
@@ -256,8 +256,8 @@ impl World<'_> {
                     self.out.tally.session_over(not_generated);
                 }
                 self.visitors.free(number);
-                if let Some(set) = set {
-                    self.client_pauses(set);
+                if let Some(client) = client {
+                    self.client_pauses(client);
                 }
             }
         }
