@@ -23,6 +23,14 @@ pub(crate) enum Fate {
     Failed,
 }
 
+/// How long a worker had to do with a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Busy {
+    pub(crate) all: Duration,
+    /// After its client had left, if it has.
+    pub(crate) in_vain: Option<Duration>,
+}
+
 /// Everything that is counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -42,7 +50,8 @@ struct ServiceCounters {
     cancelled: AtomicU64,
     failed: AtomicU64,
     busy_us: AtomicU64,
-    busy_us_orphaned: AtomicU64,
+    busy_us_departed: AtomicU64,
+    busy_us_in_vain: AtomicU64,
 }
 
 impl Counters {
@@ -51,17 +60,20 @@ impl Counters {
     }
 
     /// A worker was busy for so long with a request that ended so.
-    pub(crate) fn ended(&self, service: Service, fate: Fate, busy: Duration) {
+    pub(crate) fn ended(&self, service: Service, fate: Fate, busy: Busy) {
         let counters = self.of(service);
-        let busy = busy.as_micros() as u64;
-        counters.busy_us.fetch_add(busy, Relaxed);
+        let add = |counter: &AtomicU64, time: Duration| {
+            counter.fetch_add(time.as_micros() as u64, Relaxed);
+        };
+        add(&counters.busy_us, busy.all);
+        if let Some(in_vain) = busy.in_vain {
+            add(&counters.busy_us_departed, busy.all);
+            add(&counters.busy_us_in_vain, in_vain);
+        }
         let count = match fate {
             Fate::Refused => &counters.refused,
             Fate::Served => &counters.served,
-            Fate::Orphaned => {
-                counters.busy_us_orphaned.fetch_add(busy, Relaxed);
-                &counters.orphaned
-            }
+            Fate::Orphaned => &counters.orphaned,
             Fate::Cancelled => &counters.cancelled,
             Fate::Failed => &counters.failed,
         };
@@ -98,7 +110,8 @@ impl Counters {
             cancelled: counters.cancelled.load(Relaxed),
             failed: counters.failed.load(Relaxed),
             busy_us: counters.busy_us.load(Relaxed),
-            busy_us_orphaned: counters.busy_us_orphaned.load(Relaxed),
+            busy_us_departed: counters.busy_us_departed.load(Relaxed),
+            busy_us_in_vain: counters.busy_us_in_vain.load(Relaxed),
         }
     }
 

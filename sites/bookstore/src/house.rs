@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use bywash_site::Queue;
-use tokio::sync::oneshot;
+use bywash_site::{Owed, Queue, Reply, exchange};
 
 use crate::ask::Ask;
-use crate::counters::{Counters, Fate};
+use crate::counters::{Busy, Counters, Fate};
 use crate::web::Refusal;
 use crate::worker::Outcome;
 use crate::{DatabaseStats, Options, Service, Stats};
@@ -22,7 +20,7 @@ pub(crate) struct Job {
     pub(crate) service: Service,
     pub(crate) ask: Ask,
     /// Dropped unused, it tells the HTTP side that the store gave the request up.
-    pub(crate) reply: oneshot::Sender<Outcome>,
+    pub(crate) reply: Reply<Outcome>,
 }
 
 /// A running store as its threads see it.
@@ -51,12 +49,8 @@ impl House {
 
     /// Puts a request into the queue; the answer comes through the receiver. The sender dropped without an answer
     /// means that the store closed first.
-    pub(crate) fn offer(
-        &self,
-        service: Service,
-        ask: Ask,
-    ) -> Result<oneshot::Receiver<Outcome>, Refusal> {
-        let (reply, answer) = oneshot::channel();
+    pub(crate) fn offer(&self, service: Service, ask: Ask) -> Result<Owed<Outcome>, Refusal> {
+        let (reply, answer) = exchange();
         self.counters.received(service);
         self.queue.push(Job { service, ask, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)
@@ -75,7 +69,8 @@ impl House {
         let (reachable, lost) = self.counters.database();
         Stats {
             busy_us: services.iter().map(|(_, service)| service.busy_us).sum(),
-            busy_us_orphaned: services.iter().map(|(_, service)| service.busy_us_orphaned).sum(),
+            busy_us_departed: services.iter().map(|(_, service)| service.busy_us_departed).sum(),
+            busy_us_in_vain: services.iter().map(|(_, service)| service.busy_us_in_vain).sum(),
             services: services.into(),
             queue_length: self.queue.length(),
             running: self.counters.running_now(),
@@ -88,7 +83,7 @@ impl House {
     }
 
     fn refuse(&self, job: &Job) -> Refusal {
-        self.counters.ended(job.service, Fate::Refused, Duration::ZERO);
+        self.counters.ended(job.service, Fate::Refused, Busy::default());
         Refusal::Busy
     }
 }

@@ -19,6 +19,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +27,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::database::Trouble;
 use crate::request_id::RequestId;
@@ -143,7 +146,7 @@ impl Drop for Caller {
 }
 
 impl Desk {
-    /// From now on `connection` works for `request`; `Err(Cancelled)` if the request shall not be served, `Err(Lost)` if
+    /// From now on `connection` works for `request`; `Err(Cancelled)` if the request shall not be served, `Err(Taken)` if
     /// the connection shall not be used. `stop` is set if the daemon says so while it works.
     pub(crate) fn lease<'a>(
         &'a self,
@@ -163,7 +166,7 @@ impl Desk {
             }
             Ok(Word::NotLeased | Word::Refused) | Err(Unheard::Absent) => return Ok(lease),
             Ok(Word::Stopped) => Trouble::Cancelled,
-            Ok(Word::Taken) => Trouble::Lost("the stop daemon knows it as another's".to_owned()),
+            Ok(Word::Taken) => Trouble::Taken,
         };
         lease.forget();
         Err(trouble)
@@ -232,9 +235,12 @@ impl Shared {
     }
 
     fn call(&self) -> std::io::Result<UnixStream> {
-        let stream = UnixStream::connect(&self.socket)?;
+        // The limit is also the connection's: a daemon that accepts nobody lets us stand in a line that can be full.
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_write_timeout(Some(ANSWER))?;
+        socket.connect(&SockAddr::unix(&self.socket)?)?;
+        let stream = UnixStream::from(OwnedFd::from(socket));
         let writer = stream.try_clone()?;
-        writer.set_write_timeout(Some(ANSWER))?;
         let mut line = self.lock();
         if self.is_over.load(Ordering::Acquire) {
             return Err(std::io::Error::other("over"));

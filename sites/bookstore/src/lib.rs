@@ -5,7 +5,7 @@
 //!
 //! It is the seed's plain server on purpose. A fixed number of workers, each with one database connection, take requests
 //! from one bounded first-come-first-served queue. None looks at its client while it works: what a client who has left
-//! had asked for is computed to its end, and what it costs is counted ([`Stats::busy_us_orphaned`]), unless somebody
+//! had asked for is computed to its end, and what it costs is counted ([`Stats::busy_us_in_vain`]), unless somebody
 //! stops it in the database. Then the answer is 503, and the connection serves the next request.
 //!
 //! A search reads every page of every book without an index, showing a book half of them, a shelf a ninth: the ratios of

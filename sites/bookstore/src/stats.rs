@@ -16,8 +16,10 @@ pub struct Stats {
     pub services: BTreeMap<Service, ServiceStats>,
     /// Microseconds of workers' time.
     pub busy_us: u64,
-    /// Of these: for clients that had left, and whose requests nobody stopped.
-    pub busy_us_orphaned: u64,
+    /// Of these: for clients that left before they were answered.
+    pub busy_us_departed: u64,
+    /// Of those: after they had left.
+    pub busy_us_in_vain: u64,
     /// Requests waiting for a worker now.
     pub queue_length: usize,
     /// Workers that run a request now.
@@ -64,8 +66,10 @@ pub struct ServiceStats {
     pub failed: u64,
     /// Microseconds of workers' time behind all of them.
     pub busy_us: u64,
-    /// Microseconds of workers' time behind `orphaned`.
-    pub busy_us_orphaned: u64,
+    /// Of these: for clients that left before they were answered, whether anybody stopped their requests or not.
+    pub busy_us_departed: u64,
+    /// Of those: after they had left.
+    pub busy_us_in_vain: u64,
 }
 
 impl Stats {

@@ -3,11 +3,12 @@
 //! As in the seed's plain server it does not look at its client while it works. What stops a request early is the
 //! database, when somebody asks it to.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::ask::Ask;
-use crate::counters::Fate;
+use crate::counters::{Busy, Fate};
 use crate::database::Trouble;
 use crate::files::{self, File};
 use crate::house::{House, Job};
@@ -46,14 +47,16 @@ impl Worker {
         let outcome = self.work(&job);
         let stopped = match &outcome {
             Outcome::Trouble(Trouble::Cancelled) => Some(Fate::Cancelled),
-            Outcome::Trouble(Trouble::Lost(_) | Trouble::Silent | Trouble::Failed(_)) => {
-                Some(Fate::Failed)
-            }
+            Outcome::Trouble(
+                Trouble::Lost(_) | Trouble::Silent | Trouble::Taken | Trouble::Failed(_),
+            ) => Some(Fate::Failed),
             Outcome::Page(_) | Outcome::File(_) => None,
         };
-        let busy = begun.elapsed();
-        let taken = job.reply.send(outcome).is_ok();
+        let (busy, left) = (begun.elapsed(), job.reply.left());
+        let in_vain = left.map(|left| left.max(begun).elapsed());
+        let taken = job.reply.send(outcome);
         let fate = stopped.unwrap_or(if taken { Fate::Served } else { Fate::Orphaned });
+        let busy = Busy { all: busy, in_vain };
         house.counters.ended(job.service, fate, busy);
     }
 
@@ -63,13 +66,17 @@ impl Worker {
             Ask::Store(visit) => visit,
         };
         let served = self.store.serve(visit);
-        let is_away = served.as_ref().is_err_and(Trouble::ends_connection);
-        self.house.counters.met_database(!is_away);
+        let is_away = served.as_ref().is_err_and(Trouble::is_away);
+        if is_away || self.store.has_asked() {
+            self.house.counters.met_database(!is_away);
+        }
         match served {
             Ok(answer) => Outcome::Page(answer),
             Err(trouble) => {
                 if trouble != Trouble::Cancelled {
-                    eprintln!("bookstore: {}: {trouble}", job.service.name());
+                    let name = job.service.name();
+                    // Nobody reading it is no reason not to serve.
+                    let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {trouble}");
                 }
                 Outcome::Trouble(trouble)
             }

@@ -21,4 +21,4 @@ pub use form::Form;
 pub use queue::Queue;
 pub use respond::{HTML, JSON, TEXT, add, respond, text};
 pub use sid::Sid;
-pub use waiting::Waiting;
+pub use waiting::{Owed, Reply, Waiting, exchange};

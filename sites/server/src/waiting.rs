@@ -1,25 +1,60 @@
-//! A client who waits for its answer.
+//! A client who waits for its answer, and the worker who owes it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+/// The worker's side. Dropped unused, it tells the client's that the application gave the request up.
+#[derive(Debug)]
+pub struct Reply<T> {
+    answer: oneshot::Sender<T>,
+    left: Arc<OnceLock<Instant>>,
+}
+
+/// The client's side, before anybody waits.
+#[derive(Debug)]
+pub struct Owed<T> {
+    answer: oneshot::Receiver<T>,
+    left: Arc<OnceLock<Instant>>,
+}
+
 /// Dropped before the answer came, it counts a departure; what becomes of the work is the application's.
 pub struct Waiting<'a, T> {
-    answer: oneshot::Receiver<T>,
+    owed: Owed<T>,
     departures: &'a AtomicU64,
     is_over: bool,
 }
 
+/// Both sides of one request.
+pub fn exchange<T>() -> (Reply<T>, Owed<T>) {
+    let (sender, receiver) = oneshot::channel();
+    let left = Arc::default();
+    (Reply { answer: sender, left: Arc::clone(&left) }, Owed { answer: receiver, left })
+}
+
+impl<T> Reply<T> {
+    /// Answers; whether the client was still there.
+    pub fn send(self, answer: T) -> bool {
+        self.answer.send(answer).is_ok()
+    }
+
+    /// When the client left, if it has.
+    pub fn left(&self) -> Option<Instant> {
+        self.left.get().copied()
+    }
+}
+
 impl<'a, T> Waiting<'a, T> {
     /// For what a worker will send.
-    pub fn new(answer: oneshot::Receiver<T>, departures: &'a AtomicU64) -> Self {
-        Self { answer, departures, is_over: false }
+    pub fn new(owed: Owed<T>, departures: &'a AtomicU64) -> Self {
+        Self { owed, departures, is_over: false }
     }
 
     /// The answer; `None` if the application has closed before it was there.
     pub async fn answer(mut self) -> Option<T> {
-        let answer = (&mut self.answer).await;
+        let answer = (&mut self.owed.answer).await;
         self.is_over = true;
         answer.ok()
     }
@@ -28,8 +63,9 @@ impl<'a, T> Waiting<'a, T> {
 impl<T> Drop for Waiting<'_, T> {
     fn drop(&mut self) {
         if !self.is_over {
-            // Closed before it is counted, so that who sees the count knows that workers see it.
-            self.answer.close();
+            // Before it is counted, so that who sees the count knows that workers see it.
+            let _first = self.owed.left.set(Instant::now());
+            self.owed.answer.close();
             self.departures.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -6,8 +6,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use bywash_site::Queue;
-use tokio::sync::oneshot;
+use bywash_site::{Owed, Queue, exchange};
 
 use crate::ask::Ask;
 use crate::counters::{Counters, Fate};
@@ -42,8 +41,8 @@ impl House {
 
     /// Puts a request into the queue; the answer comes through the receiver. The sender dropped
     /// without an answer means that the shop closed first.
-    pub(crate) fn offer(&self, ask: Ask) -> Result<oneshot::Receiver<Answer>, Refusal> {
-        let (reply, answer) = oneshot::channel();
+    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
+        let (reply, answer) = exchange();
         self.counters.received(ask.stage);
         self.queue.push(Job { ask, reply }).map_err(|job| self.refuse(&job))?;
         Ok(answer)

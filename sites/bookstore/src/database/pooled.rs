@@ -52,9 +52,9 @@ impl Pooled {
         Ok(was_there)
     }
 
-    /// Whether nothing but one statement has been begun since [`Pooled::ready`].
-    pub(crate) fn has_only_begun(&self) -> bool {
-        self.begun <= 1
+    /// How many statements have been begun since [`Pooled::ready`].
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun
     }
 
     /// The number that the database has for it.

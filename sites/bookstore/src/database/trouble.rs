@@ -12,6 +12,9 @@ pub(crate) enum Trouble {
     /// Nothing came for too long. The connection is not used again; its statement may still run.
     #[error("the database is not there: it says nothing")]
     Silent,
+    /// The stop daemon knows the connection as another's, or still cancels there: it is not to be used.
+    #[error("the stop daemon knows the connection as another's")]
+    Taken,
     /// It refused the statement, or answered with something else than was asked for.
     #[error("the database failed: {0}")]
     Failed(String),
@@ -21,8 +24,13 @@ impl Trouble {
     /// Whether the connection is of no more use.
     pub(crate) fn ends_connection(&self) -> bool {
         match self {
-            Self::Lost(_) | Self::Silent => true,
+            Self::Lost(_) | Self::Silent | Self::Taken => true,
             Self::Cancelled | Self::Failed(_) => false,
         }
+    }
+
+    /// Whether there is no database.
+    pub(crate) fn is_away(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::Silent)
     }
 }

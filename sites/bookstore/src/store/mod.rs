@@ -72,16 +72,25 @@ impl Store {
     /// Serves one request. When this returns an order, it is committed.
     ///
     /// A connection may have broken since its last use, with the database behind it there again. So a request whose
-    /// first statement meets that is tried once more: none of it has been done, or it only reads.
+    /// first statement meets that is tried once more: none of it has been done, or it only reads. The same goes for
+    /// one that cannot be leased.
     pub(crate) fn serve(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
         let was_there = self.pooled.ready(self.mark(visit))?;
         match self.lent(visit) {
-            Err(Trouble::Lost(_)) if was_there && self.pooled.has_only_begun() => {
-                self.pooled.ready(self.mark(visit))?;
-                self.lent(visit)
-            }
+            Err(Trouble::Lost(_)) if was_there && self.pooled.begun() <= 1 => self.again(visit),
+            Err(Trouble::Taken) => self.again(visit),
             answer => answer,
         }
+    }
+
+    fn again(&mut self, visit: &Visit) -> Result<Answer, Trouble> {
+        self.pooled.ready(self.mark(visit))?;
+        self.lent(visit)
+    }
+
+    /// Whether the database was asked anything for the last request.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.pooled.begun() > 0
     }
 
     /// Makes the connection before anybody needs it.

@@ -41,6 +41,9 @@ fn failed(trouble: &Trouble) -> Response<Body> {
         Trouble::Lost(_) | Trouble::Silent => {
             text(StatusCode::SERVICE_UNAVAILABLE, "the database is not there")
         }
+        Trouble::Taken => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "no connection to the database is free")
+        }
         Trouble::Failed(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
     }
 }

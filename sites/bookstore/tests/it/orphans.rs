@@ -20,7 +20,8 @@ fn the_search_of_who_has_left_is_computed_to_its_end() {
         let stats = site.wait_until_settled();
         let search = stats.service(Service::Search);
         assert_eq!((search.orphaned, search.served), (1, 0), "{stats:#?}");
-        assert!(stats.busy_us_orphaned > 0 && stats.busy_us_orphaned == stats.busy_us);
+        assert!(stats.busy_us_in_vain > 0 && stats.busy_us_in_vain < stats.busy_us_departed);
+        assert_eq!(stats.busy_us_departed, stats.busy_us);
     });
 }
 

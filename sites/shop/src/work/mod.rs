@@ -2,8 +2,7 @@
 
 mod burn;
 mod worker;
-
-use tokio::sync::oneshot;
+use bywash_site::Reply;
 
 use crate::ask::Ask;
 use crate::store::Answer;
@@ -16,5 +15,5 @@ pub(crate) struct Job {
     pub(crate) ask: Ask,
     /// Closed as soon as the client has left. Dropped unused, it tells the HTTP side that the shop
     /// gave the request up.
-    pub(crate) reply: oneshot::Sender<Answer>,
+    pub(crate) reply: Reply<Answer>,
 }

@@ -1,5 +1,6 @@
 //! One worker thread: takes a request, is occupied by it, runs its SQL, answers.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,8 +53,8 @@ impl Worker {
         let answer = self.occupy(&job).map(|()| self.answer(&job.ask));
         let busy = begun.elapsed();
         match answer.map(|answer| job.reply.send(answer)) {
-            Ok(Ok(())) => Fate::Answered(busy),
-            Ok(Err(_)) | Err(Cut) => Fate::Wasted(busy),
+            Ok(true) => Fate::Answered(busy),
+            Ok(false) | Err(Cut) => Fate::Wasted(busy),
         }
     }
 
@@ -66,7 +67,8 @@ impl Worker {
 
     fn answer(&mut self, ask: &Ask) -> Answer {
         let served = self.store.serve(ask).unwrap_or_else(|error| {
-            eprintln!("shop: {}: {error}", ask.stage.name());
+            // Nobody reading it is no reason not to serve.
+            let _unread = writeln!(std::io::stderr(), "shop: {}: {error}", ask.stage.name());
             self.house.counters.failed(ask.stage);
             Answer { verdict: Verdict::Failed, new_session: None }
         });
@@ -77,6 +79,6 @@ impl Worker {
     }
 
     fn notices_departure(&self, job: &Job) -> bool {
-        self.house.options.notice_close && job.reply.is_closed()
+        self.house.options.notice_close && job.reply.left().is_some()
     }
 }
