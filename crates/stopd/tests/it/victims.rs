@@ -128,20 +128,20 @@ fn a_read_in_a_transaction_that_has_written_is_spared_where_it_would_be_undone()
     assert_eq!(works.count("SELECT count(*) FROM basket"), 1);
 }
 
-/// A service that ends before its caller does, who has given his name to it.
+/// Of a service that ends before the one that has called it under the same name.
 #[test]
 fn the_query_of_another_service_for_the_same_request_goes_on() {
     with_each(|kind| {
         let site = Site::of(kind, |settings| settings.marks = true).unwrap();
-        let (mut caller, mut called) = (Client::of(&site), Client::of(&site));
+        let (mut outer, mut inner) = (Client::of(&site), Client::of(&site));
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
-        lease(&mut caller, "r1", &works);
+        lease(&mut outer, "r1", &works);
         let query = format!("/*bywash-request='r1'*/ {}", long(kind).replace("20", "0.4"));
         works.begin_seen(&query, &watch);
         let stop = "2 STOP r1 client_left scope=own";
-        assert_eq!(called.ask(stop), "2 OK cancelled=0 spared=0");
+        assert_eq!(inner.ask(stop), "2 OK cancelled=0 spared=0");
         assert_eq!(works.end(), End::Done);
-        lease(&mut called, "r1", &watch);
+        lease(&mut inner, "r1", &watch);
     });
 }
 
