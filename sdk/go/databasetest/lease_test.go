@@ -80,7 +80,9 @@ func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) 
 		if cancelled := s.daemon.number(`bywash_sentry_cancelled_total{database="shop"}`); cancelled != 1 {
 			t.Errorf("the daemon has cancelled %v", cancelled)
 		}
-		if stats := s.sentry.Stats(); stats.Stops != 1 || stats.Doubtful != 0 || stats.Leased != 2 {
+		// It is answered when the cancellation is done.
+		until(t, "the stop is answered", func() bool { return s.sentry.Stats().Stops == 1 })
+		if stats := s.sentry.Stats(); stats.Doubtful != 0 || stats.Leased != 2 {
 			t.Errorf("%+v", stats)
 		}
 	})
