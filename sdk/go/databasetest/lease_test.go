@@ -239,6 +239,36 @@ func TestAStatementOfATransactionIsCancelledAndItsCommitIsNot(t *testing.T) {
 	})
 }
 
+// Begun and ended by texts, on a connection of one's own.
+func TestATransactionOfARequestThatIsOverIsRolledBackByAText(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		table := s.table("orders")
+		// A transaction that is open still would keep the table for itself.
+		defer s.db.Close()
+		ctx, _ := s.request("r1")
+		own, err := s.db.Conn(context.Background())
+		must(t, err)
+		for _, text := range []string{"BEGIN", "INSERT INTO " + table + " VALUES (1)"} {
+			_, err = own.ExecContext(ctx, text)
+			must(t, err)
+		}
+		s.daemon.voice().ask("STOP r1 client_left")
+		_, err = own.ExecContext(ctx, "INSERT INTO "+table+" VALUES (2)")
+		is(t, err, bywash.ClientLeft)
+		_, err = own.ExecContext(ctx, "ROLLBACK")
+		check(t, err)
+		check(t, own.Close())
+		// The next one of this connection is in nobody's transaction: what it writes, all can see.
+		_, err = s.db.Exec("INSERT INTO " + table + " VALUES (3)")
+		check(t, err)
+		if sum := s.count("SELECT SUM(a) FROM " + table); sum != 3 {
+			t.Errorf("%d, not 3", sum)
+		}
+	})
+}
+
 func TestAPreparedStatementIsLeasedEachTimeItRuns(t *testing.T) {
 	withEach(t, func(t *testing.T, kind kind) {
 		s := open(t, kind)
