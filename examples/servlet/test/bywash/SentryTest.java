@@ -1,6 +1,7 @@
 package bywash;
 
 import java.io.IOException;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -10,13 +11,13 @@ import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Scanner;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 
 /**
@@ -33,7 +34,14 @@ public final class SentryTest {
         aDaemonThatTakesNobodyHoldsNobody(Path.of(folder[0], "full"));
         whoIsInterruptedEndsNobodysLease(Path.of(folder[0], "interrupted"));
         aDaemonThatDoesNotListenEndsTheConversation(Path.of(folder[0], "deaf"));
-        whatIsInDoubtIsClosed(Path.of(System.getenv("BYWASH_SENTRY")));
+        aTextThatOnlyControlsATransactionIsKnown();
+        // Both of the one conversation of this process.
+        try (ServerSocketChannel daemon = desk(Path.of(System.getenv("BYWASH_SENTRY")), 8)) {
+            String[] answers = {"", ""};
+            serve(daemon, order -> answers[order.startsWith("RELEASE") ? 1 : 0]);
+            whatIsInDoubtIsClosed(answers);
+            aRollbackOfARequestThatIsOverReachesTheDatabase(answers);
+        }
         System.out.println("test-servlet: the conversation with the daemon holds");
         System.exit(0);
     }
@@ -114,45 +122,77 @@ public final class SentryTest {
     }
 
     /** The table of sdk/README.md: what follows from the answer to a release. */
-    private static void whatIsInDoubtIsClosed(Path socket) throws Exception {
-        String[] answer = {""};
-        try (ServerSocketChannel daemon = desk(socket, 8)) {
-            serve(daemon, order -> order.startsWith("RELEASE") ? answer[0] : "OK");
-            for (String good : List.of("OK", "ERR not_leased there is no such lease of yours")) {
-                answer[0] = good;
-                check(aborted() == 0, "it is closed after " + good);
-            }
-            for (String doubt : List.of(
-                    "ERR taken a cancellation may still be under way there: close it", "ERR malformed what", "STOPPED deadline")) {
-                answer[0] = doubt;
-                check(aborted() == 1, "it is lent again after " + doubt);
-            }
+    private static void whatIsInDoubtIsClosed(String[] answers) throws Exception {
+        answers[0] = "OK";
+        for (String good : List.of("OK", "ERR not_leased there is no such lease of yours")) {
+            answers[1] = good;
+            check(run("UPDATE a").aborted == 0, "it is closed after " + good);
+        }
+        for (String doubt : List.of(
+                "ERR taken a cancellation may still be under way there: close it", "ERR malformed what", "STOPPED deadline")) {
+            answers[1] = doubt;
+            check(run("UPDATE a").aborted == 1, "it is lent again after " + doubt);
         }
     }
 
-    /** How often a connection is aborted on which one statement of a request has run. */
-    private static int aborted() throws Exception {
-        AtomicInteger aborted = new AtomicInteger();
-        Statement statement = (Statement) Proxy.newProxyInstance(SentryTest.class.getClassLoader(),
-                new Class<?>[] {Statement.class}, (self, method, values) -> method.getName().equals("executeUpdate") ? 1 : null);
-        Connection connection = (Connection) Proxy.newProxyInstance(SentryTest.class.getClassLoader(),
-                new Class<?>[] {Connection.class}, (self, method, values) -> {
-                    if (method.getName().equals("abort")) {
-                        aborted.incrementAndGet();
-                    }
-                    return method.getName().equals("createStatement") ? statement : null;
-                });
+    private static void aTextThatOnlyControlsATransactionIsKnown() {
+        for (String text : List.of("ROLLBACK", " /* a */ -- b\n# c\ncommit ;\n", "BEGIN", "begin;", "BEGIN WORK", "END", "ABORT",
+                "START TRANSACTION READ ONLY", "SAVEPOINT a", "RELEASE SAVEPOINT a", "ROLLBACK TO a", "UNLOCK TABLES")) {
+            check(LeasedConnection.isControl(text), text);
+        }
+        for (String text : List.of("", ";", "SELECT 1", "-- ROLLBACK", "ROLLBACKS", "START REPLICA", "COMMIT; SELECT 1", "BEGIN; SELECT 1",
+                "BEGIN NOT ATOMIC SELECT SLEEP(9); END", "BEGIN /*!NOT ATOMIC*/ SELECT 1", "/*! SELECT 1; */ COMMIT",
+                "/*" + "* /".repeat(100_000) + " COMMIT", " ".repeat(100_000) + "/**/".repeat(100_000))) {
+            check(!LeasedConnection.isControl(text), text);
+        }
+    }
+
+    private static void aRollbackOfARequestThatIsOverReachesTheDatabase(String[] answers) throws Exception {
+        answers[0] = "STOPPED client_left";
+        answers[1] = "OK";
+        check(run("UPDATE a").texts.isEmpty(), "it begins although its request is over");
+        check(run("ROLLBACK").texts.equals(List.of("ROLLBACK")), "the connection stays in its transaction");
+    }
+
+    /** What became of a connection, and what it was asked. */
+    private static final class Seen {
+        int aborted;
+        final List<String> texts = new ArrayList<>();
+    }
+
+    /** One statement of a request, on a connection of its own. */
+    private static Seen run(String text) throws Exception {
+        Seen seen = new Seen();
+        Statement statement = proxy(Statement.class, (self, method, values) -> {
+            if (method.getName().equals("executeUpdate")) {
+                seen.texts.add((String) values[0]);
+                return 1;
+            }
+            return null;
+        });
+        Connection connection = proxy(Connection.class, (self, method, values) -> {
+            if (method.getName().equals("abort")) {
+                seen.aborted++;
+            }
+            return method.getName().equals("createStatement") ? statement : null;
+        });
         Connection leased = new LeasedConnection(connection, "shop", 7).proxy();
         try (Statement one = leased.createStatement()) {
             RequestFilter.work("r1", () -> {
                 try {
-                    one.executeUpdate("UPDATE a");
-                } catch (Exception error) {
+                    one.executeUpdate(text);
+                } catch (StoppedException error) {
+                    // Its request is over.
+                } catch (SQLException error) {
                     throw new IllegalStateException(error);
                 }
             });
         }
-        return aborted.get();
+        return seen;
+    }
+
+    private static <T> T proxy(Class<T> kind, InvocationHandler handler) {
+        return kind.cast(Proxy.newProxyInstance(SentryTest.class.getClassLoader(), new Class<?>[] {kind}, handler));
     }
 
     private static ServerSocketChannel desk(Path socket, int queue) throws IOException {
