@@ -8,7 +8,7 @@ package bywash
 // PrepareContext); where it is not (a connection that runs statements without preparing them), there is a type for
 // each case.
 //
-// BEGIN, COMMIT and ROLLBACK are not leased: a transaction is leased by its statements.
+// BEGIN, COMMIT and ROLLBACK are not leased, also as texts (control.go): a transaction is leased by its statements.
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func (c *connection) asAble() driver.Conn {
 }
 
 func (c withQuery) QueryContext(ctx context.Context, text string, values []driver.NamedValue) (driver.Rows, error) {
-	return c.query(ctx, func(ctx context.Context) (driver.Rows, error) {
+	return c.query(ctx, isControl(text), func(ctx context.Context) (driver.Rows, error) {
 		if able, ok := c.wrapped.(driver.QueryerContext); ok {
 			return able.QueryContext(ctx, text, values)
 		}
@@ -80,7 +80,7 @@ func (c withQuery) QueryContext(ctx context.Context, text string, values []drive
 }
 
 func (c withExec) ExecContext(ctx context.Context, text string, values []driver.NamedValue) (driver.Result, error) {
-	return c.exec(ctx, func(ctx context.Context) (driver.Result, error) {
+	return c.exec(ctx, isControl(text), func(ctx context.Context) (driver.Result, error) {
 		if able, ok := c.wrapped.(driver.ExecerContext); ok {
 			return able.ExecContext(ctx, text, values)
 		}
@@ -123,7 +123,7 @@ func (c *connection) PrepareContext(ctx context.Context, text string) (driver.St
 	if err != nil {
 		return nil, err
 	}
-	return c.statement(prepared), nil
+	return c.statement(prepared, isControl(text)), nil
 }
 
 func (c *connection) Close() error {

@@ -71,6 +71,11 @@ func (c *conversation) ask(order string) (answer, error) {
 	if !c.say(order, answered) {
 		return answer{}, errOver
 	}
+	return c.hears(answered)
+}
+
+// hears sends what was said, and waits for the answer to it.
+func (c *conversation) hears(answered <-chan answer) (answer, error) {
 	c.send()
 	late := time.NewTimer(answerWithin)
 	defer late.Stop()

@@ -91,8 +91,8 @@ func TestAConnectionRunsWithoutPreparingIfTheWrappedOneDoes(t *testing.T) {
 			}
 		}
 	}
-	if c := (&connection{}); can[driver.ColumnConverter](c.statement(bareStatement{})) ||
-		!can[driver.ColumnConverter](c.statement(converting{})) {
+	if c := (&connection{}); can[driver.ColumnConverter](c.statement(bareStatement{}, false)) ||
+		!can[driver.ColumnConverter](c.statement(converting{}, false)) {
 		t.Error("a statement has a converter if the wrapped one has")
 	}
 }

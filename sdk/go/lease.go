@@ -73,15 +73,24 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 		s.unreachable.Add(1)
 		return none, token.Checkpoint()
 	}
-	if may, err := token.leases(s); !may {
-		return none, err
-	}
 	lease := &Lease{sentry: s, conversation: c, database: database, connection: connection, request: token.name}
 	if told != nil {
 		c.tells(connection, told)
 	}
-	given, err := c.ask("LEASE " + lease.words() + notAfter(token))
-	if err = s.isLeased(lease, token, given, err); lease.conversation == nil && told != nil {
+	answered, isSaid := make(chan answer, 1), false
+	may, err := token.leases(s, func(left time.Duration) {
+		isSaid = c.say("LEASE "+lease.words()+notAfter(left), answered)
+	})
+	if may {
+		given, fault := answer{}, errOver
+		if isSaid {
+			given, fault = c.hears(answered)
+		}
+		err = s.isLeased(lease, token, given, fault)
+	} else {
+		lease = none
+	}
+	if lease.conversation == nil && told != nil {
 		c.tells(connection, nil)
 	}
 	return lease, err
@@ -116,10 +125,10 @@ func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) e
 	return nil
 }
 
-// notAfter is when a lease that is never released ends.
-func notAfter(token *Token) string {
-	left := token.Left()
-	if left > time.Hour {
+// notAfter is when a lease that is never released ends, if this is left to its request at most. If there is no such
+// time it ends with the conversation.
+func notAfter(left time.Duration) string {
+	if left == never {
 		return ""
 	}
 	return fmt.Sprintf(" not-after=%d", time.Now().Add(left+beyondDeadline).UnixMilli())

@@ -28,13 +28,14 @@ type SentryStats struct {
 	Stopped uint64
 	// Taken: connections that another had leased as well.
 	Taken uint64
-	// Refused: leases that the daemon refused for any other reason, a name that it does not know for one.
+	// Refused: leases that the daemon refused for any other reason, a name that it does not know for one; and stops
+	// that it refused, as this user may not say them for one.
 	Refused uint64
 	// Unreachable: leases that were not asked for, or not answered in time, as there was no daemon.
 	Unreachable uint64
 	// Doubtful: connections that are to be closed, as nobody knows what is aimed at them.
 	Doubtful uint64
-	// Stops: requests that the daemon was told to stop.
+	// Stops: requests that the daemon was told to stop, and it has agreed.
 	Stops uint64
 }
 
@@ -116,11 +117,30 @@ func (s *Sentry) rest() { s.notBefore.Store(int64(time.Since(s.epoch) + againAft
 
 // stop tells the daemon that a request that has leased something is over. It does not wait, not even until it is
 // sent: its caller holds the lock of the class.
+//
+// Only what was leased in this conversation is to stop (scope=own). Others may work under the same name, as Outgoing
+// hands it on: the caller's own queries, for one, who has only stopped waiting for this service. Who gives the name
+// stops all.
 func (s *Sentry) stop(name string, reason Reason) {
 	// Without a conversation there is no lease either.
-	c := s.current.Load()
-	if c != nil && c.say("STOP "+name+" "+string(reason), nil) {
-		s.stops.Add(1)
-		go c.send()
+	c, answered := s.current.Load(), make(chan answer, 1)
+	if c != nil && c.say("STOP "+name+" "+string(reason)+" scope=own", answered) {
+		go func() {
+			c.send()
+			s.hasStopped(c, answered)
+		}()
+	}
+}
+
+// hasStopped counts what became of a stop. It is answered when its cancellations are done, however long they take.
+func (s *Sentry) hasStopped(c *conversation, answered <-chan answer) {
+	select {
+	case given := <-answered:
+		if given.isDone {
+			s.stops.Add(1)
+		} else {
+			s.refused.Add(1)
+		}
+	case <-c.over:
 	}
 }

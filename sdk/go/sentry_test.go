@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -116,9 +117,42 @@ func TestALeaseIsSaidAndReleased(t *testing.T) {
 	if said := d.says(); said != "LEASE r1 shop 4711; RELEASE r1 shop 4711" {
 		t.Error(said)
 	}
-	// The stop comes when the deadline is over: a lease that ended with it would be stopped by nobody.
-	if !strings.Contains(d.heard[0], " not-after=") {
-		t.Error(d.heard)
+}
+
+func TestALeaseOutlastsTheLatestDeadlineThatItsRequestCanHave(t *testing.T) {
+	d := open(t, agrees)
+	s := NewSentry(d.socket)
+	c, clock := search(t)
+	// As things are they may run for a second. That may change: for nine, RunMax.
+	load(t, c, 1, 1)
+	clock.goes(10 * second)
+	for i, scene := range []struct {
+		own, latest time.Duration
+		isSettled   bool
+	}{{never, 9 * second, false}, {3 * second, 3 * second, false}, {20 * second, 9 * second, false}, {3 * second, never, true}} {
+		token := begin(t, c, scene.own)
+		token.Bring(http.Header{RequestHeader: {"r1"}})
+		if scene.isSettled {
+			token.Settle()
+		}
+		clock.goes(second / 2)
+		now := time.Now()
+		_, err := s.Lease(token.In(context.Background()), "shop", 1)
+		must(t, err)
+		_, said, isSaid := strings.Cut(d.heard[i], " not-after=")
+		if isSaid == scene.isSettled {
+			t.Error(scene, d.heard[i])
+		}
+		if !isSaid {
+			continue
+		}
+		until, err := strconv.ParseInt(said, 10, 64)
+		must(t, err)
+		// The stop comes when the deadline is over: a lease that ended with it would be stopped by nobody.
+		beyond := time.UnixMilli(until).Sub(now) - (scene.latest - second/2)
+		if beyond < beyondDeadline-time.Millisecond || beyond > beyondDeadline+second {
+			t.Error(scene, beyond)
+		}
 	}
 }
 
@@ -291,13 +325,66 @@ func TestARequestThatIsOverSaysSoOnceIfItHasLeasedAnything(t *testing.T) {
 	// It is said before what was leased is released.
 	lease.Release()
 	if said := d.says(); said != "LEASE leaves shop 1; LEASE leaves shop 2; LEASE defers shop 3; "+
-		"STOP leaves client_left; RELEASE leaves shop 1" {
+		"STOP leaves client_left scope=own; RELEASE leaves shop 1" {
 		t.Error(said)
 	}
 	_, err = s.Lease(leaves.In(context.Background()), "shop", 5)
 	var over *Terminated
 	if !errors.As(err, &over) {
 		t.Error("it leases although it is over")
+	}
+}
+
+// A daemon that was told to stop what is one's own remembers nothing: what was leased later would be stopped by nobody.
+func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
+	d := open(t, agrees)
+	s := NewSentry(d.socket)
+	c, _ := search(t)
+	var group sync.WaitGroup
+	for i := 0; i < 500; i++ {
+		ctx, token := named(t, c, fmt.Sprint("r", i))
+		group.Add(2)
+		go func() {
+			defer group.Done()
+			for connection := uint64(1); connection < 4; connection++ {
+				var over *Terminated
+				if _, err := s.Lease(ctx, "shop", connection); err != nil && !errors.As(err, &over) {
+					t.Error(err)
+				}
+			}
+		}()
+		go func() {
+			defer group.Done()
+			token.Leave()
+		}()
+	}
+	group.Wait()
+	isStopped := map[string]bool{}
+	for _, order := range strings.Split(d.says(), "; ") {
+		words := strings.Fields(order)
+		if words[0] == "LEASE" && isStopped[words[1]] {
+			t.Error(words[1], "leases although its stop was said")
+		}
+		isStopped[words[1]] = isStopped[words[1]] || words[0] == "STOP"
+	}
+}
+
+func TestAStopThatTheDaemonRefusesIsNone(t *testing.T) {
+	for answer, stats := range map[string]SentryStats{
+		" OK cancelled=1 spared=0":   {Leased: 1, Stops: 1},
+		" ERR forbidden add it":      {Leased: 1, Refused: 1},
+		" ERR malformed what is own": {Leased: 1, Refused: 1},
+	} {
+		d := open(t, func(words []string) []string {
+			return []string{map[string]string{"LEASE": " OK", "STOP": answer}[words[0]]}
+		})
+		s := NewSentry(d.socket)
+		c, _ := search(t)
+		ctx, token := named(t, c, "r1")
+		_, err := s.Lease(ctx, "shop", 1)
+		must(t, err)
+		token.Leave()
+		until(t, func() bool { return s.Stats() == stats })
 	}
 }
 

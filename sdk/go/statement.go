@@ -13,8 +13,9 @@ import (
 )
 
 type statement struct {
-	wrapped driver.Stmt
-	of      *connection
+	wrapped   driver.Stmt
+	of        *connection
+	isControl bool
 }
 
 // withConverter: what has no converter is not asked how many values it takes.
@@ -24,8 +25,8 @@ func (s withConverter) ColumnConverter(index int) driver.ValueConverter {
 	return s.wrapped.(driver.ColumnConverter).ColumnConverter(index)
 }
 
-func (c *connection) statement(wrapped driver.Stmt) driver.Stmt {
-	made := &statement{wrapped, c}
+func (c *connection) statement(wrapped driver.Stmt, isControl bool) driver.Stmt {
+	made := &statement{wrapped, c, isControl}
 	if _, ok := wrapped.(driver.ColumnConverter); ok {
 		return withConverter{made}
 	}
@@ -48,7 +49,9 @@ func (s *statement) CheckNamedValue(value *driver.NamedValue) error {
 }
 
 func (s *statement) QueryContext(ctx context.Context, values []driver.NamedValue) (driver.Rows, error) {
-	return s.of.query(ctx, func(ctx context.Context) (driver.Rows, error) { return s.queryWrapped(ctx, values) })
+	return s.of.query(ctx, s.isControl, func(ctx context.Context) (driver.Rows, error) {
+		return s.queryWrapped(ctx, values)
+	})
 }
 
 func (s *statement) queryWrapped(ctx context.Context, values []driver.NamedValue) (driver.Rows, error) {
@@ -63,7 +66,7 @@ func (s *statement) queryWrapped(ctx context.Context, values []driver.NamedValue
 }
 
 func (s *statement) ExecContext(ctx context.Context, values []driver.NamedValue) (driver.Result, error) {
-	return s.of.exec(ctx, func(ctx context.Context) (driver.Result, error) {
+	return s.of.exec(ctx, s.isControl, func(ctx context.Context) (driver.Result, error) {
 		if able, ok := s.wrapped.(driver.StmtExecContext); ok {
 			return able.ExecContext(ctx, values)
 		}

@@ -328,8 +328,9 @@ func (t *Token) terminate(reason Reason, now time.Duration) {
 }
 
 // leases says whether its connections may be leased: not if it is over, nor if nothing ends it any more. If so the
-// sentry will be told when it is.
-func (t *Token) leases(sentry *Sentry) (bool, error) {
+// sentry will be told when it is. say is given what is left to it at most, and says what is leased while nobody else
+// can say that it is over: a stop of one's own that came first would find nothing, and not be remembered.
+func (t *Token) leases(sentry *Sentry, say func(left time.Duration)) (bool, error) {
 	if err := t.Checkpoint(); err != nil {
 		return false, err
 	}
@@ -340,12 +341,21 @@ func (t *Token) leases(sentry *Sentry) (bool, error) {
 		if !slices.Contains(t.sentries, sentry) {
 			t.sentries = append(t.sentries, sentry)
 		}
+		say(t.leftAtMost(t.controller.now()))
 		return true, nil
 	case terminated:
 		return false, t.terminated()
 	case deferred, ended:
 	}
 	return false, nil
+}
+
+// leftAtMost is what can be left to it yet: the threshold may grow while it runs. never if no time ends it.
+func (t *Token) leftAtMost(now time.Duration) time.Duration {
+	if t.state != running {
+		return never
+	}
+	return min(t.start+t.granted.RunMax, t.own) - now
 }
 
 func (t *Token) terminated() *Terminated { return t.over(t.reason) }

@@ -28,7 +28,14 @@ type use struct {
 	hasEnded  bool
 }
 
-func (c *connection) query(ctx context.Context, run func(context.Context) (driver.Rows, error)) (driver.Rows, error) {
+// query runs what gives rows. What only controls a transaction, or gives locks back, is not leased.
+func (c *connection) query(
+	ctx context.Context, isControl bool, run func(context.Context) (driver.Rows, error),
+) (driver.Rows, error) {
+	if isControl {
+		c.release()
+		return run(ctx)
+	}
 	use, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +47,14 @@ func (c *connection) query(ctx context.Context, run func(context.Context) (drive
 	return &rows{found, use}, nil
 }
 
-func (c *connection) exec(ctx context.Context, run func(context.Context) (driver.Result, error)) (driver.Result, error) {
+// exec is the same for what gives none.
+func (c *connection) exec(
+	ctx context.Context, isControl bool, run func(context.Context) (driver.Result, error),
+) (driver.Result, error) {
+	if isControl {
+		c.release()
+		return run(ctx)
+	}
 	use, err := c.begin(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import java.sql.SQLException;
 import java.sql.SQLRecoverableException;
 import java.sql.Statement;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /**
  * A connection that is leased while a query works for a request: from before it begins until its rows are read or
@@ -18,6 +19,17 @@ import java.util.Optional;
  * <p>Rows that are taken with getResultSet are not leased while they are read.
  */
 final class LeasedConnection implements InvocationHandler {
+    private static final String BLANK =
+            "(?:\\s++|--[^\\n]*+|#[^\\n]*+|/\\*(?!M?!)[^*]*+(?:\\*(?!/)[^*]*+)*+\\*/)*+";
+    /**
+     * Texts that do nothing but begin, end or divide a transaction, or give locks back. They are not leased, and reach the
+     * database also if their request is over: else the pool would lend a connection that is in a transaction still.
+     */
+    private static final Pattern CONTROL = Pattern.compile(
+            BLANK + "(?:BEGIN" + BLANK + "|(?:COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|START" + BLANK + "TRANSACTION|UNLOCK"
+                    + BLANK + "TABLES?|BEGIN" + BLANK + "(?:WORK|TRANSACTION|ISOLATION|READ))\\b[^;]*+);?\\s*+",
+            Pattern.CASE_INSENSITIVE);
+
     private final Connection wrapped;
     private final String words;
     /** Where the present lease was made, for which request; null if there is none. */
@@ -50,12 +62,23 @@ final class LeasedConnection implements InvocationHandler {
         Object result = call(wrapped, method, values);
         if (result instanceof Statement statement) {
             Class<?> kind = method.getReturnType();
-            return proxy(kind, (it, one, given) -> ofStatement(self, statement, one, given));
+            String prepared = textOf(values);
+            return proxy(kind, (it, one, given) -> ofStatement(self, statement, prepared, one, given));
         }
         return result;
     }
 
-    private Object ofStatement(Object connection, Statement statement, Method method, Object[] values) throws Throwable {
+    /** The text that a method is given, first of all; null if it is given none. */
+    private static String textOf(Object[] values) {
+        return values != null && values.length > 0 && values[0] instanceof String text ? text : null;
+    }
+
+    static boolean isControl(String text) {
+        return text != null && CONTROL.matcher(text).matches();
+    }
+
+    private Object ofStatement(Object connection, Statement statement, String prepared, Method method, Object[] values)
+            throws Throwable {
         if (method.getName().equals("getConnection")) {
             return connection;
         }
@@ -64,6 +87,11 @@ final class LeasedConnection implements InvocationHandler {
                 // Its rows are closed with it, and nobody says so.
                 release();
             }
+            return call(statement, method, values);
+        }
+        String text = textOf(values);
+        if (isControl(text == null ? prepared : text)) {
+            release();
             return call(statement, method, values);
         }
         Object lease = begin();

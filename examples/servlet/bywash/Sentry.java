@@ -1,19 +1,23 @@
 package bywash;
 
-import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.ConnectException;
+import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
-import java.nio.channels.Channels;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
-import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * The conversation with the stop daemon (bywash sentry): lines over a socket, numbered, answered in any order. The
@@ -21,19 +25,28 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>It is never needed: without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms. An
  * answer that takes longer than 100 ms ends the conversation, and all leases that were made in it.
+ *
+ * <p>The channel never blocks. A daemon that takes nobody would else hold whoever connects, and all who wait for him;
+ * and a channel that somebody is blocked in is closed when his thread is interrupted, with everybody's leases.
  */
 public final class Sentry {
-    private static final long ANSWER_WITHIN = 100;
+    private static final long ANSWER_WITHIN = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long AGAIN_AFTER = TimeUnit.MILLISECONDS.toNanos(200);
-    private static final Sentry THE_ONE = new Sentry();
+    /** More than an answer is long. */
+    private static final int LONGEST = 4096;
+    private static final Sentry THE_ONE = new Sentry(usual());
 
     private final Path socket;
     private Conversation current;
     private long notBefore = System.nanoTime();
 
-    private Sentry() {
+    Sentry(Path socket) {
+        this.socket = socket;
+    }
+
+    private static Path usual() {
         String named = System.getenv("BYWASH_SENTRY");
-        socket = Path.of(named == null || named.isEmpty() ? "/run/bywash/sentry.sock" : named);
+        return Path.of(named == null || named.isEmpty() ? "/run/bywash/sentry.sock" : named);
     }
 
     /** That of this process: at the socket of BYWASH_SENTRY, or at the usual one. */
@@ -54,21 +67,44 @@ public final class Sentry {
             return null;
         }
         try {
-            current = new Conversation(SocketChannel.open(UnixDomainSocketAddress.of(socket)));
+            current = new Conversation(connect());
         } catch (IOException | UnsupportedOperationException error) {
             notBefore = System.nanoTime() + AGAIN_AFTER;
         }
         return current;
     }
 
+    private SocketChannel connect() throws IOException {
+        SocketChannel channel = SocketChannel.open(StandardProtocolFamily.UNIX);
+        try {
+            channel.configureBlocking(false);
+            // Who is there takes us at once.
+            if (!channel.connect(UnixDomainSocketAddress.of(socket))) {
+                throw new ConnectException("the daemon takes nobody");
+            }
+            return channel;
+        } catch (IOException | RuntimeException error) {
+            channel.close();
+            throw error;
+        }
+    }
+
     static final class Conversation {
         private final SocketChannel channel;
+        private final Selector selector;
         private final Map<Long, CompletableFuture<String>> waiting = new ConcurrentHashMap<>();
         private long number;
         volatile boolean isOver;
 
-        Conversation(SocketChannel channel) {
+        Conversation(SocketChannel channel) throws IOException {
             this.channel = channel;
+            try {
+                selector = Selector.open();
+                channel.register(selector, SelectionKey.OP_READ);
+            } catch (IOException error) {
+                channel.close();
+                throw error;
+            }
             Thread listener = new Thread(this::listen, "bywash-sentry");
             listener.setDaemon(true);
             listener.start();
@@ -79,39 +115,77 @@ public final class Sentry {
             CompletableFuture<String> answer = new CompletableFuture<>();
             try {
                 say(order, answer);
-                return Optional.of(answer.get(ANSWER_WITHIN, TimeUnit.MILLISECONDS));
-            } catch (InterruptedException error) {
-                Thread.currentThread().interrupt();
-            } catch (Exception error) {
+                return Optional.of(hear(answer));
+            } catch (IOException | ExecutionException | TimeoutException | CancellationException error) {
                 // It was not sent, or not answered in time.
+                end();
+                return Optional.empty();
             }
-            end();
-            return Optional.empty();
         }
 
         private synchronized void say(String order, CompletableFuture<String> answer) throws IOException {
             number++;
             waiting.put(number, answer);
             ByteBuffer line = ByteBuffer.wrap((number + " " + order + "\n").getBytes(StandardCharsets.US_ASCII));
-            while (line.hasRemaining()) {
-                channel.write(line);
+            channel.write(line);
+            if (line.hasRemaining()) {
+                throw new IOException("the daemon does not listen");
+            }
+        }
+
+        /** Who is interrupted meanwhile learns of it afterwards: without an answer nobody's leases would be left. */
+        private static String hear(CompletableFuture<String> answer) throws ExecutionException, TimeoutException {
+            long until = System.nanoTime() + ANSWER_WITHIN;
+            boolean isInterrupted = false;
+            try {
+                while (true) {
+                    try {
+                        return answer.get(until - System.nanoTime(), TimeUnit.NANOSECONDS);
+                    } catch (InterruptedException error) {
+                        isInterrupted = true;
+                    }
+                }
+            } finally {
+                if (isInterrupted) {
+                    Thread.currentThread().interrupt();
+                }
             }
         }
 
         private void listen() {
-            var stream = Channels.newInputStream(channel);
-            try (var lines = new BufferedReader(new InputStreamReader(stream, StandardCharsets.US_ASCII))) {
-                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                    int space = line.indexOf(' ');
-                    CompletableFuture<String> answer = waiting.remove(Long.parseLong(line.substring(0, space)));
-                    if (answer != null) {
-                        answer.complete(line.substring(space + 1));
+            ByteBuffer heard = ByteBuffer.allocate(LONGEST);
+            // The channel is closed for good when its selector is.
+            try (selector) {
+                while (!isOver && heard.hasRemaining()) {
+                    selector.select();
+                    selector.selectedKeys().clear();
+                    if (channel.read(heard) < 0) {
+                        break;
                     }
+                    understand(heard);
                 }
             } catch (IOException | RuntimeException error) {
                 // What cannot be understood is the end as well.
+            } finally {
+                end();
             }
-            end();
+        }
+
+        /** Takes what are whole lines. */
+        private void understand(ByteBuffer heard) {
+            String text = StandardCharsets.US_ASCII.decode(heard.flip()).toString();
+            int from = 0;
+            for (int end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', from)) {
+                String line = text.substring(from, end);
+                from = end + 1;
+                int space = line.indexOf(' ');
+                CompletableFuture<String> answer = waiting.remove(Long.parseLong(line.substring(0, space)));
+                if (answer != null) {
+                    answer.complete(line.substring(space + 1));
+                }
+            }
+            heard.position(from);
+            heard.compact();
         }
 
         private void end() {
@@ -121,6 +195,7 @@ public final class Sentry {
             } catch (IOException error) {
                 // It has said all that it will.
             }
+            selector.wakeup();
             waiting.values().forEach(answer -> answer.cancel(false));
         }
     }

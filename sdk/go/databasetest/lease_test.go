@@ -80,7 +80,9 @@ func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) 
 		if cancelled := s.daemon.number(`bywash_sentry_cancelled_total{database="shop"}`); cancelled != 1 {
 			t.Errorf("the daemon has cancelled %v", cancelled)
 		}
-		if stats := s.sentry.Stats(); stats.Stops != 1 || stats.Doubtful != 0 || stats.Leased != 2 {
+		// It is answered when the cancellation is done.
+		until(t, "the stop is answered", func() bool { return s.sentry.Stats().Stops == 1 })
+		if stats := s.sentry.Stats(); stats.Doubtful != 0 || stats.Leased != 2 {
 			t.Errorf("%+v", stats)
 		}
 	})
@@ -234,6 +236,36 @@ func TestAStatementOfATransactionIsCancelledAndItsCommitIsNot(t *testing.T) {
 		token.Leave()
 		is(t, <-ended, bywash.ClientLeft)
 		check(t, begun.Rollback())
+	})
+}
+
+// Begun and ended by texts, on a connection of one's own.
+func TestATransactionOfARequestThatIsOverIsRolledBackByAText(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		s := open(t, kind)
+		s.db.SetMaxOpenConns(1)
+		table := s.table("orders")
+		// A transaction that is open still would keep the table for itself.
+		defer s.db.Close()
+		ctx, _ := s.request("r1")
+		own, err := s.db.Conn(context.Background())
+		must(t, err)
+		for _, text := range []string{"BEGIN", "INSERT INTO " + table + " VALUES (1)"} {
+			_, err = own.ExecContext(ctx, text)
+			must(t, err)
+		}
+		s.daemon.voice().ask("STOP r1 client_left")
+		_, err = own.ExecContext(ctx, "INSERT INTO "+table+" VALUES (2)")
+		is(t, err, bywash.ClientLeft)
+		_, err = own.ExecContext(ctx, "ROLLBACK")
+		check(t, err)
+		check(t, own.Close())
+		// The next one of this connection is in nobody's transaction: what it writes, all can see.
+		_, err = s.db.Exec("INSERT INTO " + table + " VALUES (3)")
+		check(t, err)
+		if sum := s.count("SELECT SUM(a) FROM " + table); sum != 3 {
+			t.Errorf("%d, not 3", sum)
+		}
 	})
 }
 

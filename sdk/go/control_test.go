@@ -1,0 +1,103 @@
+package bywash
+
+// What controls a transaction as a text reaches the database, whatever has become of its request.
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"testing"
+)
+
+func TestATextThatOnlyControlsATransactionIsKnown(t *testing.T) {
+	for text, is := range map[string]bool{
+		"ROLLBACK": true, "rollback;": true, " \t\nCommit ; ": true, "END TRANSACTION": true, "ABORT": true,
+		"BEGIN": true, "BEGIN;": true, "begin isolation level serializable": true, "BEGIN IMMEDIATE": true,
+		"START TRANSACTION READ ONLY": true, "SAVEPOINT a": true, "RELEASE SAVEPOINT a": true, "RELEASE a": true,
+		"ROLLBACK TO SAVEPOINT a": true, "UNLOCK TABLES": true, "ROLLBACK AND CHAIN": true,
+		"/*bywash-request='r1'*/ -- done\n# so\nROLLBACK": true, "COMMIT; BEGIN": true, "BEGIN /* a */ WORK": true,
+
+		"": false, ";": false, "-- ROLLBACK": false, "/* COMMIT": false, "SELECT 1": false, "ROLLBACKS": false,
+		"START REPLICA": false, "START": false, "UNLOCK INSTANCE": false, "commit_all()": false, "(COMMIT)": false,
+		"BEGIN; SELECT 1; COMMIT": false, "COMMIT; SELECT 1": false, "SELECT 1; COMMIT": false,
+		"BEGIN NOT ATOMIC SELECT SLEEP(9); END": false, "BEGIN SELECT SLEEP(9); END": false,
+		"/*! SELECT SLEEP(9); */ COMMIT": false, "BEGIN /*!NOT ATOMIC*/ SELECT 1; END": false,
+		"/* a /* b */ SELECT */ COMMIT": false, "COMMIT /* ; SELECT 1 */": false, "beginn": false, "BEGINé": false,
+	} {
+		if isControl(text) != is {
+			t.Errorf("%q: %v", text, !is)
+		}
+	}
+}
+
+// hears is a connection that keeps the texts that it is given.
+type hears struct {
+	queries
+	texts *[]string
+}
+
+func (h hears) ExecContext(_ context.Context, text string, _ []driver.NamedValue) (driver.Result, error) {
+	*h.texts = append(*h.texts, text)
+	return driver.ResultNoRows, nil
+}
+
+func TestARollbackAsATextReachesTheDatabaseAlthoughItsRequestIsOver(t *testing.T) {
+	for name, kind := range map[string]struct {
+		leave   func(*Token)
+		answers string
+	}{
+		"here":          {(*Token).Leave, " OK"},
+		"at the daemon": {func(*Token) {}, " STOPPED client_left"},
+	} {
+		var texts []string
+		d := open(t, func(words []string) []string {
+			if words[0] == "LEASE" {
+				return []string{kind.answers}
+			}
+			return []string{" OK"}
+		})
+		db, closed := shop(t, d, func(p bare) driver.Conn { return hears{queries{p}, &texts} })
+		own, err := db.Conn(context.Background())
+		must(t, err)
+		c, _ := search(t)
+		ctx, token := named(t, c, "r1")
+		_, err = own.ExecContext(ctx, "BEGIN")
+		must(t, err)
+		kind.leave(token)
+		_, err = own.ExecContext(ctx, "UPDATE a")
+		var over *Terminated
+		if !errors.As(err, &over) {
+			t.Error(name, err)
+		}
+		_, err = own.ExecContext(ctx, " /* tidy */ rollback")
+		must(t, err)
+		prepared, err := own.PrepareContext(ctx, "UNLOCK TABLES")
+		must(t, err)
+		_, err = prepared.ExecContext(ctx)
+		must(t, err)
+		must(t, prepared.Close())
+		must(t, own.Close())
+		if len(texts) != 2 || texts[1] != " /* tidy */ rollback" || *closed != 0 {
+			t.Errorf("%s: %q, %d closed", name, texts, *closed)
+		}
+	}
+}
+
+func TestWhatIsLeasedIsReleasedBeforeACommitAsAText(t *testing.T) {
+	var texts []string
+	d := open(t, agrees)
+	db, _ := shop(t, d, func(p bare) driver.Conn { return hears{queries{p}, &texts} })
+	own, err := db.Conn(context.Background())
+	must(t, err)
+	c, _ := search(t)
+	ctx, _ := named(t, c, "r1")
+	rows, err := own.QueryContext(ctx, "SELECT 7")
+	must(t, err)
+	_, err = own.ExecContext(ctx, "COMMIT")
+	must(t, err)
+	if said := d.says(); said != "LEASE r1 shop 7; RELEASE r1 shop 7" {
+		t.Error(said)
+	}
+	must(t, rows.Close())
+	must(t, own.Close())
+}

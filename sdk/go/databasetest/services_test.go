@@ -1,0 +1,46 @@
+package databasetest
+
+// Services that work under one name, as Outgoing hands it on: who stops, stops himself.
+
+import (
+	"testing"
+
+	"bywash"
+)
+
+func TestARequestThatIsOverInOneServiceGoesOnInTheOther(t *testing.T) {
+	withEach(t, func(t *testing.T, kind kind) {
+		caller := open(t, kind)
+		called := openAt(t, kind, caller.daemon, caller.daemon.socket)
+		ctx, _ := caller.request("r1")
+		goesOn := caller.begin(ctx, kind.longOf, 1.5)
+		ctx, token := called.request(bywash.Outgoing(ctx).Get(bywash.RequestHeader))
+		isOver := called.begin(ctx, kind.long)
+		token.Leave()
+		is(t, isOver.end(t), bywash.ClientLeft)
+		until(t, "it is cancelled in the database", func() bool { return !called.works(isOver.number) })
+		if !caller.works(goesOn.number) {
+			t.Error("the caller's query was cancelled with it")
+		}
+		must(t, goesOn.end(t))
+		// Nor is it remembered: the caller begins another one.
+		ctx, _ = caller.request("r1")
+		_, err := run(ctx, caller.db, "SELECT 1")
+		must(t, err)
+		until(t, "the stop is answered", func() bool { return called.sentry.Stats().Stops == 1 })
+		if stats := caller.sentry.Stats(); stats.Stops != 0 || stats.Stopped != 0 || stats.Doubtful != 0 {
+			t.Errorf("%+v", stats)
+		}
+		// Who gives the name stops all.
+		again, _ := called.request("r1")
+		both := []begun{caller.begin(ctx, kind.long), called.begin(again, kind.long)}
+		if answer := caller.daemon.voice().ask("STOP r1 client_left"); answer != "OK cancelled=2 spared=0" {
+			t.Error(answer)
+		}
+		for _, query := range both {
+			if query.end(t) == nil {
+				t.Error("it ran to its end")
+			}
+		}
+	})
+}
