@@ -131,7 +131,11 @@ impl Desk {
             Order::Lease { .. } | Order::Release { .. } if !rights.leases => {
                 Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
             }
-            Order::Stop { .. } if !rights.stops => {
+            // Whoever may lease may also stop what he has leased.
+            Order::Stop { scope: Scope::Own, .. } if !rights.leases => {
+                Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
+            }
+            Order::Stop { scope: Scope::All, .. } if !rights.stops => {
                 Err(refusal(Fault::Forbidden, "add this user to sentry.stops"))
             }
             Order::Lease { request, database, connection, not_after } => {

@@ -188,6 +188,7 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
     std::os::unix::fs::chown(socket.parent().unwrap(), Some(65_534), None).unwrap_or_default();
     for (said, answer) in [
         ("STOP r client_left", "1 ERR forbidden add this user to sentry.stops\n"),
+        ("STOP r client_left scope=own", "1 ERR forbidden add this user to sentry.leases\n"),
         ("LEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
         ("RELEASE r self 1", "1 ERR forbidden add this user to sentry.leases\n"),
     ] {
