@@ -2,12 +2,13 @@
 //!
 //! Everything a client can send is bounded and checked here; past this point there are only typed values.
 
+use bywash_lease::RequestId;
 use bywash_site::{Form, Sid};
 use http::header::{COOKIE, HeaderMap};
 
 use crate::Service;
 use crate::files::FILES;
-use crate::request_id::RequestId;
+use crate::request_id::named;
 use crate::web::Refusal;
 
 /// The longest search, in characters.
@@ -68,7 +69,7 @@ impl Ask {
             Service::Buy => Wish::Buy,
             Service::File => return file(head.uri.path()).map(Self::File),
         };
-        let (sid, request) = (sid(&head.headers), RequestId::of(&head.headers));
+        let (sid, request) = (sid(&head.headers), named(&head.headers));
         Ok(Self::Store(Visit { wish, sid, request }))
     }
 }

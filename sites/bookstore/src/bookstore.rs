@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use bywash_lease::DatabaseName;
 use bywash_site::Door;
 use tempfile::TempDir;
 
@@ -121,8 +122,8 @@ impl Drop for Bookstore {
 fn desk(options: &Options, caller: Option<&Caller>) -> Option<Desk> {
     let (caller, sentry) = (caller?, options.sentry.as_ref()?);
     let name = match options.database {
-        Place::Sqlite(_) => None,
-        Place::Postgres(_) | Place::MariaDb(_) => Some(sentry.name.as_str()),
+        Place::Sqlite(_) => DatabaseName::own(),
+        Place::Postgres(_) | Place::MariaDb(_) => sentry.name.clone(),
     };
     Some(caller.desk(name))
 }

@@ -28,10 +28,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use bywash_lease::{Answer, DatabaseName, Fault, Message, Order, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::database::Trouble;
-use crate::request_id::RequestId;
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_millis(100);
@@ -39,14 +39,11 @@ const ANSWER: Duration = Duration::from_millis(100);
 /// After which a daemon that was not there is looked for again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// What the language calls a database that only its own process can stop.
-const OWN: &str = "self";
-
 /// The way to the daemon, shared by all workers.
 #[derive(Clone)]
 pub(crate) struct Desk {
     shared: Arc<Shared>,
-    database: Arc<str>,
+    database: DatabaseName,
 }
 
 /// Keeps the way open; dropped, it ends the reading thread.
@@ -71,20 +68,9 @@ struct Line {
     conversation: u64,
     last: u64,
     /// Who waits for an answer, by its number.
-    waiting: HashMap<u64, SyncSender<Word>>,
+    waiting: HashMap<u64, SyncSender<Answer>>,
     /// What stops the statement of a connection of ours.
-    stops: HashMap<(String, u64), Arc<AtomicBool>>,
-}
-
-/// What the daemon answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    Ok,
-    Stopped,
-    /// The daemon knows the connection as somebody else's, and has let both leases go.
-    Taken,
-    NotLeased,
-    Refused,
+    stops: HashMap<(RequestId, u64), Arc<AtomicBool>>,
 }
 
 /// Why there is no answer.
@@ -125,9 +111,9 @@ impl Caller {
         Arc::clone(&self.shared.begun)
     }
 
-    /// For workers on a database that the daemon knows as `database`; `None`: one of this process.
-    pub(crate) fn desk(&self, database: Option<&str>) -> Desk {
-        Desk { shared: Arc::clone(&self.shared), database: database.unwrap_or(OWN).into() }
+    /// For workers on a database that the daemon knows as `database`.
+    pub(crate) fn desk(&self, database: DatabaseName) -> Desk {
+        Desk { shared: Arc::clone(&self.shared), database }
     }
 }
 
@@ -158,15 +144,22 @@ impl Desk {
         if let Some(stop) = stop {
             self.shared.lock().stops.insert(lease.key(), stop);
         }
-        let (conversation, word) = self.shared.ask(&lease.line("LEASE"), None);
-        let trouble = match word {
-            Ok(Word::Ok) | Err(Unheard::Silent) => {
+        let order = Order::Lease {
+            request: request.clone(),
+            database: self.database.clone(),
+            connection,
+            not_after: None,
+        };
+        let (conversation, answer) = self.shared.ask(order, None);
+        let trouble = match answer {
+            Ok(Answer::Done) | Err(Unheard::Silent) => {
                 lease.told = Some(conversation);
                 return Ok(lease);
             }
-            Ok(Word::NotLeased | Word::Refused) | Err(Unheard::Absent) => return Ok(lease),
-            Ok(Word::Stopped) => Trouble::Cancelled,
-            Ok(Word::Taken) => Trouble::Taken,
+            Ok(Answer::Stopped(_)) => Trouble::Cancelled,
+            Ok(Answer::Refused(Fault::Taken, _)) => Trouble::Taken,
+            Ok(Answer::Refused(..) | Answer::Cancelled { .. } | Answer::Told { .. })
+            | Err(Unheard::Absent) => return Ok(lease),
         };
         lease.forget();
         Err(trouble)
@@ -178,20 +171,21 @@ impl Lease<'_> {
     pub(crate) fn release(self) -> bool {
         self.forget();
         let Some(told) = self.told else { return true };
-        let (_, word) = self.desk.shared.ask(&self.line("RELEASE"), Some(told));
-        matches!(word, Ok(Word::Ok | Word::NotLeased))
+        let order = Order::Release {
+            request: self.request.clone(),
+            database: self.desk.database.clone(),
+            connection: self.connection,
+        };
+        let (_, answer) = self.desk.shared.ask(order, Some(told));
+        matches!(answer, Ok(Answer::Done | Answer::Refused(Fault::NotLeased, _)))
     }
 
     fn forget(&self) {
         self.desk.shared.lock().stops.remove(&self.key());
     }
 
-    fn key(&self) -> (String, u64) {
-        (self.request.as_str().to_owned(), self.connection)
-    }
-
-    fn line(&self, verb: &str) -> String {
-        format!("{verb} {} {} {}", self.request.as_str(), self.desk.database, self.connection)
+    fn key(&self) -> (RequestId, u64) {
+        (self.request.clone(), self.connection)
     }
 }
 
@@ -203,17 +197,18 @@ impl Shared {
 
     /// Says something in the conversation that there is, which must be the one that is `wanted`; gives its number and
     /// the answer.
-    fn ask(&self, order: &str, wanted: Option<u64>) -> (u64, Result<Word, Unheard>) {
+    fn ask(&self, order: Order, wanted: Option<u64>) -> (u64, Result<Answer, Unheard>) {
         let mut line = self.lock();
         let conversation = line.conversation;
         let is_other = wanted.is_some_and(|wanted| wanted != conversation);
         let said = if is_other { Err(Unheard::Absent) } else { line.say(order) };
         drop(line);
-        let word = said.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| Unheard::Silent));
-        if matches!(word, Err(Unheard::Silent)) {
+        let heard =
+            said.and_then(|answer| answer.recv_timeout(ANSWER).map_err(|_| Unheard::Silent));
+        if matches!(heard, Err(Unheard::Silent)) {
             self.lock().end(conversation);
         }
-        (conversation, word)
+        (conversation, heard)
     }
 
     fn read(&self) {
@@ -251,39 +246,28 @@ impl Shared {
         Ok(stream)
     }
 
+    /// What is no answer is nobody's: whoever waits for it waits in vain.
     fn hear(&self, text: &str) {
-        let words: Vec<&str> = text.split(' ').collect();
+        let Ok((number, answer)) = Answer::parse(text) else { return };
         let mut line = self.lock();
-        match words[..] {
-            ["0", "STOPPED", request, ..] => {
-                for ((own, _), stop) in &line.stops {
-                    if own == request {
-                        stop.store(true, Ordering::Relaxed);
-                    }
+        if let Answer::Told { request, .. } = &answer {
+            for ((own, _), stop) in &line.stops {
+                if own == request {
+                    stop.store(true, Ordering::Relaxed);
                 }
             }
-            [number, ref words @ ..] => {
-                let word = match words {
-                    ["OK", ..] => Word::Ok,
-                    ["STOPPED", ..] => Word::Stopped,
-                    ["ERR", "taken", ..] => Word::Taken,
-                    ["ERR", "not_leased", ..] => Word::NotLeased,
-                    _ => Word::Refused,
-                };
-                let waiting = number.parse().ok().and_then(|number| line.waiting.remove(&number));
-                // Whoever has stopped waiting has closed the channel.
-                waiting.and_then(|waiting| waiting.try_send(word).ok());
-            }
-            [] => {}
+        } else if let Some(waiting) = line.waiting.remove(&number) {
+            // Whoever has stopped waiting has closed the channel.
+            let _ = waiting.try_send(answer);
         }
     }
 }
 
 impl Line {
-    fn say(&mut self, order: &str) -> Result<Receiver<Word>, Unheard> {
+    fn say(&mut self, order: Order) -> Result<Receiver<Answer>, Unheard> {
         let writer = self.writer.as_mut().ok_or(Unheard::Absent)?;
         self.last += 1;
-        let text = format!("{} {order}\n", self.last);
+        let text = format!("{}\n", Message { number: self.last, order });
         writer.write_all(text.as_bytes()).map_err(|_| Unheard::Silent)?;
         let (heard, answer) = sync_channel(1);
         self.waiting.insert(self.last, heard);

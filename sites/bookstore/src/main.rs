@@ -11,6 +11,7 @@ use std::{env, fs, thread};
 use bywash_bookstore::{
     Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
 };
+use bywash_lease::DatabaseName;
 use clap::{Args, Parser, Subcommand};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -87,7 +88,7 @@ struct Serve {
 
     /// What the stop daemon calls the database, unless that is SQLite
     #[arg(long, default_value = "shop", requires = "sentry")]
-    name: String,
+    name: DatabaseName,
 
     /// Measure what each service costs alone, print it, and end
     #[arg(long)]

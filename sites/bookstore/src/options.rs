@@ -4,6 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bywash_lease::DatabaseName;
+
 use crate::{BookstoreError, Place};
 
 /// More threads than this is a typing error, not a capacity.
@@ -40,7 +42,7 @@ pub struct Sentry {
     /// Its socket.
     pub socket: PathBuf,
     /// What it calls the database, unless that is SQLite, which is in this process.
-    pub name: String,
+    pub name: DatabaseName,
 }
 
 impl Default for Options {
@@ -76,19 +78,8 @@ impl Options {
         if self.silence.is_zero() {
             return Err(BookstoreError::Option("a database needs time to answer"));
         }
-        if self.sentry.as_ref().is_some_and(|sentry| !is_name(&sentry.name)) {
-            return Err(BookstoreError::Option(
-                "the name of a database is 1 to 32 letters, digits or any of _ -",
-            ));
-        }
         Ok(())
     }
-}
-
-/// As the stop daemon reads it.
-fn is_name(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    (1..=32).contains(&text.len()) && text.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -102,7 +93,6 @@ mod tests {
 
     #[test]
     fn what_could_not_work_is_refused() {
-        let sentry = Some(Sentry { socket: "s".into(), name: "two words".to_owned() });
         let wrong = [
             Options { workers: 0, ..Options::default() },
             Options { workers: 1025, ..Options::default() },
@@ -110,7 +100,6 @@ mod tests {
             Options { pages: Some(0), ..Options::default() },
             Options { pages: Some(65), ..Options::default() },
             Options { silence: Duration::ZERO, ..Options::default() },
-            Options { sentry, ..Options::default() },
         ];
         for options in wrong {
             assert!(matches!(options.check(), Err(BookstoreError::Option(_))), "{options:?}");

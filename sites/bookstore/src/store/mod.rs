@@ -9,13 +9,14 @@ mod schema;
 use std::fs::File;
 use std::sync::atomic::Ordering;
 
+use bywash_lease::RequestId;
 use bywash_site::Sid;
 
 use crate::ask::{Visit, Wish};
 use crate::books::{Book, Cents};
 use crate::database::{Pool, Pooled, Trouble};
 use crate::lease::{Desk, Lease};
-use crate::request_id::RequestId;
+use crate::request_id::comment;
 
 pub use schema::SchemaError;
 
@@ -157,6 +158,6 @@ impl Store {
 
     fn mark(&self, visit: &Visit) -> String {
         let request = visit.request.as_ref().filter(|_| self.tags);
-        request.map(RequestId::comment).unwrap_or_default()
+        request.map(comment).unwrap_or_default()
     }
 }

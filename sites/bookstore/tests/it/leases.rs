@@ -32,7 +32,7 @@ impl Daemon {
     }
 
     fn site(&self, database: &Database) -> (Site, Line) {
-        let sentry = Some(Sentry { socket: self.socket(), name: "shop".to_owned() });
+        let sentry = Some(Sentry { socket: self.socket(), name: "shop".parse().unwrap() });
         let site = Site::with(Options { workers: 1, sentry, ..options(database) });
         let line = self.accept(&site, 1);
         (site, line)
@@ -233,7 +233,7 @@ fn a_store_whose_daemon_is_away_works_as_ever_and_finds_it_again() {
 #[test]
 fn a_socket_that_nobody_listens_at_changes_nothing() {
     let folder = TempDir::new().unwrap();
-    let sentry = Some(Sentry { socket: folder.path().join("none"), name: "shop".to_owned() });
+    let sentry = Some(Sentry { socket: folder.path().join("none"), name: "shop".parse().unwrap() });
     let site = Site::with(Options { sentry, ..options(&sqlite(folder.path())) });
     assert_eq!(site.client().exchange("GET", "/", &named("r-1"), "").status, 200);
 }
