@@ -66,15 +66,20 @@ impl Interest {
         flags
     }
 
-    /// What the flags of a connected socket mean, if it is anything that was asked for.
+    /// What the flags of a connected socket mean, if it is anything that was asked for. Beside
+    /// `RDHUP`, `IN` is to be there only if bytes are: the kernel says it of a bare FIN, too.
     pub(crate) fn reason(self, flags: Flags) -> Option<Reason> {
         if flags.has(Flags::HUP) {
             Some(if flags.has(Flags::ERR) { Reason::Reset } else { Reason::Ended })
         } else if flags.has(Flags::RDHUP) {
-            (!self.half_close_ok).then_some(Reason::Ended)
+            if self.half_close_ok { self.data(flags) } else { Some(Reason::Ended) }
         } else {
-            (self.data && flags.has(Flags::IN)).then_some(Reason::Data)
+            self.data(flags)
         }
+    }
+
+    fn data(self, flags: Flags) -> Option<Reason> {
+        (self.data && flags.has(Flags::IN)).then_some(Reason::Data)
     }
 }
 
@@ -99,14 +104,6 @@ impl Refused {
             Refused::Watched => libc::EEXIST,
             Refused::System(error) => error.raw_os_error().unwrap_or(libc::EIO),
         }
-    }
-}
-
-impl Refused {
-    /// Whether the descriptor may be to blame that we watch with: a daemon that closes all closes
-    /// that, too, and its number may be another file by now.
-    pub(crate) fn is_of_the_set(&self) -> bool {
-        matches!(self.errno(), libc::EBADF | libc::EINVAL) && matches!(self, Refused::System(_))
     }
 }
 
@@ -149,9 +146,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fin_is_not_data_for_one_who_takes_half_closes() {
+    fn bytes_before_a_fin_are_data_for_one_who_takes_half_closes() {
         let interest = Interest { data: true, half_close_ok: true };
-        assert_eq!(interest.reason(Flags::IN | Flags::RDHUP), None);
+        assert_eq!(interest.reason(Flags::RDHUP), None);
+        assert_eq!(interest.reason(Flags::IN | Flags::RDHUP), Some(Reason::Data));
         assert_eq!(interest.reason(Flags::IN), Some(Reason::Data));
     }
 

@@ -32,6 +32,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod epoll;
 mod interest;
 mod limit;
 mod notice;

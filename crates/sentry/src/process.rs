@@ -10,22 +10,25 @@
 //! more, and is never touched again. Handlers of `pthread_atfork` that hold the lock over the fork
 //! do not do: a first watch that another thread begins after a fork has looked for handlers, and
 //! before it forks, leaves the child with a lock that nobody gives back. One such handler closes
-//! the child's copy of the epoll descriptor, at once, before the number can be another file's; if
-//! it is missed, the descriptor stays open.
+//! the child's copy of the epoll set, at once, and only what is ours (`epoll.rs`); if it is missed,
+//! the descriptors stay open.
 #![allow(unsafe_code, reason = "memory that the kernel empties")]
 
 use std::io;
-use std::os::fd::RawFd;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
+use crate::epoll::Set;
 use crate::sys;
 use crate::table::Shared;
 
 /// The page, of which the first word is used: null until somebody watches.
 static PAGE: AtomicPtr<AtomicPtr<Shared>> = AtomicPtr::new(ptr::null_mut());
-/// The epoll set, for the child to close: below 0 if there is none.
+/// The epoll set, for the child to close: below 0 if there is none. Written last; a child that
+/// finds it with a guard of another set closes nothing.
 static SET: AtomicI32 = AtomicI32::new(-1);
+static GUARD: AtomicI32 = AtomicI32::new(-1);
+static COOKIE: AtomicU64 = AtomicU64::new(0);
 
 /// The table of this process, if it has one. Takes no memory: a handler of a signal may ask.
 pub(crate) fn existing() -> Option<&'static Shared> {
@@ -75,15 +78,23 @@ fn page() -> io::Result<&'static AtomicPtr<Shared>> {
     Ok(unsafe { &*PAGE.load(Ordering::Acquire) })
 }
 
-/// The child of a fork will close this descriptor; below 0: none.
-pub(crate) fn set_is(set: RawFd) {
-    SET.store(set, Ordering::Release);
+/// The child of a fork will close this set.
+pub(crate) fn set_is(set: Set) {
+    GUARD.store(set.guard, Ordering::Release);
+    COOKIE.store(set.cookie, Ordering::Release);
+    SET.store(set.epoll, Ordering::Release);
+}
+
+/// The child of a fork will close nothing.
+pub(crate) fn there_is_no_set() {
+    SET.store(-1, Ordering::Release);
 }
 
 /// May be registered, and so called, more than once.
 extern "C" fn in_child() {
-    let set = SET.swap(-1, Ordering::AcqRel);
-    if set >= 0 {
-        sys::close(set);
+    let epoll = SET.swap(-1, Ordering::AcqRel);
+    if epoll >= 0 {
+        let (guard, cookie) = (GUARD.load(Ordering::Acquire), COOKIE.load(Ordering::Acquire));
+        Set { epoll, guard, cookie }.close();
     }
 }

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::ops::{BitOr, BitOrAssign};
+use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
@@ -28,6 +28,20 @@ impl Flags {
 
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+}
+
+impl Not for Flags {
+    type Output = Self;
+    fn not(self) -> Self {
+        Self(!self.0)
+    }
+}
+
+impl BitAnd for Flags {
+    type Output = Self;
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
     }
 }
 
@@ -53,6 +67,15 @@ pub(crate) fn epoll_create() -> io::Result<OwnedFd> {
     let set = checked(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
     // SAFETY: the descriptor was just made; nobody else has it.
     Ok(unsafe { OwnedFd::from_raw_fd(set) })
+}
+
+/// A socket of which nothing ever comes.
+pub(crate) fn silent_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is passed.
+    let socket = checked(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: the descriptor was just made; nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
 }
 
 pub(crate) fn epoll_add(set: RawFd, fd: RawFd, key: u64, flags: Flags) -> io::Result<()> {
@@ -119,6 +142,14 @@ pub(crate) fn has_connections(fd: RawFd) -> io::Result<bool> {
 /// whether a descriptor means the socket that it meant.
 pub(crate) fn cookie_of(fd: RawFd) -> u64 {
     option(fd, libc::SO_COOKIE).unwrap_or(0)
+}
+
+/// Whether bytes lie unread.
+pub(crate) fn has_bytes(fd: RawFd) -> bool {
+    let mut byte = 0_u8;
+    let how = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel writes at most one byte to `byte`, which has one.
+    unsafe { libc::recv(fd, (&raw mut byte).cast(), 1, how) > 0 }
 }
 
 pub(crate) fn is_connected(fd: RawFd) -> bool {

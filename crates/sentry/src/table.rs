@@ -10,7 +10,7 @@
 //! **Whose.** Each process has its own: a child of `fork` begins empty (`process.rs`).
 //!
 //! **Who frees what.** The program owns the descriptors; the table only has numbers. The set lives
-//! as long as the process. What a seat holds is dropped after the lock has been given back: the
+//! as long as the process, or until the program closes it (`epoll.rs`). What a seat holds is dropped after the lock has been given back: the
 //! waker of a future may do anything then. There is one seat for a descriptor, so what the process
 //! may have open bounds the table.
 //!
@@ -24,10 +24,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::epoll::Set;
 use crate::interest::{Interest, Reason, Refused};
 use crate::notice::Notice;
 use crate::process;
@@ -89,7 +90,7 @@ pub(crate) struct Shared {
 #[derive(Default)]
 pub(crate) struct Table {
     /// The epoll set.
-    pub(crate) set: Option<OwnedFd>,
+    pub(crate) set: Option<Set>,
     /// Who waits on it.
     pub(crate) thread: Option<libc::pthread_t>,
     pub(crate) seats: Seats,
@@ -128,20 +129,18 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
     let _lost;
     let shared = process::own()?;
     let mut table = shared.lock();
-    let mut epoll = watcher::started(shared, &mut table)?;
+    if table.set.is_some_and(|set| !set.is_ours()) {
+        _lost = watcher::forget_set(&mut table);
+    }
+    let ours = watcher::started(shared, &mut table)?;
     table.seats.try_reserve(1).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
     let key = Key { fd, generation: GENERATION.fetch_add(1, Ordering::Relaxed) };
     // Registered first, looked at second: what happens between the two is seen by the look, and
     // the event that tells it too finds no seat.
-    let mut entered = table.enter(epoll, key, cookie, interest);
-    if entered.as_ref().is_err_and(Refused::is_of_the_set) && sys::has_connections(fd).is_ok() {
-        _lost = watcher::forget_set(&mut table);
-        epoll = watcher::started(shared, &mut table)?;
-        entered = table.enter(epoll, key, cookie, interest);
-    }
+    let entered = table.enter(ours, key, cookie, interest);
     if let Err(left) = look(fd, interest) {
         if entered.is_ok() {
-            sys::epoll_remove(epoll, fd);
+            sys::epoll_remove(ours.epoll, fd);
         }
         return Err(left);
     }
@@ -155,8 +154,8 @@ pub(crate) fn register(fd: RawFd, interest: Interest, tell: Tell) -> Result<Key,
 }
 
 impl Table {
-    fn enter(&self, set: RawFd, key: Key, cookie: u64, interest: Interest) -> Result<(), Refused> {
-        match sys::epoll_add(set, key.fd, key.into(), interest.flags()) {
+    fn enter(&self, set: Set, key: Key, cookie: u64, interest: Interest) -> Result<(), Refused> {
+        match sys::epoll_add(set.epoll, key.fd, key.into(), interest.flags()) {
             Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
             result => return Ok(result?),
         }
@@ -165,13 +164,15 @@ impl Table {
         }
         // Left over from a descriptor that was closed while another process had the socket, and
         // has come back under its old number.
-        Ok(sys::epoll_change(set, key.fd, key.into(), interest.flags())?)
+        Ok(sys::epoll_change(set.epoll, key.fd, key.into(), interest.flags())?)
     }
 
     fn remove(&mut self, fd: RawFd) -> Option<Seat> {
         let seat = self.seats.remove(&fd);
-        if let (Some(_), Some(set)) = (&seat, &self.set) {
-            sys::epoll_remove(set.as_raw_fd(), fd);
+        if let (Some(_), Some(set)) = (&seat, self.set)
+            && set.is_ours()
+        {
+            sys::epoll_remove(set.epoll, fd);
         }
         seat
     }

@@ -4,11 +4,11 @@
 //! it), and lives as long as the process.
 
 use std::io;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::thread::JoinHandleExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, thread};
 
+use crate::epoll::Set;
 use crate::interest::Reason;
 use crate::notice::Told;
 use crate::process;
@@ -23,32 +23,33 @@ const STACK: usize = 256 * 1024;
 const PAUSE_MS: i32 = 1;
 
 /// The epoll set with its thread, which is started if it does not run.
-pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<RawFd> {
-    if let Some(set) = &table.set {
-        return Ok(set.as_raw_fd());
+pub(crate) fn started(shared: &'static Shared, table: &mut Table) -> io::Result<Set> {
+    if let Some(set) = table.set {
+        return Ok(set);
     }
-    let set = sys::epoll_create()?;
-    let number = set.as_raw_fd();
+    let set = Set::new()?;
     // It inherits that it takes no signals.
     let unsignalled = Unsignalled::now();
     let thread = thread::Builder::new()
         .name("bywash-sentry".into())
         .stack_size(STACK)
-        .spawn(move || run(shared, number))?;
+        .spawn(move || run(shared, set))
+        .inspect_err(|_| set.close())?;
     drop(unsignalled);
     table.thread = Some(thread.as_pthread_t());
     table.set = Some(set);
-    process::set_is(number);
-    Ok(number)
+    process::set_is(set);
+    Ok(set)
 }
 
-fn run(shared: &Shared, set: RawFd) {
+fn run(shared: &Shared, set: Set) {
     let mut events = [sys::NO_EVENT; BATCH];
-    loop {
-        let count = match sys::epoll_wait(set, &mut events) {
+    // A closed set lives on while it is waited for, and this thread can wake from it.
+    while set.is_ours() {
+        let count = match sys::epoll_wait(set.epoll, &mut events) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => return set_is_lost(shared),
+            Err(_) => break,
         };
         let mut told = Told::Yes;
         for event in &events[..count] {
@@ -67,11 +68,12 @@ fn run(shared: &Shared, set: RawFd) {
             sys::pause_ms(PAUSE_MS);
         }
     }
+    set_is_lost(shared);
 }
 
 /// What an event is about, if anybody still wants to know. From here to [`done`] it is being told.
 fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell)> {
-    let (key, flags) = (Key::from(event.u64), Flags(event.events));
+    let (key, flags) = (Key::from(event.u64), what_is_so(event));
     let mut table = shared.lock();
     let seat = table.seats.get(&key.fd).filter(|seat| seat.generation == key.generation)?;
     let reason = seat.interest.reason(flags)?;
@@ -85,6 +87,13 @@ fn take(shared: &Shared, event: &libc::epoll_event) -> Option<(Key, Reason, Tell
     }
     table.telling = Some((key, reason));
     Some((key, reason, tell))
+}
+
+/// The flags of an event, without the `IN` of a bare FIN.
+fn what_is_so(event: &libc::epoll_event) -> Flags {
+    let flags = Flags(event.events);
+    let is_in_doubt = flags.has(Flags::IN | Flags::RDHUP);
+    if is_in_doubt && !sys::has_bytes(Key::from(event.u64).fd) { flags & !Flags::IN } else { flags }
 }
 
 /// A waker that panics takes nobody's watches with it.
@@ -115,11 +124,11 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
     if table.thread != Some(sys::this_thread()) {
         return false;
     }
-    let epoll = table.set.as_ref().map(AsRawFd::as_raw_fd);
+    let ours = table.set.filter(|set| set.is_ours());
     let seat = table.seats.get_mut(&key.fd).filter(|seat| seat.generation == key.generation);
-    let (Some(epoll), Some(seat)) = (epoll, seat) else { return true };
+    let (Some(ours), Some(seat)) = (ours, seat) else { return true };
     if told == Told::Yes && reason != Reason::Data {
-        sys::epoll_remove(epoll, key.fd);
+        sys::epoll_remove(ours.epoll, key.fd);
         let seat = table.seats.remove(&key.fd);
         drop(table);
         drop(seat);
@@ -129,11 +138,11 @@ fn done(shared: &Shared, key: Key, reason: Reason, told: Told) -> bool {
         seat.interest.data = false;
     }
     // Reports at once what is so already: that is how what could not be told is tried again.
-    let _ = sys::epoll_change(epoll, key.fd, key.into(), seat.interest.flags());
+    let _ = sys::epoll_change(ours.epoll, key.fd, key.into(), seat.interest.flags());
     true
 }
 
-/// Somebody has closed our descriptor. Those that were watched are lost.
+/// Somebody has closed our descriptors. Those that were watched are lost.
 fn set_is_lost(shared: &Shared) {
     let mut table = shared.lock();
     if table.thread == Some(sys::this_thread()) {
@@ -143,11 +152,13 @@ fn set_is_lost(shared: &Shared) {
     }
 }
 
-/// The next watch begins anew. The number of the set may be another file's by now: it is not
-/// closed. A thread that still waits on the set finds no seat for what it hears.
+/// The next watch begins anew. A thread that still waits on the set finds no seat for what it
+/// hears.
 pub(crate) fn forget_set(table: &mut Table) -> Seats {
-    let _ = table.set.take().map(IntoRawFd::into_raw_fd);
+    if let Some(set) = table.set.take() {
+        process::there_is_no_set();
+        set.close();
+    }
     table.thread = None;
-    process::set_is(-1);
     mem::take(&mut table.seats)
 }

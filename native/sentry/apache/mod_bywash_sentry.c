@@ -10,7 +10,11 @@
  * A request has a name: that of its header Bywash-Request, if a trusted peer (a gateway) has sent it, else sixteen
  * random hexadecimal digits. The application reads it from the same header or from the variable BYWASH_REQUEST, and
  * says it to the daemon with each database connection that it uses (php/bywash.php); where that listens is in the
- * variable BYWASH_SENTRY_SOCKET.
+ * variable BYWASH_SENTRY.
+ *
+ * Who gives the name says when to stop: the same name may be that of other calls, which applications make for one
+ * request, so one connection that ends says nothing of it. A client is watched if its request's name was made here;
+ * for peers that name requests and tell nobody there is BywashSentryStopsFor all.
  *
  * The client is watched from the moment at which the request's configuration is known until the last of its answer
  * has been produced (not: sent). What a client that leaves has to do with it, the daemon decides; Apache itself goes
@@ -49,19 +53,22 @@ APLOG_USE_MODULE(bywash_sentry);
 
 #define HEADER "Bywash-Request"
 #define VARIABLE "BYWASH_REQUEST"
-#define VARIABLE_OF_SOCKET "BYWASH_SENTRY_SOCKET"
+#define VARIABLE_OF_SOCKET "BYWASH_SENTRY"
 #define FILTER "BYWASH_SENTRY"
 #define LONGEST_NAME 128
 
-/* A request whose client is watched. Lives in the request's pool. */
+/* A request that has a name. Lives in the request's pool. */
 struct watched {
     char name[LONGEST_NAME + 1];
+    int is_own; /* the name was made here */
     int fd;
     int is_watched;
 };
 
+/* -1: not said. */
 struct per_location {
-    int on; /* -1: not said */
+    int on;
+    int stops_for_all;
 };
 
 /* --- The stop daemon: one connection of the process, made when it is needed. --- */
@@ -145,6 +152,18 @@ static void client_left(uint64_t cookie, int why) {
     stop(((struct watched *)(uintptr_t)cookie)->name);
 }
 
+static void unwatch(struct watched *watched) {
+    if (watched->is_watched) {
+        watched->is_watched = 0;
+        socket_unwatch(watched->fd);
+    }
+}
+
+static apr_status_t request_is_over(void *watched) {
+    unwatch(watched);
+    return APR_SUCCESS;
+}
+
 static void watch(request_rec *r, struct watched *watched) {
     struct socket_watch_opts opts = {.size = sizeof opts, .cookie = (uintptr_t)watched, .cb = client_left};
     apr_socket_t *socket = ap_get_conn_socket(r->connection);
@@ -160,26 +179,25 @@ static void watch(request_rec *r, struct watched *watched) {
     }
 }
 
-static void unwatch(struct watched *watched) {
-    if (watched->is_watched) {
-        watched->is_watched = 0;
-        socket_unwatch(watched->fd);
-    }
-}
-
-static apr_status_t request_is_over(void *watched) {
-    unwatch(watched);
-    return APR_SUCCESS;
-}
-
-/* The answer's end has been produced: a client that leaves now leaves nothing undone. */
-static apr_status_t see_the_end(ap_filter_t *filter, apr_bucket_brigade *answer) {
+/* What has no length yet (a pipe) is still being produced, also if the end stands behind it. */
+static int is_produced(apr_bucket_brigade *answer) {
     for (apr_bucket *at = APR_BRIGADE_FIRST(answer); at != APR_BRIGADE_SENTINEL(answer); at = APR_BUCKET_NEXT(at)) {
-        if (APR_BUCKET_IS_EOS(at)) {
-            unwatch(filter->ctx);
-            ap_remove_output_filter(filter);
-            break;
+        if (at->length == (apr_size_t)-1) {
+            return 0;
         }
+        if (APR_BUCKET_IS_EOS(at)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The answer's end has been produced: a client that leaves now leaves nothing undone. Stands behind the filters that
+ * belong to a resource, which an internal redirect leaves behind, and behind the one that reads what has no length. */
+static apr_status_t see_the_end(ap_filter_t *filter, apr_bucket_brigade *answer) {
+    struct watched *watched = filter->ctx;
+    if (watched->is_watched && is_produced(answer)) {
+        unwatch(watched);
     }
     return ap_pass_brigade(filter->next, answer);
 }
@@ -212,6 +230,7 @@ static int give_name(request_rec *r, struct watched *watched) {
         return 0;
     }
     ap_bin2hex(random, sizeof random, watched->name);
+    watched->is_own = 1;
     return 1;
 }
 
@@ -242,9 +261,11 @@ static int begin(request_rec *r) {
             return DECLINED;
         }
         ap_set_module_config(first->request_config, &bywash_sentry_module, watched);
-        apr_pool_cleanup_register(first->pool, watched, request_is_over, apr_pool_cleanup_null);
-        ap_add_output_filter(FILTER, watched, first, first->connection);
-        watch(first, watched);
+        if (watched->is_own || location->stops_for_all == 1) {
+            apr_pool_cleanup_register(first->pool, watched, request_is_over, apr_pool_cleanup_null);
+            ap_add_output_filter(FILTER, watched, first, first->connection);
+            watch(first, watched);
+        }
     }
     apr_table_setn(r->headers_in, HEADER, watched->name);
     apr_table_setn(r->subprocess_env, VARIABLE, watched->name);
@@ -257,7 +278,7 @@ static int begin(request_rec *r) {
 static void *new_location(apr_pool_t *pool, char *path) {
     struct per_location *location = apr_pcalloc(pool, sizeof *location);
     (void)path;
-    location->on = -1;
+    location->on = location->stops_for_all = -1;
     return location;
 }
 
@@ -266,7 +287,19 @@ static void *merge_locations(apr_pool_t *pool, void *outer, void *nested) {
     if (location->on == -1) {
         location->on = ((struct per_location *)outer)->on;
     }
+    if (location->stops_for_all == -1) {
+        location->stops_for_all = ((struct per_location *)outer)->stops_for_all;
+    }
     return location;
+}
+
+static const char *set_stops_for(cmd_parms *command, void *location, const char *whom) {
+    (void)command;
+    if (strcasecmp(whom, "own") != 0 && strcasecmp(whom, "all") != 0) {
+        return "BywashSentryStopsFor: own or all";
+    }
+    ((struct per_location *)location)->stops_for_all = strcasecmp(whom, "all") == 0;
+    return NULL;
 }
 
 static const char *set_socket(cmd_parms *command, void *location, const char *path) {
@@ -322,6 +355,8 @@ static int new_configuration(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temp
 static const command_rec commands[] = {
     AP_INIT_FLAG("BywashSentry", ap_set_flag_slot, (void *)APR_OFFSETOF(struct per_location, on), OR_OPTIONS,
                  "On: clients are watched while their requests run"),
+    AP_INIT_TAKE1("BywashSentryStopsFor", set_stops_for, NULL, RSRC_CONF | ACCESS_CONF,
+                  "whose departure is told: own, of requests that were named here; all, also of those that a peer named"),
     AP_INIT_TAKE1("BywashSentrySocket", set_socket, NULL, RSRC_CONF, "the UNIX socket of the stop daemon: " USUAL_PATH),
     AP_INIT_ITERATE("BywashTrustedPeer", set_trusted, NULL, RSRC_CONF,
                     "who may name requests: addresses and networks, or none; 127.0.0.0/8 ::1"),
@@ -332,7 +367,7 @@ static void register_hooks(apr_pool_t *pool) {
     (void)pool;
     ap_hook_pre_config(new_configuration, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(begin, NULL, NULL, APR_HOOK_FIRST);
-    ap_register_output_filter(FILTER, see_the_end, NULL, AP_FTYPE_CONTENT_SET);
+    ap_register_output_filter(FILTER, see_the_end, NULL, AP_FTYPE_TRANSCODE);
 }
 
 module AP_MODULE_DECLARE_DATA bywash_sentry_module = {

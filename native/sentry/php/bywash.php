@@ -1,6 +1,6 @@
 <?php
-/* For PHP behind Apache with mod_bywash_sentry (auto_prepend_file): says to the stop daemon which connection to a
- * database works for this request, so that the query ends when the client leaves, and nobody else's.
+/* For PHP behind Apache with mod_bywash_sentry, or behind a gateway (auto_prepend_file): says to the stop daemon which
+ * connection to a database works for this request, so that the query ends when the client leaves, and nobody else's.
  *
  *   $rows = Bywash\leased($mysqli, 'shop', fn ($shop) => $shop->query('SELECT ...')->fetch_all());
  *
@@ -12,10 +12,11 @@
  * that comes late must not hit whoever has it next (connections may be persistent). This request itself may go on
  * with it until it ends, so that a daemon that dies or dawdles breaks no page: in PostgreSQL and MariaDB the daemon
  * aims at the statement that it has seen. In MySQL it can aim at a connection only, so there it is killed at once. If
- * there is no daemon, or this is no request that is watched, the work runs as ever.
+ * there is no daemon, the request has no name, or nobody knows the connection's number, the work runs as ever.
  *
- * Environment: BYWASH_SENTRY_SOCKET (the module sets it; else /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100:
- * milliseconds). */
+ * Environment: BYWASH_REQUEST, the request's name (the module sets it, or the server that passes the gateway's header
+ * on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`), BYWASH_SENTRY (the module sets it; else
+ * /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
 declare(strict_types=1);
 
 namespace Bywash;
@@ -32,10 +33,11 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
     static $running;
     $running ??= new \WeakMap();
     $desk = Desk::of_this_request();
-    if ($desk === null || isset($running[$connection])) {
+    $number = $desk === null || isset($running[$connection]) ? null : number_if_known($connection);
+    if ($number === null) {
         return $work($connection);
     }
-    $lease = "{$desk->request} $database " . number_of($connection);
+    $lease = "{$desk->request} $database $number";
     $desk->lease($lease, $connection);
     $running[$connection] = true;
     try {
@@ -46,8 +48,18 @@ function leased(\mysqli|\PDO|\PgSql\Connection $connection, string $database, ca
     }
 }
 
-/** The number that the database has for the connection. */
-function number_of(\mysqli|\PDO|\PgSql\Connection $connection): int
+/** What is wrong with a connection, the work finds out. */
+function number_if_known(\mysqli|\PDO|\PgSql\Connection $connection): ?int
+{
+    try {
+        return number_of($connection);
+    } catch (\mysqli_sql_exception | \PDOException | \Error) {
+        return null;
+    }
+}
+
+/** The number that the database has for the connection. Null: it does not say, or is one that has none. */
+function number_of(\mysqli|\PDO|\PgSql\Connection $connection): ?int
 {
     static $numbers;
     $numbers ??= new \WeakMap();
@@ -59,8 +71,9 @@ function number_of(\mysqli|\PDO|\PgSql\Connection $connection): int
     }
     // A question to the database, once for each connection.
     return $numbers[$connection] ??= match ($connection->getAttribute(\PDO::ATTR_DRIVER_NAME)) {
-        'mysql' => (int) $connection->query('SELECT CONNECTION_ID()')->fetchColumn(),
+        'mysql' => ($answer = $connection->query('SELECT CONNECTION_ID()')) ? (int) $answer->fetchColumn() : null,
         'pgsql' => $connection->pgsqlGetPid(),
+        default => null,
     };
 }
 
@@ -88,13 +101,18 @@ function kill(\mysqli|\PDO|\PgSql\Connection $connection): void
 /** Whether it is still there, as far as can be told. */
 function ask_for_its_end(\mysqli|\PDO|\PgSql\Connection $connection): bool
 {
-    $terminate = 'SELECT pg_terminate_backend(pg_backend_pid())';
+    // In a transaction that has failed, nothing is done before its end.
+    $terminate = 'ROLLBACK; SELECT pg_terminate_backend(pg_backend_pid())';
     if ($connection instanceof \PgSql\Connection) {
         @pg_query($connection, $terminate);
         return pg_connection_status($connection) === PGSQL_CONNECTION_OK;
     }
-    $is_postgresql = $connection instanceof \PDO && $connection->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'pgsql';
-    @$connection->query($is_postgresql ? $terminate : 'KILL ' . number_of($connection));
+    if ($connection instanceof \PDO && $connection->getAttribute(\PDO::ATTR_DRIVER_NAME) === 'pgsql') {
+        // exec: two statements, prepared by nobody.
+        @$connection->exec($terminate);
+    } else {
+        @$connection->query('KILL ' . number_of($connection));
+    }
     return true;
 }
 
@@ -126,8 +144,11 @@ function knows_connections_only(\mysqli|\PDO|\PgSql\Connection $connection): boo
 /** The stop daemon, as this request talks to it. */
 final class Desk
 {
+    private static ?self $desk = null;
+    private static bool $is_asked = false;
     private int $number = 0;
-    private string $unread = '';
+    /** The script is over: nothing is leased any more, so nothing has to be given back. */
+    private bool $is_over = false;
     /** Connections by lease. */
     private array $held = [];
     /** Connections of which nobody says that nothing is on its way to them. Held, so that nobody else gets them. */
@@ -141,24 +162,22 @@ final class Desk
     /** Null: the request is not watched, or there is no daemon. */
     public static function of_this_request(): ?self
     {
-        static $desk = null, $asked = false;
-        if (!$asked) {
-            $asked = true;
+        if (!self::$is_asked) {
+            self::$is_asked = true;
             $request = $_SERVER['BYWASH_REQUEST'] ?? '';
-            $path = getenv('BYWASH_SENTRY_SOCKET') ?: '/run/bywash/sentry.sock';
-            $line = $request === '' ? false : @stream_socket_client("unix://$path", timeout: patience() / 1000);
+            $path = getenv('BYWASH_SENTRY') ?: '/run/bywash/sentry.sock';
+            $is_name = preg_match('/\A[A-Za-z0-9._:-]{1,128}\z/', $request) === 1;
+            $line = $is_name ? @stream_socket_client("unix://$path", timeout: patience() / 1000) : false;
             if ($line !== false) {
-                stream_set_blocking($line, false);
-                $desk = new self($request, $line);
-                register_shutdown_function($desk->end(...));
+                self::$desk = new self($request, $line);
             }
         }
-        return $desk;
+        return self::$desk;
     }
 
     public function lease(string $lease, \mysqli|\PDO|\PgSql\Connection $connection): void
     {
-        if ($this->line === null) {
+        if ($this->line === null || $this->is_over) {
             return;
         }
         $answer = $this->ask("LEASE $lease");
@@ -190,22 +209,36 @@ final class Desk
 
     private function doubt(\mysqli|\PDO|\PgSql\Connection $connection): void
     {
-        if (!is_closed($connection) && knows_connections_only($connection)) {
+        if ($this->is_over || !is_closed($connection) && knows_connections_only($connection)) {
             kill($connection);
         } else {
             $this->doubtful->attach($connection);
         }
     }
 
-    /** A script that ends within its work (exit, an error, a time limit) unwinds nothing. */
-    public function end(): void
+    /** A script that ends within its work (exit, an error, a time limit) unwinds nothing. This is its first shutdown
+     * function if this file is prepended: one that is called before may call exit, and then the others are not. */
+    public static function script_is_over(): void
     {
+        self::$desk?->end();
+    }
+
+    /** After all of those, also if one has called exit; but not after a fatal error. */
+    public function __destruct()
+    {
+        $this->end();
+    }
+
+    private function end(): void
+    {
+        $this->is_over = true;
         foreach (array_keys($this->held) as $lease) {
             $this->release($lease);
         }
         foreach ($this->doubtful as $connection) {
             kill($connection);
         }
+        $this->doubtful = new \SplObjectStorage();
     }
 
     /** Null: no answer in time. Nothing is asked any more then. */
@@ -213,11 +246,11 @@ final class Desk
     {
         $number = ++$this->number;
         $text = "$number $order\n";
-        if (@fwrite($this->line, $text) === strlen($text)) {
-            $until = hrtime(true) + patience() * 1_000_000;
-            while (($answer = $this->next_line($until)) !== null) {
+        $until = hrtime(true) + patience() * 1_000_000;
+        if ($this->wait_until($until) && @fwrite($this->line, $text) === strlen($text)) {
+            while ($this->wait_until($until) && str_ends_with($answer = @fgets($this->line) ?: '', "\n")) {
                 if (str_starts_with($answer, "$number ")) {
-                    return substr($answer, strlen("$number "));
+                    return substr($answer, strlen("$number "), -1);
                 }
             }
         }
@@ -225,24 +258,12 @@ final class Desk
         return null;
     }
 
-    private function next_line(int $until): ?string
+    /** The next word or line may take until then: a time of the stream's own, as stream_select() does not know
+     * descriptors from 1024 on. False: it is later already. */
+    private function wait_until(int $until): bool
     {
-        while (($end = strpos($this->unread, "\n")) === false) {
-            $left = max(0, intdiv($until - hrtime(true), 1000));
-            $readable = [$this->line];
-            $none = null;
-            if (@stream_select($readable, $none, $none, 0, $left) !== 1) {
-                return null;
-            }
-            $part = fread($this->line, 4096);
-            if ($part === false || $part === '') {
-                return null;
-            }
-            $this->unread .= $part;
-        }
-        $line = substr($this->unread, 0, $end);
-        $this->unread = substr($this->unread, $end + 1);
-        return $line;
+        $left = intdiv($until - hrtime(true), 1000);
+        return $left > 0 && stream_set_timeout($this->line, intdiv($left, 1_000_000), $left % 1_000_000);
     }
 }
 
@@ -254,3 +275,5 @@ function stopped(): never
     }
     exit;
 }
+
+register_shutdown_function(Desk::script_is_over(...));

@@ -23,6 +23,20 @@ function fails(callable $query): bool
     }
 }
 
+/** A transaction that has failed refuses all but its end. */
+function try_in_a_failed_transaction(string $what, callable $connect, callable $ask, callable $do): void
+{
+    $connection = $connect();
+    $number = (int) $ask($connection);
+    $do($connection, 'BEGIN');
+    check(fails(fn () => $do($connection, 'SELECT 1 / 0')), "$what: a statement that fails");
+    check(fails(fn () => $ask($connection)), "$what: the transaction has failed");
+    Bywash\kill($connection);
+    unset($connection);
+    check((int) $ask($connect()) !== $number, "$what: nobody gets it again");
+    echo "ok     a connection is killed also in a failed transaction: $what\n";
+}
+
 /** $connect gives a connection, $ask its number by the database itself. */
 function try_on(string $what, callable $connect, callable $ask): void
 {
@@ -59,10 +73,18 @@ if ($at = getenv('BYWASH_POSTGRES')) {
     [$host, $port] = explode(':', $at);
     foreach ([false, true] as $persistent) {
         $pdo = fn () => new PDO("pgsql:host=$host;port=$port;dbname=shop", 'shop', 'lab', [PDO::ATTR_PERSISTENT => $persistent]);
-        try_on('PDO on PostgreSQL' . ($persistent ? ', persistent' : ''), $pdo, fn ($shop) => $shop->query('SELECT pg_backend_pid()')->fetchColumn());
+        $ask = fn ($shop) => $shop->query('SELECT pg_backend_pid()')->fetchColumn();
+        try_on('PDO on PostgreSQL' . ($persistent ? ', persistent' : ''), $pdo, $ask);
+        try_in_a_failed_transaction('PDO' . ($persistent ? ', persistent' : ''), $pdo, $ask, fn ($shop, $text) => $shop->exec($text));
         $open = $persistent ? pg_pconnect(...) : pg_connect(...);
         $pg = fn () => $open("host=$host port=$port dbname=shop user=shop password=lab" . ($persistent ? '' : ' application_name=' . random_int(0, PHP_INT_MAX)));
         $ask = fn ($shop) => ($rows = pg_query($shop, 'SELECT pg_backend_pid()')) ? pg_fetch_result($rows, 0, 0) : false;
         try_on('pgsql' . ($persistent ? ', persistent' : ''), $pg, $ask);
+        try_in_a_failed_transaction('pgsql' . ($persistent ? ', persistent' : ''), $pg, $ask, pg_query(...));
+    }
+}
+foreach (['BYWASH_MARIADB' => 'MariaDB', 'BYWASH_POSTGRES' => 'PostgreSQL'] as $variable => $database) {
+    if (!getenv($variable)) {
+        fwrite(STDERR, "NOT TESTED: php/bywash.php on $database, there is none: scripts/with-databases\n");
     }
 }

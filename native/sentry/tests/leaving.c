@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
 static void fin(void) {
@@ -189,6 +190,26 @@ static void came_back(void) {
     expect_nothing();
 }
 
+static void data_of_a_fin(void) {
+    struct socket_watch_opts opts = {.size = sizeof opts, .flags = SW_DATA | SW_HALF_CLOSE_OK, .signum = TOLD};
+    struct pair bare = unix_pair(), last = tcp_pair(), lies = tcp_pair();
+    CHECK(socket_watch_ex(bare.server, &opts) == 0 && socket_watch_ex(last.server, &opts) == 0);
+    shutdown(bare.client, SHUT_WR);
+    expect_nothing();
+    /* Both in one segment. */
+    int on = 1;
+    CHECK(setsockopt(last.client, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0);
+    put(last.client, "x");
+    shutdown(last.client, SHUT_WR);
+    expect(last.server, 0);
+    /* Both there before. */
+    put(lies.client, "x");
+    shutdown(lies.client, SHUT_WR);
+    CHECK(socket_watch_ex(lies.server, &opts) == 0);
+    expect(lies.server, 0);
+    expect_nothing();
+}
+
 static void data(void) {
     struct socket_watch_opts opts = {.size = sizeof opts, .flags = SW_DATA, .signum = TOLD};
     struct pair pair = tcp_pair();
@@ -226,6 +247,7 @@ const struct test leaving_tests[] = {
     {"reused", "a descriptor that was closed and is another socket hears nothing of the first", reused},
     {"kept", "nor while another process keeps the first", reused_but_kept},
     {"came-back", "a socket that comes back under its number is watched anew", came_back},
+    {"data-fin", "with SW_HALF_CLOSE_OK bytes that come with a FIN are told, a FIN alone is not", data_of_a_fin},
     {"data", "SW_DATA tells the first unread bytes, and then the departure", data},
     {0},
 };

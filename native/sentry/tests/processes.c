@@ -1,7 +1,9 @@
 /* Several processes: each watches for itself. */
 #include "harness.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 static void say(int pipe) {
@@ -175,6 +177,78 @@ static void closed_all(void) {
     }
 }
 
+enum { FIRST = 3, BEYOND = 32 };
+
+static int number_of_our_set(void) {
+    for (int fd = FIRST; fd < BEYOND; fd++) {
+        char path[32], what[64] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        if (readlink(path, what, sizeof what - 1) > 0 && strcmp(what, "anon_inode:[eventpoll]") == 0) {
+            return fd;
+        }
+    }
+    abort();
+}
+
+/* An epoll set at this number, and all around it sockets that it watches. */
+static void take_all_numbers(int set) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    int own = epoll_create1(EPOLL_CLOEXEC), silent = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK(own >= 0 && silent >= 0);
+    own = fcntl(own, F_DUPFD_CLOEXEC, BEYOND), silent = fcntl(silent, F_DUPFD_CLOEXEC, BEYOND);
+    for (int fd = FIRST; fd < BEYOND; fd++) {
+        CHECK(dup2(fd == set ? own : silent, fd) == fd);
+    }
+    close(own), close(silent);
+    for (int fd = FIRST; fd < BEYOND; fd++) {
+        CHECK(fd == set || epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0);
+    }
+}
+
+/* Nobody has closed them, nor taken one out of the set. */
+static void check_all_numbers(int set) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+    for (int fd = FIRST; fd < BEYOND; fd++) {
+        CHECK(fcntl(fd, F_GETFD) >= 0);
+        CHECK(fd == set || epoll_ctl(set, EPOLL_CTL_MOD, fd, &event) == 0);
+    }
+}
+
+static void others_took_the_numbers(void) {
+    struct pair before = tcp_pair();
+    CHECK(socket_watch(before.server, TOLD) == 0);
+    int set = number_of_our_set();
+    CHECK(before.server < BEYOND && close_range(FIRST, ~0u, 0) == 0);
+    take_all_numbers(set);
+    pid_t child = fork();
+    if (child == 0) {
+        check_all_numbers(set);
+        _exit(0);
+    }
+    joined(child);
+    socket_unwatch(before.server);
+    struct pair after = tcp_pair();
+    CHECK(socket_watch(after.server, TOLD) == 0);
+    struct epoll_event event;
+    REFUSED(ENOENT, epoll_ctl(set, EPOLL_CTL_DEL, after.server, &event));
+    check_all_numbers(set);
+    close(after.client);
+    expect(after.server, ESHUTDOWN);
+    CHECK(epoll_wait(set, &event, 1, 0) == 0);
+    expect_nothing();
+    /* The new set is no child's either. */
+    child = fork();
+    if (child == 0) {
+        check_all_numbers(set);
+        struct pair own = unix_pair();
+        CHECK(socket_watch(own.server, TOLD) == 0);
+        close(own.client);
+        expect(own.server, ESHUTDOWN);
+        _exit(0);
+    }
+    joined(child);
+}
+
 const struct test processes_tests[] = {
     {"several", "of several processes that watch a socket, all are told", all_are_told},
     {"fork", "a child watches nothing, may begin at once, and the parent's watches go on", forked},
@@ -182,5 +256,6 @@ const struct test processes_tests[] = {
     {"fork-threads", "a fork amid threads that watch leaves a child that can", fork_amid_threads},
     {"fork-first", "so does a fork amid the very first watch", fork_amid_the_first},
     {"closed", "who closes all descriptors, ours too, may go on to watch", closed_all},
+    {"numbers", "an epoll set that has got the number of ours is left alone, also in a child", others_took_the_numbers},
     {0},
 };

@@ -47,7 +47,8 @@ int socket_watch(int sockfd, int signum);
 
 /* Ends the watch: when this returns, nothing will be sent or called for it any more; what is just being done is
  * waited for, but by a callback itself. A signal that was sent may still be pending where it is blocked: tell them
- * apart by a cookie. Call it before close(): while another process has the socket, the kernel goes on watching.
+ * apart by a cookie. Call it before close(): while another process has the socket, the kernel goes on watching, and
+ * what is just being told may be taken for whatever gets the number next.
  *
  * 0: nobody had left. -1: ENOENT: its departure was told, or it was not watched. EBADF: below 0. */
 int socket_unwatch(int sockfd);
@@ -63,8 +64,8 @@ struct socket_watch_opts {
     void (*cb)(uint64_t cookie, int why); /* called on the library's thread: ESHUTDOWN, ECONNRESET, 0 for data */
 };
 
-/* Also tells, once, that bytes have come that nobody has read (those of a FIN with them: only the FIN): si_errno
- * and `why` are 0. The watch goes on. */
+/* Also tells, once, that bytes have come that nobody has read (with a FIN behind them: only the FIN, but for
+ * SW_HALF_CLOSE_OK): si_errno and `why` are 0. The watch goes on. */
 #define SW_DATA 1u
 /* A FIN is no departure; the end of both directions is. A TCP client that has closed is not noticed then until
  * something is written to it. */
