@@ -3,13 +3,15 @@
 //! Everything a client can send is bounded and checked here; past this point there are only typed values.
 
 use bywash_lease::RequestId;
-use bywash_site::{Form, Sid};
-use http::header::{COOKIE, HeaderMap};
+use bywash_site::{Form, Refusal, Sid};
 
 use crate::Service;
 use crate::files::FILES;
 use crate::request_id::named;
-use crate::web::Refusal;
+
+const WORDS: Refusal =
+    Refusal::Nonsense("q must be 1 to 100 characters, none of them a control character");
+const NUMBER: Refusal = Refusal::Nonsense("id must be the number of a book");
 
 /// The longest search, in characters.
 const MAX_WORDS: usize = 100;
@@ -69,7 +71,7 @@ impl Ask {
             Service::Buy => Wish::Buy,
             Service::File => return file(head.uri.path()).map(Self::File),
         };
-        let (sid, request) = (sid(&head.headers), named(&head.headers));
+        let (sid, request) = (Sid::of(&head.headers), named(&head.headers));
         Ok(Self::Store(Visit { wish, sid, request }))
     }
 }
@@ -79,26 +81,18 @@ fn words(text: Option<&str>) -> Result<String, Refusal> {
     let text = text.map(str::trim).unwrap_or_default();
     let fits = (1..=MAX_WORDS).contains(&text.chars().count());
     let is_plain = !text.chars().any(char::is_control);
-    if fits && is_plain { Ok(text.to_owned()) } else { Err(Refusal::Words) }
+    if fits && is_plain { Ok(text.to_owned()) } else { Err(WORDS) }
 }
 
 /// A book's number as it is written on the pages; whether there is such a book, the database knows.
 fn number(text: Option<&str>) -> Result<i64, Refusal> {
     let text = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    text.and_then(|text| text.parse().ok()).ok_or(Refusal::Number)
+    text.and_then(|text| text.parse().ok()).ok_or(NUMBER)
 }
 
 fn file(path: &str) -> Result<u32, Refusal> {
     let number = path.strip_prefix(Service::File.path()).and_then(|text| text.parse().ok());
     number.filter(|number| (1..=FILES).contains(number)).ok_or(Refusal::NoSuchPage)
-}
-
-/// The first well-formed `sid` of all cookies. Anything else is no session rather than an error: a browser sends what
-/// other applications of the same host have left with it.
-fn sid(headers: &HeaderMap) -> Option<Sid> {
-    let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';'));
-    pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Sid::parse)
 }
 
 #[cfg(test)]
@@ -123,7 +117,7 @@ mod tests {
         assert_eq!(search("/search?q=%20Harbour+x%20"), Ok(Wish::Search("Harbour x".to_owned())));
         let long = format!("/search?q={}", "x".repeat(101));
         for wrong in ["/search", "/search?q=", "/search?q=+", "/search?q=a%00b", &long] {
-            assert_eq!(search(wrong), Err(Refusal::Words), "{wrong}");
+            assert_eq!(search(wrong), Err(WORDS), "{wrong}");
         }
     }
 
@@ -134,7 +128,7 @@ mod tests {
         for wrong in
             ["/book", "/book?id=", "/book?id=-1", "/book?id=1e3", "/book?id=99999999999999999999"]
         {
-            assert_eq!(wish(Service::Select, wrong, ""), Err(Refusal::Number), "{wrong}");
+            assert_eq!(wish(Service::Select, wrong, ""), Err(NUMBER), "{wrong}");
         }
     }
 

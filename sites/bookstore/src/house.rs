@@ -6,11 +6,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use bywash_site::{Owed, Queue, Reply, exchange};
+use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
 use crate::ask::Ask;
 use crate::counters::{Busy, Counters, Fate};
-use crate::web::Refusal;
 use crate::worker::Outcome;
 use crate::{DatabaseStats, Options, Service, Stats};
 
@@ -64,7 +63,7 @@ impl House {
     }
 
     /// A reading of everything.
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn reading(&self) -> Stats {
         let services = Service::ALL.map(|service| (service, self.counters.service(service)));
         let (reachable, lost) = self.counters.database();
         Stats {

@@ -27,7 +27,7 @@ pub enum BodyFault {
 
 impl BodyFault {
     /// The status it is answered with.
-    pub const fn status(self) -> StatusCode {
+    pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
@@ -36,7 +36,7 @@ impl BodyFault {
     }
 
     /// One line for the person who sent it.
-    pub const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::TooLarge => "the body is larger than 64 KiB",
             Self::Slow => "the body took too long",
@@ -45,9 +45,9 @@ impl BodyFault {
     }
 }
 
-/// Reads a body to its end. An application does so before anything else: hyper notices a departure
-/// only when nothing is left to read from the client.
-pub async fn read(body: Incoming) -> Result<Bytes, BodyFault> {
+/// Reads a body to its end. That comes before any work: hyper notices a departure only when nothing
+/// is left to read from the client.
+pub(crate) async fn read(body: Incoming) -> Result<Bytes, BodyFault> {
     let whole = time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect());
     match whole.await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

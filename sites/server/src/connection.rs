@@ -5,7 +5,6 @@
 //! whatever a worker's answer would have gone to.
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::io;
 use std::net;
 use std::pin::pin;
@@ -14,9 +13,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -26,14 +23,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time;
 
+use crate::application::{Application, answer};
+
 /// What an answer carries: it is made before it is written.
 pub type Body = Full<Bytes>;
-
-/// What becomes of a request.
-pub trait Application: Send + Sync + 'static {
-    /// Answers one request. Dropped when its client leaves.
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send;
-}
 
 /// How long a connection may take over the head of its next request. Longer than a visitor thinks,
 /// so that a kept connection is not closed under a request just sent.
@@ -107,7 +100,7 @@ async fn talk<A: Application>(
     // Without it the kernel may hold the last small packet of an answer back.
     let _ = stream.set_nodelay(true);
     let service =
-        service_fn(async |request| Ok::<_, Infallible>(application.answer(request).await));
+        service_fn(async |request| Ok::<_, Infallible>(answer(&*application, request).await));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(IDLE)

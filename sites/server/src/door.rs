@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
 
-use crate::connection::{self, Application};
+use crate::application::Application;
+use crate::connection;
 
 /// Connections the kernel may hold for us before we accept them. Larger than any queue of ours, so
 /// that a crowd is refused by an answer of the application and not by lost packets.

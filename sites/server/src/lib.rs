@@ -1,10 +1,11 @@
 //! What the applications under test share: an ordinary server, as applications are.
 //!
-//! One thread reads requests and writes answers ([`Door`]); what it makes of a request is the application's
+//! One thread reads requests and writes answers ([`Door`]); which pages there are, and what they say, is the application's
 //! ([`Application`]). Work waits in one bounded first-come-first-served [`Queue`] for a fixed number of workers, which
 //! are the application's too. There is nothing clever about overload here: that belongs in front.
 #![forbid(unsafe_code)]
 
+mod application;
 mod body;
 mod connection;
 mod door;
@@ -14,11 +15,12 @@ mod respond;
 mod sid;
 mod waiting;
 
-pub use body::{BodyFault, MAX_BODY, read};
-pub use connection::{Application, Body};
+pub use application::{Application, Refusal};
+pub use body::{BodyFault, MAX_BODY};
+pub use connection::Body;
 pub use door::{Closed, Door};
 pub use form::Form;
 pub use queue::Queue;
-pub use respond::{HTML, JSON, TEXT, add, respond, text};
+pub use respond::{HTML, add, respond, text};
 pub use sid::Sid;
 pub use waiting::{Owed, Reply, Waiting, exchange};

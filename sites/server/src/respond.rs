@@ -10,9 +10,9 @@ use crate::Body;
 /// A page.
 pub const HTML: &str = "text/html; charset=utf-8";
 /// Statistics.
-pub const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 /// One line for a person.
-pub const TEXT: &str = "text/plain; charset=utf-8";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 
 /// One line of text.
 pub fn text(status: StatusCode, line: &str) -> Response<Body> {

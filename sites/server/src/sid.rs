@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use http::header::{COOKIE, HeaderMap};
+
 /// 128 random bits, written as 32 hexadecimal digits. Knowing one is being that visitor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Sid(u128);
@@ -13,6 +15,14 @@ impl Sid {
         let mut bits = [0; 16];
         entropy.read_exact(&mut bits)?;
         Ok(Self(u128::from_le_bytes(bits)))
+    }
+
+    /// The first well-formed `sid` of all cookies. Anything else is no session rather than an error: a
+    /// browser sends what other applications of the same host have left with it.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
+        let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
+        let pairs = lines.flat_map(|line| line.split(';'));
+        pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Self::parse)
     }
 
     /// The name written as `text`, if it is one.
@@ -53,6 +63,17 @@ mod tests {
         for text in ["", "0123", "zz23456789abcdef0123456789abcdef", &long, &signed] {
             assert_eq!(Sid::parse(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_first_well_formed_one_of_all_cookies_counts() {
+        let good = "0123456789abcdef0123456789abcdef";
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, "sid=; xsid=1; ;;=".parse().unwrap());
+        assert_eq!(Sid::of(&headers), None);
+        headers.append(COOKIE, "sid=nonsense".parse().unwrap());
+        headers.append(COOKIE, format!("theme=dark; sid={good}").parse().unwrap());
+        assert_eq!(Sid::of(&headers), Sid::parse(good));
     }
 
     #[test]

@@ -5,11 +5,10 @@
 
 use std::time::Duration;
 
-use bywash_site::{Form, Sid};
-use http::header::{COOKIE, HeaderMap};
+use bywash_site::{Form, Refusal, Sid};
+use http::header::HeaderMap;
 
 use crate::Stage;
-use crate::web::Refusal;
 
 /// Carries the service demand of a request in whole microseconds, at most [`MAX_DEMAND`].
 pub const DEMAND_HEADER: &str = "shop-demand-us";
@@ -20,6 +19,11 @@ pub const ORDER_TAG_HEADER: &str = "shop-order-tag";
 
 /// The longest time one request may occupy a worker.
 pub const MAX_DEMAND: Duration = Duration::from_secs(60);
+
+const DEMAND: Refusal =
+    Refusal::Nonsense("shop-demand-us must be whole microseconds, at most 60000000");
+const ORDER_TAG: Refusal =
+    Refusal::Nonsense("shop-order-tag must be 1 to 64 of A-Z a-z 0-9 _ -");
 
 /// The longest order tag in characters.
 const MAX_TAG: usize = 64;
@@ -47,7 +51,7 @@ impl Ask {
         Ok(Self {
             stage,
             demand: demand(&head.headers)?,
-            sid: sid(&head.headers),
+            sid: Sid::of(&head.headers),
             order_tag: order_tag(&head.headers)?,
             form: Form::read(head.uri.query().unwrap_or_default(), body),
         })
@@ -60,7 +64,7 @@ fn demand(headers: &HeaderMap) -> Result<Option<Duration>, Refusal> {
     };
     let micros = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let demand = micros.and_then(|text| text.parse().ok()).map(Duration::from_micros);
-    demand.filter(|demand| *demand <= MAX_DEMAND).map(Some).ok_or(Refusal::Demand)
+    demand.filter(|demand| *demand <= MAX_DEMAND).map(Some).ok_or(DEMAND)
 }
 
 fn order_tag(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
@@ -68,20 +72,12 @@ fn order_tag(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
         return Ok(None);
     };
     let tag = value.to_str().ok().filter(|text| is_tag(text));
-    tag.map(|text| Some(text.to_owned())).ok_or(Refusal::OrderTag)
+    tag.map(|text| Some(text.to_owned())).ok_or(ORDER_TAG)
 }
 
 fn is_tag(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=MAX_TAG).contains(&text.len()) && text.bytes().all(plain)
-}
-
-/// The first well-formed `sid` of all cookies. Anything else is no session rather than an error: a
-/// browser sends what other applications of the same host have left with it.
-fn sid(headers: &HeaderMap) -> Option<Sid> {
-    let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';'));
-    pairs.filter_map(|pair| pair.trim().strip_prefix("sid=")).find_map(Sid::parse)
 }
 
 #[cfg(test)]
@@ -103,7 +99,7 @@ mod tests {
         assert_eq!(read("0"), Ok(Some(Duration::ZERO)));
         assert_eq!(read("60000000"), Ok(Some(MAX_DEMAND)));
         for wrong in ["", "60000001", "-1", "+1", "1.5", "20ms", "99999999999999999999"] {
-            assert_eq!(read(wrong), Err(Refusal::Demand), "{wrong:?}");
+            assert_eq!(read(wrong), Err(DEMAND), "{wrong:?}");
         }
     }
 
@@ -113,15 +109,7 @@ mod tests {
         assert_eq!(read("run-7_A"), Ok(Some("run-7_A".to_owned())));
         assert!(read(&"x".repeat(64)).is_ok());
         for wrong in ["", "a b", "a'b", &"x".repeat(65)] {
-            assert_eq!(read(wrong), Err(Refusal::OrderTag), "{wrong:?}");
+            assert_eq!(read(wrong), Err(ORDER_TAG), "{wrong:?}");
         }
-    }
-
-    #[test]
-    fn the_first_well_formed_sid_of_all_cookies_counts() {
-        let good = "0123456789abcdef0123456789abcdef";
-        let own = format!("theme=dark; sid={good}");
-        assert_eq!(sid(&head(&[("cookie", "sid=nonsense"), ("cookie", &own)])), Sid::parse(good));
-        assert_eq!(sid(&head(&[("cookie", "sid=; xsid=1; ;;=")])), None);
     }
 }

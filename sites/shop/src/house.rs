@@ -6,12 +6,11 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use bywash_site::{Owed, Queue, exchange};
+use bywash_site::{Owed, Queue, Refusal, exchange};
 
 use crate::ask::Ask;
 use crate::counters::{Counters, Fate};
 use crate::store::Answer;
-use crate::web::Refusal;
 use crate::work::Job;
 use crate::{Options, Stage, Stats};
 
@@ -62,7 +61,7 @@ impl House {
     }
 
     /// A reading of everything.
-    pub(crate) fn stats(&self) -> Stats {
+    pub(crate) fn reading(&self) -> Stats {
         let stages = Stage::ALL.map(|stage| (stage, self.counters.stage(stage)));
         Stats {
             busy_us_useful: stages.iter().map(|(_, stage)| stage.busy_us_useful).sum(),

@@ -2,8 +2,4 @@
 
 mod exchange;
 mod page;
-mod refusal;
 mod respond;
-mod route;
-
-pub(crate) use refusal::Refusal;

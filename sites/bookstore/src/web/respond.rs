@@ -1,11 +1,10 @@
 //! The one place where outcomes become HTTP responses.
 
-use bywash_site::{Body, HTML, JSON, TEXT, add, respond, text};
-use http::header::{ALLOW, SET_COOKIE};
+use bywash_site::{Body, HTML, add, respond, text};
+use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
-use super::{Refusal, page};
-use crate::Stats;
+use super::page;
 use crate::database::Trouble;
 use crate::store::{Answer, Page};
 use crate::worker::Outcome;
@@ -46,26 +45,4 @@ fn failed(trouble: &Trouble) -> Response<Body> {
         }
         Trouble::Failed(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
     }
-}
-
-/// Why a request was not worked on.
-pub(super) fn refusal(refusal: Refusal) -> Response<Body> {
-    let mut response = text(refusal.status(), refusal.words());
-    if let Refusal::Method { allowed } = refusal {
-        add(&mut response, ALLOW, allowed.as_str());
-    }
-    response
-}
-
-/// The statistics as JSON.
-pub(super) fn stats(stats: &Stats) -> Response<Body> {
-    match serde_json::to_vec(stats) {
-        Ok(json) => respond(StatusCode::OK, JSON, json),
-        Err(error) => respond(StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),
-    }
-}
-
-/// The store is up, however long its queue.
-pub(super) fn health() -> Response<Body> {
-    text(StatusCode::OK, "ok")
 }

@@ -1,0 +1,175 @@
+//! What becomes of a request: which page is meant, what stands in its way, and the two pages that every application has.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use http::header::ALLOW;
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde::Serialize;
+
+use crate::Body;
+use crate::body::{BodyFault, read};
+use crate::respond::{JSON, TEXT, add, respond, text};
+
+/// An application behind a [`Door`](crate::Door).
+///
+/// Beside its own pages it has `/-/stats`, its statistics as JSON, and `/-/health`, both answered at once however long
+/// its queue.
+pub trait Application: Send + Sync + 'static {
+    /// What it has pages for.
+    type Page: Send;
+
+    /// The page at a path, which is matched exactly, and the method that it wants.
+    fn page(path: &str) -> Option<(Self::Page, Method)>;
+
+    /// Answers a request for a page. Dropped when its client leaves.
+    fn visit(
+        &self,
+        page: Self::Page,
+        head: Parts,
+        body: Bytes,
+    ) -> impl Future<Output = Result<Response<Body>, Refusal>> + Send;
+
+    /// What it has done so far.
+    fn stats(&self) -> impl Serialize;
+}
+
+/// Why a request is answered without work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The path means nothing.
+    NoSuchPage,
+    /// The path wants another method.
+    Method {
+        /// That one.
+        allowed: Method,
+    },
+    /// It asks for what cannot be, in a line for the person who sent it.
+    Nonsense(&'static str),
+    /// There is no body to work with.
+    Body(BodyFault),
+    /// The queue takes no more.
+    Busy,
+    /// The application closed before the request was done.
+    Closing,
+}
+
+enum Route<P> {
+    Page(P),
+    Stats,
+    Health,
+}
+
+pub(crate) async fn answer<A: Application>(
+    application: &A,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    let answered = match route::<A>(&head.method, head.uri.path()) {
+        Ok(Route::Page(page)) => match read(body).await {
+            Ok(body) => application.visit(page, head, body).await,
+            Err(fault) => Err(Refusal::Body(fault)),
+        },
+        Ok(Route::Stats) => Ok(stats(&application.stats())),
+        Ok(Route::Health) => Ok(text(StatusCode::OK, "ok")),
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(|refusal| refused(&refusal))
+}
+
+fn route<A: Application>(method: &Method, path: &str) -> Result<Route<A::Page>, Refusal> {
+    let (route, allowed) = match (path, A::page(path)) {
+        (_, Some((page, allowed))) => (Route::Page(page), allowed),
+        ("/-/stats", _) => (Route::Stats, Method::GET),
+        ("/-/health", _) => (Route::Health, Method::GET),
+        _ => return Err(Refusal::NoSuchPage),
+    };
+    if *method == allowed { Ok(route) } else { Err(Refusal::Method { allowed }) }
+}
+
+fn stats(stats: &impl Serialize) -> Response<Body> {
+    match serde_json::to_vec(stats) {
+        Ok(json) => respond(StatusCode::OK, JSON, json),
+        Err(error) => respond(StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Response<Body> {
+    let mut response = text(refusal.status(), refusal.words());
+    if let Refusal::Method { allowed } = refusal {
+        add(&mut response, ALLOW, allowed.as_str());
+    }
+    response
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NoSuchPage => StatusCode::NOT_FOUND,
+            Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Nonsense(_) => StatusCode::BAD_REQUEST,
+            Self::Body(fault) => fault.status(),
+            Self::Busy | Self::Closing => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// One line for the person who sent it.
+    fn words(&self) -> &'static str {
+        match self {
+            Self::NoSuchPage => "no such page",
+            Self::Method { .. } => "this page wants another method",
+            Self::Nonsense(words) => words,
+            Self::Body(fault) => fault.words(),
+            Self::Busy => "too many requests are waiting",
+            Self::Closing => "the application is closing",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Application for Nothing {
+        type Page = ();
+
+        fn page(path: &str) -> Option<((), Method)> {
+            (path == "/buy").then_some(((), Method::POST))
+        }
+
+        async fn visit(&self, (): (), _: Parts, _: Bytes) -> Result<Response<Body>, Refusal> {
+            Err(Refusal::Busy)
+        }
+
+        fn stats(&self) -> impl Serialize {
+            7
+        }
+    }
+
+    fn refusal(method: Method, path: &str) -> Option<Refusal> {
+        route::<Nothing>(&method, path).err()
+    }
+
+    #[test]
+    fn paths_are_matched_exactly() {
+        for path in ["/-/stats", "/-/health"] {
+            assert_eq!(refusal(Method::GET, path), None);
+        }
+        assert_eq!(refusal(Method::POST, "/buy"), None);
+        for path in ["/", "/buy/", "//buy", "/Buy", "/-/", "*"] {
+            assert_eq!(refusal(Method::GET, path), Some(Refusal::NoSuchPage), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_wrong_method_is_told_the_right_one() {
+        let wrong = |allowed| Some(Refusal::Method { allowed });
+        assert_eq!(refusal(Method::GET, "/buy"), wrong(Method::POST));
+        assert_eq!(refusal(Method::POST, "/-/stats"), wrong(Method::GET));
+        assert_eq!(refusal(Method::HEAD, "/-/health"), wrong(Method::GET));
+    }
+}
