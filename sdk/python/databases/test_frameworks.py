@@ -100,7 +100,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         # It runs into its deadline, which this process tells.
         self.assertEqual((await self.get("q4", sleep, "bywash-deadline: 300\r\n"))[0], 504)
         await self.runs(0)
-        self.assertEqual(stats().stops, 2)
+        await asyncio.to_thread(until, lambda: stats().stops == 2)
         await self.share(names)
 
     async def share(self, names):
