@@ -8,7 +8,7 @@ import threading
 import unittest
 import urllib.parse
 
-from bywash import Class, Controller, TerminateAsgi, Terminated, leased
+from bywash import Class, Controller, TerminateAsgi, Terminated, leased, unleased
 from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, sentry
 from stage import thread, until
 
@@ -19,10 +19,11 @@ ONE = {"pool_size": 1, "max_overflow": 0}
 
 
 def example(word):
-    """What the README's example with this word in it defines."""
+    """What the README's example with this word in it defines, with patience: a machine that is busy answers late."""
     (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
     names = {}
     exec(compile(text, str(README), "exec"), names)
+    names["sentry"].patience = PATIENCE
     return names
 
 
@@ -233,6 +234,17 @@ class OnSqlAlchemy(unittest.TestCase):
         self.assertEqual(self.sentry.stats().spoiled, 1)
         self.assertNotEqual(self.run_for("u3", engine, pid), first)
         watch.connection.close()
+
+    def test_a_request_that_is_over_rolls_back_to_its_savepoint(self):
+        engine = self.engine(conninfo().replace("postgresql:", "postgresql+psycopg:"), "shop", **ONE)
+        with request(controller(), "t1") as token, engine.connect() as connection:
+            connection.exec_driver_sql("CREATE TEMPORARY TABLE t (a INT)")
+            with self.assertRaises(KeyError), connection.begin_nested():
+                connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+                token.leave()
+                raise KeyError
+            with unleased():
+                self.assertEqual(connection.exec_driver_sql("SELECT count(*) FROM t").scalar(), 0)
 
     def test_sqlite_is_interrupted(self):
         engine = self.engine("sqlite://", "shop")
