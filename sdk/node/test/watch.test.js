@@ -11,28 +11,32 @@ const { until } = require('../testing/server')
 const LEASE = 'LEASE r1 shop 4711'
 const RELEASE = 'RELEASE r1 shop 4711'
 const STOP = 'STOP r1 client_left scope=own'
-const real = new Controller({ search: { runMin: 50, runMax: 50 } })
+// What is never said is not waited for longer.
+const PATIENT = { timeout: 60_000 }
+const short = (clock) => new Controller({ search: { runMin: 50, runMax: 50 } }, { clock })
 
-test('a query that is longer than its request may run is told to the daemon, if nobody asks', async (t) => {
-  const { daemon, run } = await stage(t)
+test('a query that is longer than its request may run is told to the daemon, if nobody asks', PATIENT, async (t) => {
+  const { clock, daemon, run } = await stage(t)
   for (const [reason, left] of [['ran_too_long', Infinity], ['deadline', 10]]) {
     await assert.rejects(run(async () => {
       assert.match(await daemon.next(), /^LEASE r1 shop 4711 not-after=/)
+      clock.now += 50
       assert.equal(await daemon.next(), `STOP r1 ${reason} scope=own`)
       throw cancelled()
-    }, real.begin('search', left, 'r1')), (error) => error instanceof Terminated && error.reason === reason)
+    }, short(clock).begin('search', left, 'r1')), (error) => error instanceof Terminated && error.reason === reason)
     assert.equal(await daemon.next(), RELEASE)
   }
 })
 
 test('the timer of a lease that was released terminates nobody, and the next lease has one again', async (t) => {
-  const { daemon, run } = await stage(t)
-  const token = real.begin('search', Infinity, 'r1')
+  const { clock, daemon, run } = await stage(t)
+  const token = short(clock).begin('search', Infinity, 'r1')
   await run(null, token)
+  clock.now += 50
   await sleep(80)
   assert.equal(token.reason, null)
   daemon.lines()
-  await run(() => sleep(0), token).catch((error) => assert.ok(error instanceof Terminated))
+  await run(() => sleep(80), token).catch((error) => assert.ok(error instanceof Terminated))
   assert.ok(daemon.lines().includes('STOP r1 ran_too_long scope=own'))
 })
 

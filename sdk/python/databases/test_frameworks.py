@@ -192,8 +192,8 @@ class OnSqlAlchemy(unittest.TestCase):
         lease_queries(engine, self.sentry, name)
         return engine
 
-    def run_for(self, name, engine, query):
-        with request(controller(), name), engine.connect() as connection:
+    def run_for(self, name, engine, query, classes=None):
+        with request(classes or controller(), name), engine.connect() as connection:
             return connection.exec_driver_sql(query).scalar()
 
     def test_a_stopped_query_is_cancelled_and_another_request_is_not(self):
@@ -253,6 +253,10 @@ class OnSqlAlchemy(unittest.TestCase):
         until(lambda: self.sentry.stats().leased == 1)
         self.stage.stop("v1")
         self.assertIsInstance(join(), Terminated)
+        short = Controller(Class("search", run_min=0.1, run_max=0.1))
+        error = thread(self.run_for, "v2", engine, endless, short)()
+        self.assertIsInstance(error, Terminated)
+        self.assertEqual(error.reason, "ran_too_long")
 
 
 if __name__ == "__main__":
