@@ -85,7 +85,7 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
     await until(() => sentry.stats().stops === 1)
   })
 
-  test(`${style}: a query that is longer than its request may run is cancelled, if nobody asks`, { skip }, async (t) => {
+  test(`${style}: a query that is longer than its request may run is cancelled`, { skip }, async (t) => {
     const { run, running } = await stage(t)
     const short = new Controller({ search: { runMin: 300, runMax: 300 } })
     const error = await run('b2', sleeps(60), short.begin('search', Infinity, 'b2')).catch((error) => error)

@@ -83,7 +83,8 @@ class Query:
         if self._token is None:
             return
         try:
-            if isinstance(error, asyncio.CancelledError) and self._conversation is not None and self._token.is_terminated:
+            is_leased = self._conversation is not None
+            if is_leased and isinstance(error, asyncio.CancelledError) and self._token.is_terminated:
                 # Its driver may have left the query where it was, and the daemon hear of both at once.
                 await asyncio.sleep(PAUSE)
         finally:
