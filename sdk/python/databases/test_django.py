@@ -3,6 +3,7 @@
 import io
 import socket
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -86,17 +87,24 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("p1", "SELECT 1")[0], 504, "it does not begin")
         self.assertEqual(self.get("p2", "SELECT 1"), (200, "1"))
 
+    def stop_in_turn(self, turn, leased):
+        """Every other stop counts from the lease of its request, however long a machine that is busy takes for that."""
+        latest = time.monotonic() + PATIENCE
+        while turn % 2 and self.stats().leased == leased and time.monotonic() < latest:
+            time.sleep(0.0002)
+        time.sleep(turn * 0.00005)
+        self.stage.stop(f"v{turn}")
+
     def test_of_requests_that_share_a_connection_only_the_stopped_ones_are_hit(self):
-        hit, unreachable = 0, self.stats().unreachable
+        hit = 0
         first = self.get("t", "SELECT pg_backend_pid()")
         for turn in range(200):
-            stopping = threading.Timer(turn * 0.00005, self.stage.stop, (f"v{turn}",))
+            stopping = threading.Thread(target=self.stop_in_turn, args=(turn, self.stats().leased))
             stopping.start()
             hit += self.get(f"v{turn}", "SELECT pg_sleep(0.003)")[0] == 504
             self.assertEqual(self.get(f"i{turn}", "SELECT pg_sleep(0.003)")[0], 200, turn)
             stopping.join(PATIENCE)
-        self.assertEqual(self.stats().unreachable, unreachable, "each was leased")
-        self.assertGreater(hit, 10)
+        self.assertGreater(hit, 10, self.stats())
         self.assertEqual(self.get("t", "SELECT pg_backend_pid()"), first, "one connection")
 
     def ask(self, name, query):

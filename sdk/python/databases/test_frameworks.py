@@ -19,11 +19,10 @@ ONE = {"pool_size": 1, "max_overflow": 0}
 
 
 def example(word):
-    """What the README's example with this word in it defines, with patience: a machine that is busy answers late."""
+    """What the README's example with this word in it defines."""
     (text,) = [each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if word in each]
     names = {}
     exec(compile(text, str(README), "exec"), names)
-    names["sentry"].patience = PATIENCE
     return names
 
 
