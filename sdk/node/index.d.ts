@@ -117,7 +117,7 @@ export interface SentryStats {
   leased: number
   /** Queries that ran without, as nobody was there to ask, or did not answer. */
   unreachable: number
-  /** Queries that ran without, as the daemon refused a lease. */
+  /** What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`). */
   refused: number
   /** Queries that did not begin, as their request had been stopped. */
   stopped: number
@@ -151,6 +151,9 @@ export class Query {
   readonly isLeased: boolean
   run<Result> (work: () => Promise<Result>): Promise<Result>
 }
+
+/** What `work` does works for no request: it is not leased, not refused, and not ended. For clean-up. */
+export function unleased<Result> (work: () => Result): Result
 
 /** This client or pool of pg, or connection or pool of mysql2, from now on with leased queries. */
 export function leased<Of extends object> (of: Of, sentry: Sentry, database: string): Of

@@ -9,6 +9,7 @@ const { leased } = require('./lib/databases')
 const { Query, Taken } = require('./lib/lease')
 const { Sentry } = require('./lib/sentry')
 const { Terminated, Token, checkpoint, current, outgoing } = require('./lib/token')
+const { unleased } = require('./lib/unleased')
 const { answerTerminated, middleware, terminable } = require('./lib/middleware')
 
 module.exports = {
@@ -25,5 +26,6 @@ module.exports = {
   leased,
   middleware,
   outgoing,
-  terminable
+  terminable,
+  unleased
 }

@@ -55,9 +55,10 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
       sentry.close()
       return isPromise || kind === 'pg' ? pool.end() : promised((done) => pool.end(done))
     })
-    const run = (request, sql, token = controller.begin('search', Infinity, request)) =>
+    const runOf = (pool) => (request, sql, token = controller.begin('search', Infinity, request)) =>
       requests.run(token, () => ask(pool, sql)).then(() => 'done').finally(() => token.end())
-    return { pool, run, sentry, site, ...await watch(t, kind) }
+    const run = runOf(pool)
+    return { pool, run, runOf, sentry, site, ...await watch(t, kind) }
   }
   const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
 
@@ -81,7 +82,33 @@ for (const [style, { kind, isPromise, ask }] of Object.entries(STYLES)) {
     token.leave()
     assert.ok(await ended instanceof Terminated)
     await until(async () => await running() === 0)
-    assert.equal(sentry.stats().stops, 1)
+    await until(() => sentry.stats().stops === 1)
+  })
+
+  test(`${style}: a query that is longer than its request may run is cancelled`, { skip }, async (t) => {
+    const { run, running } = await stage(t)
+    const short = new Controller({ search: { runMin: 300, runMax: 300 } })
+    const error = await run('b2', sleeps(60), short.begin('search', Infinity, 'b2')).catch((error) => error)
+    assert.ok(error instanceof Terminated && error.reason === 'ran_too_long', error)
+    await until(async () => await running() === 0)
+  })
+
+  test(`${style}: a request of the same name in another service runs on to its end`, { skip }, async (t) => {
+    const { run, runOf, running, site } = await stage(t)
+    const sentry = new Sentry(site.path, { patience: PATIENCE })
+    const other = leased(open(kind, isPromise, 1), sentry, name)
+    t.after(() => {
+      sentry.close()
+      return isPromise || kind === 'pg' ? other.end() : promised((done) => other.end(done))
+    })
+    const token = controller.begin('search', Infinity, 'b3')
+    const ended = run('b3', sleeps(60), token).catch((error) => error)
+    const caller = runOf(other)('b3', sleeps(1))
+    await until(async () => await running() === 2)
+    token.leave()
+    assert.ok(await ended instanceof Terminated)
+    assert.equal(await caller, 'done')
+    assert.equal(await runOf(other)('b3', 'SELECT 1'), 'done', 'and what it asks next')
   })
 
   test(`${style}: a write is spared, and what comes after it does not begin`, { skip }, async (t) => {

@@ -6,11 +6,12 @@
 // or the next query would be leased for somebody else.
 //
 // One query at a time is leased on a connection; what follows waits for its turn, leased or not: it shall not run on a
-// connection that something may still be aimed at.
+// connection that something may still be aimed at. Transaction control is never leased, nor refused (unleased.js).
 
 const { SettingError } = require('./classes')
 const { Query, Taken } = require('./lease')
 const { current, requests } = require('./token')
+const { isControl, unleased } = require('./unleased')
 
 const IS_LEASED = Symbol('bywash.leased')
 
@@ -47,13 +48,17 @@ function clientOfPg (client, sentry, database) {
     // A cursor or a stream is what it was: it is not leased, but waits.
     if (typeof first?.submit === 'function') return submitted(take, first, () => query.apply(client, args))
     const callback = callbackOf(args) ?? ownCallbackOf(args)
-    return leasedCall(take, made(), callback, () => query.apply(client, args))
+    const run = () => query.apply(client, args)
+    return isControl(first) ? controlCall(take, callback, run) : leasedCall(take, made(), callback, run)
   }
 }
 
 function poolOfPg (pool, sentry, database) {
   const { connect, query } = pool
   pool.on('connect', (client) => leased(client, sentry, database))
+  emitUnleased(pool, 'connect')
+  const { onConnect } = pool.options
+  if (onConnect) pool.options.onConnect = (client) => unleased(() => onConnect(client))
   pool.connect = function (...args) {
     const callback = callbackOf(args)
     return callback ? connect.call(pool, callback) : connect.call(pool)
@@ -73,10 +78,11 @@ function connectionOfMysql2 (connection, sentry, database) {
       const callback = callbackOf(args)
       // Events and streams: what comes back is wanted at once.
       if (!callback) return run.apply(connection, args)
-      const query = new Query(sentry, database, () => connection.threadId, () => connection.destroy())
       const work = () => new Promise((resolve, reject) => {
         run.call(connection, ...args, (error, ...rest) => error ? reject(error) : resolve(new Results(rest)))
       })
+      if (isControl(args[0])) return controlCall(take, callback, work)
+      const query = new Query(sentry, database, () => connection.threadId, () => connection.destroy())
       leasedCall(take, query, callback, work)
     }
   }
@@ -85,6 +91,7 @@ function connectionOfMysql2 (connection, sentry, database) {
 function poolOfMysql2 (pool, sentry, database) {
   const { getConnection } = pool
   pool.on('connection', (connection) => leased(connection, sentry, database))
+  emitUnleased(pool, 'connection')
   pool.getConnection = function (callback) {
     return getConnection.call(pool, inOwn(callback))
   }
@@ -135,6 +142,20 @@ function leasedCall (take, query, callback, run) {
   const { isLeased } = query
   const work = isLeased ? () => query.run(run) : () => cancelled(query, run())
   return called(callback, take({ isLeased, run: work }))
+}
+
+/** The same for transaction control. */
+function controlCall (take, callback, run) {
+  return called(callback, take({ isLeased: false, run }))
+}
+
+/** A new connection is set up for all who will use it, whoever had to wait for it first. */
+function emitUnleased (pool, name) {
+  const { emit } = pool
+  pool.emit = function (event, ...args) {
+    const run = () => emit.call(this, event, ...args)
+    return event === name ? unleased(run) : run()
+  }
 }
 
 /** Of a query without a lease. */

@@ -3,11 +3,15 @@
 //
 // The rules are those of sdk/README.md, "Down to the query".
 
+const { setTimeout: sleep } = require('node:timers/promises')
 const { UNSAID, stopped } = require('./sentry')
-const { current } = require('./token')
+const { Terminated, current } = require('./token')
 
 /** Milliseconds for which a lease outlasts the deadline of its request: the stop that comes with that must find it. */
-const GRACE = 1000
+const GRACE = 10_000
+
+/** Milliseconds from a stop to the release of what was abandoned: the daemon may still have to cancel it. */
+const PAUSE = 100
 
 /** This connection has been closed, as the stop daemon says that another has it too. Take another one. */
 class Taken extends Error {
@@ -61,6 +65,10 @@ class Query {
     try {
       result = await work()
     } catch (error) {
+      // Its driver may have left the query where it was, and the daemon hear of both at once.
+      if (this.#conversation !== null && isAbandoned(error) && this.#token.told()) {
+        await sleep(PAUSE, undefined, { ref: false })
+      }
       await this.#release()
       throw await this.over(error)
     }
@@ -88,13 +96,38 @@ class Query {
     const number = this.#number()
     if (conversation === null || !number || !this.#token.leasesWith(this.#sentry)) return
     this.#words = `${this.#token.request} ${this.#database} ${number}`
-    this.#conversation = conversation
+    this.#takes(conversation)
     const answer = await this.#lease(conversation)
-    if (answer === UNSAID) this.#conversation = null
+    if (answer === UNSAID) this.#forgets()
     if (!answer) return this.#sentry.count('unreachable')
-    if (answer === 'OK') return this.#sentry.count('leased')
-    this.#conversation = null
+    if (answer === 'OK') {
+      this.#sentry.count('leased')
+      return this.#unlessOver()
+    }
+    this.#forgets()
     this.#notLeased(answer)
+  }
+
+  /** The daemon may have heard that it is over before it heard of the lease, and remembers nothing. */
+  async #unlessOver () {
+    const over = this.#token.told()
+    if (over === null) return
+    await this.#release()
+    this.#sentry.count('stopped')
+    throw over
+  }
+
+  /** A lease may hold from here on. */
+  #takes (conversation) {
+    this.#conversation = conversation
+    this.#token.holds()
+  }
+
+  /** None does any more. */
+  #forgets () {
+    if (this.#conversation === null) return
+    this.#conversation = null
+    this.#token.letsGo()
   }
 
   #lease (conversation) {
@@ -121,7 +154,7 @@ class Query {
   async #release () {
     const conversation = this.#conversation
     if (conversation === null) return
-    this.#conversation = null
+    this.#forgets()
     const answer = await conversation.ask(`RELEASE ${this.#words}`)
     if (answer === 'OK' || answer?.startsWith('ERR not_leased')) {
       this.#was = conversation
@@ -134,9 +167,9 @@ class Query {
   /** Why the request was stopped, if a gateway has said so to the daemon and nobody here knows yet. */
   async #reason () {
     if (this.#was === null || !this.#token.leasesWith(this.#sentry)) return null
-    this.#conversation = this.#was
+    this.#takes(this.#was)
     const reason = stopped(await this.#lease(this.#was))
-    if (reason !== null) this.#conversation = null
+    if (reason !== null) this.#forgets()
     await this.#release()
     return reason
   }
@@ -145,6 +178,11 @@ class Query {
 /** PostgreSQL's query_canceled; MariaDB's and MySQL's ER_QUERY_INTERRUPTED. */
 function wasCancelled (error) {
   return error?.code === '57014' || error?.errno === 1317
+}
+
+/** What ends whoever listens to a signal, whether or not what he began has ended. */
+function isAbandoned (error) {
+  return error instanceof Terminated || error?.name === 'AbortError'
 }
 
 module.exports = { Query, Taken, wasCancelled }

@@ -48,7 +48,7 @@ class Conversation {
   /** Says it; the answer comes soon. */
   ask (words) {
     return new Promise((resolve) => {
-      if (this.#asked.size >= MOST_ASKED || !this.say(words)) return resolve(UNSAID)
+      if (!this.say(words)) return resolve(UNSAID)
       const number = this.#number
       // What has come while this thread was busy is read before.
       const timer = setTimeout(() => setImmediate(() => { if (this.#asked.has(number)) this.end() }), this.patience)
@@ -57,10 +57,11 @@ class Conversation {
     })
   }
 
-  /** Says it; nobody listens to the answer. Whether it could be said. */
-  say (words) {
-    if (this.isOver || this.#socket.writableLength > MOST_UNSENT) return false
+  /** Says it; nobody waits for the answer, but it may be `heard`. Whether it could be said. */
+  say (words, heard) {
+    if (this.isOver || this.#asked.size >= MOST_ASKED || this.#socket.writableLength > MOST_UNSENT) return false
     this.#socket.write(`${++this.#number} ${words}\n`)
+    if (heard) this.#asked.set(this.#number, { resolve: heard })
     return true
   }
 
@@ -122,9 +123,14 @@ class Sentry {
     return this.#conversation
   }
 
-  /** Whatever works for this request shall stop. */
+  /**
+   * What this process has leased for this request shall stop. Only that (`scope=own`): whoever called it works on under
+   * the same name, and what he called elsewhere as well.
+   */
   stop (request, reason) {
-    if (this.conversation()?.say(`STOP ${request} ${reason}`)) this.count('stops')
+    this.conversation()?.say(`STOP ${request} ${reason} scope=own`, (answer) => {
+      if (answer) this.count(answer.startsWith('OK') ? 'stops' : 'refused')
+    })
   }
 
   count (what) {

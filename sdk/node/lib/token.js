@@ -50,6 +50,8 @@ class Token {
   #notBefore = 0
   #timer
   #abort
+  // How many leases it holds.
+  #held = 0
   #passedOn
   #sentries = new Set()
 
@@ -82,6 +84,8 @@ class Token {
       this.#abort = new AbortController()
       if (this.#state === 'terminated') this.#abort.abort(this.terminated())
       else if (!this.look()) this.#watch()
+      // Whoever waits for it keeps the process alive.
+      this.#timer?.ref()
     }
     return this.#abort.signal
   }
@@ -159,6 +163,16 @@ class Token {
     return true
   }
 
+  /** It has a lease: somebody looks whether it is over, as a query that waits asks nothing. */
+  holds () {
+    this.#held++
+    this.#watch()
+  }
+
+  letsGo () {
+    this.#held--
+  }
+
   /** The stop daemon says that it is over: what is thrown, unless nothing ends it any more. */
   stopped (reason) {
     if (this.#state === 'running' || this.#state === 'settled') {
@@ -193,12 +207,16 @@ class Token {
     return new Terminated(name, this.reason, retryAfter)
   }
 
-  /** From now on a timer looks whenever it may be overdue. */
+  /** From now on a timer looks whenever it may be overdue, while there is somebody to be told. */
   #watch () {
-    if (this.#state !== 'running') return
+    if (this.#state !== 'running' || this.#timer !== undefined) return
     const wait = Math.min(Math.max(this.#notBefore - this.#clock(), 0), LONGEST)
-    // The timer's clock may be a little ahead, or the threshold has changed: then it looks again.
-    this.#timer = setTimeout(() => this.look() || this.#watch(), wait)
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      // The timer's clock may be a little ahead, or the threshold has changed: then it looks again.
+      if ((this.#abort || this.#held > 0) && !this.look()) this.#watch()
+    }, wait)
+    if (!this.#abort) this.#timer.unref()
   }
 
   #isOverdue (now) {

@@ -10,6 +10,7 @@ from .databases import leased, sqlite_factory
 from .lease import OwnQuery, Query, Taken
 from .sentry import Sentry, SentryStats
 from .token import Terminated, Token, checkpoint, current, outgoing
+from .unleased import unleased
 from .wsgi import TerminateWsgi
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "leased",
     "outgoing",
     "sqlite_factory",
+    "unleased",
 ]

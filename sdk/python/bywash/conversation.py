@@ -6,9 +6,14 @@ A thread reads, as the daemon speaks unasked (`0 STOPPED …`) while whoever lea
 a lock, or on a future of his event loop. Whoever has waited in vain reads himself before he gives up (`pump`): where
 every thread wants the interpreter the answer may lie there, and nobody has come to read it.
 
+The same thread looks at the clock for whoever holds a lease (`hold`): a thread that waits for its database asks no
+checkpoint, and a request that is over is to be told to the daemon while its query runs. The answer to the lease wakes
+it, so it knows of the next moment in time; if another has read that, it comes a second late at worst.
+
 States: open, then over, for good, by whoever notices first: the daemon closes, says what is no answer, or owes one for
-100 ms. `_lock` guards what is asked, what is unsent and the state; `_reading` the bytes that came; `_telling` whoever
-is told unasked: a lease of his own that has been released is not interrupted any more, although the daemon said so.
+100 ms. `_lock` guards what is asked, what is unsent, who holds a lease and the state; `_reading` the bytes that came;
+`_telling` whoever is told unasked: a lease of his own that has been released is not interrupted any more, although the
+daemon said so.
 The reading thread closes the socket as its last act, so that its number is nobody else's while it looks at it.
 """
 
@@ -16,9 +21,11 @@ import contextlib
 import select
 import socket
 import threading
+import time
+from math import ceil, inf
 from typing import Callable, Dict, Optional, Tuple
 
-from .token import REASONS
+from .token import REASONS, Token
 
 #: What an answer is called back with: its words, or None if none will come.
 Heard = Callable[[Optional[str]], None]
@@ -29,6 +36,8 @@ MOST_ASKED = 4096
 LONGEST = 1024
 #: What is not sent at once. All that can be asked, and stops, of which one is as long as a line may be.
 MOST_UNSENT = MOST_ASKED * 512
+#: Seconds after which whoever holds a lease is looked at again at the latest.
+LOOK = 1.0
 
 
 class Conversation:
@@ -43,6 +52,9 @@ class Conversation:
         self.patience = patience
         self._asked: Dict[int, Heard] = {}
         self._own: Dict[int, Callable[[str], None]] = {}
+        # By lease: whose request time may end while it holds; and the next moment to look at them.
+        self._held: Dict[object, Token] = {}
+        self._look_at = inf
         self._number = 0
         self._unsent, self._came = bytearray(), bytearray()
         self.is_over = False
@@ -90,6 +102,18 @@ class Conversation:
         with self._telling:
             self._own.pop(number, None)
 
+    def hold(self, lease: object, token: Token) -> None:
+        """While it has this lease, somebody looks whether it is over."""
+        if token.is_running:
+            with self._lock:
+                self._held[lease] = token
+                self._look_at = min(self._look_at, _next_look(token))
+
+    def let_go(self, lease: object) -> None:
+        """It has none any more. The moment to look stays: at worst nobody is there."""
+        with self._lock:
+            self._held.pop(lease, None)
+
     def pump(self) -> None:
         """Hears what has come. Does not wait for the daemon."""
         with self._reading:
@@ -114,7 +138,7 @@ class Conversation:
         """In a child of fork: it is the parent's. Its locks may be held by threads that are not here."""
         self.is_over = True
         self._lock, self._reading, self._telling = threading.RLock(), threading.Lock(), threading.Lock()
-        self._asked, self._own = {}, {}
+        self._asked, self._own, self._held = {}, {}, {}
         self._socket.close()
 
     def _send(self) -> bool:
@@ -133,12 +157,29 @@ class Conversation:
             poll = select.poll()
             poll.register(self._socket, select.POLLIN)
             while not self.is_over:
-                poll.poll()
-                self.pump()
+                if poll.poll(self._patience_of_poll()):
+                    self.pump()
+                if time.monotonic() >= self._look_at:
+                    self._look()
         finally:
             self.end()
             with self._reading, self._lock:
                 self._socket.close()
+
+    def _patience_of_poll(self) -> Optional[int]:
+        """In milliseconds, rounded up: who comes too early comes again."""
+        wait = self._look_at - time.monotonic()
+        return None if wait == inf else max(ceil(wait * 1000), 0)
+
+    def _look(self) -> None:
+        """At everybody who holds a lease. Who is over is told to the daemon by his token; outside the lock, that is."""
+        with self._lock:
+            tokens = set(self._held.values())
+        for token in tokens:
+            token.look()
+        with self._lock:
+            self._held = {lease: token for lease, token in self._held.items() if token.is_running}
+            self._look_at = min(map(_next_look, set(self._held.values())), default=inf)
 
     def _hear(self) -> bool:
         """False: there is nobody, or what came is no answer."""
@@ -166,7 +207,7 @@ class Conversation:
             if int(number) > self._number:
                 return False
             heard = self._asked.pop(int(number), None)
-        # To a stop nobody listens.
+        # Whoever asked may have lost his patience.
         if heard is not None:
             heard(words)
         return True
@@ -181,6 +222,10 @@ class Conversation:
             if stop is not None:
                 stop(rest[1])
         return True
+
+
+def _next_look(token: Token) -> float:
+    return time.monotonic() + min(token.before_look(), LOOK)
 
 
 def is_answer(words: str) -> bool:

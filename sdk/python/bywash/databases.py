@@ -2,7 +2,8 @@
 
 A connection stays what it is, only the class of its cursors changes: these drivers have an attribute for that, or a
 parameter, so what pools and frameworks know of it holds. One query at a time is leased on a connection, whoever
-shares it: who waits for it has not leased it, and who runs on it without a lease waits for the release as well.
+shares it: who waits for it has not leased it, and who runs on it without a lease waits for the release as well:
+transaction control for one (`unleased.py`), which is neither leased nor refused.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any, Callable, Optional, Tuple, Type
 from .classes import SettingError
 from .lease import OwnQuery, Query
 from .sentry import Sentry
+from .unleased import is_control
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
@@ -42,7 +44,8 @@ def leased(connection: Any, sentry: Sentry, database: str) -> Any:
 def sqlite_factory(sentry: Sentry) -> Type[Any]:
     """For `sqlite3.connect(path, factory=sqlite_factory(sentry))`: the query of a request that is over is interrupted.
 
-    `execute`, `fetchmany` and `fetchall` can be; not a row that is fetched alone.
+    `execute`, `fetchmany` and `fetchall` can be; not a row that is fetched alone. Threads that share a connection take
+    turns in these: an interrupt is aimed at whatever runs on it.
     """
     import sqlite3
 
@@ -51,14 +54,22 @@ def sqlite_factory(sentry: Sentry) -> Type[Any]:
 
         @functools.wraps(run)
         def wrapper(self: sqlite3.Cursor, *args: Any, **named: Any) -> Any:
-            with OwnQuery(sentry, self.connection.interrupt):
-                return run(self, *args, **named)
+            with self.connection._turn:
+                if name.startswith("exec") and args and is_control(args[0]):
+                    return run(self, *args, **named)
+                with OwnQuery(sentry, self.connection.interrupt):
+                    return run(self, *args, **named)
 
         return wrapper
 
     leased_cursor = type("LeasedCursor", (sqlite3.Cursor,), {name: wrapped(name) for name in _RUN_SQLITE})
 
     class LeasedConnection(sqlite3.Connection):
+        def __init__(self, *args: Any, **named: Any) -> None:
+            # A function of SQL may ask in its turn.
+            self._turn = threading.RLock()
+            super().__init__(*args, **named)
+
         def cursor(self, factory: Any = leased_cursor) -> Any:
             return super().cursor(factory)
 
@@ -110,7 +121,7 @@ class _Connection:
     def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         with self._lock:
             # `executemany` may execute.
-            if self._is_running:
+            if self._is_running or _is_control(what, args):
                 return what(*args, **named)
             self._is_running = True
             try:
@@ -130,13 +141,25 @@ class _AsyncConnection(_Connection):
     def __init__(self, connection: Any, sentry: Sentry, database: str) -> None:
         super().__init__(connection, sentry, database)
         self._turn: Optional[asyncio.Lock] = None
+        # Whose turn it is: `executemany` may execute.
+        self._runner: Optional["asyncio.Task[Any]"] = None
 
     async def run(self, what: Callable[..., Any], *args: Any, **named: Any) -> Any:
         if self._turn is None:
             # Python 3.9 binds it to the loop in which it is made.
             self._turn = asyncio.Lock()
-        async with self._turn, self._query():
+        task = asyncio.current_task()
+        if self._runner is not None and self._runner is task:
             return await what(*args, **named)
+        async with self._turn:
+            self._runner = task
+            try:
+                if _is_control(what, args):
+                    return await what(*args, **named)
+                async with self._query():
+                    return await what(*args, **named)
+            finally:
+                self._runner = None
 
 
 _shared: "weakref.WeakKeyDictionary[Any, _Connection]" = weakref.WeakKeyDictionary()
@@ -158,6 +181,11 @@ def _cursor(base: Type[Any], is_async: bool) -> Type[Any]:
     names: Tuple[str, ...] = tuple(name for name in _RUN if hasattr(base, name))
     ours = {name: wrapped(base, name) for name in names}
     return type(f"Leased{base.__name__}", (base,), {"_is_leased": True, **ours})
+
+
+def _is_control(what: Callable[..., Any], args: Tuple[Any, ...]) -> bool:
+    """Of a method of a cursor. The name of a procedure is no statement."""
+    return len(args) > 1 and getattr(what, "__name__", "") != "callproc" and is_control(args[1], args[0])
 
 
 def _of(cursor: Any) -> Any:

@@ -5,7 +5,8 @@ Once, where an application begins (an `AppConfig.ready`, or wsgi.py):
     lease_queries(Sentry(), default="shop")
 
 A connection that is not to be lent again is closed when its request ends, as one that has become too old
-(`close_at`); one of Django's pool for PostgreSQL at once, as that takes it back whatever Django thinks of it.
+(`close_at`); one of Django's pool for PostgreSQL at once, as that takes it back whatever Django thinks of it. So is one
+that another has too (`Taken`), and Django replaces it for the next request.
 """
 
 from typing import Any, Callable
@@ -17,6 +18,7 @@ from .databases import close, named, number_of
 from .lease import OwnQuery, Query
 from .sentry import Sentry
 from .token import current
+from .unleased import is_control
 
 
 class LeaseQueries:
@@ -27,7 +29,7 @@ class LeaseQueries:
         self._database = named(database)
 
     def __call__(self, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: Any) -> Any:
-        if current() is None:
+        if current() is None or is_control(sql, context["cursor"]):
             return execute(sql, params, many, context)
         with self._query(context["connection"]):
             return execute(sql, params, many, context)
@@ -36,8 +38,12 @@ class LeaseQueries:
         driver = wrapper.connection
         if wrapper.vendor == "sqlite":
             return OwnQuery(self._sentry, driver.interrupt)
-        number, end = (lambda: number_of(driver)), (lambda: close(driver))
-        return Query(self._sentry, self._database, number, end, lambda: spoil(wrapper))
+
+        def end() -> None:
+            close(driver)
+            wrapper.close_at = 0.0
+
+        return Query(self._sentry, self._database, lambda: number_of(driver), end, lambda: spoil(wrapper))
 
 
 def spoil(wrapper: Any) -> None:

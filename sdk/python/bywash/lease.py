@@ -16,7 +16,10 @@ from .sentry import Sentry
 from .token import Token, _current
 
 #: Seconds for which a lease outlasts the deadline of its request: the stop that comes with that must find it.
-GRACE = 1.0
+GRACE = 10.0
+
+#: Seconds from a stop to the release of a query that its driver has abandoned: the daemon may still have to cancel it.
+PAUSE = 0.1
 
 #: The database that the daemon leaves to us.
 OWN = "self"
@@ -77,7 +80,14 @@ class Query:
             await self._walk_async(self._begin())
 
     async def __aexit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
-        if self._token is not None:
+        if self._token is None:
+            return
+        try:
+            is_leased = self._conversation is not None
+            if is_leased and isinstance(error, asyncio.CancelledError) and self._token.is_terminated:
+                # Its driver may have left the query where it was, and the daemon hear of both at once.
+                await asyncio.sleep(PAUSE)
+        finally:
             await self._walk_async(self._end(error))
 
     def _begin(self) -> Steps:
@@ -115,6 +125,12 @@ class Query:
             self._sentry.count("unreachable")
         elif answer == "OK":
             self._sentry.count("leased")
+            over = token.told()
+            if over is not None:
+                # The daemon may have heard of it before it heard of the lease, and remembers nothing.
+                yield from self._release()
+                self._sentry.count("stopped")
+                raise over
         else:
             yield from self._not_leased(token, answer)
 
@@ -172,7 +188,7 @@ class Query:
             answer = yield self._words("LEASE") + not_after(token)
             is_stopped, reason = stopped(answer or "")
             if is_stopped:
-                self._conversation = None
+                self._forgets()
         finally:
             # Also if somebody interrupts.
             yield from self._release()
@@ -184,9 +200,13 @@ class Query:
     def _takes(self, conversation: Conversation) -> None:
         """A lease may hold from here on."""
         self._conversation = conversation
+        if self._token is not None:
+            conversation.hold(self, self._token)
 
     def _forgets(self) -> None:
         """None does any more."""
+        if self._conversation is not None:
+            self._conversation.let_go(self)
         self._conversation = None
 
     def _walk(self, steps: Steps) -> Any:

@@ -31,7 +31,7 @@ class SentryStats:
     leased: int
     #: Queries that ran without, as nobody was there to ask, or did not answer.
     unreachable: int
-    #: Queries that ran without, as the daemon refused a lease.
+    #: What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`).
     refused: int
     #: Queries that did not begin, as their request had been stopped.
     stopped: int
@@ -92,10 +92,17 @@ class Sentry:
         return self._conversation
 
     def stop(self, request: str, reason: str) -> None:
-        """Whatever works for this request shall stop. Waits for nothing."""
+        """What this process has leased for this request shall stop. Waits for nothing.
+
+        Only that (`scope=own`): whoever called it works on under the same name, and what he called elsewhere as well.
+        """
         conversation = self.conversation()
-        if conversation is not None and conversation.ask(f"STOP {request} {reason}") is not None:
-            self.count("stops")
+        if conversation is not None:
+            conversation.ask(f"STOP {request} {reason} scope=own", self._hears_of_stop)
+
+    def _hears_of_stop(self, answer: Optional[str]) -> None:
+        if answer is not None:
+            self.count("stops" if answer.startswith("OK") else "refused")
 
     def count(self, what: str) -> None:
         """One more of these."""

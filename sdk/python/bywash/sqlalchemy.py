@@ -17,6 +17,7 @@ from .databases import named, number_of
 from .lease import OwnQuery, Query
 from .sentry import Sentry
 from .token import current
+from .unleased import is_control
 
 
 def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
@@ -31,7 +32,7 @@ def lease_queries(engine: Any, sentry: Sentry, database: str) -> None:
         def execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
             dialect = context.dialect
             # What interrupts SQLite in a thread of its own would have to be awaited.
-            if current() is None or (dialect.is_async and dialect.name == "sqlite"):
+            if current() is None or is_control(statement) or (dialect.is_async and dialect.name == "sqlite"):
                 return False
             query = _query(sentry, database, context)
             _run(query, lambda: run(cursor, statement, parameters, context), dialect.is_async)

@@ -201,6 +201,10 @@ class Token:
         """What is raised at whoever works for it, if it is over and that has been said."""
         return self._told() if self._state == TERMINATED else None
 
+    def before_look(self) -> float:
+        """Seconds in which nothing terminates it but its client."""
+        return max(self.not_before - self._clock(), 0.0)
+
     def latest(self) -> Optional[float]:
         """Seconds until time ends it at the latest, whatever becomes of the threshold, if time can end it."""
         if self._state != RUNNING:

@@ -1,11 +1,14 @@
 """The example of README.md with Django, as WSGI, on a real database."""
 
 import io
+import socket
 import threading
+import time
 import unittest
 import urllib.parse
 
-from stage import PATIENCE, POSTGRES, Stage, Watch, place, thread, until
+from bywash import Taken, Terminated, unleased
+from stage import PATIENCE, POSTGRES, Stage, Watch, controller, place, request, thread, until
 from test_frameworks import SLEEP, example
 
 
@@ -84,17 +87,61 @@ class OnDjango(unittest.TestCase):
         self.assertEqual(self.get("p1", "SELECT 1")[0], 504, "it does not begin")
         self.assertEqual(self.get("p2", "SELECT 1"), (200, "1"))
 
+    def stop_in_turn(self, turn, leased):
+        """Every other stop counts from the lease of its request, however long a machine that is busy takes for that."""
+        latest = time.monotonic() + PATIENCE
+        while turn % 2 and self.stats().leased == leased and time.monotonic() < latest:
+            time.sleep(0.0002)
+        time.sleep(turn * 0.00005)
+        self.stage.stop(f"v{turn}")
+
     def test_of_requests_that_share_a_connection_only_the_stopped_ones_are_hit(self):
         hit = 0
         first = self.get("t", "SELECT pg_backend_pid()")
         for turn in range(200):
-            stopping = threading.Timer(turn * 0.00005, self.stage.stop, (f"v{turn}",))
+            stopping = threading.Thread(target=self.stop_in_turn, args=(turn, self.stats().leased))
             stopping.start()
             hit += self.get(f"v{turn}", "SELECT pg_sleep(0.003)")[0] == 504
             self.assertEqual(self.get(f"i{turn}", "SELECT pg_sleep(0.003)")[0], 200, turn)
             stopping.join(PATIENCE)
-        self.assertGreater(hit, 10)
+        self.assertGreater(hit, 10, self.stats())
         self.assertEqual(self.get("t", "SELECT pg_backend_pid()"), first, "one connection")
+
+    def ask(self, name, query):
+        """Beside Django's handling of requests, and in no transaction."""
+        from django.db import connection
+
+        with request(controller(), name), connection.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchone()[0]
+
+    def test_a_request_that_is_over_rolls_back_to_its_savepoint(self):
+        from django.db import connection, transaction
+
+        with request(controller(), "s1") as token, transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("CREATE TEMPORARY TABLE t (a INT) ON COMMIT DROP")
+            with self.assertRaises(Terminated), transaction.atomic():
+                cursor.execute("INSERT INTO t VALUES (1)")
+                token.leave()
+                cursor.execute("SELECT 1")
+            with unleased():
+                cursor.execute("SELECT count(*) FROM t")
+            self.assertEqual(cursor.fetchone(), (0,))
+
+    def test_a_connection_that_another_has_too_is_replaced_for_the_next_request(self):
+        from django.db import connection
+
+        pid = self.ask("t1", "SELECT pg_backend_pid()")
+        with socket.socket(socket.AF_UNIX) as other, other.makefile("r") as answers:
+            other.settimeout(PATIENCE)
+            other.connect(self.stage.path)
+            other.sendall(f"1 LEASE other shop {pid}\n".encode())
+            self.assertEqual(answers.readline(), "1 OK\n")
+            with self.assertRaises(Taken):
+                self.ask("t2", "SELECT 1")
+        # As at the begin of a request.
+        connection.close_if_unusable_or_obsolete()
+        self.assertNotEqual(self.ask("t3", "SELECT pg_backend_pid()"), pid)
 
     def test_a_connection_whose_release_is_not_answered_ends_its_transaction_and_is_not_lent_again(self):
         from django.db import connection

@@ -8,7 +8,7 @@ import unittest
 
 import psycopg
 import psycopg2
-from bywash import Sentry, Terminated, leased
+from bywash import Class, Controller, Sentry, Terminated, leased
 from bywash.databases import close
 from stage import MARIADB, POSTGRES, Stage, Watch, conninfo, controller, mariadb, postgres, request, sentry
 from stage import thread, until
@@ -79,7 +79,49 @@ class Driver:
         token.leave()
         self.assertIsInstance(join(), Terminated)
         until(lambda: self.watch.running() == 0)
-        self.assertEqual(self.sentry.stats().stops, 1)
+        until(lambda: self.sentry.stats().stops == 1)
+
+    def test_a_query_that_is_longer_than_its_request_may_run_is_cancelled_although_nobody_asks(self):
+        self.controller = Controller(Class("search", run_min=0.3, run_max=0.3))
+        error = thread(self.run_for, "b2", self.open(), self.sleep())()
+        self.assertIsInstance(error, Terminated)
+        self.assertEqual(error.reason, "ran_too_long")
+        until(lambda: self.watch.running() == 0)
+
+    def test_a_request_of_the_same_name_in_another_service_runs_on_to_its_end(self):
+        ours, tokens = self.open(), queue.Queue()
+        other = leased(self.connect(), sentry(self, self.stage), self.name)
+        self.addCleanup(close, other)
+
+        def work():
+            with request(self.controller, "b3") as token, ours.cursor() as cursor:
+                tokens.put(token)
+                cursor.execute(self.sleep())
+
+        join, token = thread(work), tokens.get()
+        until(lambda: self.watch.running() == 1)
+        caller = self.begin("b3", other, self.sleep(1))
+        token.leave()
+        self.assertIsInstance(join(), Terminated)
+        self.assertEqual(caller(), "done")
+        self.assertEqual(self.run_for("b3", other, "SELECT 1"), "done", "and what it asks next")
+
+    def test_a_request_that_is_over_rolls_back_by_a_text_of_its_own(self):
+        connection = self.open()
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS orders")
+            cursor.execute("CREATE TABLE orders (a INT)")
+            connection.commit()
+            with request(self.controller, "b4") as token:
+                cursor.execute("INSERT INTO orders VALUES (1)")
+                token.leave()
+                with self.assertRaises(Terminated):
+                    cursor.execute("SELECT 1")
+                cursor.execute("ROLLBACK")
+            cursor.execute("SELECT count(*) FROM orders")
+            self.assertEqual(list(cursor.fetchall()), [(0,)])
+            cursor.execute("DROP TABLE orders")
+        connection.commit()
 
     def test_who_was_stopped_before_does_not_begin(self):
         self.stage.stop("c1", "deadline")

@@ -8,7 +8,7 @@ import threading
 import unittest
 import urllib.parse
 
-from bywash import Class, Controller, TerminateAsgi, Terminated, leased
+from bywash import Class, Controller, TerminateAsgi, Terminated, leased, unleased
 from stage import MARIADB, PATIENCE, POSTGRES, Stage, Watch, conninfo, controller, mariadb, place, request, sentry
 from stage import thread, until
 
@@ -100,7 +100,7 @@ class OnUvicorn(unittest.IsolatedAsyncioTestCase):
         # It runs into its deadline, which this process tells.
         self.assertEqual((await self.get("q4", sleep, "bywash-deadline: 300\r\n"))[0], 504)
         await self.runs(0)
-        self.assertEqual(stats().stops, 2)
+        await asyncio.to_thread(until, lambda: stats().stops == 2)
         await self.share(names)
 
     async def share(self, names):
@@ -191,8 +191,8 @@ class OnSqlAlchemy(unittest.TestCase):
         lease_queries(engine, self.sentry, name)
         return engine
 
-    def run_for(self, name, engine, query):
-        with request(controller(), name), engine.connect() as connection:
+    def run_for(self, name, engine, query, classes=None):
+        with request(classes or controller(), name), engine.connect() as connection:
             return connection.exec_driver_sql(query).scalar()
 
     def test_a_stopped_query_is_cancelled_and_another_request_is_not(self):
@@ -234,6 +234,17 @@ class OnSqlAlchemy(unittest.TestCase):
         self.assertNotEqual(self.run_for("u3", engine, pid), first)
         watch.connection.close()
 
+    def test_a_request_that_is_over_rolls_back_to_its_savepoint(self):
+        engine = self.engine(conninfo().replace("postgresql:", "postgresql+psycopg:"), "shop", **ONE)
+        with request(controller(), "t1") as token, engine.connect() as connection:
+            connection.exec_driver_sql("CREATE TEMPORARY TABLE t (a INT)")
+            with self.assertRaises(KeyError), connection.begin_nested():
+                connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+                token.leave()
+                raise KeyError
+            with unleased():
+                self.assertEqual(connection.exec_driver_sql("SELECT count(*) FROM t").scalar(), 0)
+
     def test_sqlite_is_interrupted(self):
         engine = self.engine("sqlite://", "shop")
         endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1e9) SELECT count(*) FROM n"
@@ -241,6 +252,10 @@ class OnSqlAlchemy(unittest.TestCase):
         until(lambda: self.sentry.stats().leased == 1)
         self.stage.stop("v1")
         self.assertIsInstance(join(), Terminated)
+        short = Controller(Class("search", run_min=0.1, run_max=0.1))
+        error = thread(self.run_for, "v2", engine, endless, short)()
+        self.assertIsInstance(error, Terminated)
+        self.assertEqual(error.reason, "ran_too_long")
 
 
 if __name__ == "__main__":

@@ -65,15 +65,15 @@ class Leases(Case):
         self.assertEqual((self.daemon.lines(), self.closed), ([RELEASE], []))
         self.assertEqual(self.sentry.stats().leased, 1)
 
-    def test_a_lease_outlasts_the_latest_end_of_its_request_by_a_second(self):
+    def test_a_lease_outlasts_the_latest_end_of_its_request_by_ten_seconds(self):
         token = self.controller.begin("search", 5.0, "r1")
         was = _current.set(token)
-        before = int((time.time() + 6) * 1000)
+        before = int((time.time() + 15) * 1000)
         with self.query():
             words, _, moment = self.daemon.next().partition(" not-after=")
         _current.reset(was)
         self.assertEqual(words, LEASE)
-        self.assertTrue(before <= int(moment) <= int((time.time() + 6) * 1000))
+        self.assertTrue(before <= int(moment) <= int((time.time() + 15) * 1000))
 
     def test_nothing_is_leased_for_who_has_no_name_or_no_token_or_is_not_to_be_ended(self):
         deferred, ended = self.begin(), self.begin()
@@ -151,7 +151,7 @@ class Leases(Case):
         with self.assertRaises(Terminated), self.query():
             left.leave()
             raise Cancelled
-        self.assertEqual(self.daemon.lines(), [LEASE, "STOP r1 client_left", RELEASE])
+        self.assertEqual(self.daemon.lines(), [LEASE, "STOP r1 client_left scope=own", RELEASE])
 
     def test_another_error_stays_what_it_is(self):
         with self.assertRaises(KeyError), self.query():
@@ -175,7 +175,7 @@ class Stops(Case):
         self.daemon.lines()
         self.token.leave()
         self.token.leave()
-        self.assertEqual(self.daemon.next(), "STOP r1 client_left")
+        self.assertEqual(self.daemon.next(), "STOP r1 client_left scope=own")
         self.begin().leave()
         overdue = self.controller.begin("search", request="r2")
         was = _current.set(overdue)
@@ -184,10 +184,10 @@ class Stops(Case):
             self.clock.go(9)
             with self.assertRaises(Terminated):
                 bywash.checkpoint()
-            self.assertEqual(self.daemon.next(), "STOP r2 ran_too_long")
+            self.assertEqual(self.daemon.next(), "STOP r2 ran_too_long scope=own")
         _current.reset(was)
         self.assertEqual(self.daemon.lines(), ["RELEASE r2 shop 4711"])
-        self.assertEqual(self.sentry.stats().stops, 2)
+        self.until(lambda: self.sentry.stats().stops == 2)
 
     def test_who_has_ended_or_defers_stops_nothing(self):
         for end in ("end", "cancel_termination"):
@@ -358,9 +358,12 @@ class Many(Case):
 
         def work(connection):
             _current.set(self.controller.begin("search", request=f"r{connection}"))
-            for _ in range(5):
-                with self.query(connection):
-                    pass
+            try:
+                for _ in range(5):
+                    with self.query(connection):
+                        pass
+            except BaseException as error:
+                failed.append(error)
 
         threads = [threading.Thread(target=work, args=(i,)) for i in range(300)]
         for thread in threads:

@@ -1,0 +1,78 @@
+'use strict'
+// A transaction of a request that is over ends, so that whoever gets its connection next is not within it.
+
+const assert = require('node:assert/strict')
+const { test } = require('node:test')
+const { Controller, Sentry, Terminated, leased, unleased } = require('..')
+const { requests } = require('../lib/token')
+const { KINDS, PATIENCE, daemon } = require('./stage')
+
+const controller = new Controller({ search: { runMin: 600_000, runMax: 600_000 } })
+
+/** By driver: a pool of one, a connection that it lends, and the rows of a query on that. */
+const DRIVERS = {
+  pg: {
+    open: (url) => new (require('pg').Pool)({ connectionString: url, max: 1 }),
+    lend: (pool) => pool.connect(),
+    rows: async (client, sql) => (await client.query(sql)).rows,
+    transaction: { begin: (client) => client.query('BEGIN'), rollback: (client) => client.query({ text: 'ROLLBACK' }) }
+  },
+  mysql2: {
+    open: (url) => require('mysql2/promise').createPool({ uri: url, connectionLimit: 1 }),
+    lend: (pool) => pool.getConnection(),
+    rows: async (connection, sql) => (await connection.query(sql))[0],
+    transaction: {
+      begin: (connection) => connection.beginTransaction(),
+      rollback: (connection) => connection.rollback()
+    }
+  }
+}
+
+for (const [kind, { open, lend, rows, transaction }] of Object.entries(DRIVERS)) {
+  const { address, name, url } = KINDS[kind]
+  const skip = address ? false : `NOT TESTED: ${kind}'s database is not there`
+
+  async function stage (t) {
+    const site = await daemon(t)
+    const sentry = new Sentry(site.path, { patience: PATIENCE })
+    const pool = leased(open(url), sentry, name)
+    t.after(() => { sentry.close(); return pool.end() })
+    return { pool, sentry, token: controller.begin('search', Infinity, 'x1') }
+  }
+
+  test(`${kind}: a request that is over rolls back, and the next is in no transaction of its`, { skip }, async (t) => {
+    const { pool, token } = await stage(t)
+    await pool.query('DROP TABLE IF EXISTS carts')
+    await pool.query('CREATE TABLE carts (a INT)')
+    await requests.run(token, async () => {
+      const connection = await lend(pool)
+      try {
+        await transaction.begin(connection)
+        await connection.query('INSERT INTO carts VALUES (1)')
+        token.leave()
+        await assert.rejects(connection.query('SELECT 1'), Terminated)
+        await unleased(() => connection.query('SELECT 1'))
+        await transaction.rollback(connection)
+      } finally {
+        connection.release()
+      }
+    })
+    const connection = await lend(pool)
+    assert.deepEqual(await rows(connection, 'SELECT a FROM carts'), [])
+    connection.release()
+    await pool.query('DROP TABLE carts')
+  })
+
+  test(`${kind}: a new connection is set up, although who waits for it is over`, { skip }, async (t) => {
+    const { pool, sentry, token } = await stage(t)
+    const set = new Promise((resolve, reject) => {
+      if (kind === 'pg') pool.on('connect', (client) => client.query('SET search_path = public').then(resolve, reject))
+      else pool.on('connection', (one) => one.query('SET @a = 1', (error) => error ? reject(error) : resolve()))
+    })
+    // So that the daemon is there: who is over is refused only then.
+    sentry.conversation()
+    token.leave()
+    await requests.run(token, () => assert.rejects(pool.query('SELECT 1'), Terminated))
+    await set
+  })
+}

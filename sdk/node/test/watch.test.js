@@ -1,0 +1,90 @@
+'use strict'
+// A request that is over while its query runs: who looks, what is said, and when the release follows.
+
+const assert = require('node:assert/strict')
+const { test } = require('node:test')
+const { setTimeout: sleep } = require('node:timers/promises')
+const { Controller, Terminated } = require('..')
+const { cancelled, stage } = require('../testing/sentry')
+const { until } = require('../testing/server')
+
+const LEASE = 'LEASE r1 shop 4711'
+const RELEASE = 'RELEASE r1 shop 4711'
+const STOP = 'STOP r1 client_left scope=own'
+// What is never said is not waited for longer.
+const PATIENT = { timeout: 60_000 }
+const short = (clock) => new Controller({ search: { runMin: 50, runMax: 50 } }, { clock })
+
+test('a query that is longer than its request may run is told to the daemon, if nobody asks', PATIENT, async (t) => {
+  const { clock, daemon, run } = await stage(t)
+  for (const [reason, left] of [['ran_too_long', Infinity], ['deadline', 10]]) {
+    await assert.rejects(run(async () => {
+      assert.match(await daemon.next(), /^LEASE r1 shop 4711 not-after=/)
+      clock.now += 50
+      assert.equal(await daemon.next(), `STOP r1 ${reason} scope=own`)
+      throw cancelled()
+    }, short(clock).begin('search', left, 'r1')), (error) => error instanceof Terminated && error.reason === reason)
+    assert.equal(await daemon.next(), RELEASE)
+  }
+})
+
+test('the timer of a lease that was released terminates nobody, and the next lease has one again', async (t) => {
+  const { clock, daemon, run } = await stage(t)
+  const token = short(clock).begin('search', Infinity, 'r1')
+  await run(null, token)
+  clock.now += 50
+  await sleep(80)
+  assert.equal(token.reason, null)
+  daemon.lines()
+  await run(() => sleep(80), token).catch((error) => assert.ok(error instanceof Terminated))
+  assert.ok(daemon.lines().includes('STOP r1 ran_too_long scope=own'))
+})
+
+test('who is over by the time that he has a lease does not begin', async (t) => {
+  const { daemon, run, sentry, token } = await stage(t)
+  daemon.answer = (words) => {
+    if (words.startsWith('LEASE')) token.leave()
+    return 'OK'
+  }
+  await assert.rejects(run(assert.fail), Terminated)
+  assert.deepEqual([daemon.lines(), sentry.stats().stopped], [[LEASE, STOP, RELEASE], 1])
+})
+
+test('a stop that the daemon refuses is counted as that', async (t) => {
+  const { answers, run, sentry, token } = await stage(t)
+  answers({ STOP: 'ERR forbidden add this user to sentry.leases' })
+  await run()
+  token.leave()
+  await until(() => sentry.stats().refused === 1)
+  assert.equal(sentry.stats().stops, 0)
+})
+
+test('a release while something is still aimed at it closes the connection', async (t) => {
+  const { answers, closed, run, sentry } = await stage(t)
+  answers({ RELEASE: 'ERR taken this connection is being cancelled' })
+  await run()
+  assert.deepEqual([closed, sentry.stats().spoiled], [[4711], 1])
+})
+
+test('the release of what was abandoned comes a moment after the stop', async (t) => {
+  const { begin, daemon, run } = await stage(t)
+  const took = async (leave) => {
+    let released
+    let over
+    daemon.answer = (words) => {
+      if (words === RELEASE) released = performance.now()
+      return 'OK'
+    }
+    const token = begin()
+    await assert.rejects(run(async () => {
+      if (leave) token.leave()
+      over = performance.now()
+      throw new DOMException('aborted', 'AbortError')
+    }, token), { name: 'AbortError' })
+    return released - over
+  }
+  assert.ok(await took(true) >= 95)
+  const others = []
+  for (let turn = 0; turn < 20; turn++) others.push(await took(false))
+  assert.ok(Math.min(...others) < 95, `${others}`)
+})

@@ -1,0 +1,127 @@
+"""A request that is over while its query runs: who looks, what is said, and when the release follows."""
+
+import asyncio
+import time
+import unittest
+
+from bywash import Class, Controller, Terminated
+from bywash.token import _current
+
+from .daemon import PATIENCE
+from .test_sentry import LEASE, RELEASE, Cancelled, Case
+from .test_sentry_async import Case as AsyncCase
+
+STOP = "STOP r1 client_left scope=own"
+
+
+class Watched(Case):
+    def setUp(self):
+        super().setUp()
+        self.short = Controller(Class("search", 0.05, 0.05), clock=self.clock)
+
+    def work_for(self, token):
+        was = _current.set(token)
+        self.addCleanup(_current.reset, was)
+        return token
+
+    def test_a_query_that_is_longer_than_its_request_may_run_is_told_to_the_daemon(self):
+        """The thread that runs it only waits, as one of WSGI does."""
+        for name, left in (("ran_too_long", None), ("deadline", 0.01)):
+            self.work_for(self.short.begin("search", left, "r1"))
+            with self.assertRaises(Terminated) as caught, self.query():
+                self.assertTrue(self.daemon.next().startswith(LEASE + " not-after="))
+                self.clock.go(0.05)
+                self.assertEqual(self.daemon.next(), f"STOP r1 {name} scope=own")
+                raise Cancelled
+            self.assertEqual(caught.exception.reason, name)
+            self.assertEqual(self.daemon.next(), RELEASE)
+
+    def test_somebody_looks_when_the_earliest_may_be_over_and_each_second(self):
+        self.work_for(self.controller.begin("search", request="r1"))
+        patience = self.sentry.conversation()._patience_of_poll
+        with self.query(1):
+            self.assertLessEqual(patience(), 1000)
+            self.work_for(self.short.begin("search", request="r2"))
+            with self.query(2):
+                self.assertLessEqual(patience(), 50)
+                self.daemon.next(), self.daemon.next()
+                self.clock.go(0.05)
+                self.assertEqual(self.daemon.next(), "STOP r2 ran_too_long scope=own")
+
+    def test_who_holds_no_lease_any_more_or_cannot_run_out_of_time_is_not_looked_at(self):
+        token = self.work_for(self.controller.begin("search", request="r1"))
+        with self.query():
+            pass
+        conversation = self.sentry.conversation()
+        self.assertEqual(conversation._held, {})
+        self.clock.go(9)
+        conversation._look()
+        self.assertIsNone(token.reason)
+        self.begin()
+        with self.query():
+            self.assertEqual(conversation._held, {}, "it is settled")
+        self.assertIsNone(conversation._patience_of_poll(), "nobody wakes for nothing")
+
+    def test_who_is_over_by_the_time_that_he_has_a_lease_does_not_begin(self):
+        def answer(words):
+            if words.startswith("LEASE"):
+                self.token.leave()
+            return "OK"
+
+        self.daemon.answer = answer
+        with self.assertRaises(Terminated), self.query():
+            self.fail("it began")
+        self.assertEqual([self.daemon.next() for _ in range(3)], [LEASE, STOP, RELEASE])
+
+    def test_a_stop_that_the_daemon_refuses_is_counted_as_that(self):
+        self.answers(stop="ERR forbidden add this user to sentry.leases")
+        with self.query():
+            pass
+        self.token.leave()
+        self.until(lambda: self.sentry.stats().refused == 1)
+        self.assertEqual(self.sentry.stats().stops, 0)
+
+    def test_a_release_while_something_is_still_aimed_at_it_closes_the_connection(self):
+        self.answers(release="ERR taken this connection is being cancelled")
+        with self.query():
+            pass
+        self.assertEqual((self.closed, self.sentry.stats().spoiled), ([4711], 1))
+
+
+class Abandoned(AsyncCase):
+    async def cancelled_within(self, leave):
+        """Seconds from the end of its request to the release."""
+        said, within = {}, asyncio.Event()
+
+        def answer(words):
+            said[words] = time.monotonic()
+            return "OK"
+
+        async def work():
+            async with self.query():
+                within.set()
+                await asyncio.Event().wait()
+
+        self.daemon.answer = answer
+        working = asyncio.ensure_future(work())
+        await asyncio.wait_for(within.wait(), PATIENCE)
+        if leave:
+            self.token.leave()
+        over = time.monotonic()
+        working.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await asyncio.wait_for(working, PATIENCE)
+        self.assertEqual((STOP in said, self.closed), (leave, []))
+        return said[RELEASE] - over
+
+    async def test_the_release_of_what_a_driver_abandons_comes_a_moment_after_the_stop(self):
+        self.assertGreaterEqual(await self.cancelled_within(leave=True), 0.09)
+
+    async def test_who_is_cancelled_for_another_reason_releases_at_once(self):
+        self.assertLess(min([await self.cancelled_within(leave=False) for _ in range(20)]), 0.09)
+
+
+del Case, AsyncCase
+
+if __name__ == "__main__":
+    unittest.main()
