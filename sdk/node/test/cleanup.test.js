@@ -15,11 +15,13 @@ const RELEASE = 'RELEASE r1 shop 4711'
 
 const CONTROL = [
   'BEGIN', 'start transaction', 'Commit;', 'END', '  ROLLBACK TO SAVEPOINT a', '-- done\nROLLBACK',
-  '# done\n/* a\n * b */ SAVEPOINT a', ';RELEASE a', { text: 'ABORT' }, { sql: 'UNLOCK TABLES' }
+  '# done\n/* a\n * b */ SAVEPOINT a', ';RELEASE a', { text: 'ABORT' }, { sql: 'UNLOCK TABLES' },
+  'ROLLBACK; begin isolation level read committed', '/* a; b */ COMMIT'
 ]
 const OTHERS = [
   'SELECT \'ROLLBACK\'', '-- ROLLBACK\nSELECT 1', '/* ROLLBACK', 'ROLLBACKS', 'BEGIN_WORK()', '', '--', null, 7,
-  undefined, {}, { text: 7 }
+  undefined, {}, { text: 7 }, 'BEGIN; SELECT pg_sleep(60)', 'BEGIN NOT ATOMIC SELECT SLEEP(60); END', 'START REPLICA',
+  '/*! ROLLBACK */'
 ]
 
 /** What pg's have. */
@@ -70,7 +72,7 @@ class Connection {
   rollback (done) { this.query('ROLLBACK', done) }
 }
 
-test('transaction control is known by its first word', () => {
+test('transaction control is known by its first words and does nothing else', () => {
   for (const query of CONTROL) assert.equal(isControl(query), true, JSON.stringify(query))
   for (const query of OTHERS) assert.equal(isControl(query), false, JSON.stringify(query))
   assert.equal(isControl('/* a */ -- b\n'.repeat(10_000) + 'SELECT 1'), false)
