@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// beyondDeadline is how long a lease outlasts its request's deadline, as the stop comes when that is over: as
-	// long as a stop is worth anything.
+	// beyondDeadline is how long a lease outlasts its request's latest deadline: the stop comes when that is over,
+	// and must find it.
 	beyondDeadline = 10 * time.Second
 	// ownDatabase belongs to nobody but the holder of the lease.
 	ownDatabase = "self"

@@ -46,4 +46,4 @@ mod table;
 pub use answer::{Answer, Fault};
 pub use message::{LONGEST, Malformed, Message, Order, Reason, Scope};
 pub use name::{DatabaseName, NotAName, OWN, RequestId};
-pub use table::{Backend, Bounds, Holder, Leased, Released, Stopped, Table};
+pub use table::{Backend, Bounds, Holder, Leased, Part, Released, Stopped, Table};

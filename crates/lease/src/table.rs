@@ -68,6 +68,15 @@ impl Default for Bounds {
     }
 }
 
+/// A part of the work for a request: what this holder had leased for it by then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Whose leases.
+    pub holder: Holder,
+    /// Not those that came later.
+    pub until: Time,
+}
+
 /// What became of a wish to lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leased {
@@ -244,12 +253,18 @@ impl Table {
         Stopped::First(self.works_for(now, request, None))
     }
 
-    /// The connections that work for a request, and who has leased them; `only` those that he has.
+    /// Whether a request has been stopped, and that is remembered.
+    pub fn is_stopped(&mut self, now: Time, request: &RequestId) -> bool {
+        self.forget(now);
+        self.stops.contains_key(request)
+    }
+
+    /// The connections that work for a request, or `only` for this part, and who has leased them.
     pub fn works_for(
         &self,
         now: Time,
         request: &RequestId,
-        only: Option<Holder>,
+        only: Option<Part>,
     ) -> Vec<(Backend, Holder)> {
         let backends = self.by_request.get(request).map_or(&[][..], Vec::as_slice);
         let held = |backend: &&Backend| {
@@ -270,7 +285,7 @@ impl Table {
         &mut self,
         now: Time,
         request: &RequestId,
-        only: Option<Holder>,
+        only: Option<Part>,
         backend: &Backend,
     ) -> bool {
         let lease = self.leases.get_mut(backend).filter(|lease| lease.holds(now, request, only));
@@ -298,8 +313,8 @@ impl Table {
         }
     }
 
-    /// A cancellation takes long, or may be under way for all that anybody knows. Whose release is to be refused, and
-    /// under which number. It may still come to its [`Table::end`].
+    /// A cancellation takes long. Whose release is to be refused, and under which number. It may still come to its
+    /// [`Table::end`].
     pub fn doubt(&mut self, backend: &Backend) -> Option<(Holder, u64)> {
         let lease = self.leases.get_mut(backend)?;
         match lease.stage {
@@ -313,6 +328,15 @@ impl Table {
                 message.map(|message| (lease.holder, message))
             }
         }
+    }
+
+    /// Of a cancellation nobody will ever know what became of it: as [`Table::doubt`], and the lease is kept for as long
+    /// as stops are remembered.
+    pub fn lose(&mut self, now: Time, backend: &Backend) -> Option<(Holder, u64)> {
+        if let Some(lease) = self.leases.get_mut(backend) {
+            lease.until = lease.until.min(now);
+        }
+        self.doubt(backend)
     }
 
     /// A holder is gone, and its leases with it.
@@ -349,8 +373,8 @@ impl Table {
         }
     }
 
-    /// Takes out the leases whose time is over: whoever has them has forgotten them. One that is being cancelled
-    /// stays for as long as stops are remembered, as nobody knows any more what becomes of it.
+    /// Takes out the leases whose time is over: whoever has them has forgotten them. One that is being cancelled stays
+    /// longer, by as much as stops are remembered: its cancellation may still be carried out.
     pub fn expire(&mut self, now: Time) -> usize {
         self.forget(now);
         let memory = self.bounds.memory;
@@ -400,8 +424,8 @@ impl Table {
 }
 
 impl Lease {
-    fn holds(&self, now: Time, request: &RequestId, only: Option<Holder>) -> bool {
-        let is_in = only.is_none_or(|only| only == self.holder);
+    fn holds(&self, now: Time, request: &RequestId, only: Option<Part>) -> bool {
+        let is_in = only.is_none_or(|part| part.holder == self.holder && self.since <= part.until);
         is_in && self.request == *request && self.stage == Stage::Held && self.until > now
     }
 }

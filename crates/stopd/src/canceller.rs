@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bywash_config::Mode;
-use bywash_lease::{Backend, DatabaseName, Holder, Reason, RequestId, statement};
+use bywash_lease::{Backend, DatabaseName, Part, Reason, RequestId, statement};
 use bywash_units::{Span, Time};
 use tokio::sync::mpsc;
 
@@ -25,6 +25,9 @@ const PAUSES: [u64; 8] = [5, 15, 30, 50, 100, 300, 500, 1000];
 /// The same for what nobody leased; after them it is given up.
 const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
 
+/// Requests that are pursued at a time.
+const MOST_JOBS: usize = 65_536;
+
 /// How long a release may wait for a cancellation: applications give up the daemon that does not answer in 100 ms.
 const RELEASE: Duration = Duration::from_millis(50);
 
@@ -35,8 +38,8 @@ const REST: Span = Span::from_millis(500);
 pub(crate) struct Job {
     request: RequestId,
     reason: Reason,
-    /// Only what he has leased.
-    only: Option<Holder>,
+    /// Only that of it.
+    only: Option<Part>,
     traceparent: Option<String>,
     asked: Time,
     late: Time,
@@ -106,7 +109,7 @@ impl Canceller {
         loop {
             let due = jobs.iter().map(|job| job.due).min();
             tokio::select! {
-                job = tray.recv() => match job {
+                job = tray.recv(), if jobs.len() < MOST_JOBS => match job {
                     Some(job) => jobs.push(job),
                     None => return,
                 },
@@ -116,7 +119,10 @@ impl Canceller {
             if wait > Span::ZERO {
                 tokio::time::sleep(wait.to_std()).await;
             }
-            while let Ok(job) = tray.try_recv() {
+            // What is left in the tray waits, and what finds that full is told that it is too late.
+            while jobs.len() < MOST_JOBS
+                && let Ok(job) = tray.try_recv()
+            {
                 jobs.push(job);
             }
             let now = self.desk.now();
@@ -168,9 +174,9 @@ impl Canceller {
                 continue;
             }
             leased.extend(connections.iter().map(|connection| (*connection, jobs.len())));
-            wanted.connections.extend(connections);
             jobs.push(job);
         }
+        wanted.connections.extend(leased.keys());
         if jobs.is_empty() {
             return jobs;
         }
@@ -338,7 +344,7 @@ impl Canceller {
         if verdict.is_ok() {
             self.desk.end(backend);
         } else {
-            self.desk.doubt(backend);
+            self.desk.lose(backend);
         }
         verdict
     }

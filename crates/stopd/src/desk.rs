@@ -10,8 +10,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::Mode;
 use bywash_lease::{
-    Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Reason, Released,
-    RequestId, Scope, Stopped, Table,
+    Answer, Backend, DatabaseName, Fault, Holder, Leased, Message, OWN, Order, Part, Reason,
+    Released, RequestId, Scope, Stopped, Table,
 };
 use bywash_units::{Span, Time};
 
@@ -64,8 +64,8 @@ pub(crate) struct Report {
 pub(crate) struct Stop {
     pub(crate) request: RequestId,
     pub(crate) reason: Reason,
-    /// Only what he has leased.
-    pub(crate) only: Option<Holder>,
+    /// Only that of it.
+    pub(crate) only: Option<Part>,
     not_after: Option<u64>,
     pub(crate) traceparent: Option<String>,
 }
@@ -128,11 +128,12 @@ impl Desk {
     pub(crate) fn hear(&self, holder: Holder, rights: Rights, voice: &Voice, message: Message) {
         let number = message.number;
         let answered = match message.order {
-            Order::Lease { .. } | Order::Release { .. } if !rights.leases => {
-                Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
-            }
             // Whoever may lease may also stop what he has leased.
-            Order::Stop { scope: Scope::Own, .. } if !rights.leases => {
+            Order::Lease { .. }
+            | Order::Release { .. }
+            | Order::Stop { scope: Scope::Own, .. }
+                if !rights.leases =>
+            {
                 Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
             }
             Order::Stop { scope: Scope::All, .. } if !rights.stops => {
@@ -145,7 +146,7 @@ impl Desk {
                 self.release(holder, &request, &Backend::new(database, connection, holder), number)
             }
             Order::Stop { request, reason, scope, not_after, traceparent } => {
-                let only = (scope == Scope::Own).then_some(holder);
+                let only = (scope == Scope::Own).then(|| Part { holder, until: self.now() });
                 self.stop(voice, number, &Stop { request, reason, only, not_after, traceparent })
             }
         };
@@ -211,14 +212,18 @@ impl Desk {
         let left = left.ok_or(refusal(Fault::Late, "it came when it was too late"))?;
         let report = Rc::new(Report::new(voice, number));
         let is_observed = self.mode == Mode::Observe;
-        let stopped = if is_observed || only.is_some() {
+        let stopped = if only.is_some() && self.table.borrow_mut().is_stopped(self.now(), request) {
+            Stopped::Again
+        } else if is_observed || only.is_some() {
             // Whoever only looks, or speaks for himself, is not remembered: no lease is refused for it.
             Stopped::First(self.table.borrow().works_for(self.now(), request, *only))
         } else {
             self.table.borrow_mut().stop(self.now(), request, *reason)
         };
         let Stopped::First(works) = stopped else { return Ok(None) };
-        self.numbers.stop(*reason);
+        if only.is_none() || !works.is_empty() {
+            self.numbers.stop(*reason);
+        }
         for (backend, holder) in &works {
             if backend.database.as_str() == OWN {
                 if !is_observed {
@@ -252,7 +257,7 @@ impl Desk {
     pub(crate) fn works_for(
         &self,
         request: &RequestId,
-        only: Option<Holder>,
+        only: Option<Part>,
         database: &DatabaseName,
     ) -> Vec<u64> {
         let works = self.table.borrow().works_for(self.now(), request, only);
@@ -261,12 +266,7 @@ impl Desk {
     }
 
     /// See [`Table::begin`].
-    pub(crate) fn begin(
-        &self,
-        request: &RequestId,
-        only: Option<Holder>,
-        backend: &Backend,
-    ) -> bool {
+    pub(crate) fn begin(&self, request: &RequestId, only: Option<Part>, backend: &Backend) -> bool {
         self.table.borrow_mut().begin(self.now(), request, only, backend)
     }
 
@@ -284,6 +284,16 @@ impl Desk {
     /// See [`Table::doubt`].
     pub(crate) fn doubt(&self, backend: &Backend) {
         let waits = self.table.borrow_mut().doubt(backend);
+        self.refuse_release(waits);
+    }
+
+    /// See [`Table::lose`].
+    pub(crate) fn lose(&self, backend: &Backend) {
+        let waits = self.table.borrow_mut().lose(self.now(), backend);
+        self.refuse_release(waits);
+    }
+
+    fn refuse_release(&self, waits: Option<(Holder, u64)>) {
         if let Some((holder, number)) = waits
             && let Some(voice) = self.voices.borrow().get(&holder)
         {

@@ -36,8 +36,7 @@ pub struct SentryStats {
     pub stopped: u64,
     /// Connections that another had leased as well.
     pub taken: u64,
-    /// Leases that the daemon refused for any other reason, a name that it does not know for one; and stops: then it
-    /// does not let this user say them (`sentry.stops`).
+    /// Leases that the daemon refused for any other reason, a name that it does not know for one; and stops.
     pub refused: u64,
     /// Leases that were not asked for, or not answered in time, as there was no daemon.
     pub unreachable: u64,

@@ -52,11 +52,11 @@ impl Worker {
             ) => Some(Fate::Failed),
             Outcome::Page(_) | Outcome::File(_) => None,
         };
-        let (busy, left) = (begun.elapsed(), job.reply.left());
-        let in_vain = left.map(|left| left.max(begun).elapsed());
-        let taken = job.reply.send(outcome);
-        let fate = stopped.unwrap_or(if taken { Fate::Served } else { Fate::Orphaned });
-        let busy = Busy { all: busy, in_vain };
+        let done = Instant::now();
+        let left = job.reply.send(outcome);
+        let fate = stopped.unwrap_or(if left.is_none() { Fate::Served } else { Fate::Orphaned });
+        let in_vain = left.map(|left| done.saturating_duration_since(left.max(begun)));
+        let busy = Busy { all: done - begun, in_vain };
         house.counters.ended(job.service, fate, busy);
     }
 

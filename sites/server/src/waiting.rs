@@ -35,9 +35,10 @@ pub fn exchange<T>() -> (Reply<T>, Owed<T>) {
 }
 
 impl<T> Reply<T> {
-    /// Answers; whether the client was still there.
-    pub fn send(self, answer: T) -> bool {
-        self.answer.send(answer).is_ok()
+    /// Answers; if the client is not there any more, since when. (If the application has closed, since now.)
+    pub fn send(self, answer: T) -> Option<Instant> {
+        let lost = self.answer.send(answer).is_err();
+        lost.then(|| self.left.get().copied().unwrap_or_else(Instant::now))
     }
 
     /// When the client left, if it has.

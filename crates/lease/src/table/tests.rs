@@ -100,9 +100,13 @@ fn who_speaks_for_himself_hits_nobody_elses_work_for_the_same_request() {
     let a = request("a");
     table.lease(at(0), ME, &a, &backend(1), FAR);
     table.lease(at(0), OTHER, &a, &backend(2), FAR);
-    assert_eq!(table.works_for(at(0), &a, Some(ME)), [(backend(1), ME)]);
-    assert!(!table.begin(at(0), &a, Some(ME), &backend(2)));
-    assert!(table.begin(at(0), &a, Some(ME), &backend(1)));
+    // The same holder works for it once more: a second attempt, which nobody has stopped.
+    table.lease(at(2), ME, &a, &backend(3), FAR);
+    let part = Some(Part { holder: ME, until: at(1) });
+    assert_eq!(table.works_for(at(2), &a, part), [(backend(1), ME)]);
+    assert!(!table.begin(at(2), &a, part, &backend(2)));
+    assert!(!table.begin(at(2), &a, part, &backend(3)));
+    assert!(table.begin(at(2), &a, part, &backend(1)));
 }
 
 #[test]
@@ -327,4 +331,16 @@ fn of_a_cancellation_that_never_ended_the_lease_is_kept_for_a_while_and_lent_to_
     assert_eq!(table.lease(at(89), OTHER, &b, &one, FAR), Leased::Taken);
     assert_eq!(table.expire(at(90)), 1);
     assert_eq!(table.lease(at(90), OTHER, &b, &one, FAR), Leased::Held);
+}
+
+#[test]
+fn a_cancellation_that_is_lost_keeps_its_connection_no_longer_than_a_stop_is_remembered() {
+    let mut table = table();
+    let (a, b, one) = (request("a"), request("b"), backend(1));
+    table.lease(at(0), ME, &a, &one, FAR);
+    assert!(table.begin(at(0), &a, None, &one));
+    assert_eq!(table.lose(at(3), &one), None);
+    assert_eq!(table.release(ME, &a, &one, 7), Released::Doubtful);
+    assert_eq!((table.expire(at(62)), table.lease(at(62), ME, &b, &one, FAR)), (0, Leased::Taken));
+    assert_eq!((table.expire(at(63)), table.lease(at(63), ME, &b, &one, FAR)), (1, Leased::Held));
 }

@@ -5,6 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 
 use bywash_config::DatabasePlace;
 
@@ -14,9 +15,14 @@ pub(crate) enum Conduct {
     /// Of a certain message to the database, see [`Relay::lose_answer`], the answer does not come back, nor the
     /// connection.
     LosesAnswer,
+    /// It comes late.
+    DelaysAnswer,
     /// Whoever answers as MariaDB is MySQL.
     SaysMySql,
 }
+
+/// Longer than a release waits for.
+const DELAY: Duration = Duration::from_millis(400);
 
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
@@ -39,7 +45,7 @@ impl Relay {
         Self { address, countdown }
     }
 
-    /// It will be the answer to the message of this number from now on.
+    /// The answer to the message of this number from now on is the one that is lost, or late.
     pub(crate) fn lose_answer(&self, number: usize) {
         self.countdown.store(number, SeqCst);
     }
@@ -56,7 +62,9 @@ fn connect(client: &TcpStream, server: &TcpStream, countdown: &Arc<AtomicUsize>,
         }
     });
     pass(server.try_clone().unwrap(), client.try_clone().unwrap(), move |answer| {
-        if is_lost.load(SeqCst) {
+        if conduct == Conduct::DelaysAnswer && is_lost.swap(false, SeqCst) {
+            thread::sleep(DELAY);
+        } else if is_lost.load(SeqCst) {
             answer.clear();
         } else if conduct == Conduct::SaysMySql {
             rename(answer);

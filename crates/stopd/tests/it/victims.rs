@@ -349,6 +349,30 @@ fn a_cancellation_whose_answer_is_lost_keeps_the_connection_from_everybody() {
     });
 }
 
+/// MariaDB's `KILL` can take two seconds.
+#[test]
+fn a_release_does_not_wait_for_a_cancellation_that_takes_long_and_its_connection_is_free_after_that()
+ {
+    with_each(|kind| {
+        let relay = Relay::before(kind.address().unwrap(), Conduct::DelaysAnswer);
+        let site = Site::of(kind, |settings| settings.server.place = place(relay.address)).unwrap();
+        let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
+        let (works, watch) = (Connection::new(kind), Connection::new(kind));
+        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        site.until("it is connected", |site| site.number(connected) == 1.0);
+        lease(&mut app, "r1", &works);
+        works.begin_seen(long(kind), &watch);
+        relay.lose_answer(2);
+        gateway.say("2 STOP r1 client_left");
+        assert_eq!(works.end(), End::Cancelled);
+        let kept = release(&mut app, "r1", &works);
+        assert!(kept.starts_with("2 ERR taken a cancellation may"), "{kept}");
+        // It has ended when the stop is answered.
+        assert_eq!(gateway.hear(), "2 OK cancelled=1 spared=0");
+        lease(&mut app, "r2", &works);
+    });
+}
+
 #[test]
 fn a_storm_of_stops_costs_the_database_no_more_than_its_budget() {
     with_each(|kind| {

@@ -19,8 +19,7 @@ use super::Sentry;
 use super::conversation::{Conversation, Silence};
 use crate::token::{Reason, Terminated, Token};
 
-/// How long a lease outlasts its request's latest deadline, as the stop comes when that is over: as long as a stop is worth
-/// anything.
+/// How long a lease outlasts its request's latest deadline: the stop comes when that is over, and must find it.
 const BEYOND_DEADLINE: Duration = Duration::from_secs(10);
 /// How long the daemon has to cancel the query of a connection that was dropped.
 const HEAD_START: Duration = Duration::from_millis(100);
@@ -112,6 +111,11 @@ impl Sentry {
             let (sender, told) = oneshot::channel();
             let answer = lease.ask_for(token, Some(sender)).await;
             if lease.is_held(token, &answer)? {
+                if let Some(over) = token.terminated() {
+                    lease.end().await;
+                    self.count(|stats| &mut stats.stopped);
+                    return Err(over.into());
+                }
                 (own.lease, own.told) = (Some(lease), Some(told));
             }
         }
@@ -205,7 +209,7 @@ impl<C: Send + 'static> Leased<C> {
         let Stage::Held(lease) = &mut self.stage else { return Ok(()) };
         let answer = lease.ask_for(&self.token, None).await;
         match lease.is_held(&self.token, &answer) {
-            Ok(true) => {}
+            Ok(true) => return self.end_if_over().await,
             Ok(false) => self.stage = Stage::Free,
             Err(error) => {
                 let is_taken = error == LeaseError::Taken;
@@ -214,6 +218,18 @@ impl<C: Send + 'static> Leased<C> {
             }
         }
         Ok(())
+    }
+
+    /// The daemon may have heard that the request is over before it heard of the lease, and remembers nothing.
+    async fn end_if_over(&mut self) -> Result<(), LeaseError> {
+        let Some(over) = self.token.terminated() else { return Ok(()) };
+        if let Stage::Held(lease) = std::mem::replace(&mut self.stage, Stage::Doubtful) {
+            lease.sentry.count(|stats| &mut stats.stopped);
+            if lease.end().await {
+                self.stage = Stage::Free;
+            }
+        }
+        Err(over.into())
     }
 
     /// Says that the connection does not work for the request any more, and gives it back; nothing, if it had to be

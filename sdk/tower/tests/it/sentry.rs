@@ -252,7 +252,7 @@ async fn a_request_that_is_over_says_so_once_if_it_has_leased_anything() {
 #[tokio::test]
 async fn a_stop_that_is_refused_is_counted() {
     let desk = Desk::new(|words| match words[0] {
-        "STOP" => vec!["N ERR forbidden add this user to sentry.stops"],
+        "STOP" => vec!["N ERR forbidden add this user to sentry.leases"],
         _ => vec!["N OK"],
     });
     let (search, sentry) = (Search::new(), desk.sentry());

@@ -53,8 +53,8 @@ impl Worker {
         let answer = self.occupy(&job).map(|()| self.answer(&job.ask));
         let busy = begun.elapsed();
         match answer.map(|answer| job.reply.send(answer)) {
-            Ok(true) => Fate::Answered(busy),
-            Ok(false) | Err(Cut) => Fate::Wasted(busy),
+            Ok(None) => Fate::Answered(busy),
+            Ok(Some(_)) | Err(Cut) => Fate::Wasted(busy),
         }
     }
 
