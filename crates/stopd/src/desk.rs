@@ -129,9 +129,7 @@ impl Desk {
         let number = message.number;
         let answered = match message.order {
             // Whoever may lease may also stop what he has leased.
-            Order::Lease { .. }
-            | Order::Release { .. }
-            | Order::Stop { scope: Scope::Own, .. }
+            Order::Lease { .. } | Order::Release { .. } | Order::Stop { scope: Scope::Own, .. }
                 if !rights.leases =>
             {
                 Err(refusal(Fault::Forbidden, "add this user to sentry.leases"))
