@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use bywash_engine::Outcome;
@@ -28,6 +28,8 @@ const WAITING: usize = 16_384;
 const BATCH: usize = 512;
 /// How long the daemon may take no message.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How long the rest of its answers is waited for before a look whether they have come.
+const LOOK: Duration = Duration::from_millis(100);
 /// A daemon that was not there is not looked for again before.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -79,6 +81,7 @@ impl Teller {
             stream: None,
             tried: None,
             number: 0,
+            unanswered: 0,
             counts: counts.clone(),
         };
         std::thread::Builder::new()
@@ -102,13 +105,15 @@ struct Daemon {
     /// When it was last looked for in vain.
     tried: Option<Instant>,
     number: u64,
+    /// Messages of this conversation.
+    unanswered: u64,
     counts: Counts,
 }
 
 impl Daemon {
     /// Until nobody can give up anything any more.
     fn run(mut self, waiting: &Receiver<GivenUp>) {
-        while let Ok(first) = waiting.recv() {
+        while let Some(first) = self.next(waiting) {
             let mut text = String::new();
             let mut count = 0;
             let more = std::iter::from_fn(|| waiting.try_recv().ok());
@@ -119,10 +124,25 @@ impl Daemon {
                 count += 1;
             }
             match self.write(text.as_bytes()) {
-                Ok(()) => self.counts.told.inc_by(count),
+                Ok(()) => {
+                    self.unanswered += count;
+                    self.counts.told.inc_by(count)
+                }
                 Err(()) => self.counts.lost.inc_by(count),
             };
         }
+    }
+
+    /// Hears what is answered while there is nothing to say. `None`: there never will be.
+    fn next(&mut self, waiting: &Receiver<GivenUp>) -> Option<GivenUp> {
+        while self.unanswered > 0 {
+            match waiting.recv_timeout(LOOK) {
+                Ok(given_up) => return Some(given_up),
+                Err(RecvTimeoutError::Timeout) => self.hear(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        waiting.recv().ok()
     }
 
     /// A daemon that was started anew has closed the connection: then there is another try. One that takes nothing is
@@ -148,20 +168,27 @@ impl Daemon {
         if self.tried.is_some_and(|tried| tried.elapsed() < PAUSE) {
             return;
         }
+        self.unanswered = 0;
         self.stream = connect(&self.socket).ok();
         self.tried = self.stream.is_none().then(Instant::now);
     }
 
     /// Reads what there is of answers: a daemon cuts off who never does.
     fn hear(&mut self) {
-        let Some(stream) = &mut self.stream else { return };
+        let Some(stream) = &mut self.stream else {
+            self.unanswered = 0;
+            return;
+        };
         let mut answers = [0; 16 * 1024];
         let mut is_gone = stream.set_nonblocking(true).is_err();
         while !is_gone {
             match stream.read(&mut answers) {
                 Ok(0) => is_gone = true,
                 Ok(count) => {
-                    self.counts.refused.inc_by(refusals(&answers[..count]));
+                    let answers = &answers[..count];
+                    self.counts.refused.inc_by(refusals(answers));
+                    let lines = answers.split(|byte| *byte == b'\n').skip(1).count() as u64;
+                    self.unanswered = self.unanswered.saturating_sub(lines);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => is_gone = true,

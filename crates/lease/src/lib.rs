@@ -18,6 +18,9 @@
 //! 1 OK cancelled=1 spared=0
 //! ```
 //!
+//! A reason is `client_left`, `ran_too_long` or `deadline`. `not-after=MS` behind a LEASE or a STOP (milliseconds since
+//! 1970) says when it ends by itself, and `traceparent=…` behind a STOP under which span the request was sent on.
+//!
 //! **The rule.** A connection is only cancelled while it is leased to the request that is stopped, and a release is
 //! answered only when no cancellation of it is under way. Whoever gets no answer closes the connection and does not
 //! lend it again. So no innocent is hit, whatever is slow, late or dead.

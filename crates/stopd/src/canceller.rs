@@ -31,6 +31,9 @@ const MOST_JOBS: usize = 65_536;
 /// How long a release may wait for a cancellation: applications give up the daemon that does not answer in 100 ms.
 const RELEASE: Duration = Duration::from_millis(50);
 
+/// How often a database is asked how it is.
+const GREETING: Span = Span::from_secs(5);
+
 /// How long a database that has failed is left alone.
 const REST: Span = Span::from_millis(500);
 
@@ -99,6 +102,10 @@ pub(crate) struct Canceller {
     pub(crate) journal: Journal,
     /// A database that is not well is not asked again before.
     pub(crate) down_until: Option<Time>,
+    /// What is wrong with it, as it was told last.
+    pub(crate) complaint: Option<String>,
+    /// When it is asked again how it is.
+    pub(crate) greet_at: Time,
 }
 
 impl Canceller {
@@ -114,6 +121,7 @@ impl Canceller {
                     None => return,
                 },
                 () = self.sleep_until(due) => {}
+                () = self.sleep_until(Some(self.greet_at)) => self.greet().await,
             }
             let wait = self.pace.wait(self.desk.now());
             if wait > Span::ZERO {
@@ -133,19 +141,29 @@ impl Canceller {
         }
     }
 
-    /// Connects before anybody is in a hurry, and says what is missing.
+    /// Connects before anybody is in a hurry, and says what is missing; now and then again, so that what operators are
+    /// told is so.
     async fn greet(&mut self) {
+        self.greet_at = self.desk.now() + GREETING;
         let lacks = self.database.lacks().await;
         match lacks {
-            Ok(lack) => self.tell(true, lack),
+            Ok(lack) => {
+                self.down_until = None;
+                self.tell(true, lack);
+            }
             Err(error) => self.tell(false, Some(said(&error))),
         }
     }
 
-    fn tell(&self, connected: bool, complaint: Option<String>) {
+    /// What is as it was is not written down again.
+    fn tell(&mut self, connected: bool, complaint: Option<String>) {
         let name = self.name.as_str();
-        if let Some(words) = &complaint {
-            self.journal.complain(name, words);
+        if self.complaint != complaint {
+            match &complaint {
+                Some(words) => self.journal.complain(name, words),
+                None => self.journal.is_well(name),
+            }
+            self.complaint.clone_from(&complaint);
         }
         self.desk.numbers.connected(name, connected, complaint);
     }
@@ -355,13 +373,13 @@ impl Canceller {
     }
 
     fn done(&self, job: &Job, victim: &Victim) {
-        let now = self.desk.now();
-        self.desk.numbers.cancelled(self.name.as_str(), now.since(job.asked).as_secs_f64());
+        let (now, is_done) = (self.desk.now(), self.mode == Mode::Enforce);
+        let seconds = now.since(job.asked).as_secs_f64();
+        self.desk.numbers.cancelled(self.name.as_str(), seconds, is_done);
         if let Some(report) = &job.report {
             report.cancelled();
         }
         let connection = victim.running.connection;
-        let is_done = self.mode == Mode::Enforce;
         self.journal.cancelled(self.name.as_str(), &job.request, job.reason, connection, is_done);
     }
 

@@ -215,6 +215,8 @@ fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
             journal: journal.clone(),
             settings,
             down_until: None,
+            complaint: None,
+            greet_at: desk.now(),
         };
         cancellers.spawn_local(canceller.run(receiver));
     }

@@ -45,7 +45,7 @@ pub(crate) struct Tray {
 
 pub(crate) struct Desk {
     pub(crate) numbers: Numbers,
-    mode: Mode,
+    pub(crate) mode: Mode,
     table: RefCell<Table>,
     voices: RefCell<HashMap<Holder, Voice>>,
     trays: BTreeMap<DatabaseName, Tray>,

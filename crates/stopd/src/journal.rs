@@ -65,6 +65,11 @@ impl Journal {
         }));
     }
 
+    /// What was complained of is over.
+    pub(crate) fn is_well(&self, database: &str) {
+        self.write(&json!({ "time": now(), "what": "well", "database": database }));
+    }
+
     fn write(&self, line: &serde_json::Value) {
         match self.lines.try_send(format!("{line}\n")) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}

@@ -69,6 +69,7 @@ pub(crate) struct Numbers {
     stops: Family<OfReason, Counter>,
     refusals: Family<OfReason, Counter>,
     cancelled: Family<OfDatabase, Counter>,
+    would_cancel: Family<OfDatabase, Counter>,
     spared: Family<Left, Counter>,
     statements: Family<OfDatabase, Counter>,
     connected: Family<OfDatabase, Gauge>,
@@ -91,6 +92,7 @@ impl Numbers {
             stops: Family::default(),
             refusals: Family::default(),
             cancelled: Family::default(),
+            would_cancel: Family::default(),
             spared: Family::default(),
             statements: Family::default(),
             connected: Family::default(),
@@ -111,8 +113,10 @@ impl Numbers {
         let help =
             "Messages that were refused; malformed or forbidden ones: find out who sends them";
         registry.register("refusals", help, self.refusals.clone());
-        let help = "Statements that were cancelled, or would have been in mode observe";
+        let help = "Statements that were cancelled";
         registry.register("cancelled", help, self.cancelled.clone());
+        let help = "Statements that would have been cancelled, were the mode not observe";
+        registry.register("would_cancel", help, self.would_cancel.clone());
         let help = "Statements of stopped requests that were left alone, by reason; refused: grant the privilege";
         registry.register("spared", help, self.spared.clone());
         let help = "Statements that the database was asked for";
@@ -139,8 +143,9 @@ impl Numbers {
         self.refusals.get_or_create(&OfReason { reason: fault.name() }).inc();
     }
 
-    pub(crate) fn cancelled(&self, database: &str, seconds: f64) {
-        self.cancelled.get_or_create(&OfDatabase { database: database.to_owned() }).inc();
+    pub(crate) fn cancelled(&self, database: &str, seconds: f64, is_done: bool) {
+        let counter = if is_done { &self.cancelled } else { &self.would_cancel };
+        counter.get_or_create(&OfDatabase { database: database.to_owned() }).inc();
         self.seconds.observe(seconds);
     }
 

@@ -75,6 +75,7 @@ fn respond(request: &Request<Incoming>, desk: &Desk, journal: &Journal) -> Respo
 
 fn status(desk: &Desk, journal: &Journal) -> serde_json::Value {
     json!({
+        "mode": desk.mode.name(),
         "leases": desk.leases(),
         "complaints": desk.numbers.complaints(),
         "log_lines_dropped": journal.dropped(),

@@ -203,8 +203,6 @@ fn what_the_daemon_refuses_is_counted() {
     let mut ear = Ear::of(&daemon);
     ear.hear();
     ear.0.get_mut().write_all(b"1 ERR forbidden add this user to sentry.stops\n").unwrap();
-    leaves(&gateway, &calls);
-    ear.hear();
     crate::setup::eventually("it is counted", || {
         gateway.metric("bywash_orphans_refused_total") == 1.0
     });

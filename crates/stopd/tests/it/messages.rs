@@ -221,7 +221,8 @@ f = s.makefile(); print(f.readline() + f.readline(), end='')";
 fn operators_are_told_what_there_is_and_strangers_nothing() {
     let site = Site::alone();
     assert!(
-        site.get("/v1/status").contains(r#"{"complaints":{},"leases":0,"log_lines_dropped":0}"#)
+        site.get("/v1/status")
+            .contains(r#"{"complaints":{},"leases":0,"log_lines_dropped":0,"mode":"enforce"}"#)
     );
     assert!(site.get("/").starts_with("HTTP/1.1 404"));
     for host in ["shop.example", "localhost\r\nHost: shop.example"] {

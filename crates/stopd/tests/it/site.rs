@@ -20,7 +20,7 @@ pub(crate) enum Kind {
 pub(crate) struct Site {
     pub(crate) daemon: Daemon,
     log: Log,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Kind {
@@ -108,7 +108,11 @@ impl Site {
         };
         let log = Log::default();
         let daemon = bywash_stopd::start(config, log.clone()).unwrap();
-        Self { daemon, log, _folder: folder }
+        Self { daemon, log, folder }
+    }
+
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     pub(crate) fn log(&self) -> String {

@@ -216,7 +216,9 @@ fn who_only_observes_cancels_nothing_and_counts_what_would_have_been() {
         assert_eq!(app.ask("4 LEASE r1 self 7"), "4 OK");
         assert_eq!(app.ask("5 STOP r1 deadline"), "5 OK cancelled=1 spared=0");
         assert_eq!(app.ask("6 RELEASE r1 self 7"), "6 OK");
-        assert_eq!(site.number(r#"bywash_sentry_cancelled_total{database="shop"}"#), 1.0);
+        assert_eq!(site.number(r#"bywash_sentry_would_cancel_total{database="shop"}"#), 1.0);
+        assert_eq!(site.number(r#"bywash_sentry_cancelled_total{database="shop"}"#), 0.0);
+        assert!(site.get("/v1/status").contains(r#""mode":"observe""#));
     });
 }
 
@@ -240,6 +242,23 @@ fn a_database_that_refuses_the_privilege_is_complained_of_and_spares_all() {
         let answer = app.ask("2 STOP r1 client_left");
         assert!(answer.starts_with("2 OK cancelled=0 "), "{answer}");
         assert_eq!(works.end(), End::Done);
+    });
+}
+
+#[test]
+fn a_complaint_ends_with_its_cause_also_if_nobody_leaves() {
+    with_each(|kind| {
+        let site = Site::of(kind, |settings| {
+            std::fs::write(settings.password_file.as_ref().unwrap(), "wrong\n").unwrap();
+        });
+        let site = site.unwrap();
+        let connected = r#"bywash_sentry_connected{database="shop"}"#;
+        site.until("it complains", |site| site.get("/v1/status").contains(r#""shop":"#));
+        assert_eq!(site.number(connected), 0.0);
+        std::fs::write(site.folder().join("password"), "lab\n").unwrap();
+        site.until("it is well", |site| site.number(connected) == 1.0);
+        assert!(site.get("/v1/status").contains(r#""complaints":{}"#));
+        site.until("it is written down", |site| site.log().contains(r#""what":"well""#));
     });
 }
 
