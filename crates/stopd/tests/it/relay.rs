@@ -21,8 +21,8 @@ pub(crate) enum Conduct {
     SaysMySql,
 }
 
-/// Longer than a release waits for.
-const DELAY: Duration = Duration::from_millis(400);
+/// Longer than a release waits for, also on a busy machine, and not as long as the daemon waits for its database.
+const DELAY: Duration = Duration::from_secs(2);
 
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
