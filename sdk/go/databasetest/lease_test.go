@@ -132,9 +132,7 @@ func TestARequestThatIsOverHereBeginsNoQueryEither(t *testing.T) {
 		token.Leave()
 		_, err = run(ctx, s.db, "SELECT 1")
 		is(t, err, bywash.ClientLeft)
-		until(t, "the daemon knows", func() bool {
-			return s.daemon.number(`bywash_sentry_stops_total{reason="client_left"}`) == 1
-		})
+		until(t, "the daemon has agreed", func() bool { return s.sentry.Stats().Stops == 1 })
 	})
 }
 
