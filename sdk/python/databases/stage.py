@@ -104,12 +104,13 @@ class Watch:
             return cursor.fetchall()
 
     def running(self):
-        """How many long queries the application runs."""
+        """How many long queries the application runs, and not what a driver asks a new connection."""
         if self.kind == "postgres":
-            of = "pg_stat_activity WHERE usename = 'shop' AND state = 'active' AND pid <> pg_backend_pid()"
+            of, text, own = "pg_stat_activity WHERE usename = 'shop' AND state = 'active'", "query", "pid = pg_backend_pid()"
         else:
-            of = "information_schema.processlist WHERE user = 'shop' AND id <> connection_id() AND command = 'Query'"
-        return self.ask(f"SELECT count(*) FROM {of}")[0][0]
+            of, text, own = "information_schema.processlist WHERE user = 'shop'", "info", "id = connection_id()"
+            of += " AND command = 'Query'"
+        return self.ask(f"SELECT count(*) FROM {of} AND lower({text}) LIKE '%sleep%' AND NOT {own}")[0][0]
 
 
 def free_port():
