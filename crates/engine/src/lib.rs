@@ -9,6 +9,7 @@
 //! - [`Engine`] is the machine; [`Event`] goes in, [`Action`] comes out, each with a [`Reason`].
 //! - [`queue`] decides which waiting request gets the next slot, one file per policy.
 //! - [`limit`] decides how many requests run at once, one file per policy.
+//! - [`levels`] decides how many threads of a pool a request gets: a machine of its own, for applications.
 //! - [`terminate`] decides how long a request may run, one file per policy.
 //! - [`overload`] decides whether it is overload, one file per detector.
 //! - [`session`] remembers which sessions have been served what.
@@ -25,6 +26,7 @@ pub mod catalog;
 pub mod classify;
 mod engine;
 mod event;
+pub mod levels;
 pub mod limit;
 pub mod overload;
 mod pace;

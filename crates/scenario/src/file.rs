@@ -20,6 +20,7 @@ use crate::sets::ClientSet;
 use crate::shift::Shift;
 use crate::signal::Signal;
 use crate::source::Source;
+use crate::threads::Parallel;
 use crate::{base, written};
 
 /// A load, ready to be played.
@@ -100,6 +101,8 @@ pub struct Class {
     pub patience: Option<Law>,
     /// Where it is served: an index of `servers.stations`, or the workers of the application.
     pub station: Option<usize>,
+    /// Its tasks and threads, where `servers.threads` runs them.
+    pub parallel: Parallel,
 }
 
 impl Class {

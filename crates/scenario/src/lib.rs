@@ -11,7 +11,7 @@
 //! says when sessions start, `sets` who is always there and [`adversary`] who comes beside them; [`signal`] is what visitors
 //! show of themselves; [`visitor`] is one client's behaviour as a state machine and [`source`]
 //! where she comes from, a draw or a recording; [`servers`] is
-//! what serves it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
+//! what serves it, `threads` how requests of several tasks share it; [`tally`] counts what happened into [`result`]; `vary` changes keys of a file.
 #![forbid(unsafe_code)]
 
 pub mod adversary;
@@ -32,6 +32,7 @@ mod signal;
 pub mod source;
 mod stations;
 pub mod tally;
+mod threads;
 mod vary;
 pub mod visitor;
 mod written;
@@ -52,5 +53,6 @@ pub use shift::Shift;
 pub use signal::{Shown, Signal};
 pub use source::{Recording, Source};
 pub use tally::{Ending, Of, Tally, standard_error};
+pub use threads::{Parallel, Promise, Scheduler, Threads};
 pub use vary::{Setting, guess};
 pub use visitor::{Attempt, Next, Visit, Visitor};

@@ -46,6 +46,11 @@ impl Responses {
         self.0.mean() / 1e3
     }
 
+    /// Standard deviation over mean; 0 if nothing was completed.
+    pub(crate) fn deviation(&self) -> f64 {
+        if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }
+    }
+
     /// From the last point that less than one in a thousand was answered within, to the first that
     /// everybody was: what is quicker is a few lucky ones, and would fill half of a logarithmic axis.
     pub(crate) fn distribution(&self) -> Distribution {

@@ -125,6 +125,9 @@ pub struct ClassCell {
     /// Response time of completed requests: mean, milliseconds.
     #[serde(default)]
     pub mean_ms: f64,
+    /// The same: standard deviation over mean.
+    #[serde(default)]
+    pub deviation: f64,
     /// Median, milliseconds.
     pub p50_ms: f64,
     /// 99th percentile, milliseconds.

@@ -7,6 +7,7 @@ use bywash_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::file::ScenarioError;
+use crate::threads::Threads;
 
 /// How requests inside the application share its workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Servers {
     pub changes: Vec<Change>,
     /// Servers of their own for some classes, in the order of the file.
     pub stations: Vec<Station>,
+    /// Requests are tasks on threads, if so.
+    pub threads: Option<Threads>,
 }
 
 /// Servers beside the application's workers: a database, whose lock one request has at a time. A request of a class

@@ -24,6 +24,7 @@ use crate::shift;
 use crate::signal;
 use crate::source::Source;
 use crate::stations;
+use crate::threads;
 use crate::wrong::Wrong;
 
 #[derive(Deserialize)]
@@ -64,6 +65,8 @@ struct Servers {
     change: Vec<servers::Written>,
     #[serde(default)]
     station: Vec<stations::Written>,
+    #[serde(default)]
+    threads: Option<threads::Written>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +85,8 @@ struct WrittenClass {
     shift: Option<shift::Written>,
     #[serde(default)]
     station: Option<String>,
+    #[serde(default)]
+    parallel: threads::Parallel,
     #[serde(default)]
     terminate: Option<WrittenBounds>,
     #[serde(default)]
@@ -260,6 +265,7 @@ fn check_whole(scenario: &Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
     let ordered = !ends || !matches!(scenario.length, Length::Orders(_)) || orders > 0.0;
     let why = "run.orders is given, and no session of this graph ever makes an order";
     wrong.at(lines.key("run.orders")).unless(ordered, why);
+    threads::check_whole(scenario, lines, wrong);
 }
 
 fn class_index(
@@ -319,7 +325,11 @@ fn servers_of(
     }
     let in_order = changes.is_sorted_by_key(|change| change.at);
     wrong.at(lines.nth(CHANGE, 0)).unless(in_order, IN_ORDER);
+    let find = |name: &str| find(index, name, "servers.threads.goal");
+    let threads = written.threads.as_ref().map(|threads| threads.resolve(find)).transpose();
+    let threads = wrong.at(lines.key("servers.threads")).part(threads).flatten();
     servers::Servers {
+        threads,
         discipline: written.discipline,
         contention: written.contention,
         limit: written.limit,
@@ -379,6 +389,7 @@ fn resolve_class(
     let shift = wrong.part(shift);
     wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
     let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
+    wrong.part(threads::check(class.parallel, name));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
     let class = request.map(|(method, path)| Class {
         name: name.clone(),
@@ -395,6 +406,7 @@ fn resolve_class(
         pinned: None,
         patience: None,
         station: station.flatten(),
+        parallel: class.parallel,
     });
     wrong.whole(class)
 }

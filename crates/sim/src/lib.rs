@@ -21,6 +21,7 @@ mod phases;
 mod servers;
 mod slots;
 mod stations;
+mod threads;
 mod world;
 
 pub use adversary::Got;

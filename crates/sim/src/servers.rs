@@ -15,6 +15,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use bywash_scenario::{Discipline, Servers as Description};
 use bywash_units::{Span, Time};
 
+use crate::stations::Application;
+
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -86,82 +88,6 @@ impl Servers {
         };
         servers.look(Time::ZERO);
         servers
-    }
-
-    /// A request comes in.
-    pub(crate) fn admit(&mut self, now: Time, id: u32, demand: Span) {
-        self.advance(now);
-        self.serial += 1;
-        let index = id as usize;
-        if index >= self.places.len() {
-            self.places.resize(index + 1, Place::Outside);
-        }
-        self.places[index] = Place::Waits { demand: demand.as_nanos(), serial: self.serial };
-        self.waiting += 1;
-        self.line.push_back((id, self.serial));
-        self.assign();
-    }
-
-    /// A request leaves before it is done. The work that was done on it.
-    pub(crate) fn remove(&mut self, now: Time, id: u32) -> Span {
-        self.advance(now);
-        let done = match self.take(id) {
-            Place::Served { begun, .. } => Span::from_nanos(self.progress - begun),
-            Place::Waits { .. } | Place::Outside => Span::ZERO,
-        };
-        self.assign();
-        done
-    }
-
-    /// When the next request is done.
-    pub(crate) fn next_end(&mut self) -> Option<Time> {
-        let done = self.next_done()?.0;
-        let left = done.saturating_sub(self.progress);
-        let time =
-            if self.at_full_speed() { left } else { (left as f64 / self.rate).ceil() as u64 };
-        Some(self.now + Span::from_nanos(time))
-    }
-
-    /// The request that is done at `now`, which is when [`Servers::next_end`] said.
-    pub(crate) fn finish(&mut self, now: Time) -> Option<u32> {
-        self.advance(now);
-        let (done, id) = self.next_done()?;
-        // Progress is rounded to nanoseconds, and may lack one.
-        self.progress = self.progress.max(done);
-        self.take(id);
-        self.ends.pop();
-        self.assign();
-        Some(id)
-    }
-
-    /// Whether a worker serves it.
-    pub(crate) fn serves(&self, id: u32) -> bool {
-        matches!(self.places.get(id as usize), Some(Place::Served { .. }))
-    }
-
-    /// Looks at what has changed by `now`; when to look again.
-    pub(crate) fn look(&mut self, now: Time) -> Option<Time> {
-        /// A drift is played in steps.
-        const STEP: Span = Span::from_millis(250);
-        self.advance(now);
-        self.workers = self.description.workers_at(self.first, now);
-        self.speed = self.description.speed_at(now);
-        self.assign();
-        let next = |change: &bywash_scenario::Change| {
-            let (from, to) = (Time::ZERO + change.at, Time::ZERO + change.at + change.over);
-            if now < from { Some(from) } else { (now < to).then(|| to.min(now + STEP)) }
-        };
-        self.description.changes.iter().filter_map(next).min()
-    }
-
-    /// What has added up until `now`.
-    pub(crate) fn meters(&mut self, now: Time) -> Meters {
-        self.advance(now);
-        self.meters
-    }
-
-    pub(crate) const fn workers(&self) -> u32 {
-        self.workers
     }
 
     /// Workers whose request has left or ended take the next from the line; then the rate is what
@@ -242,6 +168,77 @@ impl Servers {
     }
 }
 
+impl Application for Servers {
+    fn admit(&mut self, now: Time, id: u32, _class: usize, demand: Span) {
+        self.advance(now);
+        self.serial += 1;
+        let index = id as usize;
+        if index >= self.places.len() {
+            self.places.resize(index + 1, Place::Outside);
+        }
+        self.places[index] = Place::Waits { demand: demand.as_nanos(), serial: self.serial };
+        self.waiting += 1;
+        self.line.push_back((id, self.serial));
+        self.assign();
+    }
+
+    fn remove(&mut self, now: Time, id: u32) -> Span {
+        self.advance(now);
+        let done = match self.take(id) {
+            Place::Served { begun, .. } => Span::from_nanos(self.progress - begun),
+            Place::Waits { .. } | Place::Outside => Span::ZERO,
+        };
+        self.assign();
+        done
+    }
+
+    fn next_end(&mut self) -> Option<Time> {
+        let done = self.next_done()?.0;
+        let left = done.saturating_sub(self.progress);
+        let time =
+            if self.at_full_speed() { left } else { (left as f64 / self.rate).ceil() as u64 };
+        Some(self.now + Span::from_nanos(time))
+    }
+
+    fn finish(&mut self, now: Time) -> Option<u32> {
+        self.advance(now);
+        let (done, id) = self.next_done()?;
+        // Progress is rounded to nanoseconds, and may lack one.
+        self.progress = self.progress.max(done);
+        self.take(id);
+        self.ends.pop();
+        self.assign();
+        Some(id)
+    }
+
+    fn serves(&self, id: u32) -> bool {
+        matches!(self.places.get(id as usize), Some(Place::Served { .. }))
+    }
+
+    fn look(&mut self, now: Time) -> Option<Time> {
+        /// A drift is played in steps.
+        const STEP: Span = Span::from_millis(250);
+        self.advance(now);
+        self.workers = self.description.workers_at(self.first, now);
+        self.speed = self.description.speed_at(now);
+        self.assign();
+        let next = |change: &bywash_scenario::Change| {
+            let (from, to) = (Time::ZERO + change.at, Time::ZERO + change.at + change.over);
+            if now < from { Some(from) } else { (now < to).then(|| to.min(now + STEP)) }
+        };
+        self.description.changes.iter().filter_map(next).min()
+    }
+
+    fn meters(&mut self, now: Time) -> Meters {
+        self.advance(now);
+        self.meters
+    }
+
+    fn workers(&self) -> u32 {
+        self.workers
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -295,7 +292,7 @@ mod tests {
     #[test]
     fn who_has_no_worker_waits_inside_for_its_turn() {
         let mut servers = servers("discipline = 'fifo'");
-        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND * (u64::from(id) + 1)));
+        (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND * (u64::from(id) + 1)));
         assert!(servers.serves(1) && !servers.serves(2));
         agrees(&play(&mut servers), &[(0, 1.0), (1, 2.0), (2, 4.0), (3, 6.0)]);
         let meters = servers.meters(at(6.0));
@@ -306,7 +303,7 @@ mod tests {
     #[test]
     fn who_shares_is_slowed_down_by_the_others() {
         let mut servers = servers("discipline = 'shared'");
-        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
         assert!((0..4).all(|id| servers.serves(id)));
         agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 2.0), (3, 2.0)]);
     }
@@ -314,18 +311,18 @@ mod tests {
     #[test]
     fn whoever_leaves_makes_room_and_its_work_is_known() {
         let mut servers = servers("discipline = 'fifo'");
-        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
         assert_eq!(servers.remove(at(0.25), 2), Span::ZERO, "it only waited");
         assert_eq!(servers.remove(at(0.5), 0), SECOND / 2);
         agrees(&play(&mut servers), &[(1, 1.0), (3, 1.5)]);
-        servers.admit(at(2.0), 0, SECOND);
+        servers.admit(at(2.0), 0, 0, SECOND);
         agrees(&play(&mut servers), &[(0, 3.0)]);
     }
 
     #[test]
     fn each_request_above_the_workers_costs_capacity() {
         let mut servers = servers("contention = 0.5");
-        (0..4).for_each(|id| servers.admit(at(0.0), id, SECOND));
+        (0..4).for_each(|id| servers.admit(at(0.0), id, 0, SECOND));
         // Half the speed with two above, two thirds of it with one.
         agrees(&play(&mut servers), &[(0, 2.0), (1, 2.0), (2, 3.0), (3, 3.0)]);
     }
@@ -334,7 +331,7 @@ mod tests {
     fn a_change_of_workers_or_speed_takes_effect_on_those_inside() {
         let changes = "change = [{ at = '1s', workers = 1 }, { at = '2s', speed = 2.0 }]";
         let mut servers = servers(changes);
-        (0..2).for_each(|id| servers.admit(at(0.0), id, SECOND * 3));
+        (0..2).for_each(|id| servers.admit(at(0.0), id, 0, SECOND * 3));
         assert_eq!(servers.look(at(0.0)), Some(at(1.0)));
         assert_eq!(servers.look(at(1.0)), Some(at(2.0)));
         assert_eq!(servers.look(at(2.0)), None);

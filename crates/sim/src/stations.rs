@@ -1,14 +1,47 @@
 //! The application's workers, and stations of their own beside them: each serves its classes alone.
 
+use std::fmt::Debug;
+
 use bywash_scenario::{Scenario, Servers as Description};
 use bywash_units::{Span, Time};
 
 use crate::servers::{Meters, Servers};
+use crate::threads;
+
+/// What serves requests, and how many at a time.
+pub(crate) trait Application: Debug {
+    /// A request of a class comes in.
+    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span);
+
+    /// A request leaves before it is done. The work that was done on it.
+    fn remove(&mut self, now: Time, id: u32) -> Span;
+
+    /// When something is next done.
+    fn next_end(&mut self) -> Option<Time>;
+
+    /// What is done at `now`, which is when [`Application::next_end`] said: a request, or only a part of one.
+    fn finish(&mut self, now: Time) -> Option<u32>;
+
+    /// Whether work on it has begun.
+    fn serves(&self, id: u32) -> bool;
+
+    /// Looks at what has changed by `now`; when to look again.
+    fn look(&mut self, now: Time) -> Option<Time> {
+        let _ = now;
+        None
+    }
+
+    /// What has added up until `now`.
+    fn meters(&mut self, now: Time) -> Meters;
+
+    /// How many can be served at full speed.
+    fn workers(&self) -> u32;
+}
 
 /// All servers of a run. The first are the application's workers.
 #[derive(Debug)]
 pub(crate) struct Stations {
-    all: Vec<Servers>,
+    all: Vec<Box<dyn Application>>,
     /// By class.
     serves: Vec<usize>,
     /// By request.
@@ -17,10 +50,14 @@ pub(crate) struct Stations {
 
 impl Stations {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let mut all = vec![Servers::new(&scenario.servers, scenario.workers)];
-        let plain = Description::default();
+        let servers = |description: &Description, workers: u32| -> Box<dyn Application> {
+            Box::new(Servers::new(description, workers))
+        };
+        let plain = || servers(&scenario.servers, scenario.workers);
+        let mut all = vec![threads::application(scenario).unwrap_or_else(plain)];
+        let none = Description::default();
         let stations = scenario.servers.stations.iter();
-        all.extend(stations.map(|station| Servers::new(&plain, station.workers)));
+        all.extend(stations.map(|station| servers(&none, station.workers)));
         let station = |class: &bywash_scenario::file::Class| class.station.map_or(0, |at| at + 1);
         Self { all, serves: scenario.classes.iter().map(station).collect(), at: Vec::new() }
     }
@@ -32,7 +69,7 @@ impl Stations {
             self.at.resize(index + 1, 0);
         }
         self.at[index] = station;
-        self.all[station].admit(now, id, demand);
+        self.all[station].admit(now, id, class, demand);
     }
 
     /// A request leaves before it is done. The work that was done on it.
@@ -47,7 +84,7 @@ impl Stations {
 
     /// When the next request is done.
     pub(crate) fn next_end(&mut self) -> Option<Time> {
-        self.all.iter_mut().filter_map(Servers::next_end).min()
+        self.all.iter_mut().filter_map(|servers| servers.next_end()).min()
     }
 
     /// The request that is done at `now`, which is when [`Stations::next_end`] said.
@@ -73,12 +110,8 @@ impl Stations {
     }
 
     /// The application's.
-    pub(crate) const fn workers(&self) -> u32 {
-        self.first().workers()
-    }
-
-    const fn first(&self) -> &Servers {
-        self.all.as_slice().first().expect("there are always the application's workers")
+    pub(crate) fn workers(&self) -> u32 {
+        self.all[0].workers()
     }
 }
 

@@ -151,6 +151,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
         terminated: tally.terminated,
         failed: tally.failed,
         mean_ms: tally.response.mean_ms(),
+        deviation: tally.response.deviation(),
         p50_ms: tally.response.quantile_ms(0.5),
         p99_ms: tally.response.quantile_ms(0.99),
         response: tally.response.distribution(),

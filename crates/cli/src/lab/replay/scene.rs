@@ -42,6 +42,7 @@ pub(super) fn scenario(
         },
         pinned: class.class.pinned,
         station: None,
+        parallel: bywash_scenario::Parallel::default(),
         patience: class.patience.map(Law::Constant),
     });
     Scenario {

@@ -1,0 +1,202 @@
+//! What is promised about response times, and how far it is kept.
+
+use core::fmt;
+
+use bywash_units::{Span, Time};
+
+use super::percentile::Percentile;
+use super::ratio::Ratio;
+use super::table::{Occupant, Table, Ticket};
+use super::{Grant, Level, LevelId};
+
+/// What is promised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// The mean response time of one level is such a part of another's.
+    Ratio {
+        /// The level that is to be faster.
+        fast: LevelId,
+        /// The level that it is measured by.
+        slow: LevelId,
+        /// Response time of `fast` over that of `slow`, above 0 and at most 1.
+        target: f64,
+    },
+    /// Such a share of a level's requests are answered within a time.
+    Percentile {
+        /// Whose requests.
+        level: LevelId,
+        /// The share, 0.5 to 0.999: 0.95 for the 95th percentile.
+        share: f64,
+        /// From a request's arrival to its end.
+        within: Span,
+    },
+}
+
+/// How far a goal is reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Standing {
+    /// Whether it is.
+    pub verdict: Verdict,
+    /// What was measured last: the ratio, or the share that was answered within the time. `None` before there was
+    /// enough to measure.
+    pub measured: Option<f64>,
+    /// What the controller does about it: the weight of the faster level's age, or seconds that the level's requests
+    /// are let wait while others want slots.
+    pub effort: f64,
+}
+
+/// Whether a goal is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nobody has been measured yet, or the controller is on its way.
+    Settling,
+    /// It is reached, within a tenth.
+    Held,
+    /// It is more than reached, as there is room: nobody has to wait for it.
+    Exceeded,
+    /// The controller does all that it may, and it is not reached.
+    Infeasible,
+}
+
+/// Why settings contradict themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoalFault {
+    /// A pool needs a slot and a level.
+    Empty,
+    /// A level has fewer threads at most than at least, none, or more at least than there are slots.
+    Threads(LevelId),
+    /// A weight is not above 0, or is none.
+    Weight(LevelId),
+    /// A floor is not between 0 and 1, or the floors of all together leave nothing to decide.
+    Floor(LevelId),
+    /// The goal names a level that there is not.
+    UnknownLevel(LevelId),
+    /// The goal compares a level with itself.
+    SameLevel(LevelId),
+    /// The ratio is not above 0 and at most 1.
+    Target,
+    /// The share is not from 0.5 to 0.999.
+    Share,
+    /// The time is none.
+    Within,
+}
+
+impl fmt::Display for GoalFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a pool needs at least one thread and one level"),
+            Self::Threads(level) => {
+                write!(
+                    f,
+                    "level {}: threads must be 1 ≤ least ≤ most, and least ≤ the pool's",
+                    level.0
+                )
+            }
+            Self::Weight(level) => {
+                write!(f, "level {}: its weight must be a number above 0", level.0)
+            }
+            Self::Floor(level) => {
+                write!(f, "level {}: floors are from 0 to 1, and together at most 0.9", level.0)
+            }
+            Self::UnknownLevel(level) => {
+                write!(f, "the goal names level {}, which there is not", level.0)
+            }
+            Self::SameLevel(level) => write!(f, "the goal compares level {} with itself", level.0),
+            Self::Target => f.write_str("the goal's ratio must be above 0 and at most 1"),
+            Self::Share => f.write_str("the goal's share of requests must be from 0.5 to 0.999"),
+            Self::Within => f.write_str("the goal's time must be above 0"),
+        }
+    }
+}
+
+impl core::error::Error for GoalFault {}
+
+/// All floors together are at most this: the rest is for weights and goals to decide.
+const FLOORS: f64 = 0.9;
+
+pub(super) fn fault(slots: u32, levels: &[Level], goal: Option<Goal>) -> Option<GoalFault> {
+    if slots == 0 || levels.is_empty() {
+        return Some(GoalFault::Empty);
+    }
+    let mut floors = 0.0;
+    for (index, level) in levels.iter().enumerate() {
+        let id = LevelId(index);
+        if level.min_threads == 0 || level.min_threads > level.max_threads.min(slots) {
+            return Some(GoalFault::Threads(id));
+        }
+        if !(level.weight.is_finite() && level.weight > 0.0) {
+            return Some(GoalFault::Weight(id));
+        }
+        floors += level.floor;
+        if !(0.0..=1.0).contains(&level.floor) || floors > FLOORS {
+            return Some(GoalFault::Floor(id));
+        }
+    }
+    goal.and_then(|goal| of_goal(levels.len(), goal))
+}
+
+fn of_goal(levels: usize, goal: Goal) -> Option<GoalFault> {
+    let unknown = |level: LevelId| (level.0 >= levels).then_some(GoalFault::UnknownLevel(level));
+    match goal {
+        Goal::Ratio { fast, slow, target } => {
+            let same = (fast == slow).then_some(GoalFault::SameLevel(fast));
+            let target = (!(target > 0.0 && target <= 1.0)).then_some(GoalFault::Target);
+            unknown(fast).or(unknown(slow)).or(same).or(target)
+        }
+        Goal::Percentile { level, share, within } => {
+            let share = (!(0.5..=0.999).contains(&share)).then_some(GoalFault::Share);
+            let within = (within == Span::ZERO).then_some(GoalFault::Within);
+            unknown(level).or(share).or(within)
+        }
+    }
+}
+
+/// What keeps a promise.
+#[derive(Debug)]
+pub(super) enum Controller {
+    None,
+    Ratio(Ratio),
+    Percentile(Percentile),
+}
+
+impl Controller {
+    pub(super) fn new(goal: Option<Goal>) -> Self {
+        match goal {
+            None => Self::None,
+            Some(Goal::Ratio { fast, slow, target }) => Self::Ratio(Ratio::new(fast, slow, target)),
+            Some(Goal::Percentile { level, share, within }) => {
+                Self::Percentile(Percentile::new(level, share, within))
+            }
+        }
+    }
+
+    /// Of two or more who want a slot, the one that the goal prefers, if it cares.
+    pub(super) fn prefers<'w>(
+        &mut self,
+        wishes: &'w [(LevelId, Grant)],
+        age: impl Fn(Ticket) -> Span,
+    ) -> Option<&'w (LevelId, Grant)> {
+        match self {
+            Self::None => None,
+            Self::Ratio(ratio) => ratio.prefers(wishes, age),
+            Self::Percentile(percentile) => percentile.prefers(wishes, age),
+        }
+    }
+
+    /// A request is over.
+    pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
+        match self {
+            Self::None => {}
+            Self::Ratio(ratio) => ratio.ended(now, ended),
+            Self::Percentile(percentile) => percentile.ended(now, ended),
+        }
+    }
+
+    pub(super) fn standing(&self, now: Time, table: &Table) -> Option<Standing> {
+        match self {
+            Self::None => None,
+            Self::Ratio(ratio) => Some(ratio.standing(now)),
+            Self::Percentile(percentile) => Some(percentile.standing(now, table)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A goal by a percentile of one level's response times.
+//!
+//! The level's requests may be let wait for as long as the goal bears it, and not longer: a request that is older than
+//! the *allowance* is due, and goes before all that is not of its level; before that it takes its turn by weight. So a
+//! jump in load needs no correction to be met: requests fall due as soon as they are old, however many came.
+//!
+//! The allowance is learned, by the stochastic approximation of Robbins and Monro (1951). It falls by [`GAIN`] · share of
+//! the goal with each answer that took too long, and rises by [`GAIN`] · (1 − share) with each that did not, so it rests
+//! where just (1 − share) take too long. It rises only with answers of requests that did wait for as long as half of it:
+//! others say nothing about what a longer wait would have come to, and it would creep up while there is room, to be
+//! found too long when the crowd comes.
+//!
+//! It is *infeasible* when more take too long than may, beyond chance (two standard deviations), although there is no
+//! allowance left: either the level's own load is more than its share of the pool, or one request takes too long by
+//! itself. Who is still waiting and already too old counts as answered too late.
+
+use bywash_units::{Span, Time};
+
+use super::goal::{Standing, Verdict};
+use super::table::{Occupant, Table, Ticket};
+use super::{Grant, LevelId};
+
+/// Part of the goal's time by which one answer may move the allowance.
+const GAIN: f64 = 0.05;
+/// Answers are counted in so many blocks, of which the oldest is forgotten.
+const BLOCKS: usize = 4;
+/// How long a block is.
+const BLOCK: Span = Span::from_millis(250);
+/// Answers without which nothing is said.
+const LEAST: u32 = 20;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Block {
+    number: u64,
+    answered: u32,
+    late: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Percentile {
+    level: LevelId,
+    share: f64,
+    within: Span,
+    /// Seconds.
+    allowance: f64,
+    blocks: [Block; BLOCKS],
+}
+
+impl Percentile {
+    pub(super) fn new(level: LevelId, share: f64, within: Span) -> Self {
+        Self { level, share, within, allowance: 0.0, blocks: [Block::default(); BLOCKS] }
+    }
+
+    pub(super) fn prefers<'w>(
+        &self,
+        wishes: &'w [(LevelId, Grant)],
+        age: impl Fn(Ticket) -> Span,
+    ) -> Option<&'w (LevelId, Grant)> {
+        let due = |wish: &&(LevelId, Grant)| {
+            wish.0 == self.level && age(wish.1.ticket()).as_secs_f64() >= self.allowance
+        };
+        wishes.iter().find(due)
+    }
+
+    pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
+        if ended.level != self.level {
+            return;
+        }
+        let late = ended.response > self.within;
+        let number = now.as_nanos() / BLOCK.as_nanos();
+        let block = &mut self.blocks[number as usize % BLOCKS];
+        if block.number != number {
+            *block = Block { number, ..Block::default() };
+        }
+        block.answered += 1;
+        block.late += u32::from(late);
+        let most = self.within.as_secs_f64();
+        let telling = ended.waited.as_secs_f64() >= self.allowance / 2.0;
+        if late {
+            self.allowance = (self.allowance - GAIN * self.share * most).max(0.0);
+        } else if telling {
+            self.allowance = (self.allowance + GAIN * (1.0 - self.share) * most).min(most);
+        }
+    }
+
+    pub(super) fn standing(&self, now: Time, table: &Table) -> Standing {
+        let number = now.as_nanos() / BLOCK.as_nanos();
+        let fresh = |block: &&Block| block.number + BLOCKS as u64 > number;
+        let blocks = || self.blocks.iter().filter(fresh);
+        let overdue = table.overdue(now, self.level, self.within);
+        let answered = blocks().map(|block| block.answered).sum::<u32>() + overdue;
+        let late = blocks().map(|block| block.late).sum::<u32>() + overdue;
+        let (all, misses, most) = (f64::from(answered), f64::from(late), 1.0 - self.share);
+        let chance = 2.0 * libm::sqrt(all * most * self.share);
+        let verdict = if answered < LEAST {
+            Verdict::Settling
+        } else if misses <= all * most + chance {
+            Verdict::Held
+        } else if self.allowance > 0.0 {
+            Verdict::Settling
+        } else {
+            Verdict::Infeasible
+        };
+        let measured = (answered > 0).then(|| 1.0 - misses / all);
+        Standing { verdict, measured, effort: self.allowance }
+    }
+}

@@ -1,0 +1,68 @@
+//! Stride scheduling: slot time in proportion to weights.
+//!
+//! Each level has a *pass*, which advances by the slot time that it uses over its weight; the level with the least pass
+//! is next. Slot time is known only when a slot comes back, so a grant is charged with what slots of the level came to
+//! lately, and corrected then: otherwise all slots that are free at one moment would go to one level.
+//!
+//! A level that wakes begins at the pass of the level that was served last: nobody saves up time by sleeping.
+//!
+//! Source: Waldspurger and Weihl 1995; charging on grant and correcting at the end as in their §3.3 (nonuniform quanta).
+
+use alloc::vec::Vec;
+
+use bywash_units::Span;
+
+use super::LevelId;
+
+#[derive(Debug)]
+struct Account {
+    weight: f64,
+    pass: f64,
+    /// What a slot is expected to be used for, seconds.
+    expected: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct Stride {
+    accounts: Vec<Account>,
+    /// The pass of the level that was served last.
+    virtual_time: f64,
+}
+
+/// Of the expected use, how much each new one replaces.
+const GAIN: f64 = 0.1;
+
+impl Stride {
+    pub(super) fn new(weights: impl Iterator<Item = f64>) -> Self {
+        let account = |weight| Account { weight, pass: 0.0, expected: 1e-4 };
+        Self { accounts: weights.map(account).collect(), virtual_time: 0.0 }
+    }
+
+    /// A level of which nobody was here has somebody.
+    pub(super) fn awake(&mut self, level: LevelId) {
+        let account = &mut self.accounts[level.0];
+        account.pass = account.pass.max(self.virtual_time);
+    }
+
+    /// Which of two is first; by their order where they are level.
+    pub(super) fn before(&self, one: LevelId, other: LevelId) -> core::cmp::Ordering {
+        self.accounts[one.0].pass.total_cmp(&self.accounts[other.0].pass)
+    }
+
+    /// A level got a slot. Seconds that it is expected to use it for.
+    pub(super) fn charge(&mut self, level: LevelId) -> f64 {
+        let account = &mut self.accounts[level.0];
+        self.virtual_time = self.virtual_time.max(account.pass);
+        account.pass += account.expected / account.weight;
+        account.expected
+    }
+
+    /// It gave one back. Seconds that it used beyond what was expected, or fewer if negative.
+    pub(super) fn settle(&mut self, level: LevelId, used: Span) -> f64 {
+        let account = &mut self.accounts[level.0];
+        let more = used.as_secs_f64() - account.expected;
+        account.pass += more / account.weight;
+        account.expected += GAIN * more;
+        more
+    }
+}

@@ -1,0 +1,182 @@
+//! The requests of a pool: who waits, who runs on how many threads, who wants more.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+use super::{Grant, Level, LevelId};
+
+/// A request of a pool, from its arrival to its end or its leaving. Numbers are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u32);
+
+impl Ticket {
+    /// Its number, below the most requests that were ever here at a time.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A request that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupant {
+    /// Its level.
+    pub level: LevelId,
+    /// From its arrival to its beginning.
+    pub waited: Span,
+    /// From its arrival to its end.
+    pub response: Span,
+}
+
+#[derive(Debug)]
+struct Entry {
+    level: LevelId,
+    arrived: Time,
+    begun: Time,
+    threads: u32,
+    /// Threads that it has work for, beside those.
+    wants: u32,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    waiting: VecDeque<Ticket>,
+    /// Oldest first.
+    running: Vec<Ticket>,
+    threads: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    entries: Vec<Entry>,
+    vacant: Vec<Ticket>,
+    levels: Vec<Members>,
+}
+
+impl Table {
+    pub(super) fn new(levels: usize) -> Self {
+        let levels = (0..levels).map(|_| Members::default()).collect();
+        Self { entries: Vec::new(), vacant: Vec::new(), levels }
+    }
+
+    pub(super) fn arrive(&mut self, now: Time, level: LevelId) -> Ticket {
+        let entry = Entry { level, arrived: now, begun: now, threads: 0, wants: 0 };
+        let ticket = if let Some(ticket) = self.vacant.pop() {
+            self.entries[ticket.0 as usize] = entry;
+            ticket
+        } else {
+            self.entries.push(entry);
+            Ticket(self.entries.len() as u32 - 1)
+        };
+        self.levels[level.0].waiting.push_back(ticket);
+        ticket
+    }
+
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        let level = self.level(ticket);
+        let waiting = &mut self.levels[level.0].waiting;
+        if let Some(place) = waiting.iter().position(|one| *one == ticket) {
+            waiting.remove(place);
+            self.vacant.push(ticket);
+        }
+    }
+
+    pub(super) fn want(&mut self, ticket: Ticket, more: u32) {
+        self.entries[ticket.0 as usize].wants = more;
+    }
+
+    pub(super) fn begin(&mut self, now: Time, ticket: Ticket) {
+        let level = self.level(ticket);
+        let members = &mut self.levels[level.0];
+        let first = members.waiting.pop_front();
+        debug_assert_eq!(first, Some(ticket), "the oldest begins");
+        members.running.push(ticket);
+        self.entries[ticket.0 as usize].begun = now;
+        self.add_thread(ticket);
+    }
+
+    pub(super) fn widen(&mut self, ticket: Ticket) {
+        let entry = &mut self.entries[ticket.0 as usize];
+        entry.wants = entry.wants.saturating_sub(1);
+        self.add_thread(ticket);
+    }
+
+    fn add_thread(&mut self, ticket: Ticket) {
+        self.entries[ticket.0 as usize].threads += 1;
+        let level = self.level(ticket);
+        self.levels[level.0].threads += 1;
+    }
+
+    /// Takes a thread from a running request.
+    pub(super) fn narrow(&mut self, ticket: Ticket) -> LevelId {
+        let level = self.level(ticket);
+        self.entries[ticket.0 as usize].threads -= 1;
+        self.levels[level.0].threads -= 1;
+        level
+    }
+
+    pub(super) fn end(&mut self, now: Time, ticket: Ticket) -> Occupant {
+        let entry = &self.entries[ticket.0 as usize];
+        let ended = Occupant {
+            level: entry.level,
+            waited: entry.begun.since(entry.arrived),
+            response: now.since(entry.arrived),
+        };
+        self.levels[ended.level.0].running.retain(|one| *one != ticket);
+        self.vacant.push(ticket);
+        ended
+    }
+
+    /// What a level would use a slot for.
+    pub(super) fn candidate(&self, id: LevelId, level: &Level) -> Option<Grant> {
+        let begin = || self.first(id).map(Grant::Begin);
+        let narrow = self.wanting(id, level.min_threads);
+        narrow.or_else(begin).or_else(|| self.wanting(id, level.max_threads))
+    }
+
+    /// The oldest running one of a level that wants another thread and has fewer than `most`.
+    pub(super) fn wanting(&self, level: LevelId, most: u32) -> Option<Grant> {
+        let wants = |ticket: &&Ticket| {
+            let entry = &self.entries[ticket.0 as usize];
+            entry.wants > 0 && entry.threads < most
+        };
+        self.levels[level.0].running.iter().find(wants).map(|ticket| Grant::Widen(*ticket))
+    }
+
+    /// The oldest of a level that waits to begin.
+    pub(super) fn first(&self, level: LevelId) -> Option<Ticket> {
+        self.levels[level.0].waiting.front().copied()
+    }
+
+    pub(super) fn age(&self, now: Time, ticket: Ticket) -> Span {
+        now.since(self.entries[ticket.0 as usize].arrived)
+    }
+
+    /// How many of a level are waiting to begin and are older than that.
+    pub(super) fn overdue(&self, now: Time, level: LevelId, age: Span) -> u32 {
+        let waiting = &self.levels[level.0].waiting;
+        waiting.partition_point(|ticket| self.age(now, *ticket) > age) as u32
+    }
+
+    /// Whether anybody of a level is here.
+    pub(super) fn busy(&self, level: LevelId) -> bool {
+        self.waiting(level) + self.running(level) > 0
+    }
+
+    pub(super) fn waiting(&self, level: LevelId) -> usize {
+        self.levels[level.0].waiting.len()
+    }
+
+    pub(super) fn running(&self, level: LevelId) -> usize {
+        self.levels[level.0].running.len()
+    }
+
+    pub(super) fn threads(&self, level: LevelId) -> u32 {
+        self.levels[level.0].threads
+    }
+
+    fn level(&self, ticket: Ticket) -> LevelId {
+        self.entries[ticket.0 as usize].level
+    }
+}

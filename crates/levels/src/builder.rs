@@ -1,0 +1,137 @@
+//! What a pool is to be.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bywash_engine::levels::{self, Level, LevelId, Levels};
+
+use crate::desk::Desk;
+use crate::error::BuildError;
+use crate::pool::Pool;
+
+/// What is promised about response times, from a request's arrival in the pool to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal<'n> {
+    /// The mean of one level is such a part of another's.
+    Ratio {
+        /// The level that is to be faster.
+        fast: &'n str,
+        /// The level that it is measured by.
+        slow: &'n str,
+        /// Above 0, at most 1.
+        target: f64,
+    },
+    /// Such a share of a level's requests are answered within a time.
+    Percentile {
+        /// Whose requests.
+        level: &'n str,
+        /// From 0.5 to 0.999: 0.95 for the 95th percentile.
+        share: f64,
+        /// The time.
+        within: Duration,
+    },
+}
+
+/// Makes a [`Pool`]. Mistakes are told by [`Builder::build`].
+#[derive(Clone, Debug)]
+pub struct Builder {
+    threads: u32,
+    names: Vec<String>,
+    terms: Vec<Level>,
+    goal: Option<Named>,
+    places: Option<u32>,
+}
+
+/// A goal that owns its names.
+#[derive(Clone, Debug)]
+enum Named {
+    Ratio(String, String, f64),
+    Percentile(String, f64, Duration),
+}
+
+impl Builder {
+    pub(crate) fn new(threads: u32) -> Self {
+        Self { threads, names: Vec::new(), terms: Vec::new(), goal: None, places: None }
+    }
+
+    /// One more level.
+    #[must_use]
+    pub fn level(mut self, name: impl Into<String>, level: Level) -> Self {
+        self.names.push(name.into());
+        self.terms.push(level);
+        self
+    }
+
+    /// What is promised.
+    #[must_use]
+    pub fn goal(mut self, goal: Goal<'_>) -> Self {
+        self.goal = Some(match goal {
+            Goal::Ratio { fast, slow, target } => Named::Ratio(fast.into(), slow.into(), target),
+            Goal::Percentile { level, share, within } => {
+                Named::Percentile(level.into(), share, within)
+            }
+        });
+        self
+    }
+
+    /// The seed's way, to compare with: so many requests run at a time, first come first served, each with all threads
+    /// of its level, among which the operating system decides.
+    #[must_use]
+    pub fn parity(mut self, places: u32) -> Self {
+        self.places = Some(places);
+        self
+    }
+
+    /// Makes it, and starts its threads.
+    ///
+    /// # Errors
+    ///
+    /// If the settings contradict themselves, or a thread cannot be started.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        let twice = |(index, name): (usize, &String)| self.names[..index].contains(name);
+        if let Some((_, name)) = self.names.iter().enumerate().find(|each| twice(*each)) {
+            return Err(BuildError::Twice(name.clone()));
+        }
+        let goal = self.goal.as_ref().map(|goal| self.numbered(goal)).transpose()?;
+        let scarce = self.places.unwrap_or(self.threads);
+        if let Some(fault) = Levels::fault(scarce, &self.terms, goal) {
+            return Err(fault.into());
+        }
+        let levels = match self.places {
+            Some(_) if goal.is_some() => return Err(BuildError::Parity),
+            Some(places) => Levels::parity(places, self.terms.clone()),
+            None => Levels::new(self.threads, self.terms.clone(), goal),
+        };
+        let widest = self.terms.iter().map(|level| level.max_threads).max().unwrap_or(1);
+        let most_workers = match self.places {
+            Some(places) => places * widest,
+            // On slots, and in requests that wait for theirs.
+            None => self.threads * (self.terms.len() as u32 + 1),
+        };
+        let desk = Arc::new(Desk::new(self.names, self.terms, levels, most_workers as usize));
+        let mut state = desk.lock();
+        for _ in 0..self.threads {
+            desk.add_worker(&mut state)?;
+        }
+        drop(state);
+        Ok(Pool::new(desk))
+    }
+
+    fn numbered(&self, goal: &Named) -> Result<levels::Goal, BuildError> {
+        let level = |name: &String| {
+            let found = self.names.iter().position(|known| known == name).map(LevelId);
+            let there_is = self.names.join(", ");
+            found.ok_or(BuildError::Unknown { name: name.clone(), there_is })
+        };
+        Ok(match goal {
+            Named::Ratio(fast, slow, target) => {
+                levels::Goal::Ratio { fast: level(fast)?, slow: level(slow)?, target: *target }
+            }
+            Named::Percentile(name, share, within) => levels::Goal::Percentile {
+                level: level(name)?,
+                share: *share,
+                within: (*within).into(),
+            },
+        })
+    }
+}

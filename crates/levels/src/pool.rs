@@ -1,0 +1,126 @@
+//! The pool, from outside.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bywash_engine::levels::LevelId;
+
+use crate::builder::Builder;
+use crate::desk::Desk;
+use crate::error::Refused;
+use crate::request::Request;
+use crate::seat::{Seat, Told};
+use crate::stats::{GoalStats, LevelStats, Stats};
+
+/// A pool of threads with levels. Clones are the same pool; when the last is dropped no more requests come in, and the
+/// threads end with the last request.
+#[derive(Clone)]
+pub struct Pool {
+    open: Arc<Open>,
+}
+
+/// Dropped with the last clone.
+struct Open(Arc<Desk>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Pool {
+    /// A pool on so many threads: as many as there are processors for it.
+    pub fn builder(threads: u32) -> Builder {
+        Builder::new(threads)
+    }
+
+    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+        Self { open: Arc::new(Open(desk)) }
+    }
+
+    /// Waits for this thread's turn in a level. A thread that has a turn and waits for another in the same pool takes a
+    /// slot out of use, and two of them may wait for each other: one request, one turn.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such level, its queue is full, or the pool is shut down.
+    pub fn request(&self, level: &str) -> Result<Request, Refused> {
+        let (desk, level) = (self.desk(), self.desk().level(level)?);
+        let seat = Arc::new(Seat::here());
+        let ticket = desk.arrive(level, &seat)?;
+        match seat.wait() {
+            Told::Slot => Ok(Request::new(Arc::clone(desk), ticket, level)),
+            Told::Closed => Err(Refused::Closed),
+        }
+    }
+
+    /// As [`Pool::request`], and waits for no longer than that.
+    ///
+    /// # Errors
+    ///
+    /// Those, or [`Refused::TimedOut`].
+    pub fn request_within(&self, level: &str, patience: Duration) -> Result<Request, Refused> {
+        let (desk, level) = (self.desk(), self.desk().level(level)?);
+        let seat = Arc::new(Seat::here());
+        let ticket = desk.arrive(level, &seat)?;
+        let told = match Instant::now().checked_add(patience) {
+            Some(end) => seat.wait_until(end),
+            None => Some(seat.wait()),
+        };
+        match told {
+            Some(Told::Closed) => Err(Refused::Closed),
+            None if desk.leave(level, ticket, &seat) => Err(Refused::TimedOut(patience)),
+            // Its turn came while it was about to leave, or before.
+            _ => match seat.wait() {
+                Told::Slot => Ok(Request::new(Arc::clone(desk), ticket, level)),
+                Told::Closed => Err(Refused::Closed),
+            },
+        }
+    }
+
+    /// Has a request run by a thread of the pool when its turn comes. If it panics, it alone has failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::request`].
+    pub fn submit<F>(&self, level: &str, job: F) -> Result<(), Refused>
+    where
+        F: FnOnce(&mut Request) + Send + 'static,
+    {
+        self.desk().hand_in(self.desk().level(level)?, Box::new(job))
+    }
+
+    /// What it has done and does.
+    pub fn stats(&self) -> Stats {
+        let desk = self.desk();
+        let state = desk.lock();
+        let level = |(index, name): (usize, &String)| {
+            let load = state.levels.load(LevelId(index));
+            LevelStats {
+                waiting: load.waiting,
+                running: load.running,
+                threads: load.threads,
+                share: load.share,
+                ..state.tally.level(LevelId(index), name)
+            }
+        };
+        let levels = desk.names.iter().enumerate().map(level).collect();
+        let standing = state.levels.standing(desk.now());
+        let goal = standing.map(|standing| GoalStats {
+            verdict: standing.verdict,
+            measured: standing.measured,
+            effort: standing.effort,
+        });
+        Stats { levels, goal }
+    }
+
+    fn desk(&self) -> &Arc<Desk> {
+        &self.open.0
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("levels", &self.desk().names).finish_non_exhaustive()
+    }
+}

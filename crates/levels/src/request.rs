@@ -1,0 +1,167 @@
+//! A turn in the pool: from a request's first slot to its end.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+use bywash_engine::levels::{LevelId, Ticket};
+use bywash_units::Time;
+use parking_lot::Mutex;
+
+use crate::desk::Desk;
+use crate::scope::Scope;
+use crate::seat::Seat;
+use crate::task::{Bag, Taken};
+
+/// Looks at the bag before its owner goes to sleep: a worker that has ended the last task is gone by then.
+const LOOKS: u32 = 64;
+
+/// A request whose turn has come. The thread that has it runs on a slot of the pool; dropped, it gives it back.
+pub struct Request {
+    desk: Arc<Desk>,
+    ticket: Ticket,
+    level: LevelId,
+    /// Since when it has its slot.
+    since: Time,
+    pub(crate) panicked: bool,
+}
+
+impl Request {
+    pub(crate) fn new(desk: Arc<Desk>, ticket: Ticket, level: LevelId) -> Self {
+        let since = desk.now();
+        Self { desk, ticket, level, since, panicked: false }
+    }
+
+    /// One that a worker runs.
+    pub(crate) fn begun(desk: Arc<Desk>, ticket: Ticket) -> Self {
+        let level = desk.level_of(ticket);
+        Self::new(desk, ticket, level)
+    }
+
+    /// The name of its level.
+    pub fn level(&self) -> &str {
+        &self.desk.names[self.level.0]
+    }
+
+    /// Threads that it may have at most.
+    pub fn max_threads(&self) -> u32 {
+        self.desk.terms[self.level.0].max_threads
+    }
+
+    /// Runs tasks side by side on as many threads as the level and the others leave to it, this one among them, and
+    /// returns when all have ended. Tasks may borrow from the surroundings.
+    ///
+    /// # Panics
+    ///
+    /// If the closure or a task does; all other tasks have ended then.
+    pub fn scope<'env, F, T>(&mut self, spawn: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    {
+        let bag = Arc::new(Bag::default());
+        let others = self.max_threads() - 1;
+        let scope = Scope::new(Arc::clone(&self.desk), self.ticket, Arc::clone(&bag), others);
+        // What the closure leaves half done when it panics nobody sees: the panic goes on below.
+        let result = catch_unwind(AssertUnwindSafe(|| spawn(&scope)));
+        // Tasks borrow from frames above: unwinding past them while they run must not be.
+        let guard = AbortIfUnwound;
+        self.join(&bag);
+        std::mem::forget(guard);
+        match (result, bag.panic()) {
+            (Err(panic), _) | (Ok(_), Some(panic)) => {
+                self.panicked = true;
+                resume_unwind(panic)
+            }
+            (Ok(result), None) => result,
+        }
+    }
+
+    /// Calls `each` with every index, side by side.
+    ///
+    /// # Panics
+    ///
+    /// As [`Request::scope`].
+    pub fn parallel_for(&mut self, indices: std::ops::Range<usize>, each: impl Fn(usize) + Sync) {
+        /// Parts for each thread: slots change hands between them, and threads that are late find some left.
+        const PARTS: usize = 8;
+        let (first, count) = (indices.start, indices.len());
+        let parts = count.min(self.max_threads() as usize * PARTS);
+        let bound = |part: usize| first + (count as u128 * part as u128 / parts as u128) as usize;
+        let each = &each;
+        let part = |part: usize| move || (bound(part)..bound(part + 1)).for_each(each);
+        self.scope(|scope| scope.spawn_all((0..parts).map(part)));
+    }
+
+    /// What `of` makes of every item, side by side, one task each.
+    ///
+    /// # Panics
+    ///
+    /// As [`Request::scope`].
+    pub fn map<I: Sync, O: Send>(&mut self, items: &[I], of: impl Fn(&I) -> O + Sync) -> Vec<O> {
+        let results: Vec<Mutex<Option<O>>> = items.iter().map(|_| Mutex::new(None)).collect();
+        let make = |index: usize| *results[index].lock() = Some(of(&items[index]));
+        let make = &make;
+        let task = |index: usize| move || make(index);
+        self.scope(|scope| scope.spawn_all((0..items.len()).map(task)));
+        let result = |result: Mutex<Option<O>>| result.into_inner().expect("its task has ended");
+        results.into_iter().map(result).collect()
+    }
+
+    /// Runs what is left in a bag, and waits for what others run.
+    fn join(&mut self, bag: &Arc<Bag>) {
+        loop {
+            while let Taken::Task(task, last) = bag.take() {
+                if last {
+                    self.desk.tasks_changed(self.ticket, bag);
+                }
+                bag.run(task);
+                if self.desk.should_yield(self.since) {
+                    self.pause(bag);
+                }
+            }
+            if bag.is_done() {
+                return;
+            }
+            if bag.is_ending() {
+                self.desk.call_off(self.ticket, bag);
+                if (0..LOOKS).any(|_| {
+                    std::hint::spin_loop();
+                    bag.is_done()
+                }) {
+                    return;
+                }
+            }
+            self.pause(bag);
+        }
+    }
+
+    /// Gives the slot back until there is something to do, or all is done.
+    fn pause(&mut self, bag: &Arc<Bag>) {
+        let seat = Arc::new(Seat::here());
+        if bag.sit(&seat) {
+            self.desk.pause(self.ticket, bag, self.since);
+            seat.wait();
+            self.since = self.desk.now();
+        }
+    }
+}
+
+struct AbortIfUnwound;
+
+impl Drop for AbortIfUnwound {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let panicked = self.panicked || std::thread::panicking();
+        self.desk.end(self.ticket, self.since, panicked);
+    }
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("level", &self.level()).finish_non_exhaustive()
+    }
+}

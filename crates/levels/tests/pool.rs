@@ -1,0 +1,311 @@
+//! The pool with real threads: that everything is run once, by whom it may, and that nothing gets stuck.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use bywash_levels::{BuildError, Goal, Level, Pool, Refused, Stats};
+
+/// Nothing here takes that long; what does is stuck.
+const STUCK: Duration = Duration::from_secs(60);
+
+fn wide(most: u32) -> Level {
+    Level { max_threads: most, ..Level::PLAIN }
+}
+
+fn pool(threads: u32) -> Pool {
+    Pool::builder(threads).level("high", wide(threads)).level("low", Level::PLAIN).build().unwrap()
+}
+
+/// Something to do for a processor.
+fn burn(rounds: usize) -> usize {
+    (0..rounds).fold(1, |sum, i| std::hint::black_box(sum).wrapping_mul(31).wrapping_add(i))
+}
+
+/// Waits until the pool says so.
+fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
+    let end = Instant::now() + STUCK;
+    loop {
+        let stats = pool.stats();
+        if is(&stats) {
+            return stats;
+        }
+        assert!(Instant::now() < end, "stuck: {stats:?}");
+        std::thread::yield_now();
+    }
+}
+
+/// Nobody is in the pool, and it has all its slots: as many can begin at once.
+fn is_whole(pool: &Pool, threads: usize) {
+    let stats = until(pool, |stats| stats.levels.iter().all(|level| level.running == 0));
+    assert!(stats.levels.iter().all(|level| level.threads == 0), "{stats:?}");
+    let turns: Vec<_> = (0..threads).map(|_| pool.request_within("low", STUCK).unwrap()).collect();
+    let one_more = pool.request_within("low", Duration::from_millis(1));
+    assert!(matches!(one_more, Err(Refused::TimedOut(_))), "more slots than threads");
+    drop(turns);
+}
+
+#[test]
+fn every_task_is_run_once_and_may_borrow() {
+    let pool = pool(4);
+    for level in ["high", "low"] {
+        let mut request = pool.request(level).unwrap();
+        let counts: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
+        request.scope(|scope| {
+            for count in &counts {
+                scope.spawn(move || {
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+        request.parallel_for(0..1000, |i| {
+            counts[i].fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 2));
+        let squares = request.map(&[1, 2, 3, 4, 5], |i| i * i);
+        assert_eq!(squares, [1, 4, 9, 16, 25]);
+        request.parallel_for(7..7, |_| unreachable!("there is no index"));
+        assert!(request.map(&[] as &[u8], |i| *i).is_empty());
+    }
+    is_whole(&pool, 4);
+}
+
+#[test]
+fn a_task_may_spawn_others_down_to_any_depth() {
+    fn count<'scope>(
+        scope: &'scope bywash_levels::Scope<'scope, '_>,
+        depth: usize,
+        leaves: &'scope AtomicUsize,
+    ) {
+        if depth == 0 {
+            leaves.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        for _ in 0..2 {
+            scope.spawn(move || count(scope, depth - 1, leaves));
+        }
+    }
+    let pool = pool(3);
+    let leaves = AtomicUsize::new(0);
+    pool.request("high").unwrap().scope(|scope| count(scope, 10, &leaves));
+    assert_eq!(leaves.load(Ordering::Relaxed), 1 << 10);
+    is_whole(&pool, 3);
+}
+
+#[test]
+fn a_lone_request_has_as_many_threads_as_its_level_and_no_more() {
+    let pool = Pool::builder(4).level("three", wide(3)).level("one", wide(1)).build().unwrap();
+    for (level, most) in [("three", 3), ("one", 1)] {
+        let threads = Mutex::new(HashSet::new());
+        let together = Barrier::new(most);
+        let mut request = pool.request(level).unwrap();
+        request.scope(|scope| {
+            for _ in 0..most {
+                scope.spawn(|| {
+                    // Passes only when so many are at work at once.
+                    together.wait();
+                    threads.lock().unwrap().insert(std::thread::current().id());
+                });
+            }
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    burn(2000);
+                    threads.lock().unwrap().insert(std::thread::current().id());
+                });
+            }
+        });
+        let threads = threads.into_inner().unwrap();
+        assert_eq!(threads.len(), most, "{level}");
+        assert!(threads.contains(&std::thread::current().id()), "its own is one of them");
+    }
+}
+
+#[test]
+fn no_more_threads_run_than_there_are_slots() {
+    let pool = pool(3);
+    let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let task = || {
+        most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        burn(20_000);
+        now.fetch_sub(1, Ordering::SeqCst);
+    };
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for client in 0..12 {
+            let (pool, task, done) = (&pool, &task, &done);
+            threads.spawn(move || {
+                for _ in 0..40 {
+                    let level = if client % 2 == 0 { "high" } else { "low" };
+                    let mut request = pool.request(level).unwrap();
+                    request.scope(|scope| (0..6).for_each(|_| scope.spawn(task)));
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(done.into_inner(), 12 * 40);
+    assert!((2..=3).contains(&most.into_inner()));
+    let stats = pool.stats();
+    assert_eq!(stats.levels.iter().map(|level| level.answered).sum::<u64>(), 12 * 40);
+    is_whole(&pool, 3);
+}
+
+#[test]
+fn a_task_that_panics_fails_its_request_alone() {
+    let pool = pool(2);
+    let ended = AtomicUsize::new(0);
+    let mut request = pool.request("high").unwrap();
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        request.scope(|scope| {
+            for i in 0..20 {
+                let ended = &ended;
+                scope.spawn(move || {
+                    assert!(i != 3, "task {i}");
+                    ended.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+    }))
+    .unwrap_err();
+    assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("task 3"));
+    assert_eq!(ended.into_inner(), 19, "the others were run");
+    // The request goes on, if whoever has it wants to.
+    assert_eq!(request.map(&[1, 2], |i| i + 1), [2, 3]);
+    drop(request);
+    assert_eq!(pool.stats().levels[0].panicked, 1);
+    let closure = catch_unwind(AssertUnwindSafe(|| {
+        pool.request("low").unwrap().scope(|scope| {
+            scope.spawn(|| ());
+            panic!("in the closure")
+        })
+    }));
+    assert!(closure.is_err());
+    assert_eq!(pool.stats().levels[1].panicked, 1);
+    is_whole(&pool, 2);
+}
+
+#[test]
+fn a_request_that_is_handed_in_is_run_by_the_pool_and_may_panic() {
+    let pool = pool(2);
+    let (tell, told) = mpsc::channel();
+    for i in 0..200_usize {
+        let tell = tell.clone();
+        let level = if i % 3 == 0 { "high" } else { "low" };
+        let job = move |request: &mut bywash_levels::Request| {
+            assert!(i % 50 != 7, "job {i}");
+            let sum: usize =
+                request.map(&[i, i, i], |i| burn(i * 20).count_ones() as usize).iter().sum();
+            tell.send((i, sum)).unwrap();
+        };
+        pool.submit(level, job).unwrap();
+    }
+    drop(tell);
+    let mut all: Vec<(usize, usize)> = told.iter().collect();
+    all.sort_unstable();
+    let expected: Vec<(usize, usize)> = (0..200)
+        .filter(|i| i % 50 != 7)
+        .map(|i| (i, 3 * burn(i * 20).count_ones() as usize))
+        .collect();
+    assert_eq!(all, expected);
+    let stats = until(&pool, |stats| stats.levels.iter().all(|level| level.running == 0));
+    assert_eq!(stats.levels.iter().map(|level| level.panicked).sum::<u64>(), 4);
+    is_whole(&pool, 2);
+}
+
+#[test]
+fn who_waits_too_long_leaves_and_who_finds_no_room_is_told() {
+    let low = Level { queue: 1, ..Level::PLAIN };
+    let pool = Pool::builder(1).level("low", low).build().unwrap();
+    let turn = pool.request("low").unwrap();
+    let short = Duration::from_millis(5);
+    assert_eq!(pool.request_within("low", short).unwrap_err(), Refused::TimedOut(short));
+    let (tell, told) = mpsc::channel();
+    pool.submit("low", move |_| tell.send(()).unwrap()).unwrap();
+    assert_eq!(pool.request("low").unwrap_err(), Refused::Full("low".into()));
+    assert_eq!(
+        pool.request("lwo").unwrap_err().to_string(),
+        "there is no level `lwo`; there is low"
+    );
+    drop(turn);
+    told.recv_timeout(STUCK).unwrap();
+    let stats = until(&pool, |stats| stats.levels[0].answered == 2);
+    assert_eq!((stats.levels[0].left, stats.levels[0].refused), (1, 1));
+    is_whole(&pool, 1);
+}
+
+#[test]
+fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
+    let pool = pool(1);
+    let mut turn = pool.request("high").unwrap();
+    let clone = pool.clone();
+    let waits = std::thread::spawn(move || clone.request("low").map(drop));
+    let dropped = Arc::new(());
+    let kept = Arc::clone(&dropped);
+    pool.submit("low", move |_| drop(kept)).unwrap();
+    until(&pool, |stats| stats.levels[1].waiting == 2);
+    // The thread that waits has a clone: the pool lives on, and serves it.
+    drop(pool);
+    assert_eq!(turn.map(&[1, 2, 3], |i| i * 2), [2, 4, 6]);
+    drop(turn);
+    assert_eq!(waits.join().unwrap(), Ok(()));
+    // Run or dropped, what was handed in is gone.
+    let end = Instant::now() + STUCK;
+    while Arc::strong_count(&dropped) > 1 {
+        assert!(Instant::now() < end, "the job is kept");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn in_parity_everybody_has_her_threads_and_places_are_scarce() {
+    let pool = Pool::builder(2)
+        .level("high", wide(6))
+        .level("low", Level::PLAIN)
+        .parity(3)
+        .build()
+        .unwrap();
+    let together = Barrier::new(6);
+    let mut first = pool.request("high").unwrap();
+    first.scope(|scope| (0..6).for_each(|_| scope.spawn(|| drop(together.wait()))));
+    let others = [pool.request("low").unwrap(), pool.request("low").unwrap()];
+    let fourth = pool.request_within("high", Duration::from_millis(5));
+    assert!(matches!(fourth, Err(Refused::TimedOut(_))));
+    drop((first, others));
+    drop(pool.request("high").unwrap());
+}
+
+#[test]
+fn settings_that_contradict_themselves_make_no_pool() {
+    let build = |level: Level| Pool::builder(2).level("a", level).build();
+    for (level, words) in [
+        (Level { max_threads: 0, ..Level::PLAIN }, "1 ≤ least ≤ most"),
+        (Level { min_threads: 0, ..Level::PLAIN }, "1 ≤ least ≤ most"),
+        (Level { min_threads: 3, max_threads: 4, ..Level::PLAIN }, "least ≤ the pool's"),
+        (Level { weight: 0.0, ..Level::PLAIN }, "weight"),
+        (Level { weight: f64::NAN, ..Level::PLAIN }, "weight"),
+        (Level { floor: 0.95, ..Level::PLAIN }, "floors"),
+    ] {
+        let error = build(level).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let two = || Pool::builder(2).level("a", Level::PLAIN).level("b", Level::PLAIN);
+    let ratio = |fast, slow, target| two().goal(Goal::Ratio { fast, slow, target }).build();
+    for (built, words) in [
+        (Pool::builder(2).build(), "one level"),
+        (Pool::builder(0).level("a", Level::PLAIN).build(), "one thread"),
+        (two().level("a", Level::PLAIN).build(), "`a` stands twice"),
+        (ratio("a", "c", 0.5), "`c`; there is a, b"),
+        (ratio("a", "a", 0.5), "with itself"),
+        (ratio("a", "b", 0.0), "above 0"),
+        (ratio("a", "b", f64::NAN), "above 0"),
+    ] {
+        let error = built.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+    let goal = Goal::Percentile { level: "a", share: 0.95, within: Duration::from_millis(5) };
+    assert!(matches!(two().goal(goal).parity(2).build(), Err(BuildError::Parity)));
+}

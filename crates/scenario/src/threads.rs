@@ -1,0 +1,166 @@
+//! Servers whose requests are made of tasks, and run them on threads.
+//!
+//! With `[servers.threads]` the workers are processors. A request is so many tasks of equal size and a serial rest (to
+//! merge and to answer); how many threads it has, and when, the scheduler decides. Only the simulator plays it.
+
+use bywash_units::Span;
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+use crate::lines::Lines;
+use crate::wrong::Wrong;
+
+/// Who decides which threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduler {
+    /// The operating system: each request has its threads from the start, all share the processors evenly [seed 3.1].
+    System,
+    /// The product's levels, of which each class is one.
+    Levels,
+}
+
+/// How requests share processors by threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threads {
+    /// Who decides.
+    pub scheduler: Scheduler,
+    /// Share of a request's work that one thread does, after its tasks.
+    pub serial: f64,
+    /// What is promised, by indices of classes.
+    pub goal: Option<Promise>,
+}
+
+/// A goal of [`Scheduler::Levels`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Promise {
+    /// Mean response time of one class over that of another.
+    Ratio {
+        /// The class that is to be faster.
+        fast: usize,
+        /// The one it is measured by.
+        slow: usize,
+        /// The ratio.
+        target: f64,
+    },
+    /// Such a share of a class is answered within a time.
+    Percentile {
+        /// The class.
+        class: usize,
+        /// The share.
+        share: f64,
+        /// The time.
+        within: Span,
+    },
+}
+
+/// What requests of a class are, and are granted.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parallel {
+    /// Tasks of a request.
+    #[serde(default = "one")]
+    pub tasks: u32,
+    /// Threads at most.
+    #[serde(default = "one")]
+    pub most: u32,
+    /// Threads at least; only levels know it.
+    #[serde(default = "one")]
+    pub least: u32,
+    /// Slot time in proportion to other classes'; only levels know it.
+    #[serde(default = "full")]
+    pub weight: f64,
+    /// Share of slot time below which the class is not pressed; only levels know it.
+    #[serde(default)]
+    pub floor: f64,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn full() -> f64 {
+    1.0
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Self { tasks: 1, most: 1, least: 1, weight: 1.0, floor: 0.0 }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    scheduler: Scheduler,
+    #[serde(default)]
+    serial: f64,
+    #[serde(default)]
+    goal: Option<WrittenGoal>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum WrittenGoal {
+    Ratio { fast: String, slow: String, ratio: f64 },
+    Percentile { class: String, share: f64, within: String },
+}
+
+impl Written {
+    pub(crate) fn resolve(
+        &self,
+        class: impl Fn(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<Threads, ScenarioError> {
+        let senseless = |why: String| ScenarioError::Senseless(why);
+        if !(0.0..1.0).contains(&self.serial) {
+            return Err(senseless("servers.threads.serial takes 0 to below 1".into()));
+        }
+        let goal = match &self.goal {
+            None => None,
+            Some(WrittenGoal::Ratio { fast, slow, ratio }) => {
+                Some(Promise::Ratio { fast: class(fast)?, slow: class(slow)?, target: *ratio })
+            }
+            Some(WrittenGoal::Percentile { class: name, share, within }) => {
+                let within = crate::written::span(within)?;
+                Some(Promise::Percentile { class: class(name)?, share: *share, within })
+            }
+        };
+        if goal.is_some() && self.scheduler == Scheduler::System {
+            let why =
+                "servers.threads: the operating system keeps no goal; take scheduler = \"levels\"";
+            return Err(senseless(why.into()));
+        }
+        Ok(Threads { scheduler: self.scheduler, serial: self.serial, goal })
+    }
+}
+
+/// What a class says of its tasks.
+pub(crate) fn check(parallel: Parallel, class: &str) -> Result<(), ScenarioError> {
+    let Parallel { tasks, most, least, weight, floor } = parallel;
+    let right = (1..=1000).contains(&tasks)
+        && (1..=1000).contains(&most)
+        && (1..=most).contains(&least)
+        && (1e-6..=1e6).contains(&weight)
+        && (0.0..=1.0).contains(&floor);
+    let why = || {
+        format!(
+            "parallel of `{class}`: tasks and most take 1 to 1000, least 1 to most, weight 1e-6 to 1e6, floor 0 to 1"
+        )
+    };
+    if right { Ok(()) } else { Err(ScenarioError::Senseless(why())) }
+}
+
+/// What of a scenario does not go together with threads.
+pub(crate) fn check_whole(scenario: &crate::file::Scenario, lines: &Lines<'_>, wrong: &mut Wrong) {
+    let line = lines.key("servers.threads");
+    let servers = &scenario.servers;
+    if servers.threads.is_none() {
+        let tasks = scenario.classes.iter().all(|class| class.parallel == Parallel::default());
+        let why = "classes have `parallel`, and there is no [servers.threads] to run it";
+        wrong.at(None).unless(tasks, why);
+        return;
+    }
+    let plain = servers.changes.is_empty() && servers.contention == 0.0;
+    let why = "servers.threads goes neither with servers.change nor with servers.contention";
+    wrong.at(line).unless(plain, why);
+}

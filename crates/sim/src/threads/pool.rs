@@ -1,0 +1,319 @@
+//! Threads as the product's levels run them: the engine's decisions, on processors of virtual time.
+//!
+//! A slot is a processor. A thread that is between two tasks gives its slot back if somebody else would get it, and
+//! goes on if that is itself; a request whose tasks are all taken gives back the slot of its own thread until the last
+//! of the others hands over to it. The pool of `crates/levels` does the same with real threads.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bywash_engine::levels::{Goal, Grant, Level, LevelId, Levels, Ticket};
+use bywash_scenario::{Parallel, Promise, Threads};
+use bywash_units::{Span, Time};
+
+use super::Left;
+use crate::servers::Meters;
+use crate::stations::Application;
+
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    ticket: Ticket,
+    left: Left,
+    /// Threads that are at work.
+    threads: u32,
+    /// Work done on it, of tasks that are over.
+    done: u64,
+    serial: u64,
+}
+
+/// A thread at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Thread {
+    ends: Time,
+    order: u64,
+    id: u32,
+    serial: u64,
+    /// Since when it has its slot.
+    since: Time,
+    work: u64,
+    /// Whether it is the request's own, which does not leave it.
+    own: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    processors: u32,
+    serial_share: f64,
+    classes: Vec<Parallel>,
+    levels: Levels,
+    now: Time,
+    requests: Vec<Option<Request>>,
+    /// Whose ticket it is, by its number.
+    threads: BinaryHeap<Reverse<Thread>>,
+    busy: u32,
+    inside: u32,
+    serial: u64,
+    meters: Meters,
+}
+
+impl Pool {
+    pub(super) fn new(processors: u32, threads: &Threads, classes: Vec<Parallel>) -> Self {
+        let level = |class: &Parallel| Level {
+            max_threads: class.most,
+            min_threads: class.least,
+            weight: class.weight,
+            floor: class.floor,
+            queue: usize::MAX,
+        };
+        let goal = threads.goal.map(|promise| match promise {
+            Promise::Ratio { fast, slow, target } => {
+                Goal::Ratio { fast: LevelId(fast), slow: LevelId(slow), target }
+            }
+            Promise::Percentile { class, share, within } => {
+                Goal::Percentile { level: LevelId(class), share, within }
+            }
+        });
+        let levels = Levels::new(processors, classes.iter().map(level).collect(), goal);
+        Self {
+            processors,
+            serial_share: threads.serial,
+            classes,
+            levels,
+            now: Time::ZERO,
+            requests: Vec::new(),
+            threads: BinaryHeap::new(),
+            busy: 0,
+            inside: 0,
+            serial: 0,
+            meters: Meters::default(),
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        let time = now.since(self.now);
+        let nanos = time.as_nanos() as f64;
+        let without = self.inside.saturating_sub(self.busy);
+        self.meters.busy += time * u64::from(self.busy);
+        self.meters.waited += time * u64::from(without);
+        self.meters.manned += time * u64::from(self.processors);
+        self.meters.capacity += nanos * f64::from(self.processors);
+        self.meters.work += nanos * f64::from(self.busy);
+        if without > 0 {
+            self.meters.stalled += time;
+        }
+        self.now = now;
+    }
+
+    /// Slots go to whom the levels give them.
+    fn assign(&mut self) {
+        while let Some(grant) = self.levels.grant(self.now) {
+            let ticket = grant.ticket();
+            let holds = |request: &Option<Request>| request.is_some_and(|r| r.ticket == ticket);
+            let index = self.requests.iter().position(holds);
+            let id = index.expect("slots go to requests that are here") as u32;
+            let own = grant == Grant::Begin(ticket);
+            self.busy += 1;
+            self.request(id).threads += 1;
+            self.take_task(id, own, self.now);
+        }
+    }
+
+    fn request(&mut self, id: u32) -> &mut Request {
+        self.requests[id as usize].as_mut().expect("it is here")
+    }
+
+    /// A thread with a slot takes the request's next task, which there is.
+    fn take_task(&mut self, id: u32, own: bool, since: Time) {
+        let request = self.request(id);
+        request.left.tasks -= 1;
+        let (ticket, left) = (request.ticket, request.left);
+        self.levels.want(ticket, left.tasks);
+        self.work(id, own, since, left.task);
+    }
+
+    fn work(&mut self, id: u32, own: bool, since: Time, work: u64) {
+        self.serial += 1;
+        let (serial, order) = (self.request(id).serial, self.serial);
+        let ends = self.now + Span::from_nanos(work);
+        self.threads.push(Reverse(Thread { ends, order, id, serial, since, work, own }));
+    }
+
+    /// A thread leaves its request, or its own waits for the others.
+    fn rest(&mut self, thread: Thread) {
+        let request = self.request(thread.id);
+        request.threads -= 1;
+        let ticket = request.ticket;
+        self.busy -= 1;
+        self.levels.release(self.now, ticket, self.now.since(thread.since));
+    }
+
+    /// What the thread does that has ended a task: whether its request is done.
+    fn next_step(&mut self, thread: Thread) -> bool {
+        let Left { tasks, serial, .. } = self.request(thread.id).left;
+        if tasks > 0 {
+            if self.levels.pressed() {
+                // If nobody has a better claim it is given this very slot.
+                self.rest(thread);
+            } else {
+                self.take_task(thread.id, thread.own, thread.since);
+            }
+            return false;
+        }
+        if self.request(thread.id).threads > 1 {
+            self.rest(thread);
+            return false;
+        }
+        // The last thread: it is the request's own, or hands its slot over to that.
+        if serial > 0 {
+            self.request(thread.id).left.serial = 0;
+            self.work(thread.id, true, thread.since, serial);
+            return false;
+        }
+        self.rest(thread);
+        true
+    }
+
+    fn next_thread(&mut self) -> Option<Thread> {
+        loop {
+            let Reverse(thread) = *self.threads.peek()?;
+            match &self.requests[thread.id as usize] {
+                Some(request) if request.serial == thread.serial => return Some(thread),
+                _ => self.threads.pop(),
+            };
+        }
+    }
+}
+
+impl Application for Pool {
+    fn admit(&mut self, now: Time, id: u32, class: usize, demand: Span) {
+        self.advance(now);
+        self.serial += 1;
+        let index = id as usize;
+        if index >= self.requests.len() {
+            self.requests.resize(index + 1, None);
+        }
+        let arrived = self.levels.arrive(now, LevelId(class));
+        let ticket = arrived.expect("levels of the simulator have room for everybody");
+        let left = Left::of(demand, self.serial_share, self.classes[class]);
+        self.requests[index] =
+            Some(Request { ticket, left, threads: 0, done: 0, serial: self.serial });
+        self.inside += 1;
+        self.assign();
+    }
+
+    fn remove(&mut self, now: Time, id: u32) -> Span {
+        self.advance(now);
+        let Some(request) = self.requests[id as usize] else { return Span::ZERO };
+        let mut done = request.done;
+        let own = |thread: &&Reverse<Thread>| thread.0.serial == request.serial;
+        let threads: Vec<Thread> = self.threads.iter().filter(own).map(|thread| thread.0).collect();
+        let began = request.threads > 0;
+        for thread in threads {
+            done += thread.work - thread.ends.since(now).as_nanos();
+            self.rest(thread);
+        }
+        self.requests[id as usize] = None;
+        self.inside -= 1;
+        if began {
+            self.levels.end(now, request.ticket);
+        } else {
+            self.levels.leave(request.ticket);
+        }
+        self.assign();
+        Span::from_nanos(done)
+    }
+
+    fn next_end(&mut self) -> Option<Time> {
+        self.next_thread().map(|thread| thread.ends)
+    }
+
+    fn finish(&mut self, now: Time) -> Option<u32> {
+        self.advance(now);
+        let thread = self.next_thread()?;
+        self.threads.pop();
+        self.request(thread.id).done += thread.work;
+        let over = self.next_step(thread);
+        if over {
+            let ticket = self.request(thread.id).ticket;
+            self.requests[thread.id as usize] = None;
+            self.inside -= 1;
+            self.levels.end(now, ticket);
+        }
+        self.assign();
+        over.then_some(thread.id)
+    }
+
+    fn serves(&self, id: u32) -> bool {
+        let request = self.requests.get(id as usize).and_then(Option::as_ref);
+        request.is_some_and(|request| request.threads > 0)
+    }
+
+    fn meters(&mut self, now: Time) -> Meters {
+        self.advance(now);
+        self.meters
+    }
+
+    fn workers(&self) -> u32 {
+        self.processors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_scenario::Scheduler;
+
+    use super::*;
+
+    fn at(seconds: f64) -> Time {
+        Time::ZERO + Span::from_secs_f64(seconds)
+    }
+
+    fn pool(processors: u32, serial: f64, classes: &[Parallel]) -> Pool {
+        let threads = Threads { scheduler: Scheduler::Levels, serial, goal: None };
+        Pool::new(processors, &threads, classes.to_vec())
+    }
+
+    fn play(pool: &mut Pool) -> Vec<(u32, f64)> {
+        let mut ends = Vec::new();
+        while let Some(next) = pool.next_end() {
+            ends.extend(pool.finish(next).map(|id| (id, next.as_secs_f64())));
+        }
+        ends
+    }
+
+    const WIDE: Parallel = Parallel { tasks: 4, most: 4, least: 1, weight: 1.0, floor: 0.0 };
+
+    #[test]
+    fn a_lone_request_has_all_threads_that_it_may_and_a_serial_rest() {
+        let mut pool = pool(8, 0.2, &[WIDE]);
+        pool.admit(at(0.0), 0, 0, Span::from_secs(1));
+        let ends = play(&mut pool);
+        assert_eq!(ends.len(), 1);
+        // Four tasks of 0.2 s side by side, then 0.2 s by one thread.
+        assert!((ends[0].1 - 0.4).abs() < 1e-6, "{ends:?}");
+    }
+
+    #[test]
+    fn who_waits_to_begin_gets_the_slot_that_another_thread_would_be() {
+        let mut pool = pool(2, 0.0, &[WIDE]);
+        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
+        pool.admit(at(0.5), 1, 0, Span::from_secs(4));
+        // Both processors serve the first until its tasks end at 1; then each has one.
+        let ends = play(&mut pool);
+        assert!((ends[0].1 - 3.0).abs() < 1e-6, "{ends:?}");
+        assert!((ends[1].1 - 4.0).abs() < 1e-6, "{ends:?}");
+    }
+
+    #[test]
+    fn who_leaves_gives_its_slots_back_and_its_work_is_known() {
+        let mut pool = pool(2, 0.0, &[WIDE]);
+        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
+        pool.admit(at(0.0), 1, 0, Span::from_secs(4));
+        pool.admit(at(0.0), 2, 0, Span::from_secs(4));
+        assert_eq!(pool.remove(at(0.5), 2), Span::ZERO, "it only waited");
+        assert_eq!(pool.remove(at(0.5), 0), Span::from_secs(1), "on both processors");
+        let ends = play(&mut pool);
+        assert_eq!(ends.len(), 1);
+        assert!((ends[0].1 - 2.5).abs() < 1e-6, "{ends:?}");
+    }
+}
