@@ -16,6 +16,7 @@
 //! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
 //! | `orphans` | a query ends when its client leaves, another's never; a storm costs nothing |
+//! | `levels` | a task costs what it does in rayon; a ratio and a percentile hold when the pool is full |
 //! | `cores` | sharing the engine among threads costs a request little, and how far that goes |
 //! | `differential` | gateway and origin understand the same, whatever a client sends |
 
@@ -31,6 +32,7 @@ pub mod ghost;
 pub mod h2;
 pub mod http;
 pub mod latency;
+pub mod levels;
 pub mod machine;
 pub mod memory;
 pub mod open_loop;

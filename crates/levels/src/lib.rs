@@ -1,7 +1,7 @@
 //! A thread pool that gives a request as many threads as its service level deserves.
 //!
 //! A site that computes its answers can treat customers differently without the operating system's help: who deserves
-//! more gets more threads [seed 3.6]. Threads alone do it only while the machine has some to spare. Here they are slots
+//! more gets more threads [seed 3.1]. Threads alone do it only while the machine has some to spare. Here they are slots
 //! of a fixed pool, for which waiting requests and running ones compete, and what a level is promised is kept when
 //! the pool is full as well: [`Goal`].
 //!

@@ -4,7 +4,7 @@
 //! for its first slot in its level's queue; while it runs, it may ask for more, so that its tasks run side by side; it
 //! gives them back between tasks. [`Levels`] decides who gets a slot that is free. Requests that wait to begin and
 //! running ones that want another thread compete for the same slots, so the number of threads is no property of a
-//! level, but comes of what else there is to do [seed 3.6].
+//! level, but comes of what else there is to do [seed 3.1].
 //!
 //! **Between levels.** Without a goal by stride scheduling ([`stride`]): slot time in proportion to weights. With a
 //! goal, by what it takes to reach it: [`ratio`] or [`percentile`]. In all cases no level that wants slots gets less

@@ -43,6 +43,8 @@ pub(super) enum Metric {
     Mean,
     /// Mean response time of what was answered of a class, in seconds.
     MeanOf(String),
+    /// Standard deviation of the response times of what was answered of a class, in percent of their mean.
+    DeviationOf(String),
     /// How many of a class were answered in a run.
     Answered(String),
     /// Of what was asked for, the share that was answered and took no longer, in percent.
@@ -86,6 +88,9 @@ impl FromStr for Metric {
         if let Some(class) = text.strip_prefix("mean s of ") {
             return Ok(Self::MeanOf(class.into()));
         }
+        if let Some(class) = text.strip_prefix("deviation % of ") {
+            return Ok(Self::DeviationOf(class.into()));
+        }
         if let Some(class) = text.strip_prefix("answered of ") {
             return Ok(Self::Answered(class.into()));
         }
@@ -116,6 +121,7 @@ impl fmt::Display for Metric {
             Self::Loss => f.write_str("loss %"),
             Self::Mean => f.write_str("mean ms"),
             Self::MeanOf(class) => write!(f, "mean s of {class}"),
+            Self::DeviationOf(class) => write!(f, "deviation % of {class}"),
             Self::Answered(class) => write!(f, "answered of {class}"),
             Self::Within(span) => write!(f, "within {span} %"),
             Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
@@ -160,6 +166,13 @@ impl Metric {
                 let sum = all.iter().map(|class| class.mean_ms * class.completed as f64);
                 let count: u64 = all.iter().map(|class| class.completed).sum();
                 Ok(sum.sum::<f64>() / 1000.0 / count as f64)
+            }
+            Self::DeviationOf(class) => {
+                let mut all = classes(run, cell, class)?;
+                let (Some(only), None) = (all.next(), all.next()) else {
+                    return Err(format!("`{class}` is more than one class: deviations do not add up"));
+                };
+                Ok(100.0 * only.deviation)
             }
             Self::Answered(class) => {
                 let count: u64 = classes(run, cell, class)?.map(|class| class.completed).sum();
@@ -247,6 +260,7 @@ mod tests {
             "mean ms",
             "mean s of search",
             "answered of home",
+            "deviation % of high",
             "within 1s %",
         ] {
             assert_eq!(text.parse::<Metric>().unwrap().to_string(), text);

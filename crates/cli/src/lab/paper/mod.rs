@@ -22,14 +22,15 @@ use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
 /// The papers that are in the program, by number.
-const PAPERS: [(u32, &str); 3] = [
+const PAPERS: [(u32, &str); 4] = [
     (1, include_str!("../../../../../lab/papers/1.toml")),
     (2, include_str!("../../../../../lab/papers/2.toml")),
+    (3, include_str!("../../../../../lab/papers/3.toml")),
     (4, include_str!("../../../../../lab/papers/4.toml")),
 ];
 
 /// The scenarios that papers play, by the name of the file.
-const SCENARIOS: [(&str, &str); 8] = [
+const SCENARIOS: [(&str, &str); 9] = [
     ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
     ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
     ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
@@ -37,6 +38,7 @@ const SCENARIOS: [(&str, &str); 8] = [
     ("seed-2-index", include_str!("../../../../../lab/scenarios/seed-2-index.toml")),
     ("seed-2-index-shift", include_str!("../../../../../lab/scenarios/seed-2-index-shift.toml")),
     ("seed-2-ranking", include_str!("../../../../../lab/scenarios/seed-2-ranking.toml")),
+    ("seed-3", include_str!("../../../../../lab/scenarios/seed-3.toml")),
     ("seed-4", include_str!("../../../../../lab/scenarios/seed-4.toml")),
 ];
 

@@ -1,0 +1,111 @@
+//! The ratio of two levels' response times under a crowd that asks again as soon as it is answered: the seed's way
+//! beside a pool that has the goal [seed 3.11].
+//!
+//! Clients are threads of this process. Each asks for one request after the other, of either level with even chance; a
+//! request is ten tasks, as the seed's with ten concepts, of a size drawn from an exponential distribution.
+
+use std::time::{Duration, Instant};
+
+use bywash_levels::{Goal, GoalStats, Level, Pool};
+
+use super::{Burner, Dice};
+
+/// What is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Crowd {
+    /// Processors.
+    pub threads: u32,
+    /// Threads of a request of the high level.
+    pub most: u32,
+    /// Requests that run at a time in parity.
+    pub places: u32,
+    /// Tasks of a request.
+    pub tasks: usize,
+    /// Mean work of a request, milliseconds.
+    pub mean_ms: f64,
+    /// Ratio wanted.
+    pub target: f64,
+    /// How long each cell is measured.
+    pub lasts: Duration,
+}
+
+/// What a number of clients came to in one way.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// Mean response times of the high and the low level, seconds.
+    pub means: [f64; 2],
+    /// Standard deviation over mean, of both.
+    pub deviations: [f64; 2],
+    /// Requests in a second.
+    pub throughput: f64,
+    /// The goal at the end, if there was one.
+    pub goal: Option<GoalStats>,
+}
+
+impl Cell {
+    /// Response time of the high level over that of the low one.
+    pub fn ratio(&self) -> f64 {
+        self.means[0] / self.means[1]
+    }
+}
+
+/// Of `clients`: in parity, and with the goal.
+pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cell; 2] {
+    let high = Level { max_threads: crowd.most, ..Level::PLAIN };
+    let builder = || Pool::builder(crowd.threads).level("high", high).level("low", Level::PLAIN);
+    let goal = Goal::Ratio { fast: "high", slow: "low", target: crowd.target };
+    let pools = [builder().parity(crowd.places).build(), builder().goal(goal).build()];
+    pools.map(|pool| {
+        let pool = pool.expect("constant settings");
+        play(crowd, burner, clients, round, &pool)
+    })
+}
+
+/// Answers before this share of the time do not count: the controller is on its way, and queues build up.
+const UNCOUNTED: f64 = 0.25;
+
+fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) -> Cell {
+    let begun = Instant::now();
+    let from = begun + crowd.lasts.mul_f64(UNCOUNTED);
+    let end = from + crowd.lasts;
+    let client = |number: usize| {
+        let mut dice = Dice(round << 32 | number as u64);
+        let mut seen: [Vec<f64>; 2] = Default::default();
+        while Instant::now() < end {
+            let level = usize::from(dice.next() < 0.5);
+            let each = dice.exponential(crowd.mean_ms) / crowd.tasks as f64;
+            let asked = Instant::now();
+            let turn = pool.request(["high", "low"][level]);
+            let mut turn = turn.expect("queues have room for all");
+            turn.scope(|scope| {
+                (0..crowd.tasks).for_each(|_| scope.spawn(move || burner.work(each)));
+            });
+            drop(turn);
+            let answered = Instant::now();
+            if answered >= from && answered < end {
+                seen[level].push((answered - asked).as_secs_f64());
+            }
+        }
+        seen
+    };
+    let client = &client;
+    let all: Vec<[Vec<f64>; 2]> = std::thread::scope(|threads| {
+        let running: Vec<_> =
+            (0..clients).map(|number| threads.spawn(move || client(number))).collect();
+        running.into_iter().map(|thread| thread.join().expect("no client panics")).collect()
+    });
+    let of = |level: usize| all.iter().flat_map(move |seen| seen[level].iter().copied());
+    let answers = [of(0).count(), of(1).count()];
+    let mean = |level: usize| of(level).sum::<f64>() / answers[level] as f64;
+    let deviation = |level: usize| {
+        let mean = mean(level);
+        let variance = of(level).map(|one| (one - mean).powi(2)).sum::<f64>();
+        (variance / answers[level] as f64).sqrt() / mean
+    };
+    Cell {
+        means: [mean(0), mean(1)],
+        deviations: [deviation(0), deviation(1)],
+        throughput: (answers[0] + answers[1]) as f64 / crowd.lasts.as_secs_f64(),
+        goal: pool.stats().goal,
+    }
+}

@@ -1,0 +1,137 @@
+//! A percentile goal across a step in load, on the processors that there are.
+//!
+//! Requests come at random times, whatever becomes of those before (an open load), at a rate that is below what the
+//! processors can do, then above it, then below it again. Every third is of the high level, whose 95th percentile is
+//! promised. With `share` above 1 the high level's own load exceeds the pool in the second phase: then the promise
+//! cannot be kept, and what is measured is how soon the pool says so.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bywash_levels::{Goal, Level, Pool, Verdict};
+
+use super::{Burner, Dice};
+
+/// What is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Processors.
+    pub threads: u32,
+    /// Mean work of a request, milliseconds.
+    pub mean_ms: f64,
+    /// Tasks of a request.
+    pub tasks: usize,
+    /// Of all requests, those of the high level.
+    pub high: f64,
+    /// Load before and after the step, 1 is what the processors can just do.
+    pub before: f64,
+    /// Load between.
+    pub between: f64,
+    /// The 95th percentile that is promised.
+    pub within: Duration,
+    /// How long each phase lasts.
+    pub lasts: Duration,
+}
+
+/// What a phase came to.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// Its load.
+    pub load: f64,
+    /// 95th percentile of the high level's requests that came in it, milliseconds.
+    pub p95_ms: f64,
+    /// Mean of the low level's, milliseconds.
+    pub low_ms: f64,
+    /// When the pool first said that the goal cannot be reached, from the phase's beginning.
+    pub infeasible: Option<Duration>,
+    /// Requests of both levels that came.
+    pub requests: usize,
+}
+
+/// Of one request: its phase, its level, its response time in seconds.
+type Answer = (usize, usize, f64);
+
+/// Plays the three phases.
+pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
+    let level = |most: u32| Level { max_threads: most, queue: 1_000_000, ..Level::PLAIN };
+    let goal = Goal::Percentile { level: "high", share: 0.95, within: step.within };
+    let pool = Pool::builder(step.threads)
+        .level("high", level(step.threads))
+        .level("low", level(1))
+        .goal(goal)
+        .build();
+    let pool = pool.expect("constant settings");
+    let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
+    let mut dice = Dice(seed);
+    let mut phases = Vec::new();
+    let capacity = f64::from(step.threads) * 1000.0 / step.mean_ms;
+    for (number, load) in [step.before, step.between, step.before].into_iter().enumerate() {
+        let mut phase = Phase { load, p95_ms: 0.0, low_ms: 0.0, infeasible: None, requests: 0 };
+        let begun = Instant::now();
+        let mut next = 0.0;
+        loop {
+            next += dice.exponential(1.0 / (load * capacity));
+            let at = Duration::from_secs_f64(next);
+            if at >= step.lasts {
+                break;
+            }
+            wait_until(begun + at, || {
+                let goal = pool.stats().goal;
+                if goal.is_some_and(|goal| goal.verdict == Verdict::Infeasible) {
+                    phase.infeasible.get_or_insert(begun.elapsed());
+                }
+            });
+            hand_in(step, burner, &pool, &mut dice, (begun + at, number), &answers);
+            phase.requests += 1;
+        }
+        phases.push(phase);
+    }
+    let all: usize = phases.iter().map(|phase| phase.requests).sum();
+    while answers.lock().expect("nobody panics").len() < all {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let answers = answers.lock().expect("nobody panics");
+    for (number, phase) in phases.iter_mut().enumerate() {
+        let of = |level: usize| {
+            let mine = answers.iter().filter(move |a| a.0 == number && a.1 == level);
+            let mut times: Vec<f64> = mine.map(|answer| answer.2 * 1e3).collect();
+            times.sort_by(f64::total_cmp);
+            times
+        };
+        let (high, low) = (of(0), of(1));
+        phase.p95_ms = high[(high.len() - 1) * 95 / 100];
+        phase.low_ms = low.iter().sum::<f64>() / low.len() as f64;
+    }
+    phases
+}
+
+/// A request that should have come at `due`, of a phase.
+fn hand_in(
+    step: &Step,
+    burner: Burner,
+    pool: &Pool,
+    dice: &mut Dice,
+    (due, phase): (Instant, usize),
+    answers: &Arc<Mutex<Vec<Answer>>>,
+) {
+    let level = usize::from(dice.next() >= step.high);
+    let each = dice.exponential(step.mean_ms) / step.tasks as f64;
+    let (tasks, answers) = (step.tasks, Arc::clone(answers));
+    let handed_in = pool.submit(["high", "low"][level], move |request| {
+        request.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move || burner.work(each))));
+        let answer = (phase, level, due.elapsed().as_secs_f64());
+        answers.lock().expect("nobody panics").push(answer);
+    });
+    handed_in.expect("queues have room for all");
+}
+
+/// Sleeps until then, and looks from time to time.
+fn wait_until(due: Instant, mut look: impl FnMut()) {
+    const LOOK: Duration = Duration::from_millis(20);
+    look();
+    while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+    {
+        std::thread::sleep(left.min(LOOK));
+        look();
+    }
+}
