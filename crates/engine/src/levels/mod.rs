@@ -30,6 +30,8 @@ mod ratio;
 mod share;
 mod stride;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 
