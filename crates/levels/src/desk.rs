@@ -56,6 +56,37 @@ pub(crate) struct Desk {
     work: Condvar,
     /// Whether somebody waits for a slot: a hint, read between tasks.
     pressed: AtomicBool,
+    #[cfg(feature = "rayon")]
+    pub(crate) rayon: crate::rayon::Shelf,
+}
+
+/// Slots that a request has beside its own, until it is dropped.
+#[cfg(feature = "rayon")]
+pub(crate) struct Lease<'d> {
+    desk: &'d Arc<Desk>,
+    ticket: Ticket,
+    others: u32,
+    since: Time,
+}
+
+#[cfg(feature = "rayon")]
+impl Lease<'_> {
+    /// With the request's own.
+    pub(crate) const fn threads(&self) -> u32 {
+        self.others + 1
+    }
+}
+
+#[cfg(feature = "rayon")]
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        let mut state = self.desk.lock();
+        let now = self.desk.now();
+        for _ in 0..self.others {
+            state.levels.release(now, self.ticket, now.since(self.since));
+        }
+        self.desk.deal(state, 0);
+    }
 }
 
 pub(crate) struct State {
@@ -96,6 +127,8 @@ impl Desk {
             state: Mutex::new(state),
             work: Condvar::new(),
             pressed: AtomicBool::new(false),
+            #[cfg(feature = "rayon")]
+            rayon: crate::rayon::Shelf::default(),
         }
     }
 
@@ -219,6 +252,26 @@ impl Desk {
         }
     }
 
+    /// Takes slots for a running request, `most` beside its own, as long as nobody else wants them. So that code which
+    /// knows nothing of slots may run on as many threads.
+    #[cfg(feature = "rayon")]
+    pub(crate) fn lease(self: &Arc<Self>, ticket: Ticket, most: u32) -> Lease<'_> {
+        let mut state = self.lock();
+        let now = self.now();
+        state.levels.want(ticket, most);
+        let mut others = 0;
+        while let Some(grant) = state.levels.grant(now) {
+            if grant == Grant::Widen(ticket) { others += 1 } else { state.tell(grant) }
+        }
+        let kept = crate::rayon::size(others + 1) - 1;
+        state.levels.want(ticket, 0);
+        for _ in kept..others {
+            state.levels.release(now, ticket, Span::ZERO);
+        }
+        self.deal(state, 0);
+        Lease { desk: self, ticket, others: kept, since: now }
+    }
+
     /// A request is over: its own thread gives back the slot that it has had since then.
     pub(crate) fn end(self: &Arc<Self>, ticket: Ticket, since: Time, panicked: bool) -> Occupant {
         let mut state = self.lock();
@@ -292,26 +345,7 @@ impl Desk {
     fn deal(self: &Arc<Self>, mut state: MutexGuard<'_, State>, coming: usize) {
         let now = self.now();
         while let Some(grant) = state.levels.grant(now) {
-            let entry = &mut state.entries[grant.ticket().index()];
-            match grant {
-                Grant::Begin(ticket) => {
-                    match std::mem::replace(&mut entry.waiter, Waiter::Nobody) {
-                        Waiter::Thread(seat) => seat.tell(Told::Slot),
-                        Waiter::Job(job) => state.ready.push_back(Work::Begin(ticket, job)),
-                        Waiter::Nobody => unreachable!("who leaves is taken out of the levels"),
-                    }
-                }
-                Grant::Widen(ticket) => {
-                    let bag = entry.bag.as_ref().expect("who wants threads has a bag");
-                    match bag.next_hand() {
-                        Hand::Owner(seat) => seat.tell(Told::Slot),
-                        Hand::Worker => {
-                            let help = Work::Help(ticket, Arc::clone(bag));
-                            state.ready.push_back(help);
-                        }
-                    }
-                }
-            }
+            state.tell(grant);
         }
         self.pressed.store(state.levels.pressed(), Ordering::Relaxed);
         while state.ready.len() > state.idle + coming && state.workers < state.most_workers {
@@ -329,6 +363,25 @@ impl Desk {
 }
 
 impl State {
+    /// Tells whoever was given a slot.
+    fn tell(&mut self, grant: Grant) {
+        let entry = &mut self.entries[grant.ticket().index()];
+        match grant {
+            Grant::Begin(ticket) => match std::mem::replace(&mut entry.waiter, Waiter::Nobody) {
+                Waiter::Thread(seat) => seat.tell(Told::Slot),
+                Waiter::Job(job) => self.ready.push_back(Work::Begin(ticket, job)),
+                Waiter::Nobody => unreachable!("who leaves is taken out of the levels"),
+            },
+            Grant::Widen(ticket) => {
+                let bag = entry.bag.as_ref().expect("who wants threads has a bag");
+                match bag.next_hand() {
+                    Hand::Owner(seat) => seat.tell(Told::Slot),
+                    Hand::Worker => self.ready.push_back(Work::Help(ticket, Arc::clone(bag))),
+                }
+            }
+        }
+    }
+
     /// A request has work for as many threads as there are tasks in its bag.
     fn wants(&mut self, ticket: Ticket, bag: &Arc<Bag>) {
         let tasks = bag.wanting() as u32;

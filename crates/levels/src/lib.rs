@@ -49,8 +49,6 @@ pub use builder::{Builder, Goal};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
 pub use pool::Pool;
-#[cfg(feature = "rayon")]
-pub use rayon::Handle;
 pub use request::Request;
 pub use scope::Scope;
 pub use stats::{GoalStats, LevelStats, Stats};

@@ -106,6 +106,32 @@ impl Request {
         results.into_iter().map(result).collect()
     }
 
+    /// Runs code that uses rayon (parallel iterators, `rayon::join`) on as many threads as are free for this request
+    /// when it begins, rounded down to a power of two. See the module `rayon`.
+    ///
+    /// # Errors
+    ///
+    /// If a thread cannot be started.
+    ///
+    /// # Panics
+    ///
+    /// If the code does.
+    #[cfg(feature = "rayon")]
+    pub fn rayon<T: Send>(
+        &mut self,
+        code: impl FnOnce() -> T + Send,
+    ) -> Result<T, rayon::ThreadPoolBuildError> {
+        let lease = self.desk.lease(self.ticket, self.max_threads() - 1);
+        let pool = self.desk.rayon.take(lease.threads())?;
+        let result = catch_unwind(AssertUnwindSafe(|| pool.install(code)));
+        self.desk.rayon.put(pool);
+        drop(lease);
+        Ok(result.unwrap_or_else(|panic| {
+            self.panicked = true;
+            resume_unwind(panic)
+        }))
+    }
+
     /// Runs what is left in a bag, and waits for what others run.
     fn join(&mut self, bag: &Arc<Bag>) {
         loop {

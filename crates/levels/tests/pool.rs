@@ -17,7 +17,11 @@ fn wide(most: u32) -> Level {
 }
 
 fn pool(threads: u32) -> Pool {
-    Pool::builder(threads).level("high", wide(threads)).level("low", Level::PLAIN).build().unwrap()
+    Pool::builder(threads)
+        .level("high", wide(threads))
+        .level("low", Level::PLAIN)
+        .build()
+        .expect("right")
 }
 
 /// Something to do for a processor.
@@ -42,7 +46,8 @@ fn until(pool: &Pool, is: impl Fn(&Stats) -> bool) -> Stats {
 fn is_whole(pool: &Pool, threads: usize) {
     let stats = until(pool, |stats| stats.levels.iter().all(|level| level.running == 0));
     assert!(stats.levels.iter().all(|level| level.threads == 0), "{stats:?}");
-    let turns: Vec<_> = (0..threads).map(|_| pool.request_within("low", STUCK).unwrap()).collect();
+    let turns: Vec<_> =
+        (0..threads).map(|_| pool.request_within("low", STUCK).expect("a turn")).collect();
     let one_more = pool.request_within("low", Duration::from_millis(1));
     assert!(matches!(one_more, Err(Refused::TimedOut(_))), "more slots than threads");
     drop(turns);
@@ -270,7 +275,9 @@ fn in_parity_everybody_has_her_threads_and_places_are_scarce() {
         .unwrap();
     let together = Barrier::new(6);
     let mut first = pool.request("high").unwrap();
-    first.scope(|scope| (0..6).for_each(|_| scope.spawn(|| drop(together.wait()))));
+    first.parallel_for(0..6, |_| {
+        together.wait();
+    });
     let others = [pool.request("low").unwrap(), pool.request("low").unwrap()];
     let fourth = pool.request_within("high", Duration::from_millis(5));
     assert!(matches!(fourth, Err(Refused::TimedOut(_))));
@@ -308,4 +315,27 @@ fn settings_that_contradict_themselves_make_no_pool() {
     }
     let goal = Goal::Percentile { level: "a", share: 0.95, within: Duration::from_millis(5) };
     assert!(matches!(two().goal(goal).parity(2).build(), Err(BuildError::Parity)));
+}
+
+#[cfg(feature = "rayon")]
+#[test]
+fn code_for_rayon_runs_on_as_many_threads_as_are_free_and_gives_them_back() {
+    use rayon::prelude::*;
+    let pool = pool(4);
+    let mut alone = pool.request("high").unwrap();
+    let threads =
+        |request: &mut bywash_levels::Request| request.rayon(rayon::current_num_threads).unwrap();
+    assert_eq!(threads(&mut alone), 4);
+    let double = |i: usize| i * 2;
+    let sum = alone.rayon(|| (0..1000).into_par_iter().map(double).sum::<usize>()).unwrap();
+    assert_eq!(sum, 999_000);
+    assert_eq!(pool.stats().levels[0].threads, 1, "the others are given back");
+    let panicked = catch_unwind(AssertUnwindSafe(|| alone.rayon(|| panic!("in rayon"))));
+    assert!(panicked.is_err());
+    let mut low = pool.request("low").unwrap();
+    assert_eq!(threads(&mut low), 1, "its level has no more");
+    assert_eq!(threads(&mut alone), 2, "of three that are free, a power of two");
+    drop((alone, low));
+    assert_eq!(pool.stats().levels[0].panicked, 1);
+    is_whole(&pool, 4);
 }
