@@ -38,9 +38,9 @@ impl AdServer {
             store.register = register;
         }
         let Store { connection, register, key, boot } = store;
-        let (writing, waiting) = Writing::new();
+        let (writing, to_write) = Writing::new();
         let house = Arc::new(House::new(options, register, (key, boot), writing));
-        let mut writer = Writer::new(Arc::clone(&house), connection, waiting);
+        let mut writer = Writer::new(Arc::clone(&house), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
         let mut server = Self { house, door, workers: Vec::new(), writer: None };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much of the machine one request may use at a time [seed 3.2].
+/// How much of the machine one request may use at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {

@@ -148,7 +148,8 @@ impl PageWanted {
         if !(1..=MAX_COUNT).contains(&count) {
             return Err(COUNT);
         }
-        if !slots.is_empty() && slots.len() != count {
+        let different = slots.iter().collect::<BTreeSet<_>>().len();
+        if !slots.is_empty() && (slots.len() != count || different != count) {
             return Err(SLOT);
         }
         let concepts = match form.get("concepts") {
@@ -208,7 +209,7 @@ const CONCEPTS: Refusal = Refusal::Nonsense(
 );
 const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to 16");
 const SLOT: Refusal = Refusal::Nonsense(
-    "slot must be the numbers of as many slots as slots says, with commas between",
+    "slot must be the numbers of as many different slots as slots says, with commas between",
 );
 const AFTER: Refusal = Refusal::Nonsense("after must be the number of a contract");
 const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
@@ -244,6 +245,7 @@ mod tests {
             ("slots=1&concepts=a&size=big", SIZE),
             ("slots=2&slot=1", SLOT),
             ("slot=1,x", SLOT),
+            ("slot=1,1", SLOT),
             ("slot=1&size=468x60", SIZE_OF_SLOTS),
         ] {
             assert_eq!(page(wrong, false).unwrap_err(), words, "{wrong:?}");

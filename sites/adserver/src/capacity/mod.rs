@@ -234,6 +234,7 @@ fn civil(day: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::Chance;
 
     const NOW: Moment = Moment(0);
 
@@ -320,5 +321,48 @@ mod tests {
         assert_eq!(words, "7 impressions on 2024-02-29, of which 3 can be");
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(-1), (1969, 12, 31));
+    }
+
+    /// P. Hall's condition (1935): everything fits if and only if no set of wants exceeds the slots that any of them can use.
+    fn fits(rooms: &[Room], wants: &[Want]) -> bool {
+        (0_u32..1 << wants.len()).all(|set| {
+            let chosen = || (0..wants.len()).filter(|n| set & 1 << n != 0).map(|n| &wants[n]);
+            let shares = |room: &&Room| {
+                let usable =
+                    |want: &Want| want.concepts.iter().any(|own| room.concepts.contains(own));
+                chosen().any(usable)
+            };
+            let room: u64 = rooms.iter().filter(shares).map(|room| room.per_day).sum();
+            chosen().map(|want| want.per_day).sum::<u64>() <= room
+        })
+    }
+
+    #[test]
+    fn a_contract_is_signed_exactly_when_all_can_be_delivered() {
+        let seed = 3;
+        println!("seed {seed}");
+        let mut chance = Chance::seeded(seed);
+        let mut answers = [0, 0];
+        for _ in 0..2_000 {
+            let mut concepts = || {
+                let all = [1, 2, 3, 4].into_iter().filter(|_| chance.below(3) == 0);
+                all.collect::<Vec<u32>>()
+            };
+            let rooms = [(); 4].map(|()| concepts());
+            let sets = [(); 5].map(|()| concepts());
+            let rooms = rooms.map(|concepts| room(&concepts, chance.below(30)));
+            let mut promised: Vec<Want> = Vec::new();
+            for concepts in sets {
+                let new = want(&concepts, 1 + chance.below(20), 0..1);
+                let is_signed = find_room(&rooms, &promised, std::slice::from_ref(&new)).is_ok();
+                let all: Vec<_> = promised.iter().cloned().chain([new]).collect();
+                assert_eq!(is_signed, fits(&rooms, &all), "{rooms:?} {all:?}");
+                answers[usize::from(is_signed)] += 1;
+                if is_signed {
+                    promised = all;
+                }
+            }
+        }
+        assert!(answers.iter().all(|count| *count > 1_000), "{answers:?}");
     }
 }

@@ -33,13 +33,13 @@ const FULL: Fault = Fault::Conflict("the ad server has as many of these as it ca
 /// Serves what is neither a page's request nor a click.
 pub(crate) fn serve(house: &House, ask: Ask) -> Result<Answer, Fault> {
     match ask {
-        Ask::AddConcept(word) => add_concept(house, word),
+        Ask::AddConcept(word) => add_concept(house, &word),
         Ask::ListConcepts => Ok(found(&json!({
             "concepts": house.board().register.concepts.keys().collect::<Vec<_>>(),
         }))),
         Ask::AddPublisher(name) => slots::add_publisher(house, name),
         Ask::ShowPublisher(id) => slots::show_publisher(house, id),
-        Ask::AddSlot(slot) => slots::add(house, slot),
+        Ask::AddSlot(slot) => slots::add(house, &slot),
         Ask::ResizeSlot(id, per_day) => slots::resize(house, id, per_day),
         Ask::RemoveSlot(id) => slots::remove(house, id),
         Ask::Sign(contract) => contracts::sign(house, contract),
@@ -64,10 +64,10 @@ pub(crate) fn known_concepts(
     })
 }
 
-fn add_concept(house: &House, word: Word) -> Result<Answer, Fault> {
+fn add_concept(house: &House, word: &Word) -> Result<Answer, Fault> {
     let _turn = house.office();
     let mut register = house.board().register.clone();
-    if register.concepts.contains_key(&word) {
+    if register.concepts.contains_key(word) {
         return Ok(found(&json!({ "concept": word })));
     }
     if register.concepts.len() >= MAX_CONCEPTS {

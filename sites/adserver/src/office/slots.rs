@@ -54,7 +54,7 @@ pub(super) fn show_publisher(house: &House, id: PublisherId) -> Result<Answer, F
     Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
 }
 
-pub(super) fn add(house: &House, new: NewSlot) -> Result<Answer, Fault> {
+pub(super) fn add(house: &House, new: &NewSlot) -> Result<Answer, Fault> {
     let _turn = house.office();
     let mut register = house.board().register.clone();
     if register.slots.len() >= MAX_SLOTS {

@@ -1,4 +1,4 @@
-//! The seed's selection [seed 3.3]: every contracted banner is looked at for each concept of the request.
+//! The seed's selection: every contracted banner is looked at for each concept of the request.
 //!
 //! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a board that does not change
 //! and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared as text;

@@ -98,7 +98,9 @@ fn contracts(
         }));
         Ok(())
     })?;
-    contracts.into_values().for_each(|contract| register.keep(contract));
+    for contract in contracts.into_values() {
+        register.keep(contract);
+    }
     Ok(())
 }
 
@@ -115,7 +117,9 @@ fn concepts(
         concepts.entry(row.get(0)?).or_default().push(Concept { id, word });
         Ok(())
     })?;
-    concepts.values_mut().for_each(|own| own.sort_unstable());
+    for own in concepts.values_mut() {
+        own.sort_unstable();
+    }
     Ok(concepts)
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::board::{Concept, Contract, Slot};
 use crate::ids::{BannerId, ContractId, PublisherId, SlotId};
-use crate::terms::{Moment, Name};
+use crate::terms::{Moment, Name, Word};
 use crate::token::Placement;
 
 /// A change of what is known, committed as a whole.
@@ -83,7 +83,7 @@ fn sign(transaction: &Transaction<'_>, contract: &Contract) -> rusqlite::Result<
             id,
             banner.landing.as_str(),
             banner.size.to_string(),
-            banner.category.as_ref().map(|category| category.as_str()),
+            banner.category.as_ref().map(Word::as_str),
             banner.tally.contracted(),
             banner.tally.reserved(),
         ])?;

@@ -104,7 +104,10 @@ impl Writer {
     pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
         let board = self.house.board();
         let reservations = short(&board);
-        self.reserve_and_click(&board, &Batch { reservations, ..Batch::default() }).map(drop)
+        let batch = Batch { reservations, ..Batch::default() };
+        let done = self.reserve_and_click(&board, &batch);
+        answer_asking(&board, &batch.reservations);
+        done.map(drop)
     }
 
     /// Writes until it is to settle.
@@ -167,11 +170,7 @@ impl Writer {
         if let Err(error) = &done {
             complain(error);
         }
-        for banner in &batch.reservations {
-            if let Some(banner) = board.register.banners.get(banner) {
-                banner.tally.answer();
-            }
-        }
+        answer_asking(&board, &batch.reservations);
         let firsts = done.map_err(drop);
         for (index, (placement, receipt)) in batch.clicks.into_iter().enumerate() {
             let answer = match &firsts {
@@ -244,6 +243,13 @@ fn short(board: &Board) -> Vec<BannerId> {
     let now = Moment::now();
     let banners = board.contracted.iter().filter(|banner| banner.tally.is_short(now));
     banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
+}
+
+/// Whoever is short again may ask again, whether there was something to give or not.
+fn answer_asking(board: &Board, reservations: &[BannerId]) {
+    for banner in reservations.iter().filter_map(|id| board.register.banners.get(id)) {
+        banner.tally.answer();
+    }
 }
 
 fn save_placements(connection: &mut Connection, board: &Board) -> rusqlite::Result<()> {

@@ -66,17 +66,17 @@ fn series(a: f64, x: f64) -> f64 {
 fn fraction(a: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let mut b = x + 1.0 - a;
-    let (mut c, mut d) = (1.0 / TINY, 1.0 / away(b));
-    let mut product = d;
+    let mut odd = x + 1.0 - a;
+    let (mut above, mut below) = (1.0 / TINY, 1.0 / away(odd));
+    let mut product = below;
     for step in 1..STEPS {
         let step = f64::from(step);
         let numerator = -step * (step - a);
-        b += 2.0;
-        d = 1.0 / away(numerator * d + b);
-        c = away(b + numerator / c);
-        product *= d * c;
-        if (d * c - 1.0).abs() < CLOSE {
+        odd += 2.0;
+        below = 1.0 / away(numerator * below + odd);
+        above = away(odd + numerator / above);
+        product *= below * above;
+        if (below * above - 1.0).abs() < CLOSE {
             break;
         }
     }

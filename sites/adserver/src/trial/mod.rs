@@ -76,17 +76,17 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     for (index, owed) in owed.iter().enumerate() {
         expected[index % groups] += draws as f64 * *owed as f64 / total as f64;
     }
-    let mut seen = vec![0; groups];
+    let mut counts = vec![0; groups];
     let mut selector = Selector::new(chance);
     let begun = Instant::now();
     for _ in 0..draws {
         let mut page = Page::default();
         selector.select(&board, Wanted { concepts: &concepts, size: None, count: 1 }, &mut page);
         let number = page.banners.first()?.id.number();
-        seen[(number as usize - 1) % groups] += 1;
+        counts[(number as usize - 1) % groups] += 1;
     }
     let time = begun.elapsed();
-    let fit = test_urn(&expected, &seen, draws, total);
+    let fit = test_urn(&expected, &counts, draws, total);
     Some(Trial { selection, contracts: CONTRACTS, draws, groups, time, fit })
 }
 

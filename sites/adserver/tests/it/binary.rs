@@ -84,6 +84,16 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
 }
 
 #[test]
+fn a_second_server_on_the_same_database_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let database = folder.path().join("db");
+    let _first = Program::start(&database, &[]);
+    let second = command(&["--listen=127.0.0.1:0", "--database"]).arg(&database).output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && said.contains("database is locked"), "{said}");
+}
+
+#[test]
 fn it_tries_its_roulette() {
     let output = command(&["--roulette", "100000"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();

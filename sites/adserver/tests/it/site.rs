@@ -140,17 +140,15 @@ impl Client {
         banners.map(parts).collect()
     }
 
-    /// Asks for pages of one until one stays empty through several ticks; how many were placed.
-    pub(crate) fn drain(&mut self, query: &str) -> u64 {
-        let (mut placed, mut empty_since) = (0, Instant::now());
-        while empty_since.elapsed() < Duration::from_secs(1) {
-            let banners = self.page(query).len() as u64;
-            if banners > 0 {
-                empty_since = Instant::now();
-            }
-            placed += banners;
-        }
-        placed
+    /// Asks for pages of one until so many banners were placed, and a hundred times more; how many were.
+    pub(crate) fn drain(&mut self, query: &str, at_least: u64) -> u64 {
+        let mut placed = 0;
+        let mut ask = || {
+            placed += self.page(query).len() as u64;
+            placed
+        };
+        wait_for(|| (ask() >= at_least).then_some(()), || format!("{at_least} placed"));
+        (0..100).map(|_| ask()).last().unwrap()
     }
 }
 
