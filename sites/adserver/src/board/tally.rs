@@ -1,8 +1,8 @@
 //! How often a banner may be shown, and was.
 //!
-//! `delivered ≤ ceiling ≤ reserved ≤ contracted`, always. What is reserved is on disk before anything of it is
-//! delivered: after a kill all of it counts as delivered. So nothing is ever delivered twice, and a kill costs a banner
-//! at most what was reserved and not delivered, one [`block`].
+//! What is delivered never passes the ceiling, which is at most what is reserved, which is at most what is contracted.
+//! What is reserved is on disk before anything of it is delivered: after a kill all of it counts as delivered. So nothing
+//! is ever delivered twice, and a kill costs a banner at most what was reserved and not delivered, one [`block`].
 //!
 //! The ceiling is the smaller of what is reserved and what the schedule allows. Both only grow while the server runs,
 //! so whoever computes the ceiling from old figures does no harm by being late. A delivery is one exchange of an atomic:

@@ -35,6 +35,9 @@ pub(super) fn choose(
     let concepts = wanted.concepts.iter();
     let own: Vec<_> = concepts.flat_map(|concept| wheels.of(concept.id, wanted.size)).collect();
     for made in 0..wanted.count {
+        if own.iter().all(|wheel| wheel.total() == 0) {
+            return Spun::Done;
+        }
         let is_chosen = (0..DRAWS).any(|_| {
             let totals = own.iter().map(|wheel| wheel.total());
             let mut number = chance.below(totals.clone().sum());
@@ -47,8 +50,7 @@ pub(super) fn choose(
             index.is_some_and(|index| accept(board, index, wanted.concepts, page, chance))
         });
         if !is_chosen {
-            let nothing = own.iter().all(|wheel| wheel.total() == 0);
-            return if nothing { Spun::Done } else { Spun::Left(wanted.count - made) };
+            return Spun::Left(wanted.count - made);
         }
     }
     Spun::Done
