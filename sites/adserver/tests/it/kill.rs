@@ -88,9 +88,13 @@ fn set_up(database: &Path, sizes: [u64; 3]) {
     let mut program = Program::start(database, &[]);
     let mut client = Client::new(program.address);
     client.set_up("car,road,sea");
-    for (impressions, concepts) in sizes.into_iter().zip(["car", "car,road", "sea"]) {
-        client.sign(&half_over(impressions, &banner(concepts)));
-    }
+    // Nearly over, so that its schedule lets nearly all of it be delivered.
+    let (from, to) = (now() - HOUR + 60, now() + 120);
+    let fields =
+        format!("advertiser=A&impressions={}&from={from}&to={to}&{}", sizes[0], banner("car"));
+    client.sign(&fields);
+    client.sign(&half_over(sizes[1], &banner("car,road")));
+    client.sign(&half_over(sizes[2], &banner("sea")));
     // One that has not begun has nothing to lose.
     let (from, to) = (now() + HOUR, now() + 2 * HOUR);
     let fields = format!("advertiser=A&impressions=100000&from={from}&to={to}&{}", banner("car"));
@@ -103,7 +107,7 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
     for selection in ["wheels", "scan"] {
         let folder = TempDir::new().unwrap();
         let database = folder.path().join("adserver.db");
-        // The first is used up by the traffic, the others are not; blocks are 2, 40 and 64.
+        // The first is used up by the traffic and the kills, the others are not; blocks are 2, 40 and 64.
         let (sizes, blocks) = ([200, 4_000, 2_000_000], [2, 40, 64]);
         set_up(&database, sizes);
         let seen = Seen::default();
@@ -128,6 +132,7 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
             let lost = figure("delivered") - placed;
             assert!(lost <= KILLS * (blocks[contract] + 4), "a kill cost too much: {lost}");
         }
+        assert!(client.json("/contracts/1")["delivered"].as_u64() >= Some(190), "not used up");
         assert_eq!(client.json("/contracts/4")["delivered"], 0);
     }
 }
