@@ -24,6 +24,11 @@ pub trait Application: Send + Sync + 'static {
     /// The page at a path, which is matched exactly, and the method that it wants.
     fn page(path: &str) -> Option<(Self::Page, Method)>;
 
+    /// All pages at a path, for an application that has one for each of several methods.
+    fn pages(path: &str) -> Vec<(Self::Page, Method)> {
+        Self::page(path).into_iter().collect()
+    }
+
     /// Answers a request for a page. Dropped when its client leaves.
     fn visit(
         &self,
@@ -43,8 +48,8 @@ pub enum Refusal {
     NoSuchPage,
     /// The path wants another method.
     Method {
-        /// That one.
-        allowed: Method,
+        /// One of these.
+        allowed: Vec<Method>,
     },
     /// It asks for what cannot be, in a line for the person who sent it.
     Nonsense(&'static str),
@@ -80,13 +85,20 @@ pub(crate) async fn answer<A: Application>(
 }
 
 fn route<A: Application>(method: &Method, path: &str) -> Result<Route<A::Page>, Refusal> {
-    let (route, allowed) = match (path, A::page(path)) {
-        (_, Some((page, allowed))) => (Route::Page(page), allowed),
-        ("/-/stats", _) => (Route::Stats, Method::GET),
-        ("/-/health", _) => (Route::Health, Method::GET),
+    let own = |route| vec![(route, Method::GET)];
+    let pages = A::pages(path);
+    let mut routes: Vec<_> = match path {
+        _ if !pages.is_empty() => {
+            pages.into_iter().map(|(page, on)| (Route::Page(page), on)).collect()
+        }
+        "/-/stats" => own(Route::Stats),
+        "/-/health" => own(Route::Health),
         _ => return Err(Refusal::NoSuchPage),
     };
-    if *method == allowed { Ok(route) } else { Err(Refusal::Method { allowed }) }
+    match routes.iter().position(|(_, allowed)| allowed == method) {
+        Some(wanted) => Ok(routes.swap_remove(wanted).0),
+        None => Err(Refusal::Method { allowed: routes.into_iter().map(|(_, own)| own).collect() }),
+    }
 }
 
 fn stats(stats: &impl Serialize) -> Response<Body> {
@@ -99,7 +111,8 @@ fn stats(stats: &impl Serialize) -> Response<Body> {
 fn refused(refusal: &Refusal) -> Response<Body> {
     let mut response = text(refusal.status(), refusal.words());
     if let Refusal::Method { allowed } = refusal {
-        add(&mut response, ALLOW, allowed.as_str());
+        let allowed: Vec<_> = allowed.iter().map(Method::as_str).collect();
+        add(&mut response, ALLOW, &allowed.join(", "));
     }
     response
 }
@@ -141,6 +154,13 @@ mod tests {
             (path == "/buy").then_some(((), Method::POST))
         }
 
+        fn pages(path: &str) -> Vec<((), Method)> {
+            match path {
+                "/both" => vec![((), Method::GET), ((), Method::POST)],
+                _ => Self::page(path).into_iter().collect(),
+            }
+        }
+
         async fn visit(&self, (): (), _: Parts, _: Bytes) -> Result<Response<Body>, Refusal> {
             Err(Refusal::Busy)
         }
@@ -167,9 +187,14 @@ mod tests {
 
     #[test]
     fn the_wrong_method_is_told_the_right_one() {
-        let wrong = |allowed| Some(Refusal::Method { allowed });
+        let wrong = |allowed| Some(Refusal::Method { allowed: vec![allowed] });
         assert_eq!(refusal(&Method::GET, "/buy"), wrong(Method::POST));
         assert_eq!(refusal(&Method::POST, "/-/stats"), wrong(Method::GET));
         assert_eq!(refusal(&Method::HEAD, "/-/health"), wrong(Method::GET));
+        for method in [Method::GET, Method::POST] {
+            assert_eq!(refusal(&method, "/both"), None);
+        }
+        let both = Refusal::Method { allowed: vec![Method::GET, Method::POST] };
+        assert_eq!(refusal(&Method::DELETE, "/both"), Some(both));
     }
 }

@@ -18,7 +18,12 @@ impl Form {
 
     /// The first value of `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+        self.all(name).next()
+    }
+
+    /// Every value of `name`, in the order sent.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.fields.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -78,6 +83,8 @@ mod tests {
 
     #[test]
     fn the_query_comes_before_the_body() {
-        assert_eq!(Form::read("id=1", b"id=2").get("id"), Some("1"));
+        let form = Form::read("id=1", b"id=2");
+        assert_eq!(form.get("id"), Some("1"));
+        assert_eq!(form.all("id").collect::<Vec<_>>(), ["1", "2"]);
     }
 }

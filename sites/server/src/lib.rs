@@ -21,6 +21,6 @@ pub use connection::Body;
 pub use door::{Closed, Door};
 pub use form::Form;
 pub use queue::Queue;
-pub use respond::{HTML, add, respond, text};
+pub use respond::{HTML, JSON, add, respond, text};
 pub use sid::Sid;
 pub use waiting::{Owed, Reply, Waiting, exchange};

@@ -9,8 +9,8 @@ use crate::Body;
 
 /// A page.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// Statistics.
-pub(crate) const JSON: &str = "application/json";
+/// Statistics, and what programs read.
+pub const JSON: &str = "application/json";
 /// One line for a person.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 

@@ -1,0 +1,263 @@
+//! What one request asks, read from its head and body before it may queue.
+//!
+//! Everything a client can send is bounded and checked here; past this point there are only typed values. Whether what
+//! is named exists, the worker knows.
+
+mod contract;
+mod route;
+
+use std::collections::BTreeSet;
+
+use bywash_site::{Form, Refusal};
+
+use crate::Level;
+use crate::counters::Kind;
+use crate::ids::{ContractId, PublisherId, SlotId};
+use crate::terms::{Moment, Name, Size, Word};
+
+pub(crate) use contract::{NewBanner, NewContract};
+pub(crate) use route::Route;
+
+/// Banners of one page.
+const MAX_COUNT: usize = 16;
+/// Concepts of one request.
+pub(crate) const MAX_CONCEPTS: usize = 32;
+/// Concepts of one banner or slot.
+const MAX_OWN_CONCEPTS: usize = 16;
+/// Impressions of one slot a day, and of one contract.
+const MAX_IMPRESSIONS: u64 = 1_000_000_000;
+
+/// A request that may queue.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    AddConcept(Word),
+    ListConcepts,
+    AddPublisher(Name),
+    ShowPublisher(PublisherId),
+    AddSlot(NewSlot),
+    ResizeSlot(SlotId, u64),
+    RemoveSlot(SlotId),
+    Sign(NewContract),
+    /// Those after this one.
+    ListContracts(Option<ContractId>),
+    ShowContract(ContractId),
+    Cancel(ContractId),
+    Ad(Level, PageWanted),
+    Click(String),
+}
+
+/// What a page wants.
+#[derive(Debug)]
+pub(crate) struct PageWanted {
+    pub(crate) count: usize,
+    /// None: those of the slots.
+    pub(crate) concepts: BTreeSet<Word>,
+    pub(crate) size: Option<Size>,
+    /// None, or as many as banners.
+    pub(crate) slots: Vec<SlotId>,
+}
+
+/// A slot to be.
+#[derive(Debug)]
+pub(crate) struct NewSlot {
+    pub(crate) publisher: PublisherId,
+    pub(crate) size: Size,
+    pub(crate) concepts: BTreeSet<Word>,
+    pub(crate) per_day: u64,
+}
+
+impl Ask {
+    /// Reads a request for `route` at `now`. `has_level`: its `type` is believed.
+    pub(crate) fn read(
+        route: Route,
+        form: &Form,
+        has_level: bool,
+        now: Moment,
+    ) -> Result<Self, Refusal> {
+        Ok(match route {
+            Route::AddConcept => {
+                Self::AddConcept(form.get("name").and_then(Word::parse).ok_or(WORD)?)
+            }
+            Route::ListConcepts => Self::ListConcepts,
+            Route::AddPublisher => {
+                Self::AddPublisher(form.get("name").and_then(Name::parse).ok_or(NAME)?)
+            }
+            Route::ShowPublisher(id) => Self::ShowPublisher(id),
+            Route::AddSlot => Self::AddSlot(NewSlot {
+                publisher: form.get("publisher").and_then(|id| id.parse().ok()).ok_or(PUBLISHER)?,
+                size: form.get("size").and_then(Size::parse).ok_or(SIZE)?,
+                concepts: own_concepts(form.get("concepts").unwrap_or_default())?,
+                per_day: impressions(form.get("impressions_per_day")).ok_or(PER_DAY)?,
+            }),
+            Route::ResizeSlot(id) => {
+                let per_day = impressions(form.get("impressions_per_day")).ok_or(PER_DAY)?;
+                Self::ResizeSlot(id, per_day)
+            }
+            Route::RemoveSlot(id) => Self::RemoveSlot(id),
+            Route::Sign => Self::Sign(NewContract::read(form, now)?),
+            Route::ListContracts => {
+                let after = form.get("after").map(|text| text.parse().map_err(|_| AFTER));
+                Self::ListContracts(after.transpose()?)
+            }
+            Route::ShowContract(id) => Self::ShowContract(id),
+            Route::Cancel(id) => Self::Cancel(id),
+            Route::Ad => {
+                let level = if has_level { level(form)? } else { Level::Low };
+                Self::Ad(level, PageWanted::read(form)?)
+            }
+            Route::Click(token) => Self::Click(token),
+        })
+    }
+
+    /// What it is counted under.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Ad(level, _) => Kind::Ad(*level),
+            Self::Click(_) => Kind::Click,
+            Self::AddConcept(_)
+            | Self::ListConcepts
+            | Self::AddPublisher(_)
+            | Self::ShowPublisher(_)
+            | Self::AddSlot(_)
+            | Self::ResizeSlot(..)
+            | Self::RemoveSlot(_)
+            | Self::Sign(_)
+            | Self::ListContracts(_)
+            | Self::ShowContract(_)
+            | Self::Cancel(_) => Kind::Office,
+        }
+    }
+}
+
+impl PageWanted {
+    fn read(form: &Form) -> Result<Self, Refusal> {
+        let slots = match form.get("slot") {
+            None => Vec::new(),
+            Some(text) => {
+                let ids = text.split(',').take(MAX_COUNT + 1).map(str::parse);
+                ids.collect::<Result<Vec<_>, _>>().map_err(|_| SLOT)?
+            }
+        };
+        let count = match form.get("slots") {
+            None if slots.is_empty() => return Err(COUNT),
+            None => slots.len(),
+            Some(text) => {
+                number(text).and_then(|count| usize::try_from(count).ok()).ok_or(COUNT)?
+            }
+        };
+        if !(1..=MAX_COUNT).contains(&count) {
+            return Err(COUNT);
+        }
+        let different = slots.iter().collect::<BTreeSet<_>>().len();
+        if !slots.is_empty() && (slots.len() != count || different != count) {
+            return Err(SLOT);
+        }
+        let concepts = match form.get("concepts") {
+            None if !slots.is_empty() => BTreeSet::new(),
+            text => words(text.unwrap_or_default(), MAX_CONCEPTS).ok_or(CONCEPTS)?,
+        };
+        let size = form.get("size").map(|text| Size::parse(text).ok_or(SIZE)).transpose()?;
+        if size.is_some() && !slots.is_empty() {
+            return Err(SIZE_OF_SLOTS);
+        }
+        Ok(Self { count, concepts, size, slots })
+    }
+}
+
+fn level(form: &Form) -> Result<Level, Refusal> {
+    match form.get("type") {
+        None | Some("0") => Ok(Level::Low),
+        Some("1") => Ok(Level::High),
+        Some(_) => Err(TYPE),
+    }
+}
+
+/// Digits and nothing else.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok()).flatten()
+}
+
+fn impressions(text: Option<&str>) -> Option<u64> {
+    text.and_then(number).filter(|number| (1..=MAX_IMPRESSIONS).contains(number))
+}
+
+fn own_concepts(text: &str) -> Result<BTreeSet<Word>, Refusal> {
+    words(text, MAX_OWN_CONCEPTS).ok_or(OWN_CONCEPTS)
+}
+
+/// One to `most` words with commas between them.
+fn words(text: &str, most: usize) -> Option<BTreeSet<Word>> {
+    let words = text.split(',').take(most + 1).map(Word::parse).collect::<Option<Vec<_>>>()?;
+    (words.len() <= most).then(|| words.into_iter().collect())
+}
+
+const WORD: Refusal = Refusal::Nonsense("name must be 1 to 64 of a-z 0-9 - _");
+const NAME: Refusal =
+    Refusal::Nonsense("name must be 1 to 100 characters, none a control character");
+const PUBLISHER: Refusal = Refusal::Nonsense("publisher must be the number of a publisher");
+const SIZE: Refusal =
+    Refusal::Nonsense("size must be WIDTHxHEIGHT in pixels, each from 1 to 4096, as 468x60");
+const SIZE_OF_SLOTS: Refusal = Refusal::Nonsense("slots have a size: name either slots or a size");
+const PER_DAY: Refusal =
+    Refusal::Nonsense("impressions_per_day must be a whole number from 1 to 1000000000");
+const OWN_CONCEPTS: Refusal = Refusal::Nonsense(
+    "concepts must be 1 to 16 names of 1 to 64 of a-z 0-9 - _, with commas between",
+);
+const CONCEPTS: Refusal = Refusal::Nonsense(
+    "concepts must be 1 to 32 names of 1 to 64 of a-z 0-9 - _, with commas between",
+);
+const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to 16");
+const SLOT: Refusal = Refusal::Nonsense(
+    "slot must be the numbers of as many different slots as slots says, with commas between",
+);
+const AFTER: Refusal = Refusal::Nonsense("after must be the number of a contract");
+const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(query: &str, has_level: bool) -> Result<(Level, PageWanted), Refusal> {
+        match Ask::read(Route::Ad, &Form::read(query, b""), has_level, Moment(0))? {
+            Ask::Ad(level, wanted) => Ok((level, wanted)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_page_says_how_many_and_about_what() {
+        let (_, wanted) = page("slots=3&concepts=car,road,car&size=468x60", false).unwrap();
+        assert_eq!((wanted.count, wanted.concepts.len()), (3, 2));
+        let (_, wanted) = page("slot=4,5", false).unwrap();
+        assert_eq!((wanted.count, wanted.slots.len(), wanted.concepts.len()), (2, 2, 0));
+        let many = format!("slots=1&concepts={}", ["c"; 33].join(","));
+        for (wrong, words) in [
+            ("concepts=car", COUNT),
+            ("slots=0&concepts=car", COUNT),
+            ("slots=17&concepts=car", COUNT),
+            ("slots=-1&concepts=car", COUNT),
+            ("slots=1", CONCEPTS),
+            ("slots=1&concepts=", CONCEPTS),
+            ("slots=1&concepts=a,,b", CONCEPTS),
+            ("slots=1&concepts=<script>", CONCEPTS),
+            (&many, CONCEPTS),
+            ("slots=1&concepts=a&size=big", SIZE),
+            ("slots=2&slot=1", SLOT),
+            ("slot=1,x", SLOT),
+            ("slot=1,1", SLOT),
+            ("slot=1&size=468x60", SIZE_OF_SLOTS),
+        ] {
+            assert_eq!(page(wrong, false).unwrap_err(), words, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_level_is_believed_only_where_the_laboratory_wants_it() {
+        let level = |query, has_level| page(query, has_level).map(|(level, _)| level);
+        assert_eq!(level("slots=1&concepts=a&type=1", true), Ok(Level::High));
+        assert_eq!(level("slots=1&concepts=a", true), Ok(Level::Low));
+        assert_eq!(level("slots=1&concepts=a&type=2", true), Err(TYPE));
+        assert_eq!(level("slots=1&concepts=a&type=1", false), Ok(Level::Low));
+    }
+}

@@ -1,0 +1,167 @@
+//! Everything that requests read: who publishes, what was contracted, what is owed.
+//!
+//! A [`Board`] never changes. A change of contracts or slots makes a new one, which takes the old one's place; requests
+//! that run keep theirs to their end. Only the counts in it change, and those are atomics which all boards share.
+
+mod tally;
+mod wheels;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
+use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+
+pub(crate) use tally::{Tally, due};
+pub(crate) use wheels::Wheels;
+
+/// A keyword and its number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Concept {
+    pub(crate) id: ConceptId,
+    pub(crate) word: Word,
+}
+
+/// A site that shows banners.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    pub(crate) name: Name,
+}
+
+/// A place on a publisher's pages.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) id: SlotId,
+    pub(crate) publisher: PublisherId,
+    pub(crate) size: Size,
+    /// By id, none twice.
+    pub(crate) concepts: Vec<Concept>,
+    /// Impressions that the publisher expects a day.
+    pub(crate) per_day: u64,
+    /// It shows nothing any more; what it has shown stays counted.
+    pub(crate) is_removed: bool,
+    pub(crate) counts: Arc<SlotCounts>,
+}
+
+/// What a slot has shown.
+#[derive(Debug, Default)]
+pub(crate) struct SlotCounts {
+    pub(crate) placements: AtomicU64,
+    pub(crate) clicks: AtomicU64,
+    /// The placements that the database knows of.
+    pub(crate) saved: AtomicU64,
+}
+
+/// Impressions bought.
+#[derive(Clone, Debug)]
+pub(crate) struct Contract {
+    pub(crate) id: ContractId,
+    pub(crate) advertiser: Name,
+    pub(crate) flight: Flight,
+    pub(crate) cancelled_at: Option<Moment>,
+    pub(crate) banners: Vec<Arc<Banner>>,
+}
+
+impl Contract {
+    /// Whether anything may still be delivered.
+    pub(crate) fn is_open(&self, now: Moment) -> bool {
+        self.cancelled_at.is_none() && now < self.flight.to
+    }
+}
+
+/// What is shown. It has a share of its contract's impressions of its own.
+#[derive(Debug)]
+pub(crate) struct Banner {
+    pub(crate) id: BannerId,
+    pub(crate) contract: ContractId,
+    pub(crate) landing: Landing,
+    pub(crate) size: Size,
+    /// Two banners of one category contradict each other: never on one page.
+    pub(crate) category: Option<Word>,
+    /// By id, none twice.
+    pub(crate) concepts: Vec<Concept>,
+    pub(crate) tally: Arc<Tally>,
+}
+
+/// All that is known, by name and number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Register {
+    pub(crate) concepts: BTreeMap<Word, ConceptId>,
+    pub(crate) publishers: BTreeMap<PublisherId, Arc<Publisher>>,
+    pub(crate) slots: BTreeMap<SlotId, Arc<Slot>>,
+    pub(crate) contracts: BTreeMap<ContractId, Arc<Contract>>,
+    /// Those of ended and cancelled contracts too: somebody may still click on them.
+    pub(crate) banners: BTreeMap<BannerId, Arc<Banner>>,
+}
+
+impl Register {
+    /// Whether nothing was ever added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.concepts.is_empty() && self.publishers.is_empty()
+    }
+
+    /// Adds a contract with its banners, or takes the place of the one of its number.
+    pub(crate) fn keep(&mut self, contract: Contract) {
+        for banner in &contract.banners {
+            self.banners.insert(banner.id, Arc::clone(banner));
+        }
+        self.contracts.insert(contract.id, Arc::new(contract));
+    }
+
+    /// The concepts of these names, by id, or the first name that is none.
+    pub(crate) fn concepts(&self, words: &BTreeSet<Word>) -> Result<Vec<Concept>, Word> {
+        let known = words.iter().map(|word| {
+            let id = self.concepts.get(word).copied();
+            id.map(|id| Concept { id, word: word.clone() }).ok_or_else(|| word.clone())
+        });
+        let mut concepts = known.collect::<Result<Vec<_>, _>>()?;
+        concepts.sort_unstable();
+        Ok(concepts)
+    }
+}
+
+/// The register, and what selections go through.
+#[derive(Debug)]
+pub(crate) struct Board {
+    pub(crate) register: Register,
+    /// Banners of open contracts, by id.
+    pub(crate) contracted: Vec<Arc<Banner>>,
+    /// Unless selections only scan.
+    pub(crate) wheels: Option<Wheels>,
+}
+
+impl Board {
+    /// The board of this moment.
+    pub(crate) fn new(register: Register, has_wheels: bool, now: Moment) -> Self {
+        let open = register.contracts.values().filter(|contract| contract.is_open(now));
+        let mut contracted: Vec<_> =
+            open.flat_map(|contract| contract.banners.iter().map(Arc::clone)).collect();
+        contracted.sort_unstable_by_key(|banner| banner.id);
+        for banner in &contracted {
+            banner.tally.refresh(now);
+        }
+        let wheels = has_wheels.then(|| Wheels::new(&contracted));
+        Self { register, contracted, wheels }
+    }
+
+    /// Lets the schedule of this moment take effect on every banner.
+    pub(crate) fn refresh(&self, now: Moment) {
+        for index in 0..self.contracted.len() {
+            self.contracted[index].tally.refresh(now);
+            self.turn(index);
+        }
+    }
+
+    /// The weight of the banner at `index` may have changed.
+    pub(crate) fn turn(&self, index: usize) {
+        if let Some(wheels) = &self.wheels {
+            wheels.turn(index, &self.contracted[index].tally);
+        }
+    }
+
+    /// Where a banner is in `contracted`.
+    pub(crate) fn index(&self, banner: BannerId) -> Option<usize> {
+        self.contracted.binary_search_by_key(&banner, |banner| banner.id).ok()
+    }
+}

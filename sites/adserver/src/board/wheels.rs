@@ -1,0 +1,190 @@
+//! Wheels of fortune that are kept turning instead of being built for each request.
+//!
+//! A wheel is for one concept and one size: a Fenwick tree of the weights of its banners. A change of a weight, a draw,
+//! each takes a number of steps logarithmic in the banners. (P. Fenwick, *A new data structure for cumulative frequency
+//! tables*, 1994.)
+//!
+//! Locks: one mutex a wheel, held for one change or one draw. A weight is read from its banner's atomics under that
+//! lock, so that of two deliveries at once the later one's weight stays.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Banner, Tally};
+use crate::ids::ConceptId;
+use crate::terms::Size;
+
+/// Weights, of which sums from the first on are known in logarithmic time.
+#[derive(Debug)]
+pub(crate) struct Fenwick {
+    weights: Vec<u64>,
+    /// `sums[i]` is of the `lowest bit of i` weights up to the i-th, counted from one; `sums[0]` is not used.
+    sums: Vec<u64>,
+    total: u64,
+}
+
+impl Fenwick {
+    pub(crate) fn new(weights: Vec<u64>) -> Self {
+        let mut sums = vec![0; weights.len() + 1];
+        for (index, weight) in weights.iter().enumerate() {
+            let place = index + 1;
+            sums[place] += weight;
+            let next = place + lowest_bit(place);
+            if next < sums.len() {
+                sums[next] += sums[place];
+            }
+        }
+        let total = weights.iter().sum();
+        Self { weights, sums, total }
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn set(&mut self, index: usize, weight: u64) {
+        let old = std::mem::replace(&mut self.weights[index], weight);
+        let change = |sum: u64| sum.wrapping_sub(old).wrapping_add(weight);
+        self.total = change(self.total);
+        let mut place = index + 1;
+        while place < self.sums.len() {
+            self.sums[place] = change(self.sums[place]);
+            place += lowest_bit(place);
+        }
+    }
+
+    /// The first index whose weights up to and with it come to more than `number`; there is one if that is below the
+    /// total.
+    pub(crate) fn find(&self, mut number: u64) -> usize {
+        let mut place = 0;
+        let mut step = self.weights.len().checked_ilog2().map_or(0, |log| 1 << log);
+        while step > 0 {
+            let next = place + step;
+            if next < self.sums.len() && self.sums[next] <= number {
+                number -= self.sums[next];
+                place = next;
+            }
+            step /= 2;
+        }
+        place
+    }
+}
+
+fn lowest_bit(place: usize) -> usize {
+    place & place.wrapping_neg()
+}
+
+/// One concept's banners of one size.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    /// Indices into the board's contracted banners.
+    banners: Vec<usize>,
+    tree: Mutex<Fenwick>,
+    /// The tree's total, to choose among wheels without their locks.
+    total: AtomicU64,
+}
+
+impl Wheel {
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Relaxed)
+    }
+
+    /// The banner that a number below the total means, which `below` draws; `None` if the wheel is empty by now.
+    pub(crate) fn draw(&self, below: impl FnOnce(u64) -> u64) -> Option<usize> {
+        let tree = self.lock();
+        let total = tree.total();
+        (total > 0).then(|| self.banners[tree.find(below(total))])
+    }
+
+    fn turn(&self, place: usize, tally: &Tally) {
+        let mut tree = self.lock();
+        tree.set(place, tally.weight());
+        self.total.store(tree.total(), Relaxed);
+    }
+
+    /// Poison is ignored: a change is done before anything can panic.
+    fn lock(&self) -> MutexGuard<'_, Fenwick> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All wheels of a board.
+#[derive(Debug)]
+pub(crate) struct Wheels {
+    wheels: BTreeMap<(ConceptId, Size), Arc<Wheel>>,
+    /// For each contracted banner its wheels, and its place in each.
+    places: Vec<Vec<(Arc<Wheel>, usize)>>,
+}
+
+impl Wheels {
+    pub(crate) fn new(contracted: &[Arc<Banner>]) -> Self {
+        let mut members: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (index, banner) in contracted.iter().enumerate() {
+            for concept in &banner.concepts {
+                members.entry((concept.id, banner.size)).or_default().push(index);
+            }
+        }
+        let mut places = vec![Vec::new(); contracted.len()];
+        let mut wheels = BTreeMap::new();
+        for (key, banners) in members {
+            let weights = banners.iter().map(|index| contracted[*index].tally.weight()).collect();
+            let tree = Fenwick::new(weights);
+            let total = AtomicU64::new(tree.total());
+            let wheel = Arc::new(Wheel { banners, tree: Mutex::new(tree), total });
+            for (place, index) in wheel.banners.iter().enumerate() {
+                places[*index].push((Arc::clone(&wheel), place));
+            }
+            wheels.insert(key, wheel);
+        }
+        Self { wheels, places }
+    }
+
+    /// A concept's wheels: that of `size`, or of all sizes.
+    pub(crate) fn of(
+        &self,
+        concept: ConceptId,
+        size: Option<Size>,
+    ) -> impl Iterator<Item = &Arc<Wheel>> {
+        let from = self.wheels.range((concept, Size::SMALLEST)..);
+        let own = from.take_while(move |((id, _), _)| *id == concept);
+        own.filter(move |((_, own), _)| size.is_none_or(|size| size == *own))
+            .map(|(_, wheel)| wheel)
+    }
+
+    pub(crate) fn turn(&self, index: usize, tally: &Tally) {
+        for (wheel, place) in &self.places[index] {
+            wheel.turn(*place, tally);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_finds_what_adding_up_would() {
+        for length in [1, 2, 3, 7, 8, 9, 100] {
+            let mut weights: Vec<u64> = (0..length).map(|index| index * 37 % 11).collect();
+            let mut tree = Fenwick::new(vec![5; weights.len()]);
+            for (index, weight) in weights.iter().enumerate() {
+                tree.set(index, *weight);
+            }
+            for round in 0..3 {
+                assert_eq!(tree.total(), weights.iter().sum::<u64>());
+                for number in 0..tree.total() {
+                    let mut sum = 0;
+                    let wanted = weights.iter().position(|weight| {
+                        sum += weight;
+                        sum > number
+                    });
+                    assert_eq!(Some(tree.find(number)), wanted, "{number} of {weights:?}");
+                }
+                let last = weights.len() - 1;
+                weights[last] = round;
+                tree.set(last, round);
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a request that could be read is answered with no.
+
+use crate::capacity::Shortage;
+use crate::terms::Word;
+
+/// The most concepts that are suggested for one that does not exist.
+pub(crate) const SUGGESTIONS: usize = 5;
+
+/// Each has one status, and its words are the answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error("no concept is called {word}; there {}", suggestions(near))]
+    UnknownConcept {
+        word: Word,
+        /// Those that are written most alike, at most [`SUGGESTIONS`].
+        near: Vec<Word>,
+    },
+    #[error("there is no such {0}")]
+    Unknown(&'static str),
+    #[error("capacity is not there: the contract wants {0} delivered beside what is promised")]
+    Capacity(Shortage),
+    #[error(
+        "the slot's impressions are promised: without them contracts that are carried now want {0}"
+    )]
+    Promised(Shortage),
+    #[error("{0}")]
+    Conflict(&'static str),
+    #[error("{0}")]
+    Nonsense(&'static str),
+    /// SQLite's words are on stderr.
+    #[error("the database failed")]
+    Database,
+    #[error("the ad server is closing")]
+    Closing,
+}
+
+fn suggestions(near: &[Word]) -> String {
+    let words: Vec<_> = near.iter().map(Word::as_str).collect();
+    if words.is_empty() { "are none yet".to_owned() } else { format!("is: {}", words.join(", ")) }
+}

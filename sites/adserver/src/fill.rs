@@ -1,0 +1,132 @@
+//! Contracts made up for the laboratory: the same for the same seed, but for the dates, which begin a day ago.
+//!
+//! So contracts are behind their schedule and may all be delivered. Each concept has a slot of its own that could carry
+//! every banner with this concept: nothing is promised that there is no room for.
+
+use std::sync::Arc;
+
+use crate::board::{Banner, Concept, Contract, Publisher, Register, Slot, SlotCounts, Tally};
+use crate::capacity::Want;
+use crate::ids::{BannerId, ConceptId, ContractId, PublisherId, SlotId};
+use crate::options::Fill;
+use crate::serve::Chance;
+use crate::store::Change;
+use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+
+const DAY: i64 = 86_400;
+/// Concepts of a banner, at most.
+const OWN_CONCEPTS: u64 = 5;
+/// Impressions of a contract: between these.
+const IMPRESSIONS: std::ops::Range<u64> = 10_000..1_000_000;
+/// One banner in so many has a category, one of so many.
+const CATEGORIES: u64 = 10;
+
+/// What is to be written, and what will be known then. `None` if a number is too large for an id, which [`Fill`]'s bounds
+/// exclude.
+pub(crate) fn fill(fill: Fill, now: Moment) -> Option<(Change, Register)> {
+    let mut chance = Chance::seeded(fill.seed);
+    let flight = Flight { from: now.plus(-DAY), to: now.plus(30 * DAY) };
+    let concepts = (1..=fill.concepts).map(concept).collect::<Option<Vec<_>>>()?;
+    let mut per_day = vec![1; concepts.len()];
+    let mut contracts = Vec::new();
+    for number in 1..=fill.contracts {
+        let contract = contract(number, &concepts, flight, &mut chance)?;
+        let [banner] = &contract.banners[..] else { return None };
+        let own: Vec<ConceptId> = banner.concepts.iter().map(|concept| concept.id).collect();
+        let want = Want::new(banner.size, own.clone(), banner.tally.owed(), flight, now);
+        for concept in own {
+            per_day[concept.number() as usize - 1] += want.per_day;
+        }
+        contracts.push(contract);
+    }
+    register(&concepts, &per_day, contracts)
+}
+
+fn register(
+    concepts: &[Concept],
+    per_day: &[u64],
+    contracts: Vec<Contract>,
+) -> Option<(Change, Register)> {
+    let mut register = Register::default();
+    let publisher = PublisherId::new(1)?;
+    let name = Name::parse("publisher")?;
+    let mut changes = vec![Change::Publisher(publisher, name.clone())];
+    register.publishers.insert(publisher, Arc::new(Publisher { name }));
+    for (concept, per_day) in concepts.iter().zip(per_day) {
+        let slot = Slot {
+            id: SlotId::new(concept.id.number())?,
+            publisher,
+            size: size()?,
+            concepts: vec![concept.clone()],
+            per_day: *per_day,
+            is_removed: false,
+            counts: Arc::new(SlotCounts::default()),
+        };
+        register.concepts.insert(concept.word.clone(), concept.id);
+        register.slots.insert(slot.id, Arc::new(slot.clone()));
+        changes.extend([Change::Concept(concept.clone()), Change::Slot(slot)]);
+    }
+    for contract in contracts {
+        register.keep(contract.clone());
+        changes.push(Change::Sign(contract));
+    }
+    Some((Change::All(changes), register))
+}
+
+fn concept(number: u32) -> Option<Concept> {
+    let word = Word::parse(&format!("concept-{number}"))?;
+    Some(Concept { id: ConceptId::new(number)?, word })
+}
+
+fn size() -> Option<Size> {
+    Size::parse("468x60")
+}
+
+fn contract(
+    number: u32,
+    concepts: &[Concept],
+    flight: Flight,
+    chance: &mut Chance,
+) -> Option<Contract> {
+    let id = ContractId::new(number)?;
+    let span = IMPRESSIONS.end - IMPRESSIONS.start;
+    let impressions = IMPRESSIONS.start + chance.below(span);
+    let mut own: Vec<_> = (0..=chance.below(OWN_CONCEPTS))
+        .map(|_| concepts[chance.below(concepts.len() as u64) as usize].clone())
+        .collect();
+    own.sort_unstable();
+    own.dedup();
+    let category = (chance.below(CATEGORIES) == 0).then(|| chance.below(CATEGORIES) + 1);
+    let banner = Banner {
+        id: BannerId::new(number)?,
+        contract: id,
+        landing: Landing::parse(&format!("https://example.com/landing/{number}"))?,
+        size: size()?,
+        category: category.and_then(|number| Word::parse(&format!("category-{number}"))),
+        concepts: own,
+        tally: Arc::new(Tally::new(impressions, flight, 0, 0)),
+    };
+    let advertiser = Name::parse(&format!("advertiser {number}"))?;
+    Some(Contract { id, advertiser, flight, cancelled_at: None, banners: vec![Arc::new(banner)] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::{find_room, rooms, wants};
+
+    #[test]
+    fn a_filling_is_the_same_for_the_same_seed_and_promises_only_what_there_is_room_for() {
+        let ask = Fill { contracts: 300, concepts: 7, seed: 1 };
+        let now = Moment(1_000_000_000);
+        let impressions = |fill| {
+            let (_, register) = super::fill(fill, now).unwrap();
+            register.banners.values().map(|banner| banner.tally.contracted()).sum::<u64>()
+        };
+        assert_eq!(impressions(ask), impressions(ask));
+        assert_ne!(impressions(ask), impressions(Fill { seed: 2, ..ask }));
+        let (_, register) = super::fill(ask, now).unwrap();
+        assert_eq!(register.contracts.len(), 300);
+        assert_eq!(find_room(&rooms(&register), &[], &wants(&register, now)), Ok(()));
+    }
+}

@@ -1,0 +1,182 @@
+//! What all threads share: the board, the queue, the totals, the way to the writer.
+//!
+//! Ownership: one `House` in an `Arc` per server. The HTTP thread pushes, the workers pop, the writer commits; closing
+//! happens once and is never undone.
+//!
+//! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look
+//! at the board to the new one, and while the change is committed; no delivery takes it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
+
+use crate::ask::Ask;
+use crate::board::{Banner, Board, Register};
+use crate::counters::{Counters, Fate, Kind};
+use crate::ids::SlotId;
+use crate::store::{Refused, Write, Writing};
+use crate::terms::Moment;
+use crate::token::{Key, Placement};
+use crate::web::Answer;
+use crate::{Level, Options, Selection, Stats};
+
+/// A request on its way to a worker.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) ask: Ask,
+    pub(crate) receipt: Receipt,
+}
+
+/// Where an answer goes, and what it counts as.
+pub(crate) struct Receipt {
+    pub(crate) reply: Reply<Answer>,
+    kind: Kind,
+    since: Instant,
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receipt").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// A running ad server as its threads see it.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) options: Options,
+    pub(crate) counters: Counters,
+    pub(crate) queue: Queue<Job>,
+    pub(crate) writing: Writing,
+    pub(crate) key: Key,
+    boot: u32,
+    serial: AtomicU64,
+    board: RwLock<Arc<Board>>,
+    office: Mutex<()>,
+}
+
+impl House {
+    /// An open house with what the database knows.
+    pub(crate) fn new(
+        options: Options,
+        register: Register,
+        (key, boot): (Key, u32),
+        writing: Writing,
+    ) -> Self {
+        let board = Board::new(register, options.selection == Selection::Wheels, Moment::now());
+        Self {
+            queue: Queue::new(options.backlog),
+            counters: Counters::default(),
+            writing,
+            key,
+            boot,
+            serial: AtomicU64::new(0),
+            board: RwLock::new(Arc::new(board)),
+            office: Mutex::new(()),
+            options,
+        }
+    }
+
+    /// The board of this moment.
+    pub(crate) fn board(&self) -> Arc<Board> {
+        Arc::clone(&self.board.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts a board in place of the one before. Only for who holds [`House::office`].
+    pub(crate) fn publish(&self, register: Register) {
+        let has_wheels = self.options.selection == Selection::Wheels;
+        let board = Arc::new(Board::new(register, has_wheels, Moment::now()));
+        *self.board.write().unwrap_or_else(PoisonError::into_inner) = board;
+    }
+
+    /// The right to change the board. (What it protects is replaced in one step: poison means nothing.)
+    pub(crate) fn office(&self) -> MutexGuard<'_, ()> {
+        self.office.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Names a banner that was placed.
+    pub(crate) fn place(&self, banner: &Banner, slot: Option<SlotId>) -> String {
+        let serial = self.serial.fetch_add(1, Relaxed);
+        self.key.sign(&Placement { boot: self.boot, serial, banner: banner.id, slot })
+    }
+
+    /// Asks for the banner's next reservation, if that is due and nobody has. One that finds the writer's queue full is
+    /// asked for at the next tick.
+    pub(crate) fn reserve_ahead(&self, banner: &Banner) {
+        let is_due = banner.tally.is_short(Moment::now()) && banner.tally.ask();
+        if is_due && self.writing.offer(Write::Reserve(banner.id)).is_err() {
+            banner.tally.answer();
+        }
+    }
+
+    /// Counts a click; the writer answers once that is committed.
+    pub(crate) fn click(&self, placement: Placement, receipt: Receipt) {
+        if let Err(Refused(Write::Click(_, receipt))) =
+            self.writing.offer(Write::Click(placement, receipt))
+        {
+            self.answer(receipt, Answer::Busy);
+        }
+    }
+
+    /// Puts a request into the queue; the answer comes through the receiver. The sender dropped without an answer means
+    /// that the server closed first.
+    pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
+        let (reply, answer) = exchange();
+        let kind = ask.kind();
+        self.counters.received(kind);
+        let receipt = Receipt { reply, kind, since: Instant::now() };
+        self.queue.push(Job { ask, receipt }).map_err(|job| self.refuse(&job))?;
+        Ok(answer)
+    }
+
+    /// Answers, and counts how the request ended.
+    pub(crate) fn answer(&self, receipt: Receipt, answer: Answer) {
+        let Receipt { reply, kind, since } = receipt;
+        let fate = match answer {
+            Answer::Failed => Fate::Failed,
+            Answer::Busy => Fate::Refused,
+            Answer::Json(..) | Answer::Go(_) | Answer::No(_) => Fate::Answered(since.elapsed()),
+        };
+        let is_gone = reply.send(answer).is_some();
+        self.counters.ended(kind, if is_gone { Fate::Orphaned } else { fate });
+    }
+
+    /// The client left before anybody had begun.
+    pub(crate) fn skip(&self, receipt: &Receipt) {
+        self.counters.ended(receipt.kind, Fate::Orphaned);
+    }
+
+    /// Takes no more requests, and turns away the waiting ones.
+    pub(crate) fn close(&self) {
+        for job in self.queue.close() {
+            self.refuse(&job);
+        }
+    }
+
+    /// A reading of everything.
+    pub(crate) fn reading(&self) -> Stats {
+        let counters = &self.counters;
+        let levels = Level::ALL.map(|level| (level, counters.requests(Kind::Ad(level))));
+        let (clicks_counted, clicks_repeated) = counters.clicks();
+        Stats {
+            levels: levels.into(),
+            clicks: counters.requests(Kind::Click),
+            office: counters.requests(Kind::Office),
+            selections: counters.selections(self.options.selection),
+            clicks_counted,
+            clicks_repeated,
+            queue_length: self.queue.length(),
+            running: counters.running_now(),
+            departed: counters.departed_so_far(),
+            workers: self.options.workers,
+            backlog: self.options.backlog,
+        }
+    }
+
+    fn refuse(&self, job: &Job) -> Refusal {
+        self.counters.ended(job.receipt.kind, Fate::Refused);
+        Refusal::Busy
+    }
+}

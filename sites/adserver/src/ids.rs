@@ -1,0 +1,85 @@
+//! What things are called by: numbers from 1 on, given once and never again.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use serde::Serialize;
+
+/// A text that is no id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoId;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        pub(crate) struct $name(NonZeroU32);
+
+        impl $name {
+            /// The id of that number; none has zero.
+            pub(crate) const fn new(number: u32) -> Option<Self> {
+                match NonZeroU32::new(number) {
+                    Some(number) => Some(Self(number)),
+                    None => None,
+                }
+            }
+
+            /// The id after `last`, the highest so far.
+            pub(crate) fn after(last: Option<Self>) -> Option<Self> {
+                let next = last.map_or(Some(1), |last| last.0.get().checked_add(1));
+                next.and_then(Self::new)
+            }
+
+            /// As a number, for the database.
+            pub(crate) const fn number(self) -> u32 {
+                self.0.get()
+            }
+        }
+
+        /// The id as it stands in a path or a field: digits, nothing else.
+        impl FromStr for $name {
+            type Err = NoId;
+
+            fn from_str(text: &str) -> Result<Self, NoId> {
+                let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+                text.parse().ok().filter(|_| is_plain).map(Self).ok_or(NoId)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A keyword of banners and pages.
+    ConceptId;
+    /// A site that shows banners.
+    PublisherId;
+    /// A place on a publisher's pages.
+    SlotId;
+    /// Impressions bought.
+    ContractId;
+    /// What is shown.
+    BannerId;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_plain_number_from_one_on() {
+        assert_eq!("17".parse().ok(), SlotId::new(17));
+        for wrong in ["", "0", "-1", "+1", " 1", "1.0", "x", "4294967296"] {
+            assert_eq!(wrong.parse::<SlotId>(), Err(NoId), "{wrong:?}");
+        }
+        assert_eq!(SlotId::after(None), SlotId::new(1));
+        assert_eq!(SlotId::after(SlotId::new(u32::MAX)), None);
+    }
+}

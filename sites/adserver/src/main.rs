@@ -1,0 +1,136 @@
+//! The ad server as a program of its own, and the test of its roulette.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bywash_adserver::{AdServer, AdServerError, Fill, Options, Selection, roulette};
+use clap::{Parser, ValueEnum};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// An ad server with a fixed capacity, to be overloaded.
+///
+/// GET /ad?slots=N&concepts=A,B gives banners to place on a page, GET /click/TOKEN counts a click and leads on. POST
+/// /concepts /publishers /slots /contracts set it up, GET /contracts/ID and /publishers/ID report. GET /stats tells what
+/// became of the requests, GET /-/health whether the server is up.
+#[derive(Debug, Parser)]
+#[command(name = "bywash-adserver", version)]
+struct Arguments {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:3002")]
+    listen: SocketAddr,
+
+    /// Requests that run at a time
+    #[arg(long, default_value_t = 8)]
+    workers: usize,
+
+    /// Requests that may wait for a worker; when they do, the answer is 503
+    #[arg(long, default_value_t = 511)]
+    backlog: usize,
+
+    /// SQLite file, made if missing; contracts in it stay
+    #[arg(long, default_value = "adserver.db")]
+    database: PathBuf,
+
+    /// How banners are selected: by the seed's scan, or by trees of weights
+    #[arg(long, value_enum, default_value_t = Way::Wheels)]
+    selection: Way,
+
+    /// Believe the level that a request gives itself with type=0 (low) or type=1 (high); for the laboratory
+    #[arg(long)]
+    level_parameter: bool,
+
+    /// Fill an empty database with contracts made up
+    #[arg(long, value_name = "CONTRACTS,CONCEPTS,SEED")]
+    fill: Option<Fill>,
+
+    /// Select so many times (a scan a thousandth of that), say whether the roulette is fair, and end
+    #[arg(long, value_name = "DRAWS", num_args = 0..=1, default_missing_value = "10000000",
+          value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000))]
+    roulette: Option<u64>,
+
+    /// What the roulette draws
+    #[arg(long, default_value_t = 1, requires = "roulette")]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Way {
+    Scan,
+    Wheels,
+}
+
+/// Why the program ended badly.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    AdServer(#[from] AdServerError),
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+    #[error("cannot write: {0}")]
+    Write(io::Error),
+    #[error("a selection is not what a fair roulette would do")]
+    Unfair,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ended = match arguments.roulette {
+        Some(draws) => spin(draws, arguments.seed),
+        None => run(arguments.into()),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bywash-adserver: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl From<Arguments> for Options {
+    fn from(arguments: Arguments) -> Self {
+        Self {
+            listen: arguments.listen,
+            database: arguments.database,
+            workers: arguments.workers,
+            backlog: arguments.backlog,
+            selection: match arguments.selection {
+                Way::Scan => Selection::Scan,
+                Way::Wheels => Selection::Wheels,
+            },
+            level_parameter: arguments.level_parameter,
+            fill: arguments.fill,
+        }
+    }
+}
+
+fn spin(draws: u64, seed: u64) -> Result<(), Failure> {
+    let mut is_fair = true;
+    for selection in [Selection::Wheels, Selection::Scan] {
+        let trial = roulette(selection, draws, seed).ok_or(Failure::Unfair)?;
+        writeln!(io::stdout(), "{trial}").map_err(Failure::Write)?;
+        is_fair &= trial.is_fair();
+    }
+    if is_fair { Ok(()) } else { Err(Failure::Unfair) }
+}
+
+fn run(options: Options) -> Result<(), Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
+    runtime.block_on(async {
+        // Before the server says that it listens, so that no signal finds the default handler.
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
+        let server = AdServer::start(options)?;
+        // Nobody reading the line is no reason not to serve.
+        let _ = writeln!(io::stdout(), "adserver listening on http://{}", server.address());
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        server.stop();
+        Ok(())
+    })
+}

@@ -1,0 +1,230 @@
+//! Contracts: signed if there is room, reported, cancelled.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{FULL, MAX_CONTRACTS, change, found, known_concepts, made};
+use crate::ask::{NewBanner, NewContract};
+use crate::board::{Banner, Contract, Register, Tally, due};
+use crate::capacity::{Want, find_room, rooms, wants};
+use crate::fault::Fault;
+use crate::house::House;
+use crate::ids::{BannerId, ContractId};
+use crate::store::Change;
+use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use crate::web::Answer;
+
+/// Contracts in one answer.
+const LISTED: usize = 100;
+
+pub(super) fn sign(house: &House, new: NewContract) -> Result<Answer, Fault> {
+    let _turn = house.office();
+    let now = Moment::now();
+    let mut register = house.board().register.clone();
+    let contract = draw_up(&register, new, now)?;
+    let new: Vec<_> =
+        contract.banners.iter().map(|banner| want(banner, contract.flight, now)).collect();
+    find_room(&rooms(&register), &wants(&register, now), &new).map_err(Fault::Capacity)?;
+    let report = Report::of(&contract, now);
+    register.keep(contract.clone());
+    change(house, Change::Sign(contract), register)?;
+    Ok(made(&report))
+}
+
+/// The contract as it will be, if what it names exists.
+fn draw_up(register: &Register, new: NewContract, now: Moment) -> Result<Contract, Fault> {
+    if register.contracts.len() >= MAX_CONTRACTS {
+        return Err(FULL);
+    }
+    let last = register.contracts.last_key_value().map(|(id, _)| *id);
+    let id = ContractId::after(last).ok_or(FULL)?;
+    let NewContract { advertiser, impressions, flight, banners } = new;
+    let count = banners.len() as u64;
+    let mut last = register.banners.last_key_value().map(|(id, _)| *id);
+    let mut drawn = Vec::with_capacity(banners.len());
+    for (place, banner) in (0..).zip(banners) {
+        let NewBanner { landing, size, concepts, category } = banner;
+        last = BannerId::after(last);
+        // Each has an even share; the first have what does not divide.
+        let share = impressions / count + u64::from(place < impressions % count);
+        let tally = Tally::new(share, flight, 0, 0);
+        if flight.holds(now) {
+            tally.reserve(tally.next_reservation());
+        }
+        drawn.push(Arc::new(Banner {
+            id: last.ok_or(FULL)?,
+            contract: id,
+            landing,
+            size,
+            category,
+            concepts: known_concepts(register, &concepts)?,
+            tally: Arc::new(tally),
+        }));
+    }
+    Ok(Contract { id, advertiser, flight, cancelled_at: None, banners: drawn })
+}
+
+fn want(banner: &Banner, flight: Flight, now: Moment) -> Want {
+    let concepts = banner.concepts.iter().map(|concept| concept.id).collect();
+    Want::new(banner.size, concepts, banner.tally.owed(), flight, now)
+}
+
+pub(super) fn show(house: &House, id: ContractId) -> Result<Answer, Fault> {
+    let board = house.board();
+    let contract = board.register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
+    Ok(found(&Report::of(contract, Moment::now())))
+}
+
+pub(super) fn list(house: &House, after: Option<ContractId>) -> Answer {
+    let board = house.board();
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let mut rest = board.register.contracts.range((from, Bound::Unbounded));
+    let now = Moment::now();
+    let contracts: Vec<_> =
+        rest.by_ref().take(LISTED).map(|(_, contract)| Report::of(contract, now)).collect();
+    let last = contracts.last().map(|report| report.contract);
+    let next = rest.next().and(last).map(|last| format!("/contracts?after={last}"));
+    found(&json!({ "contracts": contracts, "next": next }))
+}
+
+pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
+    let _turn = house.office();
+    let now = Moment::now();
+    let mut register = house.board().register.clone();
+    let contract = register.contracts.get(&id).ok_or(Fault::Unknown("contract"))?;
+    if contract.cancelled_at.is_some() {
+        return Err(Fault::Conflict("the contract was cancelled before"));
+    }
+    if !contract.is_open(now) {
+        return Err(Fault::Conflict("the contract has ended"));
+    }
+    let cancelled = Contract { cancelled_at: Some(now), ..Contract::clone(contract) };
+    let banners = cancelled.banners.clone();
+    register.keep(cancelled.clone());
+    change(house, Change::Cancel(id, now), register)?;
+    for banner in banners {
+        // For requests that have the board of before.
+        banner.tally.end();
+    }
+    Ok(found(&Report::of(&cancelled, now)))
+}
+
+/// What an advertiser is told.
+#[derive(Debug, Serialize)]
+struct Report {
+    contract: ContractId,
+    advertiser: Name,
+    status: Status,
+    from: Moment,
+    to: Moment,
+    cancelled_at: Option<Moment>,
+    impressions: u64,
+    delivered: u64,
+    clicks: u64,
+    /// Clicks for each impression delivered; none for none.
+    click_through_rate: Option<f64>,
+    schedule: Schedule,
+    banners: Vec<BannerReport>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Planned,
+    Running,
+    Ended,
+    Cancelled,
+}
+
+/// Where the contract is, and where its dates say it should be.
+#[derive(Debug, Serialize)]
+struct Schedule {
+    due: u64,
+    /// Impressions delivered beyond those due; below zero, missing.
+    ahead: i64,
+    is: Pace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Pace {
+    Behind,
+    OnTime,
+    Ahead,
+}
+
+#[derive(Debug, Serialize)]
+struct BannerReport {
+    banner: BannerId,
+    landing: Landing,
+    size: Size,
+    category: Option<Word>,
+    concepts: Vec<Word>,
+    impressions: u64,
+    delivered: u64,
+    clicks: u64,
+}
+
+impl Report {
+    fn of(contract: &Contract, now: Moment) -> Self {
+        let Contract { id, ref advertiser, flight, cancelled_at, .. } = *contract;
+        let banners: Vec<_> = contract.banners.iter().map(|own| BannerReport::of(own)).collect();
+        let sum = |figure: fn(&BannerReport) -> u64| banners.iter().map(figure).sum::<u64>();
+        let impressions = sum(|banner| banner.impressions);
+        let delivered = sum(|banner| banner.delivered);
+        let clicks = sum(|banner| banner.clicks);
+        let status = match (cancelled_at, now < flight.from, now < flight.to) {
+            (Some(_), ..) => Status::Cancelled,
+            (None, true, _) => Status::Planned,
+            (None, false, true) => Status::Running,
+            (None, false, false) => Status::Ended,
+        };
+        Self {
+            contract: id,
+            advertiser: advertiser.clone(),
+            status,
+            from: flight.from,
+            to: flight.to,
+            cancelled_at,
+            impressions,
+            delivered,
+            clicks,
+            click_through_rate: (delivered > 0).then(|| clicks as f64 / delivered as f64),
+            schedule: Schedule::of(
+                due(impressions, flight, cancelled_at.unwrap_or(now)),
+                delivered,
+            ),
+            banners,
+        }
+    }
+}
+
+impl Schedule {
+    fn of(due: u64, delivered: u64) -> Self {
+        let is = match delivered.cmp(&due) {
+            std::cmp::Ordering::Less => Pace::Behind,
+            std::cmp::Ordering::Equal => Pace::OnTime,
+            std::cmp::Ordering::Greater => Pace::Ahead,
+        };
+        Self { due, ahead: delivered.cast_signed().saturating_sub(due.cast_signed()), is }
+    }
+}
+
+impl BannerReport {
+    fn of(banner: &Banner) -> Self {
+        let Banner { id, landing, size, category, concepts, tally, .. } = banner;
+        Self {
+            banner: *id,
+            landing: landing.clone(),
+            size: *size,
+            category: category.clone(),
+            concepts: concepts.iter().map(|concept| concept.word.clone()).collect(),
+            impressions: tally.contracted(),
+            delivered: tally.delivered(),
+            clicks: tally.clicks(),
+        }
+    }
+}

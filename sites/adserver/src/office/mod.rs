@@ -1,0 +1,104 @@
+//! Everything about concepts, publishers, slots and contracts: what may be changed, and what is told about it.
+//!
+//! A change is checked against the board, committed, and then seen: whoever reads never sees half of one, and a refusal
+//! leaves nothing behind. One change at a time ([`House::office`]).
+
+mod contracts;
+mod slots;
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::ask::Ask;
+use crate::board::{Concept, Register};
+use crate::fault::{Fault, SUGGESTIONS};
+use crate::house::House;
+use crate::ids::ConceptId;
+use crate::store::Change;
+use crate::terms::Word;
+use crate::web::Answer;
+
+/// More is no ad server any more, and an answer with all of them no answer.
+const MAX_CONCEPTS: usize = 10_000;
+const MAX_PUBLISHERS: usize = 10_000;
+const MAX_SLOTS: usize = 100_000;
+const MAX_CONTRACTS: usize = 200_000;
+
+const FULL: Fault = Fault::Conflict("the ad server has as many of these as it can have");
+
+/// Serves what is neither a page's request nor a click.
+pub(crate) fn serve(house: &House, ask: Ask) -> Result<Answer, Fault> {
+    match ask {
+        Ask::AddConcept(word) => add_concept(house, &word),
+        Ask::ListConcepts => Ok(found(&json!({
+            "concepts": house.board().register.concepts.keys().collect::<Vec<_>>(),
+        }))),
+        Ask::AddPublisher(name) => slots::add_publisher(house, name),
+        Ask::ShowPublisher(id) => slots::show_publisher(house, id),
+        Ask::AddSlot(slot) => slots::add(house, &slot),
+        Ask::ResizeSlot(id, per_day) => slots::resize(house, id, per_day),
+        Ask::RemoveSlot(id) => slots::remove(house, id),
+        Ask::Sign(contract) => contracts::sign(house, contract),
+        Ask::ListContracts(after) => Ok(contracts::list(house, after)),
+        Ask::ShowContract(id) => contracts::show(house, id),
+        Ask::Cancel(id) => contracts::cancel(house, id),
+        Ask::Ad(..) | Ask::Click(_) => Err(Fault::Unknown("page")),
+    }
+}
+
+/// The concepts of these names, or the suggestion of others.
+pub(crate) fn known_concepts(
+    register: &Register,
+    words: &BTreeSet<Word>,
+) -> Result<Vec<Concept>, Fault> {
+    register.concepts(words).map_err(|word| {
+        let likeness = |other: &Word| strsim::jaro_winkler(word.as_str(), other.as_str());
+        let mut near: Vec<_> = register.concepts.keys().cloned().collect();
+        near.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
+        near.truncate(SUGGESTIONS);
+        Fault::UnknownConcept { word, near }
+    })
+}
+
+fn add_concept(house: &House, word: &Word) -> Result<Answer, Fault> {
+    let _turn = house.office();
+    let mut register = house.board().register.clone();
+    if register.concepts.contains_key(word) {
+        return Ok(found(&json!({ "concept": word })));
+    }
+    if register.concepts.len() >= MAX_CONCEPTS {
+        return Err(FULL);
+    }
+    let id = ConceptId::after(register.concepts.values().max().copied()).ok_or(FULL)?;
+    register.concepts.insert(word.clone(), id);
+    change(house, Change::Concept(Concept { id, word: word.clone() }), register)?;
+    Ok(made(&json!({ "concept": word })))
+}
+
+/// Commits a change, then shows what it has led to.
+fn change(house: &House, change: Change, register: Register) -> Result<(), Fault> {
+    match house.writing.commit(change) {
+        Some(Ok(())) => {
+            house.publish(register);
+            Ok(())
+        }
+        Some(Err(error)) => {
+            // Nobody reading it is no reason not to serve.
+            let _unread = writeln!(std::io::stderr(), "adserver: changing: {error}");
+            Err(Fault::Database)
+        }
+        None => Err(Fault::Closing),
+    }
+}
+
+fn found(value: &impl Serialize) -> Answer {
+    Answer::json(StatusCode::OK, value)
+}
+
+fn made(value: &impl Serialize) -> Answer {
+    Answer::json(StatusCode::CREATED, value)
+}

@@ -1,0 +1,108 @@
+//! Publishers and their slots. What is promised is not taken away.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde_json::json;
+
+use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made};
+use crate::ask::NewSlot;
+use crate::board::{Publisher, Slot, SlotCounts};
+use crate::capacity::{keep_room, rooms, wants};
+use crate::fault::Fault;
+use crate::house::House;
+use crate::ids::{PublisherId, SlotId};
+use crate::store::Change;
+use crate::terms::{Moment, Name, Word};
+use crate::web::Answer;
+
+pub(super) fn add_publisher(house: &House, name: Name) -> Result<Answer, Fault> {
+    let _turn = house.office();
+    let mut register = house.board().register.clone();
+    if register.publishers.len() >= MAX_PUBLISHERS {
+        return Err(FULL);
+    }
+    let last = register.publishers.last_key_value().map(|(id, _)| *id);
+    let id = PublisherId::after(last).ok_or(FULL)?;
+    register.publishers.insert(id, Arc::new(Publisher { name: name.clone() }));
+    change(house, Change::Publisher(id, name), register)?;
+    Ok(made(&json!({ "publisher": id })))
+}
+
+/// Placements and clicks by slot: how well a publisher does.
+pub(super) fn show_publisher(house: &House, id: PublisherId) -> Result<Answer, Fault> {
+    let board = house.board();
+    let publisher = board.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
+    let own = board.register.slots.values().filter(|slot| slot.publisher == id);
+    let counts =
+        |slot: &Slot| (slot.counts.placements.load(Relaxed), slot.counts.clicks.load(Relaxed));
+    let slots: Vec<_> = own
+        .map(|slot| {
+            let (placements, clicks) = counts(slot);
+            let concepts: Vec<&Word> = slot.concepts.iter().map(|concept| &concept.word).collect();
+            json!({
+                "slot": slot.id,
+                "size": slot.size,
+                "concepts": concepts,
+                "impressions_per_day": slot.per_day,
+                "removed": slot.is_removed,
+                "placements": placements,
+                "clicks": clicks,
+            })
+        })
+        .collect();
+    Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
+}
+
+pub(super) fn add(house: &House, new: &NewSlot) -> Result<Answer, Fault> {
+    let _turn = house.office();
+    let mut register = house.board().register.clone();
+    if register.slots.len() >= MAX_SLOTS {
+        return Err(FULL);
+    }
+    if !register.publishers.contains_key(&new.publisher) {
+        return Err(Fault::Unknown("publisher"));
+    }
+    let last = register.slots.last_key_value().map(|(id, _)| *id);
+    let slot = Slot {
+        id: SlotId::after(last).ok_or(FULL)?,
+        publisher: new.publisher,
+        size: new.size,
+        concepts: known_concepts(&register, &new.concepts)?,
+        per_day: new.per_day,
+        is_removed: false,
+        counts: Arc::new(SlotCounts::default()),
+    };
+    let id = slot.id;
+    register.slots.insert(id, Arc::new(slot.clone()));
+    change(house, Change::Slot(slot), register)?;
+    Ok(made(&json!({ "slot": id })))
+}
+
+pub(super) fn resize(house: &House, id: SlotId, per_day: u64) -> Result<Answer, Fault> {
+    replace(house, id, |slot| Slot { per_day, ..slot }, Change::Resize(id, per_day))?;
+    Ok(found(&json!({ "slot": id, "impressions_per_day": per_day })))
+}
+
+pub(super) fn remove(house: &House, id: SlotId) -> Result<Answer, Fault> {
+    replace(house, id, |slot| Slot { is_removed: true, ..slot }, Change::RemoveSlot(id))?;
+    Ok(found(&json!({ "slot": id, "removed": true })))
+}
+
+/// Puts another slot in the place of one, if as much of what is promised is carried afterwards.
+fn replace(
+    house: &House,
+    id: SlotId,
+    other: impl FnOnce(Slot) -> Slot,
+    as_sql: Change,
+) -> Result<(), Fault> {
+    let _turn = house.office();
+    let mut register = house.board().register.clone();
+    let slot = register.slots.get(&id).filter(|slot| !slot.is_removed);
+    let slot = Slot::clone(slot.ok_or(Fault::Unknown("slot"))?);
+    let before = rooms(&register);
+    register.slots.insert(id, Arc::new(other(slot)));
+    let promised = wants(&register, Moment::now());
+    keep_room(&before, &rooms(&register), &promised).map_err(Fault::Promised)?;
+    change(house, as_sql, register)
+}

@@ -1,0 +1,59 @@
+//! Random numbers of one worker.
+
+use std::io::{self, Read};
+
+use rand_core::Rng;
+use rand_pcg::Pcg64Mcg;
+
+/// A stream of random numbers, the same for the same seed.
+#[derive(Debug)]
+pub(crate) struct Chance(Pcg64Mcg);
+
+impl Chance {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        // Both halves of the state must be scrambled: a generator whose state is nearly all zeros starts badly.
+        let seed = u128::from(seed).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+        let mut numbers = Pcg64Mcg::new(seed ^ (seed >> 64));
+        for _ in 0..16 {
+            numbers.next_u64();
+        }
+        Self(numbers)
+    }
+
+    /// A stream nobody can repeat.
+    pub(crate) fn drawn(mut entropy: impl Read) -> io::Result<Self> {
+        let mut bits = [0; 16];
+        entropy.read_exact(&mut bits)?;
+        Ok(Self(Pcg64Mcg::new(u128::from_le_bytes(bits))))
+    }
+
+    /// Evenly from the numbers below `end`; zero if there are none.
+    ///
+    /// A product's upper half, and another draw where the lower half says that the number would be too likely. (D.
+    /// Lemire, *Fast random integer generation in an interval*, 2019.)
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        let unfair = end.wrapping_neg().checked_rem(end).unwrap_or(0);
+        loop {
+            let product = u128::from(self.0.next_u64()) * u128::from(end);
+            if product as u64 >= unfair {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_below_the_end_and_reach_all_of_it() {
+        let mut chance = Chance::seeded(1);
+        let mut seen = [0; 6];
+        for _ in 0..6_000 {
+            seen[chance.below(6) as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| (850..1_150).contains(count)), "{seen:?}");
+        assert_eq!((chance.below(1), chance.below(0)), (0, 0));
+    }
+}

@@ -1,0 +1,69 @@
+//! The seed's selection: every contracted banner is looked at for each concept of the request.
+//!
+//! [`matching`] is the seed's unit of parallel work (lines 3 to 5 of its Figure 4): it reads a board that does not change
+//! and counts that are atomics, and depends on no other concept. As in the seed's server keywords are compared as text;
+//! to compare numbers would be faster, and would not be what was measured. The common list is put together afterwards
+//! ([`merge`]): the seed's threads share one, which they have to lock.
+
+use crate::board::{Board, Concept};
+use crate::serve::Chance;
+use crate::serve::page::Page;
+use crate::serve::roulette::Roulette;
+use crate::terms::Size;
+
+/// A banner that a request may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Candidate {
+    /// In the board's contracted banners.
+    pub(crate) index: usize,
+    /// Impressions owed when it was looked at.
+    pub(crate) weight: u64,
+}
+
+/// The banners that have `concept`, fit `size` and may be delivered now, by index.
+pub(crate) fn matching(board: &Board, concept: &Concept, size: Option<Size>) -> Vec<Candidate> {
+    let wanted = concept.word.as_str();
+    let banners = board.contracted.iter().enumerate();
+    let fitting = banners.filter(|(_, banner)| {
+        size.is_none_or(|size| size == banner.size)
+            && banner.concepts.iter().any(|own| own.word.as_str() == wanted)
+    });
+    let candidates =
+        fitting.map(|(index, banner)| Candidate { index, weight: banner.tally.weight() });
+    candidates.filter(|candidate| candidate.weight > 0).collect()
+}
+
+/// The common list: every candidate once, by index. Of two weights of one banner, between which it was delivered, either
+/// was right.
+pub(crate) fn merge(lists: Vec<Vec<Candidate>>) -> Vec<Candidate> {
+    let mut common: Vec<_> = lists.into_iter().flatten().collect();
+    common.sort_unstable();
+    common.dedup_by_key(|candidate| candidate.index);
+    common
+}
+
+/// Plays the roulette with the candidates until `page` has `count` more banners or nobody is left who may come on it.
+pub(super) fn choose(
+    board: &Board,
+    mut candidates: Vec<Candidate>,
+    count: usize,
+    page: &mut Page,
+    chance: &mut Chance,
+) {
+    let wanted = page.banners.len() + count;
+    while page.banners.len() < wanted {
+        candidates.retain(|candidate| page.takes(&board.contracted[candidate.index]));
+        let roulette = Roulette::new(candidates.iter().map(|candidate| candidate.weight));
+        if roulette.total() == 0 {
+            return;
+        }
+        let entry = roulette.entry(chance.below(roulette.total()));
+        let index = candidates.remove(entry).index;
+        let banner = &board.contracted[index];
+        // Somebody else may have had its last impression meanwhile.
+        if banner.tally.claim() {
+            board.turn(index);
+            page.add(banner);
+        }
+    }
+}

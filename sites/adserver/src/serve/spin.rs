@@ -1,0 +1,82 @@
+//! Our selection: the roulette of the union of concepts, without building it.
+//!
+//! A draw takes a wheel of the requested concepts in proportion to its total, and a banner of that wheel in proportion
+//! to its weight *w*: a banner on *m* of these wheels comes with chance *m·w* / sum. It is accepted with chance 1/*m*,
+//! which leaves *w*: exactly the roulette of the common list. Who may not come on the page is rejected, which leaves the
+//! others in proportion, as taking him out of the list would.
+
+use std::sync::Arc;
+
+use crate::board::{Banner, Board, Concept, Wheels};
+use crate::serve::page::Page;
+use crate::serve::{Chance, Wanted};
+
+/// Draws for one choice, before the rest is left to a scan. With a banner on all of 16 wheels, one of 16 draws is
+/// accepted: 256 fail once in 15 million choices.
+const DRAWS: usize = 256;
+
+/// How far the wheels came.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Spun {
+    /// The page has all it wanted, or nobody is owed anything.
+    Done,
+    /// So many choices were not made: too many draws were rejected.
+    Left(usize),
+}
+
+/// Adds up to `wanted.count` banners to `page`.
+pub(super) fn choose(
+    board: &Board,
+    wheels: &Wheels,
+    wanted: &Wanted<'_>,
+    page: &mut Page,
+    chance: &mut Chance,
+) -> Spun {
+    let concepts = wanted.concepts.iter();
+    let own: Vec<_> = concepts.flat_map(|concept| wheels.of(concept.id, wanted.size)).collect();
+    for made in 0..wanted.count {
+        if own.iter().all(|wheel| wheel.total() == 0) {
+            return Spun::Done;
+        }
+        let is_chosen = (0..DRAWS).any(|_| {
+            let totals = own.iter().map(|wheel| wheel.total());
+            let mut number = chance.below(totals.clone().sum());
+            let wheel = own.iter().zip(totals).find(|(_, total)| {
+                let is_it = number < *total;
+                number = number.wrapping_sub(if is_it { 0 } else { *total });
+                is_it
+            });
+            let index = wheel.and_then(|(wheel, _)| wheel.draw(|end| chance.below(end)));
+            index.is_some_and(|index| accept(board, index, wanted.concepts, page, chance))
+        });
+        if !is_chosen {
+            return Spun::Left(wanted.count - made);
+        }
+    }
+    Spun::Done
+}
+
+fn accept(
+    board: &Board,
+    index: usize,
+    concepts: &[Concept],
+    page: &mut Page,
+    chance: &mut Chance,
+) -> bool {
+    let banner: &Arc<Banner> = &board.contracted[index];
+    if chance.below(shared(banner, concepts)) != 0 || !page.takes(banner) {
+        return false;
+    }
+    let is_claimed = banner.tally.claim();
+    board.turn(index);
+    if is_claimed {
+        page.add(banner);
+    }
+    is_claimed
+}
+
+/// How many of `concepts` the banner has; both are by id.
+fn shared(banner: &Banner, concepts: &[Concept]) -> u64 {
+    let has = |concept: &&Concept| banner.concepts.iter().any(|own| own.id == concept.id);
+    concepts.iter().filter(has).count() as u64
+}

@@ -1,0 +1,126 @@
+//! The tables, and how a connection is set up.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::AdServerError;
+use crate::token::Key;
+
+/// Raised whenever a table changes; an older or newer file is refused, not converted.
+const VERSION: i64 = 1;
+
+/// How long to wait for another process that uses the same file.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// Statements kept prepared; more than there are.
+const STATEMENTS: usize = 32;
+
+/// `reserved` of a banner is on disk before any of it is delivered, and counts as delivered after a kill.
+const TABLES: &str = "
+    CREATE TABLE server (
+        key  BLOB NOT NULL,
+        boot INTEGER NOT NULL
+    );
+    CREATE TABLE concepts (
+        id   INTEGER PRIMARY KEY,
+        word TEXT NOT NULL UNIQUE
+    );
+    CREATE TABLE publishers (
+        id   INTEGER PRIMARY KEY,
+        name TEXT NOT NULL
+    );
+    CREATE TABLE slots (
+        id         INTEGER PRIMARY KEY,
+        publisher  INTEGER NOT NULL,
+        size       TEXT NOT NULL,
+        per_day    INTEGER NOT NULL,
+        is_removed INTEGER NOT NULL DEFAULT 0,
+        placements INTEGER NOT NULL DEFAULT 0,
+        clicks     INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE TABLE slot_concepts (
+        slot    INTEGER NOT NULL,
+        concept INTEGER NOT NULL,
+        PRIMARY KEY (slot, concept)
+    ) WITHOUT ROWID;
+    CREATE TABLE contracts (
+        id           INTEGER PRIMARY KEY,
+        advertiser   TEXT NOT NULL,
+        from_s       INTEGER NOT NULL,
+        to_s         INTEGER NOT NULL,
+        cancelled_at INTEGER
+    );
+    CREATE TABLE banners (
+        id         INTEGER PRIMARY KEY,
+        contract   INTEGER NOT NULL,
+        landing    TEXT NOT NULL,
+        size       TEXT NOT NULL,
+        category   TEXT,
+        contracted INTEGER NOT NULL,
+        reserved   INTEGER NOT NULL,
+        clicks     INTEGER NOT NULL DEFAULT 0,
+        CHECK (reserved <= contracted)
+    );
+    CREATE TABLE banner_concepts (
+        banner  INTEGER NOT NULL,
+        concept INTEGER NOT NULL,
+        PRIMARY KEY (banner, concept)
+    ) WITHOUT ROWID;
+    CREATE TABLE clicks (
+        boot   INTEGER NOT NULL,
+        serial INTEGER NOT NULL,
+        banner INTEGER NOT NULL,
+        slot   INTEGER,
+        at     INTEGER NOT NULL,
+        PRIMARY KEY (boot, serial)
+    ) WITHOUT ROWID;
+";
+
+/// Opens the file, makes its tables if it is empty; refuses a file of another kind.
+pub(super) fn open(path: &Path) -> Result<Connection, AdServerError> {
+    let mut bytes = [0; Key::LENGTH];
+    let entropy = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    entropy.map_err(AdServerError::system("/dev/urandom"))?;
+    let mut connection = connect(path).map_err(failed(path))?;
+    let found = make(&mut connection, bytes).map_err(failed(path))?;
+    if found == VERSION {
+        return Ok(connection);
+    }
+    Err(AdServerError::Schema { path: path.to_owned(), found, expected: VERSION })
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    // Two servers on one file would each deliver what is owed.
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+/// For `map_err`: SQLite failed on the file at `path`.
+pub(super) fn failed(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdServerError {
+    let path = path.to_owned();
+    move |cause| AdServerError::Database { path, cause }
+}
+
+/// Fills an empty file; gives the schema version that the file has afterwards.
+fn make(connection: &mut Connection, key: [u8; Key::LENGTH]) -> rusqlite::Result<i64> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let is_empty: bool =
+        transaction.query_row("SELECT count(*) = 0 FROM sqlite_schema", (), |row| row.get(0))?;
+    if is_empty {
+        transaction.execute_batch(TABLES)?;
+        transaction.execute("INSERT INTO server (key, boot) VALUES (?1, 0)", [key])?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    let version = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    transaction.commit()?;
+    Ok(version)
+}

@@ -1,0 +1,277 @@
+//! The one thread that writes, and keeps the time.
+//!
+//! What comes in while it commits is committed together next (group commit): a click waits for one commit, and a
+//! thousand clicks at once for two. Reservations are asked for ahead by whoever delivers, and wait in the same queue, so
+//! that no request waits for them.
+//!
+//! Every [`TICK`] it lets the schedule of contracts take effect, asks for reservations that nobody asked for, and saves
+//! what slots have shown.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use super::write::{self, Change};
+use crate::board::{Banner, Board};
+use crate::house::{House, Receipt};
+use crate::ids::BannerId;
+use crate::terms::Moment;
+use crate::token::Placement;
+use crate::web::Answer;
+
+/// Between two looks at the schedule.
+const TICK: Duration = Duration::from_millis(200);
+
+/// What may wait for the disk; a click beyond that is refused.
+const WAITING: usize = 4_096;
+
+/// How much is committed together at most, so that the first does not wait for ever.
+const BATCH: usize = 1_024;
+
+/// Something to write.
+#[derive(Debug)]
+pub(crate) enum Write {
+    /// Answered when it is committed.
+    Click(Placement, Receipt),
+    /// The next block of impressions of a banner.
+    Reserve(BannerId),
+    /// Said when it is committed, or why not.
+    Change(Box<Change>, SyncSender<rusqlite::Result<()>>),
+    /// The end: whatever is exact in memory is written.
+    Settle,
+}
+
+/// The queue to the writer is full, or nobody writes any more.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) Write);
+
+/// The way to the writer.
+#[derive(Clone, Debug)]
+pub(crate) struct Writing(SyncSender<Write>);
+
+impl Writing {
+    /// A way, and its end.
+    pub(crate) fn new() -> (Self, Receiver<Write>) {
+        let (sender, receiver) = sync_channel(WAITING);
+        (Self(sender), receiver)
+    }
+
+    /// Never waits.
+    pub(crate) fn offer(&self, write: Write) -> Result<(), Refused> {
+        self.0.try_send(write).map_err(|error| match error {
+            TrySendError::Full(write) | TrySendError::Disconnected(write) => Refused(write),
+        })
+    }
+
+    /// Waits until the change is committed; `None` if nobody writes any more.
+    pub(crate) fn commit(&self, change: Change) -> Option<rusqlite::Result<()>> {
+        let (sender, done) = sync_channel(1);
+        self.0.send(Write::Change(Box::new(change), sender)).ok()?;
+        done.recv().ok()
+    }
+
+    /// Asks for the writer's end.
+    pub(crate) fn settle(&self) {
+        let _gone = self.0.send(Write::Settle);
+    }
+}
+
+/// The thread's own.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    house: Arc<House>,
+    connection: Connection,
+    waiting: Receiver<Write>,
+}
+
+/// What is committed together.
+#[derive(Debug, Default)]
+struct Batch {
+    clicks: Vec<(Placement, Receipt)>,
+    reservations: Vec<BannerId>,
+}
+
+impl Writer {
+    pub(crate) fn new(house: Arc<House>, connection: Connection, waiting: Receiver<Write>) -> Self {
+        Self { house, connection, waiting }
+    }
+
+    /// Reserves the first blocks of all banners: before anybody is served.
+    pub(crate) fn prime(&mut self) -> rusqlite::Result<()> {
+        let board = self.house.board();
+        let reservations = short(&board);
+        let batch = Batch { reservations, ..Batch::default() };
+        let done = self.reserve_and_click(&board, &batch);
+        answer_asking(&board, &batch.reservations);
+        done.map(drop)
+    }
+
+    /// Writes until it is to settle.
+    pub(crate) fn run(mut self) {
+        let mut next_tick = Instant::now() + TICK;
+        loop {
+            let mut batch = Batch::default();
+            let mut is_last = false;
+            match self.waiting.recv_timeout(next_tick.saturating_duration_since(Instant::now())) {
+                Ok(first) => {
+                    let more: Vec<_> = self.waiting.try_iter().take(BATCH).collect();
+                    for write in [first].into_iter().chain(more) {
+                        is_last |= self.sort(write, &mut batch);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => is_last = true,
+            }
+            if Instant::now() >= next_tick {
+                self.tick(&mut batch);
+                next_tick = Instant::now() + TICK;
+            }
+            self.commit(batch);
+            if is_last {
+                return self.settle();
+            }
+        }
+    }
+
+    /// Puts a write into the batch, or does it. Whether it was the last.
+    fn sort(&mut self, write: Write, batch: &mut Batch) -> bool {
+        match write {
+            Write::Click(placement, receipt) => batch.clicks.push((placement, receipt)),
+            Write::Reserve(banner) => batch.reservations.push(banner),
+            Write::Change(change, done) => {
+                // Alone: what is wrong with it must not undo what others wait for.
+                let _gone = done.send(write::apply(&mut self.connection, &change));
+            }
+            Write::Settle => return true,
+        }
+        false
+    }
+
+    fn tick(&mut self, batch: &mut Batch) {
+        let board = self.house.board();
+        board.refresh(Moment::now());
+        let more = short(&board);
+        batch.reservations.extend(more);
+        if let Err(error) = save_placements(&mut self.connection, &board) {
+            complain(&error);
+        }
+    }
+
+    fn commit(&mut self, batch: Batch) {
+        if batch.clicks.is_empty() && batch.reservations.is_empty() {
+            return;
+        }
+        let board = self.house.board();
+        let done = self.reserve_and_click(&board, &batch);
+        if let Err(error) = &done {
+            complain(error);
+        }
+        answer_asking(&board, &batch.reservations);
+        let firsts = done.map_err(drop);
+        for (index, (placement, receipt)) in batch.clicks.into_iter().enumerate() {
+            let answer = match &firsts {
+                Ok(firsts) => self.count(&board, &placement, firsts[index]),
+                Err(()) => Answer::Failed,
+            };
+            self.house.answer(receipt, answer);
+        }
+    }
+
+    /// One transaction; which clicks were the first on their placements.
+    fn reserve_and_click(&mut self, board: &Board, batch: &Batch) -> rusqlite::Result<Vec<bool>> {
+        let banners = batch.reservations.iter().filter_map(|id| board.register.banners.get(id));
+        let reservations: Vec<(&Arc<Banner>, u64)> =
+            banners.map(|banner| (banner, banner.tally.next_reservation())).collect();
+        let now = Moment::now();
+        let transaction = write::begin(&mut self.connection)?;
+        for (banner, reserved) in &reservations {
+            write::reserve(&transaction, banner.id, *reserved)?;
+        }
+        let clicks = batch.clicks.iter();
+        let firsts = clicks.map(|(placement, _)| write::click(&transaction, placement, now));
+        let firsts = firsts.collect::<Result<_, _>>()?;
+        transaction.commit()?;
+        for (banner, reserved) in reservations {
+            banner.tally.reserve(reserved);
+            banner.tally.refresh(now);
+            if let Some(index) = board.index(banner.id) {
+                board.turn(index);
+            }
+        }
+        Ok(firsts)
+    }
+
+    fn count(&self, board: &Board, placement: &Placement, is_first: bool) -> Answer {
+        let Some(banner) = board.register.banners.get(&placement.banner) else {
+            return Answer::Failed;
+        };
+        if is_first {
+            banner.tally.clicked();
+            if let Some(slot) = placement.slot.and_then(|slot| board.register.slots.get(&slot)) {
+                slot.counts.clicks.fetch_add(1, Relaxed);
+            }
+        }
+        self.house.counters.clicked(is_first);
+        Answer::Go(banner.landing.clone())
+    }
+
+    /// Gives back what is reserved and was not delivered. Nobody delivers any more.
+    fn settle(mut self) {
+        let board = self.house.board();
+        let give_back = |connection: &mut Connection| {
+            let transaction = write::begin(connection)?;
+            for banner in board.register.banners.values() {
+                if banner.tally.delivered() < banner.tally.reserved() {
+                    write::reserve(&transaction, banner.id, banner.tally.delivered())?;
+                }
+            }
+            transaction.commit()
+        };
+        let saved = save_placements(&mut self.connection, &board);
+        if let Err(error) = saved.and_then(|()| give_back(&mut self.connection)) {
+            complain(&error);
+        }
+    }
+}
+
+/// Banners that nobody has asked a reservation for and that need one; they are asked for now.
+fn short(board: &Board) -> Vec<BannerId> {
+    let now = Moment::now();
+    let banners = board.contracted.iter().filter(|banner| banner.tally.is_short(now));
+    banners.filter(|banner| banner.tally.ask()).map(|banner| banner.id).collect()
+}
+
+/// Whoever is short again may ask again, whether there was something to give or not.
+fn answer_asking(board: &Board, reservations: &[BannerId]) {
+    for banner in reservations.iter().filter_map(|id| board.register.banners.get(id)) {
+        banner.tally.answer();
+    }
+}
+
+fn save_placements(connection: &mut Connection, board: &Board) -> rusqlite::Result<()> {
+    let slots =
+        board.register.slots.values().map(|slot| (slot, slot.counts.placements.load(Relaxed)));
+    let changed: Vec<_> =
+        slots.filter(|(slot, count)| slot.counts.saved.load(Relaxed) != *count).collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let transaction = write::begin(connection)?;
+    for (slot, count) in &changed {
+        write::placements(&transaction, slot.id, *count)?;
+    }
+    transaction.commit()?;
+    for (slot, count) in changed {
+        slot.counts.saved.store(count, Relaxed);
+    }
+    Ok(())
+}
+
+fn complain(error: &rusqlite::Error) {
+    // Nobody reading it is no reason not to serve.
+    let _unread = writeln!(std::io::stderr(), "adserver: writing: {error}");
+}

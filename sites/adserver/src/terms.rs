@@ -1,0 +1,204 @@
+//! What contracts and slots are made of: each value bounded, and checked where it is made.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Serialize, Serializer};
+
+/// The longest landing address in bytes.
+const MAX_LANDING: usize = 2_048;
+/// The longest name of a concept or a category.
+const MAX_WORD: usize = 64;
+/// The longest name of an advertiser or a publisher in characters.
+const MAX_NAME: usize = 100;
+/// The longest side of a banner in pixels.
+const MAX_SIDE: u16 = 4_096;
+
+/// Whole seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Moment(pub(crate) i64);
+
+impl Moment {
+    /// What the clock says; zero for one set before 1970.
+    pub(crate) fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+    }
+
+    /// So many seconds later.
+    pub(crate) const fn plus(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds))
+    }
+}
+
+/// When a contract runs: from its first second to before its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flight {
+    pub(crate) from: Moment,
+    pub(crate) to: Moment,
+}
+
+impl Flight {
+    /// Whether it runs at `now`.
+    pub(crate) fn holds(self, now: Moment) -> bool {
+        self.from <= now && now < self.to
+    }
+
+    /// Its length in seconds, at least one.
+    pub(crate) fn seconds(self) -> u64 {
+        self.to.0.abs_diff(self.from.0).max(1)
+    }
+}
+
+/// A banner's format: width and height in pixels, written `468x60`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Size {
+    width: u16,
+    height: u16,
+}
+
+impl Size {
+    /// None is before it.
+    pub(crate) const SMALLEST: Self = Self { width: 1, height: 1 };
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let side = |text: &str| {
+            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+            let side = text.parse().ok().filter(|_| is_plain);
+            side.filter(|side| (1..=MAX_SIDE).contains(side))
+        };
+        let (width, height) = text.split_once('x')?;
+        Some(Self { width: side(width)?, height: side(height)? })
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A concept's or a category's name: 1 to 64 of `a-z 0-9 - _`, so that it means itself wherever it is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Word(Arc<str>);
+
+impl Word {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        let is_word = (1..=MAX_WORD).contains(&text.len()) && text.bytes().all(plain);
+        is_word.then(|| Self(text.into()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What an advertiser or a publisher is called: 1 to 100 characters, none a control character.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Name(Box<str>);
+
+impl Name {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let is_short = (1..=MAX_NAME).contains(&text.chars().count());
+        (is_short && !text.chars().any(char::is_control)).then(|| Self(text.into()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where a click leads: an absolute `http` or `https` address that stands in a header as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Landing(Arc<str>);
+
+impl Landing {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+        if text.len() > MAX_LANDING || !text.bytes().all(plain) {
+            return None;
+        }
+        let address: http::Uri = text.parse().ok()?;
+        let is_web = matches!(address.scheme_str(), Some("http" | "https"));
+        let is_somewhere = address.host().is_some_and(|host| !host.is_empty());
+        // A name in front of the host makes one address look like another.
+        let is_honest = !address.authority()?.as_str().contains('@');
+        (is_web && is_somewhere && is_honest).then(|| Self(text.into()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_two_sides_of_pixels() {
+        assert_eq!(Size::parse("468x60").unwrap().to_string(), "468x60");
+        for wrong in ["", "468", "468x", "x60", "0x60", "468x0", "5000x60", "-1x60", "4 x6", "+4x6"]
+        {
+            assert_eq!(Size::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_landing_address_is_absolute_and_of_the_web() {
+        for right in ["http://example.com", "https://example.com:8443/a?b=c&d=%20#e"] {
+            assert!(Landing::parse(right).is_some(), "{right}");
+        }
+        let long = format!("https://example.com/{}", "x".repeat(MAX_LANDING));
+        let wrong = [
+            "",
+            "/",
+            "example.com",
+            "//example.com",
+            "javascript:alert(1)",
+            "ftp://example.com/",
+            "https://",
+            "https:///path",
+            "https://a b/",
+            "https://a/\r\nSet-Cookie: x=y",
+            "https://good@bad.example/",
+            "https://example.com/\\",
+            "data:text/html,x",
+            &long,
+        ];
+        for wrong in wrong {
+            assert_eq!(Landing::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn words_and_names_are_bounded() {
+        assert!(Word::parse("fast-cars_2").is_some());
+        for wrong in ["", "Cars", "a b", "a,b", "ü", &"x".repeat(65)] {
+            assert_eq!(Word::parse(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(Name::parse(" Räder & Co ").unwrap().as_str(), "Räder & Co");
+        for wrong in ["", "  ", "a\nb", &"x".repeat(101)] {
+            assert_eq!(Name::parse(wrong), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Whether the roulette is fair, and how fast: millions of selections among contracts that are used up by them.
+//!
+//! Every selection delivers an impression, so the weights change under the test. With one banner a request that is an
+//! urn: each impression owed is a ball, a selection takes one out. How often each contract was selected then follows the
+//! multivariate hypergeometric law, whose expectation and variance are known.
+
+pub(crate) mod chi_square;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::Selection;
+use crate::board::{Banner, Board, Concept, Contract, Register, Tally};
+use crate::ids::{BannerId, ConceptId, ContractId};
+use crate::serve::{Chance, Page, Selector, Wanted};
+use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
+use chi_square::{Fit, test_urn};
+
+/// Concepts of a request; each contract has one to five of them.
+const CONCEPTS: u32 = 10;
+
+/// How likely a worse fit must at least be. One fair run in a thousand is called unfair.
+const LEAST_P: f64 = 0.001;
+
+/// One way of selecting, tried.
+#[derive(Debug)]
+pub struct Trial {
+    selection: Selection,
+    contracts: u32,
+    draws: u64,
+    /// Contracts are counted in so many groups: a count of which less than five are expected says little.
+    groups: usize,
+    time: Duration,
+    fit: Fit,
+}
+
+impl Trial {
+    /// Whether the selections can be taken for those of a fair roulette.
+    pub fn is_fair(&self) -> bool {
+        self.fit.p >= LEAST_P
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { contracts, draws, groups, time, fit, .. } = self;
+        let name = match self.selection {
+            Selection::Scan => "scan",
+            Selection::Wheels => "wheels",
+        };
+        let speed = *draws as f64 / time.as_secs_f64();
+        write!(
+            f,
+            "{name}: {draws} selections among {contracts} contracts by {CONCEPTS} concepts, {speed:.0} a second; \
+             chi-square {:.1} with {} degrees of freedom ({groups} groups), p = {:.4}",
+            fit.statistic, fit.degrees, fit.p
+        )
+    }
+}
+
+/// Makes so many selections among 10,000 contracts; a scan, which is slow, a thousandth of them.
+pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
+    const CONTRACTS: u32 = 10_000;
+    let draws = match selection {
+        Selection::Scan => draws / 1_000,
+        Selection::Wheels => draws,
+    };
+    // Twenty expected in each.
+    let groups = usize::try_from(draws / 20).ok()?.clamp(2, CONTRACTS as usize);
+    let mut chance = Chance::seeded(seed);
+    let concepts = (1..=CONCEPTS).map(concept).collect::<Option<Vec<_>>>()?;
+    let (board, owed) = urn(CONTRACTS, &concepts, draws, selection, &mut chance)?;
+    let total: u64 = owed.iter().sum();
+    let mut expected = vec![0.0; groups];
+    for (index, owed) in owed.iter().enumerate() {
+        expected[index % groups] += draws as f64 * *owed as f64 / total as f64;
+    }
+    let mut counts = vec![0; groups];
+    let mut selector = Selector::new(chance);
+    let begun = Instant::now();
+    for _ in 0..draws {
+        let mut page = Page::default();
+        selector.select(&board, Wanted { concepts: &concepts, size: None, count: 1 }, &mut page);
+        let number = page.banners.first()?.id.number();
+        counts[(number as usize - 1) % groups] += 1;
+    }
+    let time = begun.elapsed();
+    let fit = test_urn(&expected, &counts, draws, total);
+    Some(Trial { selection, contracts: CONTRACTS, draws, groups, time, fit })
+}
+
+fn concept(number: u32) -> Option<Concept> {
+    let word = Word::parse(&format!("concept-{number}"))?;
+    Some(Concept { id: ConceptId::new(number)?, word })
+}
+
+/// Contracts of which ten times as many impressions are owed as will be drawn, and what each is owed.
+fn urn(
+    contracts: u32,
+    concepts: &[Concept],
+    draws: u64,
+    selection: Selection,
+    chance: &mut Chance,
+) -> Option<(Board, Vec<u64>)> {
+    let flight = Flight { from: Moment(0), to: Moment(1_000) };
+    let mean = (10 * draws / u64::from(contracts)).max(10);
+    let mut register = Register::default();
+    let mut owed = Vec::new();
+    for number in 1..=contracts {
+        let impressions = mean / 5 + chance.below(mean * 8 / 5);
+        owed.push(impressions);
+        let tally = Tally::new(impressions, flight, 0, 0);
+        tally.reserve(impressions);
+        let mut own: Vec<_> = (0..=chance.below(5))
+            .map(|_| concepts[chance.below(concepts.len() as u64) as usize].clone())
+            .collect();
+        own.sort_unstable();
+        own.dedup();
+        let banner = Banner {
+            id: BannerId::new(number)?,
+            contract: ContractId::new(number)?,
+            landing: Landing::parse("https://example.com/")?,
+            size: Size::parse("468x60")?,
+            category: None,
+            concepts: own,
+            tally: Arc::new(tally),
+        };
+        register.keep(Contract {
+            id: banner.contract,
+            advertiser: Name::parse("advertiser")?,
+            flight,
+            cancelled_at: None,
+            banners: vec![Arc::new(banner)],
+        });
+    }
+    // The last second: all of the line is due.
+    Some((Board::new(register, selection == Selection::Wheels, Moment(999)), owed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_are_fair_while_weights_change() {
+        for (selection, draws) in [(Selection::Wheels, 100_000), (Selection::Scan, 1_000_000)] {
+            let trial = roulette(selection, draws, 1).unwrap();
+            assert!(trial.is_fair(), "{trial}");
+        }
+    }
+}

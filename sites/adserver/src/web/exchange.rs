@@ -1,0 +1,56 @@
+//! The life of one request on the HTTP side: queue, wait, respond.
+//!
+//! It is one future. Whatever ends it early drops [`Waiting`], which tells the worker.
+
+use bytes::Bytes;
+use bywash_site::{Application, Body, Form, JSON, Refusal, Waiting, respond as plain};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use serde::Serialize;
+
+use super::respond;
+use crate::ask::{Ask, Route};
+use crate::house::House;
+use crate::terms::Moment;
+
+/// What there is at a path.
+#[derive(Debug)]
+pub(crate) enum Page {
+    /// Answered beside the queue.
+    Stats,
+    Queued(Route),
+}
+
+impl Application for House {
+    type Page = Page;
+
+    fn page(path: &str) -> Option<(Page, Method)> {
+        Self::pages(path).into_iter().next()
+    }
+
+    fn pages(path: &str) -> Vec<(Page, Method)> {
+        if path == "/stats" {
+            return vec![(Page::Stats, Method::GET)];
+        }
+        let routes = Route::at(path).into_iter();
+        routes.map(|(route, method)| (Page::Queued(route), method)).collect()
+    }
+
+    async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
+        let route = match page {
+            Page::Stats => {
+                let stats = serde_json::to_string(&self.reading()).unwrap_or_default();
+                return Ok(plain(StatusCode::OK, JSON, stats));
+            }
+            Page::Queued(route) => route,
+        };
+        let form = Form::read(head.uri.query().unwrap_or_default(), &body);
+        let ask = Ask::read(route, &form, self.options.level_parameter, Moment::now())?;
+        let waiting = Waiting::new(self.offer(ask)?, self.counters.departures());
+        waiting.answer().await.map(respond::answer).ok_or(Refusal::Closing)
+    }
+
+    fn stats(&self) -> impl Serialize {
+        self.reading()
+    }
+}

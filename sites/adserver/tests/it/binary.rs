@@ -1,0 +1,103 @@
+//! The program: its one line, its signals, its exit codes, the test of its roulette.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+
+/// A running program, killed if a test ends early.
+pub(crate) struct Program {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Program {
+    pub(crate) fn start(database: &Path, arguments: &[&str]) -> Self {
+        let mut command = command(&["--listen=127.0.0.1:0", "--database"]);
+        command.arg(database).args(arguments).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("adserver listening on http://").expect(&line);
+        Self { address: address.parse().unwrap(), child }
+    }
+
+    pub(crate) fn signal(&mut self, name: &str) -> Option<i32> {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bywash-adserver"));
+    command.args(arguments);
+    command
+}
+
+#[test]
+fn it_says_where_it_listens_and_ends_well_on_both_signals() {
+    let folder = TempDir::new().unwrap();
+    for signal in ["-INT", "-TERM"] {
+        let mut program = Program::start(&folder.path().join("db"), &["--fill", "50,5,1"]);
+        let mut client = Client::new(program.address);
+        assert_eq!(client.get("/-/health").status, 200);
+        assert_eq!(client.page("slots=2&concepts=concept-1,concept-2").len(), 2);
+        assert_eq!(program.signal(signal), Some(0), "{signal}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_a_clear_word() {
+    let folder = TempDir::new().unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "once upon a time ".repeat(100)).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let free = "--listen=127.0.0.1:0";
+    for (arguments, words) in [
+        (&["--listen", taken.as_str()][..], "cannot listen on"),
+        (&["--workers", "0", free], "workers must be from 1"),
+        (&["--backlog", "0", free], "backlog must be"),
+        (&["--fill", "0,1,1", free], "CONTRACTS,CONCEPTS,SEED"),
+        (&["--selection", "guess", free], "possible values: scan, wheels"),
+        (&["--roulette", "7"], "7 is not in 100000"),
+        (&["--database", "/nowhere/at/all.db", free], "unable to open database file"),
+        (&["--database", text.to_str().unwrap(), free], "not a database"),
+    ] {
+        let output = command(arguments).current_dir(folder.path()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_second_server_on_the_same_database_is_refused() {
+    let folder = TempDir::new().unwrap();
+    let database = folder.path().join("db");
+    let _first = Program::start(&database, &[]);
+    let second = command(&["--listen=127.0.0.1:0", "--database"]).arg(&database).output().unwrap();
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(!second.status.success() && said.contains("database is locked"), "{said}");
+}
+
+#[test]
+fn it_tries_its_roulette() {
+    let output = command(&["--roulette", "100000"]).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(said.starts_with("wheels: 100000 selections among 10000 contracts"), "{said}");
+    assert!(said.contains("\nscan: 100 selections"), "{said}");
+}

@@ -1,0 +1,13 @@
+//! The ad server seen from outside: over real sockets, with a real database file.
+#![allow(clippy::unwrap_used, reason = "clippy takes the helpers of these tests for a library")]
+
+mod binary;
+#[path = "../../../server/testing/client.rs"]
+#[allow(dead_code, reason = "there are no sessions here")]
+mod client;
+mod contracts;
+mod kill;
+mod pages;
+mod publishers;
+mod refusal;
+mod site;
