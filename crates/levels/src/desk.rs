@@ -54,6 +54,8 @@ pub(crate) struct Desk {
     begun: Instant,
     state: Mutex<State>,
     work: Condvar,
+    /// Told when nobody is here any more.
+    empty: Condvar,
     /// Whether somebody waits for a slot: a hint, read between tasks.
     pressed: AtomicBool,
     #[cfg(feature = "rayon")]
@@ -126,6 +128,7 @@ impl Desk {
             begun: Instant::now(),
             state: Mutex::new(state),
             work: Condvar::new(),
+            empty: Condvar::new(),
             pressed: AtomicBool::new(false),
             #[cfg(feature = "rayon")]
             rayon: crate::rayon::Shelf::default(),
@@ -197,7 +200,7 @@ impl Desk {
         state.entries[ticket.index()].waiter = Waiter::Nobody;
         state.levels.leave(ticket);
         state.tally.left(level);
-        state.here -= 1;
+        self.gone(&mut state);
         true
     }
 
@@ -279,7 +282,7 @@ impl Desk {
         state.levels.release(now, ticket, now.since(since));
         let ended = state.levels.end(now, ticket);
         state.tally.ended(&ended, panicked);
-        state.here -= 1;
+        self.gone(&mut state);
         state.entries[ticket.index()].bag = None;
         self.deal(state, 0);
         ended
@@ -305,12 +308,30 @@ impl Desk {
             }
             state.levels.leave(ticket);
             state.tally.left(level);
-            state.here -= 1;
+            self.gone(&mut state);
         }
         self.work.notify_all();
         drop(state);
         // What they own may be anything, and may use the pool.
         drop(dropped);
+    }
+
+    /// One who was here is not any more.
+    fn gone(&self, state: &mut State) {
+        state.here -= 1;
+        if state.here == 0 {
+            self.empty.notify_all();
+            if state.closed {
+                self.work.notify_all();
+            }
+        }
+    }
+
+    pub(crate) fn wait_until_empty(&self) {
+        let mut state = self.lock();
+        while state.here > 0 {
+            self.empty.wait(&mut state);
+        }
     }
 
     /// The next thing to do for a worker that has come, or come back; `None` if it is to go.
@@ -324,7 +345,6 @@ impl Desk {
             }
             if state.closed && state.here == 0 {
                 state.workers -= 1;
-                self.work.notify_all();
                 return None;
             }
             self.work.wait(&mut state);

@@ -90,6 +90,17 @@ impl Pool {
         self.desk().hand_in(self.desk().level(level)?, Box::new(job))
     }
 
+    /// No more requests come in: those that wait are refused, what was handed in and has not begun is dropped. Those that
+    /// have begun go on. The pool is shut down for all its clones.
+    pub fn close(&self) {
+        self.desk().close();
+    }
+
+    /// Waits until all who are in the pool have left it: after [`Pool::close`], those that had begun.
+    pub fn wait_until_empty(&self) {
+        self.desk().wait_until_empty();
+    }
+
     /// What it has done and does.
     pub fn stats(&self) -> Stats {
         let desk = self.desk();

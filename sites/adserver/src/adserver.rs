@@ -1,6 +1,7 @@
 //! A running ad server: its threads, from start to stop.
 
 use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -9,23 +10,22 @@ use bywash_site::Door;
 
 use crate::fill::fill;
 use crate::house::House;
-use crate::serve::{Chance, Selector};
 use crate::store::{Store, Writer, Writing};
 use crate::terms::Moment;
-use crate::worker::Worker;
-use crate::{AdServerError, Options, Stats};
+use crate::{AdServerError, Options, Stats, clerk, pool};
 
 /// An ad server that serves until it is stopped or dropped.
 #[derive(Debug)]
 pub struct AdServer {
     house: Arc<House>,
     door: Door,
-    workers: Vec<JoinHandle<()>>,
+    clerks: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl AdServer {
-    /// Opens the database, listens, and starts one thread per worker, one that writes and one for HTTP.
+    /// Opens the database, listens, and starts the pool, a thread for each clerk, one that writes and one for
+    /// HTTP.
     pub fn start(options: Options) -> Result<Self, AdServerError> {
         options.check()?;
         let door = Door::listen(options.listen)?;
@@ -39,14 +39,16 @@ impl AdServer {
         }
         let Store { connection, register, key, boot } = store;
         let (writing, to_write) = Writing::new();
-        let house = Arc::new(House::new(options, register, (key, boot), writing));
+        let pool = (pool::open(&options)?, seed()?);
+        let house = House::new(options, register, (key, boot), writing, pool);
         let mut writer = Writer::new(Arc::clone(&house), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.
-        let mut server = Self { house, door, workers: Vec::new(), writer: None };
+        let mut server = Self { house, door, clerks: Vec::new(), writer: None };
         server.writer = Some(spawn("adserver-writer", || writer.run())?);
-        for _ in 0..server.house.options.workers {
-            server.hire()?;
+        for _ in 0..server.house.options.clerks {
+            let house = Arc::clone(&server.house);
+            server.clerks.push(spawn("adserver-clerk", move || clerk::run(&house))?);
         }
         server.door.open("adserver-http", Arc::clone(&server.house))?;
         Ok(server)
@@ -67,14 +69,14 @@ impl AdServer {
     pub fn stop(self) {
         drop(self);
     }
+}
 
-    fn hire(&mut self) -> Result<(), AdServerError> {
-        let chance = File::open("/dev/urandom").and_then(Chance::drawn);
-        let chance = chance.map_err(AdServerError::system("/dev/urandom"))?;
-        let worker = Worker::new(Arc::clone(&self.house), Selector::new(chance));
-        self.workers.push(spawn("adserver-worker", || worker.run())?);
-        Ok(())
-    }
+/// What random numbers begin with, which nobody can repeat.
+fn seed() -> Result<u64, AdServerError> {
+    let mut bits = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut entropy| entropy.read_exact(&mut bits));
+    read.map_err(AdServerError::system("/dev/urandom"))?;
+    Ok(u64::from_le_bytes(bits))
 }
 
 fn spawn(
@@ -88,10 +90,11 @@ fn spawn(
 impl Drop for AdServer {
     fn drop(&mut self) {
         self.house.close();
-        for worker in self.workers.drain(..) {
+        for clerk in self.clerks.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.
-            let _ = worker.join();
+            let _ = clerk.join();
         }
+        self.house.pool.wait_until_empty();
         // After the last delivery, and before the door waits for the last answers, which the writer owes.
         if let Some(writer) = self.writer.take() {
             self.house.writing.settle();

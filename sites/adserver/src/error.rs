@@ -30,6 +30,9 @@ pub enum AdServerError {
         /// The `user_version` this ad server writes.
         expected: i64,
     },
+    /// Levels or their goal contradict themselves, or there are no threads for them.
+    #[error("the pool: {0}")]
+    Pool(#[from] bywash_levels::BuildError),
     /// A value outside its range.
     #[error("{0}")]
     Option(&'static str),

@@ -1,6 +1,6 @@
-//! What all threads share: the board, the queue, the totals, the way to the writer.
+//! What all threads share: the board, the pool, the queue, the totals, the way to the writer.
 //!
-//! Ownership: one `House` in an `Arc` per server. The HTTP thread pushes, the workers pop, the writer commits; closing
+//! Ownership: one `House` in an `Arc` per server. The HTTP thread pushes, pool and clerks pop, the writer commits; closing
 //! happens once and is never undone.
 //!
 //! Locks: `board` is held for a copy of its `Arc`. `office` is held by whoever changes contracts or slots, from the look
@@ -8,22 +8,24 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
+use bywash_levels::Pool;
 use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
-use crate::ask::Ask;
+use crate::ask::{Ask, PageWanted};
 use crate::board::{Banner, Board, Register};
 use crate::counters::{Counters, Fate, Kind};
 use crate::ids::SlotId;
+use crate::serve::Chance;
 use crate::store::{Refused, Write, Writing};
 use crate::terms::Moment;
 use crate::token::{Key, Placement};
 use crate::web::Answer;
-use crate::{Level, Options, Selection, Stats};
+use crate::{Level, Options, Selection, Stats, placing, pool};
 
-/// A request on its way to a worker.
+/// A request on its way to whoever serves it.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) ask: Ask,
@@ -48,11 +50,17 @@ impl fmt::Debug for Receipt {
 pub(crate) struct House {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
+    pub(crate) pool: Pool,
+    /// Of what is not for banners.
     pub(crate) queue: Queue<Job>,
     pub(crate) writing: Writing,
     pub(crate) key: Key,
     boot: u32,
     serial: AtomicU64,
+    /// What the random numbers of requests begin with.
+    seed: u64,
+    /// Itself, for who works on its own.
+    me: Weak<Self>,
     board: RwLock<Arc<Board>>,
     office: Mutex<()>,
 }
@@ -64,19 +72,23 @@ impl House {
         register: Register,
         (key, boot): (Key, u32),
         writing: Writing,
-    ) -> Self {
+        (pool, seed): (Pool, u64),
+    ) -> Arc<Self> {
         let board = Board::new(register, options.selection == Selection::Wheels, Moment::now());
-        Self {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            pool,
             queue: Queue::new(options.backlog),
             counters: Counters::default(),
             writing,
             key,
             boot,
             serial: AtomicU64::new(0),
+            seed,
             board: RwLock::new(Arc::new(board)),
             office: Mutex::new(()),
             options,
-        }
+        })
     }
 
     /// The board of this moment.
@@ -120,15 +132,46 @@ impl House {
         }
     }
 
-    /// Puts a request into the queue; the answer comes through the receiver. The sender dropped without an answer means
+    /// Random numbers for one request.
+    pub(crate) fn chance(&self) -> Chance {
+        /// Odd: no two requests have the same.
+        const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        let serial = self.serial.fetch_add(1, Relaxed);
+        Chance::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
+    }
+
+    /// Puts a request into a queue; the answer comes through the receiver. The sender dropped without an answer means
     /// that the server closed first.
     pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
         let (reply, answer) = exchange();
         let kind = ask.kind();
         self.counters.received(kind);
         let receipt = Receipt { reply, kind, since: Instant::now() };
-        self.queue.push(Job { ask, receipt }).map_err(|job| self.refuse(&job))?;
+        match ask {
+            Ask::Ad(level, wanted) => self.hand_in(level, wanted, receipt)?,
+            ask => {
+                let refuse = |job: Job| self.refuse(&job.receipt);
+                self.queue.push(Job { ask, receipt }).map_err(refuse)?;
+            }
+        }
         Ok(answer)
+    }
+
+    /// A page's turn in the pool.
+    fn hand_in(&self, level: Level, wanted: PageWanted, receipt: Receipt) -> Result<(), Refusal> {
+        let Some(house) = self.me.upgrade() else { return Err(Refusal::Closing) };
+        let waiting = Waiting { house, receipt: Some(receipt) };
+        let handed_in = self.pool.submit(level.name(), move |turn| {
+            let (house, receipt) = waiting.begin();
+            let _running = house.counters.run();
+            if receipt.reply.left().is_some() {
+                // Nobody would see the banners.
+                return house.skip(&receipt);
+            }
+            let answer = placing::page(&house, &wanted, turn).unwrap_or_else(Answer::No);
+            house.answer(receipt, answer);
+        });
+        handed_in.map_err(|_| Refusal::Busy)
     }
 
     /// Answers, and counts how the request ended.
@@ -151,8 +194,9 @@ impl House {
     /// Takes no more requests, and turns away the waiting ones.
     pub(crate) fn close(&self) {
         for job in self.queue.close() {
-            self.refuse(&job);
+            self.refuse(&job.receipt);
         }
+        self.pool.close();
     }
 
     /// A reading of everything.
@@ -160,6 +204,7 @@ impl House {
         let counters = &self.counters;
         let levels = Level::ALL.map(|level| (level, counters.requests(Kind::Ad(level))));
         let (clicks_counted, clicks_repeated) = counters.clicks();
+        let (turns, goal, waiting) = pool::reading(&self.pool);
         Stats {
             levels: levels.into(),
             clicks: counters.requests(Kind::Click),
@@ -167,16 +212,39 @@ impl House {
             selections: counters.selections(self.options.selection),
             clicks_counted,
             clicks_repeated,
-            queue_length: self.queue.length(),
+            turns,
+            goal,
+            queue_length: waiting + self.queue.length(),
             running: counters.running_now(),
             departed: counters.departed_so_far(),
-            workers: self.options.workers,
+            threads: self.options.threads,
             backlog: self.options.backlog,
         }
     }
 
-    fn refuse(&self, job: &Job) -> Refusal {
-        self.counters.ended(job.receipt.kind, Fate::Refused);
+    fn refuse(&self, receipt: &Receipt) -> Refusal {
+        self.counters.ended(receipt.kind, Fate::Refused);
         Refusal::Busy
+    }
+}
+
+/// A page that waits for its turn: dropped before it, because the pool was full or was closed, it is refused.
+struct Waiting {
+    house: Arc<House>,
+    receipt: Option<Receipt>,
+}
+
+impl Waiting {
+    fn begin(mut self) -> (Arc<House>, Receipt) {
+        let receipt = self.receipt.take().expect("it begins once");
+        (Arc::clone(&self.house), receipt)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(receipt) = self.receipt.take() {
+            self.house.refuse(&receipt);
+        }
     }
 }

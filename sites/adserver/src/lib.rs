@@ -6,14 +6,16 @@
 //! over its dates, and counts placements and clicks so that a kill neither delivers anything twice nor loses a click
 //! that was answered.
 //!
-//! It is an ordinary server on purpose: a fixed number of workers take requests from one bounded first-come-first-served
-//! queue. There is nothing clever about overload here: that belongs in front.
+//! Pages are served by a pool with two levels (`bywash_levels`): a request of the high level looks for its concepts'
+//! banners on several threads, one of the low level on one. All else waits for the disk, and is served by clerks who take
+//! requests from one bounded first-come-first-served queue.
 #![forbid(unsafe_code)]
 
 mod adserver;
 mod ask;
 mod board;
 mod capacity;
+mod clerk;
 mod counters;
 mod error;
 mod fault;
@@ -23,6 +25,8 @@ mod ids;
 mod level;
 mod office;
 mod options;
+mod placing;
+mod pool;
 mod serve;
 mod stats;
 mod store;
@@ -30,12 +34,11 @@ mod terms;
 mod token;
 mod trial;
 mod web;
-mod worker;
 
 pub use adserver::AdServer;
 pub use error::AdServerError;
 pub use level::Level;
 pub use options::{Fill, Options};
 pub use serve::Selection;
-pub use stats::{RequestStats, SelectionStats, Stats};
+pub use stats::{GoalStats, RequestStats, SelectionStats, Stats, TurnStats};
 pub use trial::{Trial, roulette};

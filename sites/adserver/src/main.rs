@@ -22,11 +22,27 @@ struct Arguments {
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// Requests that run at a time
-    #[arg(long, default_value_t = 8)]
-    workers: usize,
+    /// Threads that look for banners at a time; as many as processors if not given
+    #[arg(long)]
+    threads: Option<u32>,
 
-    /// Requests that may wait for a worker; when they do, the answer is 503
+    /// Threads of one request of the high level; one of the low level has one
+    #[arg(long, default_value_t = 6)]
+    high_threads: u32,
+
+    /// Promise the high level such a part of the low level's mean time, as in 0.5
+    #[arg(long, conflicts_with = "parity")]
+    ratio: Option<f64>,
+
+    /// The seed's way: so many pages at a time, first come first served, each with all its threads
+    #[arg(long, value_name = "PAGES")]
+    parity: Option<u32>,
+
+    /// Requests that are not for banners that run at a time
+    #[arg(long, default_value_t = 4)]
+    clerks: usize,
+
+    /// Requests that may wait, of each level and of the others; when they do, the answer is 503
     #[arg(long, default_value_t = 511)]
     backlog: usize,
 
@@ -95,7 +111,11 @@ impl From<Arguments> for Options {
         Self {
             listen: arguments.listen,
             database: arguments.database,
-            workers: arguments.workers,
+            threads: arguments.threads.unwrap_or(Self::default().threads),
+            high_threads: arguments.high_threads,
+            ratio: arguments.ratio,
+            parity: arguments.parity,
+            clerks: arguments.clerks,
             backlog: arguments.backlog,
             selection: match arguments.selection {
                 Way::Scan => Selection::Scan,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::{AdServerError, Selection};
 
 /// More threads than this is a typing error, not a capacity.
-const MAX_WORKERS: usize = 1024;
+const MAX_THREADS: u32 = 1024;
 
 /// An ad server's capacity and where it lives.
 #[derive(Clone, Debug)]
@@ -16,9 +16,18 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The SQLite file. It is made if missing; what was contracted earlier stays.
     pub database: PathBuf,
-    /// How many requests run at a time, 1 to 1024.
-    pub workers: usize,
-    /// How many requests may wait for a worker, at least 1. Default 511, the listen backlog of the servers of the seed's
+    /// How many threads look for banners at a time, 1 to 1024: as many as there are processors for it.
+    pub threads: u32,
+    /// Of these, for one request of the high level; a request of the low level has one.
+    pub high_threads: u32,
+    /// What is promised to the high level: its mean time over that of the low one.
+    pub ratio: Option<f64>,
+    /// The seed's way instead: so many pages at a time, first come first served, each with all its threads.
+    pub parity: Option<u32>,
+    /// How many requests that are not for banners run at a time, 1 to 1024. They wait for the disk, which a thread of the
+    /// pool must not.
+    pub clerks: usize,
+    /// How many requests may wait, of each level and of the others, at least 1. Default 511, the listen backlog of the servers of the seed's
     /// time.
     pub backlog: usize,
     /// How banners are selected.
@@ -45,7 +54,11 @@ impl Default for Options {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             database: PathBuf::from("adserver.db"),
-            workers: 8,
+            threads: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            high_threads: 6,
+            ratio: None,
+            parity: None,
+            clerks: 4,
             backlog: 511,
             selection: Selection::default(),
             level_parameter: false,
@@ -57,8 +70,15 @@ impl Default for Options {
 impl Options {
     /// Refuses what could not work rather than guessing what was meant.
     pub(crate) fn check(&self) -> Result<(), AdServerError> {
-        if !(1..=MAX_WORKERS).contains(&self.workers) {
-            return Err(AdServerError::Option("workers must be from 1 to 1024"));
+        let many = 1..=MAX_THREADS;
+        if !many.contains(&self.threads) || !many.contains(&self.high_threads) {
+            return Err(AdServerError::Option("threads must be from 1 to 1024"));
+        }
+        if self.parity.is_some_and(|places| !many.contains(&places)) {
+            return Err(AdServerError::Option("parity takes 1 to 1024 pages at a time"));
+        }
+        if !(1..=MAX_THREADS as usize).contains(&self.clerks) {
+            return Err(AdServerError::Option("clerks must be from 1 to 1024"));
         }
         if self.backlog == 0 {
             return Err(AdServerError::Option("backlog must be at least 1"));
@@ -95,8 +115,11 @@ mod tests {
     fn a_server_without_workers_or_queue_is_refused() {
         assert!(Options::default().check().is_ok());
         let wrong = [
-            Options { workers: 0, ..Options::default() },
-            Options { workers: 1025, ..Options::default() },
+            Options { threads: 0, ..Options::default() },
+            Options { threads: 1025, ..Options::default() },
+            Options { high_threads: 0, ..Options::default() },
+            Options { parity: Some(0), ..Options::default() },
+            Options { clerks: 0, ..Options::default() },
             Options { backlog: 0, ..Options::default() },
         ];
         for options in wrong {

@@ -24,15 +24,19 @@ pub struct Stats {
     pub clicks_counted: u64,
     /// Clicks on a placement that had been clicked on: answered, not counted.
     pub clicks_repeated: u64,
-    /// Requests waiting for a worker now.
+    /// Requests waiting now.
     pub queue_length: usize,
-    /// Workers that run a request now.
+    /// Requests that run now.
     pub running: usize,
     /// Clients that left between sending their request and getting the answer.
     pub departed: u64,
-    /// How many requests can run at a time.
-    pub workers: usize,
-    /// How many requests can wait.
+    /// How pages' turns in the pool went, by level.
+    pub turns: BTreeMap<Level, TurnStats>,
+    /// The promise to the high level, if there is one.
+    pub goal: Option<GoalStats>,
+    /// How many threads look for banners at a time.
+    pub threads: u32,
+    /// How many requests can wait, of each level and of the others.
     pub backlog: usize,
 }
 
@@ -53,6 +57,32 @@ pub struct RequestStats {
     pub latency_us: u64,
     /// The same for one of them.
     pub mean_latency_us: u64,
+}
+
+/// Turns in the pool: from the arrival of a request to its last thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct TurnStats {
+    /// Microseconds: mean.
+    pub mean_us: u64,
+    /// Standard deviation over mean.
+    pub deviation: f64,
+    /// Microseconds: median.
+    pub median_us: u64,
+    /// Microseconds: 95th percentile.
+    pub p95_us: u64,
+    /// Share of the pool's time in the last seconds.
+    pub share: f64,
+}
+
+/// How far a promise is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct GoalStats {
+    /// Whether it is: settling, held, exceeded, infeasible.
+    pub verdict: &'static str,
+    /// The ratio of the last seconds.
+    pub measured: Option<f64>,
+    /// The weight of the high level's age.
+    pub effort: f64,
 }
 
 /// How banners were selected.

@@ -1,6 +1,4 @@
-//! Random numbers of one worker.
-
-use std::io::{self, Read};
+//! Random numbers of one request.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -18,13 +16,6 @@ impl Chance {
             numbers.next_u64();
         }
         Self(numbers)
-    }
-
-    /// A stream nobody can repeat.
-    pub(crate) fn drawn(mut entropy: impl Read) -> io::Result<Self> {
-        let mut bits = [0; 16];
-        entropy.read_exact(&mut bits)?;
-        Ok(Self(Pcg64Mcg::new(u128::from_le_bytes(bits))))
     }
 
     /// Evenly from the numbers below `end`; zero if there are none.

@@ -1,7 +1,9 @@
 //! One request's banners, either way.
 //!
-//! The functions of a request's concepts are run in one place, [`Selector::candidates`].
+//! The functions of a request's concepts are run in one place, [`candidates`]: on as many threads as its turn in the pool
+//! has.
 
+use bywash_levels::Request;
 use serde::Serialize;
 
 use crate::board::{Board, Concept};
@@ -32,7 +34,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) count: usize,
 }
 
-/// One worker's way of selecting.
+/// One request's way of selecting.
 #[derive(Debug)]
 pub(crate) struct Selector {
     chance: Chance,
@@ -45,26 +47,32 @@ impl Selector {
         Self { chance, rescans: 0 }
     }
 
-    /// Adds banners to `page`, each with an impression delivered; fewer than wanted if there are no more.
-    pub(crate) fn select(&mut self, board: &Board, wanted: Wanted<'_>, page: &mut Page) {
+    /// Adds banners to `page`, each with an impression delivered; fewer than wanted if there are no more. A scan goes on
+    /// the threads of `turn`, if there is one.
+    pub(crate) fn select(
+        &mut self,
+        board: &Board,
+        wanted: Wanted<'_>,
+        page: &mut Page,
+        turn: Option<&mut Request>,
+    ) {
         let left = match &board.wheels {
             Some(wheels) => spin::choose(board, wheels, &wanted, page, &mut self.chance),
             None => Spun::Left(wanted.count),
         };
         if let Spun::Left(count) = left {
             self.rescans += u64::from(board.wheels.is_some());
-            let candidates = self.candidates(board, wanted);
+            let candidates = candidates(board, wanted, turn);
             scan::choose(board, candidates, count, page, &mut self.chance);
         }
     }
+}
 
-    /// The common list of candidates. The one place where the functions of the concepts are run.
-    #[allow(
-        clippy::unused_self,
-        reason = "what runs the concepts side by side will be the worker's"
-    )]
-    fn candidates(&self, board: &Board, wanted: Wanted<'_>) -> Vec<Candidate> {
-        let concepts = wanted.concepts.iter();
-        scan::merge(concepts.map(|concept| scan::matching(board, concept, wanted.size)).collect())
-    }
+/// The common list of candidates: each concept's, side by side [seed 3.3].
+fn candidates(board: &Board, wanted: Wanted<'_>, turn: Option<&mut Request>) -> Vec<Candidate> {
+    let of = |concept: &Concept| scan::matching(board, concept, wanted.size);
+    scan::merge(match turn {
+        Some(turn) => turn.map(wanted.concepts, of),
+        None => wanted.concepts.iter().map(of).collect(),
+    })
 }

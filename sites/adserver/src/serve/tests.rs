@@ -57,7 +57,7 @@ fn board(signs: &[Sign], selection: Selection) -> Board {
 fn page(board: &Board, selector: &mut Selector, concepts: &[u32], count: usize) -> Vec<u32> {
     let concepts: Vec<_> = concepts.iter().copied().map(concept).collect();
     let mut page = Page::default();
-    selector.select(board, Wanted { concepts: &concepts, size: None, count }, &mut page);
+    selector.select(board, Wanted { concepts: &concepts, size: None, count }, &mut page, None);
     page.banners.iter().map(|banner| banner.id.number()).collect()
 }
 
@@ -156,7 +156,7 @@ fn a_size_is_a_condition() {
         let board = board(&[sign(9, &[1]), sign(9, &[1]), sign(9, &[1])], selection);
         let mut got = Page::default();
         let wanted = Wanted { concepts: &[concept(1)], size: Size::parse("468x60"), count: 3 };
-        selector.select(&board, wanted, &mut got);
+        selector.select(&board, wanted, &mut got, None);
         assert_eq!(got.banners.iter().map(|banner| banner.id.number()).collect::<Vec<_>>(), [2]);
     });
 }

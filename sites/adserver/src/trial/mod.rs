@@ -81,7 +81,12 @@ pub fn roulette(selection: Selection, draws: u64, seed: u64) -> Option<Trial> {
     let begun = Instant::now();
     for _ in 0..draws {
         let mut page = Page::default();
-        selector.select(&board, Wanted { concepts: &concepts, size: None, count: 1 }, &mut page);
+        selector.select(
+            &board,
+            Wanted { concepts: &concepts, size: None, count: 1 },
+            &mut page,
+            None,
+        );
         let number = page.banners.first()?.id.number();
         counts[(number as usize - 1) % groups] += 1;
     }

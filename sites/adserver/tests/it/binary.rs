@@ -68,7 +68,7 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
     let free = "--listen=127.0.0.1:0";
     for (arguments, words) in [
         (&["--listen", taken.as_str()][..], "cannot listen on"),
-        (&["--workers", "0", free], "workers must be from 1"),
+        (&["--threads", "0", free], "threads must be from 1"),
         (&["--backlog", "0", free], "backlog must be"),
         (&["--fill", "0,1,1", free], "CONTRACTS,CONCEPTS,SEED"),
         (&["--selection", "guess", free], "possible values: scan, wheels"),

@@ -1,0 +1,53 @@
+//! The pool that pages have their turns in: two levels, and what is promised.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bywash_levels::{BuildError, Goal, Level as Terms, Pool, Verdict};
+
+use crate::stats::{GoalStats, TurnStats};
+use crate::{Level, Options};
+
+/// As the options say.
+pub(crate) fn open(options: &Options) -> Result<Pool, BuildError> {
+    let terms = |threads| Terms { max_threads: threads, queue: options.backlog, ..Terms::PLAIN };
+    let (high, low) = (Level::High.name(), Level::Low.name());
+    let mut pool = Pool::builder(options.threads)
+        .level(high, terms(options.high_threads))
+        .level(low, terms(1));
+    if let Some(target) = options.ratio {
+        pool = pool.goal(Goal::Ratio { fast: high, slow: low, target });
+    }
+    if let Some(places) = options.parity {
+        pool = pool.parity(places);
+    }
+    pool.build()
+}
+
+/// How turns went, the promise, and how many wait.
+pub(crate) fn reading(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalStats>, usize) {
+    let stats = pool.stats();
+    let micros = |span: Duration| span.as_micros() as u64;
+    let turns = stats.levels.iter().filter_map(|level| {
+        let turn = TurnStats {
+            mean_us: micros(level.mean),
+            deviation: level.deviation,
+            median_us: micros(level.median),
+            p95_us: micros(level.p95),
+            share: level.share,
+        };
+        Some((Level::of(&level.name)?, turn))
+    });
+    let goal = stats.goal.map(|goal| GoalStats {
+        verdict: match goal.verdict {
+            Verdict::Settling => "settling",
+            Verdict::Held => "held",
+            Verdict::Exceeded => "exceeded",
+            Verdict::Infeasible => "infeasible",
+        },
+        measured: goal.measured,
+        effort: goal.effort,
+    });
+    let waiting = stats.levels.iter().map(|level| level.waiting).sum();
+    (turns.collect(), goal, waiting)
+}
