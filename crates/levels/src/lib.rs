@@ -25,6 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! What a level is promised the pool keeps by deciding who gets the next slot, and says when it cannot
+//! ([`Stats::goal`]).
+//!
 //! Rooms: [`Pool`] is made by a [`Builder`]; a [`Request`] is a turn in it, a [`Scope`] its tasks; `worker` are the
 //! pool's threads, `desk` what they share; who gets a slot is decided by [`bywash_engine::levels`], the code that the
 //! laboratory runs in virtual time. `task` has the only unsafe lines, with their proof.

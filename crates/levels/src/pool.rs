@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bywash_engine::levels::LevelId;
+use bywash_engine::levels::{LevelId, Load};
 
 use crate::builder::Builder;
 use crate::desk::Desk;
@@ -105,18 +105,20 @@ impl Pool {
     pub fn stats(&self) -> Stats {
         let desk = self.desk();
         let state = desk.lock();
-        let level = |(index, name): (usize, &String)| {
-            let load = state.levels.load(LevelId(index));
-            LevelStats {
-                waiting: load.waiting,
-                running: load.running,
-                threads: load.threads,
-                share: load.share,
-                ..state.tally.level(LevelId(index), name)
-            }
-        };
-        let levels = desk.names.iter().enumerate().map(level).collect();
+        let loads: Vec<_> =
+            (0..desk.names.len()).map(|index| state.levels.load(LevelId(index))).collect();
         let standing = state.levels.standing(desk.now());
+        let tally = state.tally.clone();
+        // What follows takes longer than anybody should wait for a slot.
+        drop(state);
+        let level = |(index, (name, load)): (usize, (&String, Load))| LevelStats {
+            waiting: load.waiting,
+            running: load.running,
+            threads: load.threads,
+            share: load.share,
+            ..tally.level(LevelId(index), name)
+        };
+        let levels = desk.names.iter().zip(loads).enumerate().map(level).collect();
         let goal = standing.map(|standing| GoalStats {
             verdict: standing.verdict,
             measured: standing.measured,

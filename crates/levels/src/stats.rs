@@ -62,7 +62,7 @@ pub struct GoalStats {
 }
 
 /// Of one level.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Counts {
     refused: u64,
     left: u64,
@@ -72,7 +72,7 @@ struct Counts {
     waited: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tally(Vec<Counts>);
 
 impl Tally {
