@@ -1,11 +1,12 @@
 //! What a right file becomes, and the documents made of the table of keys.
 
+use std::os::unix::fs::PermissionsExt;
+
 use bywash_config::{
     AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, example, reference, schema,
 };
 use bywash_engine::{ClassId, ClassSet, Tier};
 use bywash_units::{Span, Utility};
-use std::os::unix::fs::PermissionsExt;
 
 const SHOP: &str = r#"
 version = 1
