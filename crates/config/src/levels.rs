@@ -6,10 +6,10 @@ use bywash_token::LevelKeys;
 
 /// A level, by its place among the names: the best is 0. The lesser is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Level(pub(crate) u8);
+pub struct Level(pub u8);
 
 impl Level {
-    /// Its place in [`Levels::names`], if it is one of the same configuration.
+    /// Its place among the names.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -1,6 +1,6 @@
 //! Counters and histograms in Prometheus' text format.
 //!
-//! Every label is a class, a server, an outcome, a reason or another word from a fixed list: all
+//! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed list: all
 //! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
 //! only.
 
@@ -27,8 +27,8 @@ use crate::orphans::Counts;
 use crate::record::Verdict;
 use crate::upstream::servers::{ServerStatus, State};
 
-use levels::LevelFamilies;
-pub(crate) use levels::LevelMetrics;
+use self::levels::LevelFamilies;
+pub(crate) use self::levels::LevelMetrics;
 
 type Labels = Vec<(&'static str, String)>;
 

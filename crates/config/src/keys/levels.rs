@@ -7,7 +7,7 @@ pub(crate) static LEVELS: Section = Section {
     name: "levels",
     about: "How much of the machine a request gets inside the application: as much as its level \
             deserves. The level is that of its class or that of its customer, whichever is better, \
-            and goes to the application in the signed field Bywash-Level.",
+            and goes to the application in the signed field Bywash-Level, in mode enforce.",
     keys: &[NAMES, DEFAULT_LEVEL, KEY_FILE, CUSTOMER_HEADER],
 };
 
