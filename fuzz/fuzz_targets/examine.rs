@@ -9,10 +9,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
-use bywash_config::{Config, Token};
+use bywash_config::{Config, Level, Levels, Token};
 use bywash_fuzz::SMALL;
 use bywash_message::{Limits, Name, Request, write_request};
-use bywash_token::{Keys, Secret, Secrets};
+use bywash_token::{Keys, LevelKeys, Secret, Secrets};
 use libfuzzer_sys::fuzz_target;
 
 /// The gateway's own files, which are not public there, and what they know of the rest of it.
@@ -74,6 +74,15 @@ mod request {
     }
 
     pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer, facts: &Facts) {
+        crate::levels::take_out(&mut request.fields, "x-customer-level");
+        request.fields.remove(Name::Ours);
+        let is_level = |spelled: &[u8]| {
+            let plain = spelled.to_ascii_lowercase();
+            let plain = plain.iter().map(|byte| if b"_.".contains(byte) { b'-' } else { *byte });
+            let plain: Vec<u8> = plain.collect();
+            plain == b"x-customer-level" || plain == b"bywash-level"
+        };
+        assert!(!request.fields.iter().any(|field| is_level(field.spelled)));
         cookies::take_out(&mut request.fields, "bywash");
         assert_eq!(cookies::brought(&request.fields, "bywash"), None);
         forwarded::rebuild(&mut request.fields, peer, facts.client);
@@ -83,6 +92,24 @@ mod request {
 #[path = "../../crates/gateway/src/tokens.rs"]
 #[allow(dead_code, reason = "what other parts of the gateway ask for")]
 mod tokens;
+
+#[path = "../../crates/gateway/src/levels.rs"]
+#[allow(dead_code, reason = "what other parts of the gateway ask for")]
+mod levels;
+
+mod metrics {
+    /// Nobody counts here.
+    #[derive(Clone)]
+    pub(crate) struct LevelMetrics;
+
+    pub(crate) struct Metrics;
+
+    impl Metrics {
+        pub(crate) fn level(&self, _name: &str) -> LevelMetrics {
+            LevelMetrics
+        }
+    }
+}
 
 mod access_log {
     /// In the year 2033.
@@ -95,6 +122,7 @@ mod settings {
     pub(crate) struct Settings {
         pub(crate) config: bywash_config::Config,
         pub(crate) tokens: Option<crate::tokens::Tokens>,
+        pub(crate) levels: Option<crate::levels::Levels>,
     }
 
     impl Settings {
@@ -141,7 +169,11 @@ static SETTINGS: LazyLock<settings::Settings> = LazyLock::new(|| {
                 identify.session = 'cookie:sid'\nidentify.charge = 'address'\n\
                 identify.signals = ['cookie:a', 'referrer:a.b', 'header:b', 'returning']\n";
     match Config::parse(text, "fuzz") {
-        Ok((config, _)) => settings::Settings { tokens: tokens(&config), config },
+        Ok((config, _)) => settings::Settings {
+            tokens: tokens(&config),
+            levels: levels(&config),
+            config,
+        },
         Err(problems) => panic!("{}", problems.render(false)),
     }
 });
@@ -152,6 +184,19 @@ fn tokens(config: &Config) -> Option<tokens::Tokens> {
     let keys = Keys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
     config.identify.token = Some(Token { cookie: "bywash".into(), file: "none".into(), keys });
     tokens::Tokens::of(&config)
+}
+
+/// The same, and the classes have none of these levels.
+fn levels(config: &Config) -> Option<levels::Levels> {
+    let mut config = config.clone();
+    config.levels = Some(Levels {
+        names: vec!["high".into(), "low".into()],
+        default: Level(1),
+        file: "none".into(),
+        keys: LevelKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32]))),
+        customer_header: Some("x-customer-level".into()),
+    });
+    levels::Levels::of(&config, &metrics::Metrics)
 }
 
 /// Enough for what is added here to a head within [`SMALL`].
@@ -166,6 +211,9 @@ fuzz_target!(|input: &[u8]| {
     let peer = request::Peer::new(&SETTINGS, from, kind & 2 == 2);
     let facts = request::examine(&shared::Shared, &SETTINGS, &request, &peer);
     assert!(peer.is_trusted() || facts.client == peer.address);
+    let named = request.fields.named(b"x-customer-level").collect::<Vec<_>>();
+    let is_high = peer.is_trusted() && named == [b"high"];
+    assert_eq!(facts.level, Some(Level(u8::from(!is_high))));
     assert_eq!(facts.client, facts.client.to_canonical());
     assert!(facts.request.proven.is_empty(), "nobody has signed that");
     request.fields.remove_hop_by_hop();

@@ -91,10 +91,11 @@ Examples:
   bywash token-keys /etc/bywash/token.keys
   bywash token-keys --rotate /etc/bywash/token.keys && systemctl reload bywash
 
-The file is for identify.token_keys. Whoever can read it can make tokens. Exchange the key no more
-often than identify.session_ttl, or visitors lose what they have proven. Where several gateways have
-the same file, write the new key into the second line of all of them first, then into the first:
-none may meet a key that it does not know.";
+The file is for identify.token_keys, or another one for levels.key_file. Whoever can read it can
+make tokens, or levels. Exchange the key of tokens no more often than identify.session_ttl, or
+visitors lose what they have proven. Where several gateways have the same file, or an application
+verifies levels with it, write the new key into the second line of all of them first, then into the
+first: none may meet a key that it does not know.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -154,7 +155,7 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Find what on this machine, in front or behind keeps the gateway from its work
     Doctor(Doctor),
-    /// Make a file of keys for session tokens, or exchange the key in one
+    /// Make a file of keys for session tokens or for levels, or exchange the key in one
     TokenKeys(TokenKeys),
     #[cfg(feature = "lab")]
     /// Watch one shop live through a flash crowd that kills the one beside it (a minute)
@@ -248,6 +249,9 @@ pub(crate) struct Tap {
     /// Only requests of this class
     #[arg(long)]
     pub(crate) class: Option<String>,
+    /// Only those of this level
+    #[arg(long)]
+    pub(crate) level: Option<String>,
     /// Only those that ended so: served, late, shed, expired, orphaned, `upstream_error`
     #[arg(long)]
     pub(crate) outcome: Option<String>,

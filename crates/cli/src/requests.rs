@@ -23,6 +23,7 @@ pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
 fn filters(args: &Tap) -> String {
     let all = [
         ("class", args.class.clone()),
+        ("level", args.level.clone()),
         ("outcome", args.outcome.clone()),
         ("reason", args.reason.clone()),
         ("standing", args.standing.clone()),
@@ -97,10 +98,14 @@ fn explained(entry: &Value) -> String {
         Some(_) => "would still have been waiting when it was answered",
         None => "was not decided about: the gateway was bypassed, or its client had left",
     };
+    let level = match &entry["level"] {
+        Value::Null => String::new(),
+        level => format!(", level {}", plain(level)),
+    };
     let observed =
         if entry["mode"] == "observe" { " (only observed: nobody was held back)" } else { "" };
     let mut words = format!(
-        "{} {} {} from {}\nclass {}, session {}, standing {}\nIt {decision}{observed}",
+        "{} {} {} from {}\nclass {}{level}, session {}, standing {}\nIt {decision}{observed}",
         text("method"),
         text("target"),
         text("protocol"),

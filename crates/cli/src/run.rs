@@ -75,6 +75,7 @@ pub(crate) fn read(args: &Run) -> (Watched, Result<Config, Failure>) {
         watched.add([upstream.ca, upstream.certificate, upstream.key].into_iter().flatten());
         // These have been read; a change within a moment of that is seen with the next.
         watched.add(config.identify.token.iter().map(|token| token.file.clone()));
+        watched.add(config.levels.iter().map(|levels| levels.file.clone()));
     }
     (watched, config)
 }

@@ -1,4 +1,5 @@
-//! `bywash token-keys`: a file of keys for session tokens, and the exchange of the key in one.
+//! `bywash token-keys`: a file of keys for session tokens or for levels, and the exchange of the key in
+//! one.
 //!
 //! Exchanging is one command on the file that is in use: the key that signs becomes the one that
 //! still verifies, a new one signs. The new file takes the old one's place at once, with its owner,

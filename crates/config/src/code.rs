@@ -64,6 +64,8 @@ codes! {
     DATABASE_NAME = "E037", "A database's name is of letters, digits, _ and -, at most 32; `self` is taken.";
     DATABASES = "E038", "There are more databases than can be.";
     DATABASE_USER = "E039", "The text is no name of a user of a database.";
+    LEVEL_NAME = "E040", "A level's name is of a to z, 0 to 9 and -, at most 32, and stands once.";
+    LEVEL_KEYS = "E041", "The keys of levels cannot be read, are none, or everybody may read them.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -95,6 +97,11 @@ codes! {
     NOT_SAFE = "W132", "The class is not safe to stop, so what it grants while running does nothing.";
     WATERMARKS = "E133", "The low watermark of loss lies above the high one.";
     RUN_UNREACHED = "W134", "A server must have answered before a request has run for as long as it may.";
+    NO_SUCH_LEVEL = "E135", "There is no level of this name.";
+    NO_LEVEL_KEYS = "E136", "There are levels and no keys to sign them with.";
+    SHARED_KEYS = "E137", "Levels and session tokens share a key: who verifies the first could make the second.";
+    LEVELS_UNUSED = "W138", "There are no levels, so what is said of them does nothing.";
+    NO_CUSTOMER = "W139", "A field names the customer's level, and nobody is believed about it.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

@@ -8,6 +8,7 @@ use bywash_engine::{Class, Options};
 use bywash_units::Span;
 
 use crate::identify::Identify;
+use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
 use crate::sentry::Sentry;
 use crate::upstream::{Collector, Timeouts, Upstream};
@@ -31,6 +32,8 @@ pub struct Config {
     pub queue: Queue,
     /// Whose request it is.
     pub identify: Identify,
+    /// How much requests get inside the application, if there are levels.
+    pub levels: Option<Levels>,
     /// Against abuse.
     pub limits: Limits,
     /// What those are told who are refused.
@@ -181,6 +184,8 @@ pub struct ClassConfig {
     pub mode: Mode,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
+    /// Of its requests, if it has one.
+    pub level: Option<Level>,
     /// Only answers with this field count as successes; it says how much they bring.
     pub earns_header: Option<String>,
     /// Those of `[upstream]`, but for what the class sets itself.

@@ -58,7 +58,7 @@ impl Config {
     }
 }
 
-/// Bytes of a file of keys for session tokens: two lines, and what somebody has to say about them.
+/// Bytes of a file of keys, for session tokens or for levels: two lines, and what somebody has to say about them.
 pub const LARGEST_KEYS: usize = 4096;
 
 /// The text of a file of keys.

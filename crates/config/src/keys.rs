@@ -6,6 +6,7 @@
 
 mod class;
 mod identify;
+mod levels;
 mod limits;
 mod listen;
 mod sentry;
@@ -22,6 +23,7 @@ use crate::words::Worded;
 
 pub(crate) use class::*;
 pub(crate) use identify::*;
+pub(crate) use levels::*;
 pub(crate) use limits::*;
 pub(crate) use listen::*;
 pub(crate) use sentry::*;
@@ -50,9 +52,9 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 19] = [
+pub(crate) static SECTIONS: [&Section; 20] = [
     &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
-    &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &CLASS,
+    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =

@@ -9,7 +9,7 @@
 //! Where to look:
 //! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] follow from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `listen`, `upstream`, `sentry` and `network` are what comes out.
+//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry` and `network` are what comes out.
 //! - `kind` is what a key takes, `read` turns one table of the file into values.
 //! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
 //! - `report` collects, `render` draws.
@@ -31,6 +31,7 @@ mod json;
 mod key;
 mod keys;
 mod kind;
+mod levels;
 mod listen;
 mod network;
 mod problem;
@@ -54,6 +55,7 @@ pub use config::{
 pub use example::example;
 pub use file::{LARGEST_KEYS, read_keys};
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
+pub use levels::{Level, Levels};
 pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};
 pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};

@@ -1,5 +1,7 @@
 //! What a right file becomes, and the documents made of the table of keys.
 
+use std::os::unix::fs::PermissionsExt;
+
 use bywash_config::{
     AccessLog, Charge, ClassConfig, Config, HalfClose, Mode, Session, example, reference, schema,
 };
@@ -168,12 +170,23 @@ fn what_the_example_has_in_comments_is_right_too() {
             + "\n"
     };
     let text: String = example().lines().map(on).collect();
-    let (config, warnings) = Config::parse(&text, "example.toml").unwrap();
+    let keys = std::env::temp_dir().join(format!("bywash-example-{}", std::process::id()));
+    std::fs::write(&keys, format!("{}\n", "ab".repeat(32))).unwrap();
+    std::fs::set_permissions(&keys, PermissionsExt::from_mode(0o600)).unwrap();
+    let text = text.replace("/etc/bywash/level.keys", &keys.display().to_string());
+    let parsed = Config::parse(&text, "example.toml");
+    std::fs::remove_file(&keys).unwrap();
+    let (config, warnings) = parsed.unwrap();
     // A class for browsing with `after`, and with times though it is not safe to stop; four keys for TLS
-    // and no server that speaks it.
+    // and no server that speaks it; a customer's field and no hop that is believed.
     let codes: Vec<&str> = warnings.iter().map(|warning| warning.code).collect();
-    assert_eq!(codes, ["W118", "W118", "W118", "W118", "W122", "W111", "W132"], "{warnings}");
+    assert_eq!(
+        codes,
+        ["W118", "W118", "W118", "W118", "W139", "W122", "W111", "W132"],
+        "{warnings}"
+    );
     let class = &config.classes[0];
+    assert_eq!(class.level, config.levels.unwrap().named(b"high"));
     assert_eq!((class.mode, class.class.queue), (Mode::Enforce, Some(50)));
     assert_eq!(class.timeouts.response, Span::from_secs(300));
     assert!(config.listen.https.is_some() && config.tls.is_some() && config.state.is_some());

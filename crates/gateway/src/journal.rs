@@ -42,6 +42,8 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) class: Arc<str>,
+    /// If there are levels.
+    pub(crate) level: Option<Arc<str>>,
     pub(crate) session: Option<SessionKey>,
     /// What it had proven; `None` if the engine was not asked.
     pub(crate) standing: Option<Standing>,
@@ -113,6 +115,7 @@ impl Decided {
     fn describe(&self, line: &mut Value) {
         let (decision, reason) = self.verdict.words();
         line["class"] = (*self.class).into();
+        line["level"] = self.level.as_deref().into();
         line["session"] = self.session.map(|SessionKey(key)| format!("{key:016x}")).into();
         line["standing"] = self.standing.map(Standing::name).into();
         line["mode"] = self.mode.name().into();

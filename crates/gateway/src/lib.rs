@@ -41,6 +41,7 @@ mod driver;
 mod gateway;
 mod journal;
 mod learned;
+mod levels;
 mod listen;
 mod metrics;
 mod orphans;

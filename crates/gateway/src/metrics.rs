@@ -1,8 +1,10 @@
 //! Counters and histograms in Prometheus' text format.
 //!
-//! Every label is a class, a server, an outcome, a reason or another word from a fixed list: all
+//! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed list: all
 //! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
 //! only.
+
+mod levels;
 
 use std::fmt::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +22,13 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
+use crate::levels::Said;
 use crate::orphans::Counts;
 use crate::record::Verdict;
 use crate::upstream::servers::{ServerStatus, State};
+
+use self::levels::LevelFamilies;
+pub(crate) use self::levels::LevelMetrics;
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -32,6 +38,8 @@ type Amount = Counter<f64, AtomicU64>;
 pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
+    levels: LevelFamilies,
+    customer_levels: Vec<Counter>,
     malformed: Vec<Counter>,
     not_opened: Vec<Counter>,
     floods: Vec<Counter>,
@@ -202,6 +210,13 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let families = Families::register(&mut registry);
+        let levels = LevelFamilies::register(&mut registry);
+        let customer_levels = labelled(
+            &mut registry,
+            ("bywash_customer_levels", "what"),
+            "Requests that name their customer's level: a known one, something else, or by somebody who is not believed",
+            Said::NAMES.into_iter(),
+        );
         let malformed = labelled(
             &mut registry,
             ("bywash_malformed_messages", "fault"),
@@ -229,6 +244,8 @@ impl Metrics {
         let (given_and_good, tokens_refused) = tokens.split_at(2);
         Self {
             families,
+            levels,
+            customer_levels,
             tokens_given: given_and_good[0].clone(),
             tokens_good: given_and_good[1].clone(),
             tokens_refused: tokens_refused.to_vec(),
@@ -270,6 +287,18 @@ impl Metrics {
     /// The counters of a class; the same ones each time it is asked for.
     pub(crate) fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
         self.families.class(name, mode)
+    }
+
+    /// The counters of a level; the same ones each time it is asked for.
+    pub(crate) fn level(&self, name: &str) -> LevelMetrics {
+        self.levels.level(name)
+    }
+
+    /// This is said of the customer of a request.
+    pub(crate) fn customer_said(&self, said: Said) {
+        if let Some(number) = said.number() {
+            self.customer_levels[number].inc();
+        }
     }
 
     pub(crate) fn malformed(&self, fault: Fault) {

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bywash_config::{ClassConfig, Mode};
+use bywash_config::{ClassConfig, Level, Mode};
 use bywash_engine::{ClassId, Outcome, Reason, Standing};
 use bywash_message::Request;
 use bywash_units::{Span, Time, Utility};
@@ -15,6 +15,7 @@ use http::{StatusCode, Version};
 
 use crate::driver::{Decision, Refusal, Ticket};
 use crate::journal::{Decided, Entry};
+use crate::metrics::LevelMetrics;
 use crate::orphans::{self, GivenUp};
 use crate::request::Facts;
 use crate::settings::Settings;
@@ -74,6 +75,9 @@ impl Record {
         request: &Request,
     ) -> Box<Self> {
         let name = worker.shared.request_name();
+        if let Some(metrics) = level_metrics(settings, facts.level) {
+            metrics.arrived();
+        }
         let begin = |tracer| Trace::begin(tracer, &request.fields, name);
         Box::new(Self {
             name,
@@ -153,6 +157,11 @@ impl Record {
         self.started.map(|started| started + bounds.max)
     }
 
+    /// The level that the application is told: of a request that is only observed or bypassed, none.
+    pub(crate) fn level_to_tell(&self) -> Option<Level> {
+        self.facts.level.filter(|_| self.is_enforced() && self.standing.is_some())
+    }
+
     /// The engine was asked, and it had proven this.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);
@@ -161,7 +170,7 @@ impl Record {
     /// The engine has given it a slot.
     pub(crate) fn granted(&mut self, reason: Reason, at: Time) {
         self.verdict = Verdict::Run(reason, self.waited(at));
-        self.started = Some(at);
+        self.starts(at);
     }
 
     /// The engine has refused it, and so it is.
@@ -183,7 +192,15 @@ impl Record {
     /// It goes to the upstream, whatever the engine thinks.
     pub(crate) fn runs(&mut self) {
         if self.started.is_none() {
-            self.started = Some(self.worker.shared.driver.now());
+            self.starts(self.worker.shared.driver.now());
+        }
+    }
+
+    fn starts(&mut self, at: Time) {
+        let before = self.started.replace(at);
+        debug_assert!(before.is_none(), "a request starts once");
+        if let Some(metrics) = level_metrics(&self.settings, self.facts.level) {
+            metrics.started();
         }
     }
 
@@ -270,7 +287,16 @@ fn message(request: &Request) -> Box<str> {
     message.into()
 }
 
+fn level_metrics(settings: &Settings, level: Option<Level>) -> Option<&LevelMetrics> {
+    settings.levels.as_ref().zip(level).map(|(levels, level)| levels.metrics(level))
+}
+
 impl Record {
+    fn level_name(&self) -> Option<Arc<str>> {
+        let (levels, level) = self.settings.levels.as_ref().zip(self.facts.level)?;
+        Some(Arc::clone(levels.name(level)))
+    }
+
     /// Whoever works for it behind the application is told to stop, if it was sent there and given up.
     fn tell_given_up(&self, outcome: Outcome) {
         let Some(teller) = self.settings.teller.as_ref().filter(|_| self.server.is_some()) else {
@@ -298,6 +324,9 @@ impl Drop for Record {
         metrics.earned(self.earned);
         metrics.ended(outcome, waited, service);
         metrics.decided(self.verdict);
+        if let Some(metrics) = level_metrics(&self.settings, self.facts.level) {
+            metrics.ended(outcome, self.started.is_some(), self.waited(now));
+        }
         let entry = Arc::new(Entry {
             name: self.name,
             client: self.facts.client,
@@ -306,6 +335,7 @@ impl Drop for Record {
             status: self.status,
             decided: Some(Decided {
                 class: Arc::clone(self.settings.class_name(self.class())),
+                level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
                 mode: self.mode(),

@@ -11,6 +11,7 @@ use bywash_message::Limits;
 use bywash_units::Time;
 
 use crate::gateway::GatewayError;
+use crate::levels::Levels;
 use crate::metrics::{ClassMetrics, Metrics};
 use crate::orphans::Teller;
 use crate::tokens::Tokens;
@@ -28,6 +29,8 @@ pub(crate) struct Settings {
     pub(crate) upstreams: SharedUpstreams,
     /// If there are session tokens.
     pub(crate) tokens: Option<Tokens>,
+    /// If there are levels.
+    pub(crate) levels: Option<Levels>,
     /// What a browser is shown that is refused.
     pub(crate) page: Bytes,
     /// Where spans go, if anywhere.
@@ -79,6 +82,7 @@ impl Settings {
             teller,
             upstreams,
             tokens: Tokens::of(&config),
+            levels: Levels::of(&config, metrics),
             page: config
                 .answers
                 .page

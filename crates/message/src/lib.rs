@@ -51,7 +51,7 @@ pub use fault::Fault;
 pub use fields::{Field, Fields};
 pub use framing::Framing;
 pub use head::{Head, Limits};
-pub use name::Name;
+pub use name::{Name, alike};
 pub use request::Request;
 pub use response::Response;
 pub use target::Target;

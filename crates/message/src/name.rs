@@ -249,8 +249,9 @@ const fn to_lower_case(letters: u64) -> u64 {
     letters | (is_upper >> 2)
 }
 
-/// Whether these are the same name but for case and for what stands for a hyphen.
-pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
+/// Whether these are the same name but for case and for what stands for a hyphen: some applications take
+/// one for the other.
+pub fn alike(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && begins(other, one)
 }
 

@@ -42,6 +42,16 @@ impl Moment {
         Self(millis / 1000)
     }
 
+    /// Of seconds since 1970.
+    pub(crate) const fn from_seconds(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    /// Seconds since 1970.
+    pub(crate) const fn seconds(self) -> u64 {
+        self.0
+    }
+
     /// The day that it lies on. None before the second of 1970, nor after the year 2149.
     pub fn day(self) -> Option<Day> {
         let day = u16::try_from(self.0 / SECONDS_PER_DAY).ok()?;

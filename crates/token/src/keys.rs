@@ -38,6 +38,12 @@ impl Secret {
         Some(Self(bytes))
     }
 
+    /// A key for one purpose, which says nothing about those for others.
+    pub(crate) fn derived(&self, purpose: &[u8]) -> hmac::Key {
+        let root = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
+        hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref())
+    }
+
     fn line(&self) -> String {
         let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
         let digit = |four: u8| char::from(b"0123456789abcdef"[usize::from(four)]);
@@ -125,11 +131,16 @@ impl Secrets {
         Ok(rotated)
     }
 
+    /// The one that signs, and the one before.
+    pub(crate) const fn both(&self) -> (&Secret, Option<&Secret>) {
+        (&self.first, self.second.as_ref())
+    }
+
     /// As a file.
     pub fn to_text(&self) -> String {
         let mut text = String::from(
-            "# Keys of bywash's session tokens. Whoever reads this can make tokens.\n\
-             # The first signs; the second, the one before, still verifies.\n",
+            "# Keys of bywash's, for session tokens or for levels, never for both. Whoever reads\n\
+             # this can sign. The first signs; the second, the one before, still verifies.\n",
         );
         text.push_str(&self.first.line());
         text.extend(self.second.iter().map(Secret::line));
@@ -171,12 +182,10 @@ pub(crate) struct Key {
 impl Key {
     fn of(secret: &Secret) -> Self {
         let root = hmac::Key::new(hmac::HMAC_SHA256, &secret.0);
-        let derived = |purpose: &[u8]| hmac::sign(&root, purpose);
-        let key = |purpose| hmac::Key::new(hmac::HMAC_SHA256, derived(purpose).as_ref());
         Self {
-            name: derived(b"bywash token: name").as_ref()[0],
-            signs: key(b"bywash token: sign"),
-            names_sessions: key(b"bywash token: session"),
+            name: hmac::sign(&root, b"bywash token: name").as_ref()[0],
+            signs: secret.derived(b"bywash token: sign"),
+            names_sessions: secret.derived(b"bywash token: session"),
         }
     }
 
@@ -201,6 +210,16 @@ impl Keys {
     /// What the session of this holder is called in tokens that are signed now.
     pub fn session(&self, holder: &Holder<'_>) -> SessionName {
         self.first.session(holder)
+    }
+
+    /// Whether one of them is made of one of these: then whoever has these can make tokens.
+    pub fn are_made_of(&self, secrets: &Secrets) -> bool {
+        let tag = |key: &Key| hmac::sign(&key.signs, b"");
+        let ours = [Some(&self.first), self.second.as_ref()];
+        let is_ours =
+            |key: &Key| ours.iter().flatten().any(|one| tag(one).as_ref() == tag(key).as_ref());
+        let (first, second) = secrets.both();
+        is_ours(&Key::of(first)) || second.is_some_and(|second| is_ours(&Key::of(second)))
     }
 
     pub(crate) const fn first(&self) -> &Key {

@@ -1,4 +1,5 @@
-//! A session's token: what it was served, signed, in a cookie of its visitor's.
+//! What a gateway says and signs: to visitors, what their session was served (a token, in a cookie);
+//! to the application, what a request deserves (a [`level`], in a field).
 //!
 //! The table of sessions is one process's memory. A token carries the same knowledge past a
 //! restart, past a full table and to another gateway, and costs no memory anywhere: whoever has the
@@ -34,10 +35,12 @@
 
 mod claims;
 mod keys;
+pub mod level;
 mod refusal;
 mod seal;
 
 pub use claims::{Claims, Day, Mark, Marks, Moment, SessionName};
 pub use keys::{Holder, KeyFault, Keys, Secret, Secrets};
+pub use level::{LevelKeys, LevelRefusal, LevelText, is_level_name, read_level, sign_level};
 pub use refusal::Refusal;
 pub use seal::{LONGEST, Opened, Text, open, seal};

@@ -24,6 +24,7 @@ pub(crate) static CLASS: Section = Section {
         AFTER,
         CLASS_MODE,
         PATIENCE,
+        CLASS_LEVEL,
         SAFE,
         RUN_MIN,
         RUN_MAX,
@@ -105,6 +106,12 @@ pub(crate) const CLASS_MODE: Key = Key::optional(
 );
 pub(crate) const PATIENCE: Key =
     Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");
+pub(crate) const CLASS_LEVEL: Key = Key::optional(
+    "level",
+    super::LEVEL_NAME,
+    "high",
+    "The level of its requests, one of levels.names; a better one of the customer's goes before it.",
+);
 pub(crate) const SAFE: Key = Key::new(
     "safe",
     Kind::Word(Safe::WORDS),

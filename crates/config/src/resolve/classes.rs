@@ -9,12 +9,14 @@ use bywash_engine::{Class, ClassId, ClassSet, Tier};
 use bywash_units::Utility;
 use toml::Spanned;
 
+use super::levels::Names;
 use super::{fields, terminate, timeouts};
 use crate::code;
 use crate::config::{ClassConfig, Mode};
 use crate::document::{Document, Entry};
 use crate::guess;
 use crate::keys;
+use crate::levels::Level;
 use crate::read::{self, Table, Values};
 use crate::report::{Finding, Report};
 use crate::source::shown;
@@ -33,12 +35,15 @@ pub(super) fn classes(
     document: &Document<'_>,
     mode: Mode,
     timeouts: Timeouts,
+    names: &Names,
     report: &mut Report,
 ) -> (Vec<ClassConfig>, Classifier) {
     let drafts = drafts(document, report);
     let classifier = classifier(&drafts, report);
-    let classes: Vec<ClassConfig> =
-        drafts.iter().map(|draft| resolve(draft, &drafts, mode, timeouts, report)).collect();
+    let classes: Vec<ClassConfig> = drafts
+        .iter()
+        .map(|draft| resolve(draft, &drafts, (mode, timeouts, names), report))
+        .collect();
     check_utilities(&drafts, report);
     (classes, classifier)
 }
@@ -105,8 +110,7 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
 fn resolve(
     draft: &Draft,
     drafts: &[Draft],
-    mode: Mode,
-    timeouts: Timeouts,
+    (mode, timeouts, names): (Mode, Timeouts, &Names),
     report: &mut Report,
 ) -> ClassConfig {
     let values = &draft.values;
@@ -126,10 +130,16 @@ fn resolve(
         },
         mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
         patience: values.get(&keys::PATIENCE).map(Value::span),
+        level: level(draft, names, report),
         earns_header: earns_header(draft, report),
         timeouts,
         line: draft.at.as_ref().map(|at| report.line(at)),
     }
+}
+
+fn level(draft: &Draft, names: &Names, report: &mut Report) -> Option<Level> {
+    let (value, at) = draft.values.given(&keys::CLASS_LEVEL)?;
+    names.level(&format!("class.{}.level", shown(&draft.name)), (value.text(), at), report)
 }
 
 /// The field that says what an answer brings.

@@ -40,16 +40,66 @@ pub(super) fn taken_away(
     if is_token(text) && !NEEDED.contains(&&*name) {
         return Some(name);
     }
+    report.add(no_field(path, text, at, ("answers", "Order-Total")));
+    None
+}
+
+/// Fields of a request that gateways and applications read for something else.
+const ASKED_WITH: [&str; 22] = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "expect",
+    "forwarded",
+    "grpc-timeout",
+    "host",
+    "range",
+    "te",
+    "traceparent",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+    "x-real-ip",
+];
+/// Those of which there are many, by how they begin.
+const ASKED_WITH_MANY: [&str; 4] = ["bywash-", "if-", "proxy-", "x-forwarded-"];
+
+/// A field that is taken from requests before they go on, in every spelling.
+pub(super) fn taken_from_requests(
+    path: &str,
+    text: &str,
+    at: Range<usize>,
+    report: &mut Report,
+) -> Option<String> {
+    let name = text.to_ascii_lowercase();
+    let plain = name.replace(['_', '.'], "-");
+    let is_many = ASKED_WITH_MANY.iter().any(|begin| plain.starts_with(begin));
+    if is_token(text) && !is_many && !ASKED_WITH.contains(&&*plain) {
+        return Some(name);
+    }
+    report.add(no_field(path, text, at, ("requests", "X-Customer-Level")));
+    None
+}
+
+fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &str)) -> Finding {
     let message = format!("`{path}` takes the name of a field, not \"{}\"", shown(text));
     let help = if is_token(text) {
+        let name = text.to_ascii_lowercase();
         format!(
-            "answers need their `{name}`, and this one goes no further: give it a name of its own"
+            "{messages} need their `{name}`, and this one goes no further: give it a name of its own"
         )
     } else {
-        "letters, digits and hyphens, like \"Order-Total\"".to_string()
+        format!("letters, digits and hyphens, like \"{like}\"")
     };
-    report.add(Finding::new(&code::FIELD_NAME, at, message).help(help));
-    None
+    Finding::new(&code::FIELD_NAME, at, message).help(help)
 }
 
 /// A token of RFC 9110 §5.6.2, which RFC 6265 §4.1.1 asks of a cookie's name.

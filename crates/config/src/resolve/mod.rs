@@ -5,6 +5,7 @@ mod classes;
 mod fields;
 mod health;
 mod identify;
+mod levels;
 mod limit;
 mod listen;
 mod order;
@@ -46,19 +47,21 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let queue = document.section(&keys::QUEUE, report);
     let identify = document.section(&keys::IDENTIFY, report);
     let log = document.section(&keys::LOG, report);
-    let (classes, classifier) = classes::classes(document, mode, upstream.timeouts, report);
+    let level_values = document.section(&keys::LEVELS, report);
+    let names = levels::names(&level_values, report);
+    let (classes, classifier) = classes::classes(document, mode, upstream.timeouts, &names, report);
+    let options = options(limit, &queue, &identify, &document.section(&keys::LEARN, report));
+    let identify = identify::identify(&identify, &classes, report);
     Config {
         mode,
         tls: tls::tls(document, &listeners, report),
         listen,
         order: order::settings(document, &classes, report),
-        engine: Options {
-            termination: terminate::settings(document, report),
-            ..options(limit, &queue, &identify, &document.section(&keys::LEARN, report))
-        },
+        engine: Options { termination: terminate::settings(document, report), ..options },
         upstream,
         queue: buffers(&queue, report),
-        identify: identify::identify(&identify, &classes, report),
+        levels: levels::levels(&level_values, names, &listeners, &identify, report),
+        identify,
         limits: limits(&document.section(&keys::LIMITS, report)),
         answers: answers::answers(document, report),
         access_log: access_log(&log, report),

@@ -72,8 +72,8 @@ pub(super) fn tap_head() -> Reply {
 }
 
 /// What can be asked for.
-const FILTERS: [&str; 8] =
-    ["class", "outcome", "decision", "reason", "status", "session", "standing", "client"];
+const FILTERS: [&str; 9] =
+    ["class", "level", "outcome", "decision", "reason", "status", "session", "standing", "client"];
 
 async fn follow(
     mut entries: mpsc::Receiver<Arc<Entry>>,

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use bywash_config::{Charge, Mode, Session};
+use bywash_config::{Charge, Level, Mode, Session};
 use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey};
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
@@ -12,6 +12,7 @@ use bywash_token::Moment;
 use super::client_deadline::Told;
 use super::{Peer, cookies, forwarded, signals};
 use crate::access_log::wall_clock_ms;
+use crate::levels::Said;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::tokens::Shown;
@@ -30,6 +31,10 @@ pub(crate) struct Facts {
     pub(crate) safe: bool,
     /// How long its client waits, by its own word.
     pub(crate) told: Told,
+    /// What it says of its customer.
+    pub(crate) said: Said,
+    /// How much it deserves, if there are levels.
+    pub(crate) level: Option<Level>,
 }
 
 pub(super) fn examine(
@@ -66,7 +71,10 @@ pub(super) fn examine(
         ..EngineRequest::of(class)
     };
     let (secure, told) = (forwarded::is_secure(fields, peer), Told::of(fields));
-    Facts { request, client, token, secure, safe, told }
+    let levels = settings.levels.as_ref();
+    let said = levels.map_or(Said::Nothing, |levels| levels.said(fields, peer.is_trusted));
+    let level = levels.map(|levels| levels.level(of_class.level, said));
+    Facts { request, client, token, secure, safe, told, said, level }
 }
 
 /// The name of the application's session cookie, if it has one.

@@ -21,6 +21,7 @@ use self::sender::{Connected, Sender};
 use super::deadline::Deadline;
 use super::{Facts, Peer, Upload, cookies, forwarded};
 use crate::client::Back;
+use crate::levels::{self, Levels};
 use crate::record::Record;
 use crate::settings::Settings;
 use crate::traces::{self, Trace};
@@ -75,6 +76,7 @@ pub(super) async fn forward(
     let timeouts = settings.class(facts.request.class).timeouts;
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
+    let level = record.level_to_tell();
     let mut sender = Sender::new(worker, record, &timeouts);
     let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
@@ -85,6 +87,10 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
         facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
+        let level = level.and_then(|level| settings.levels.as_ref()?.sign(level));
+        if let Some(level) = level {
+            request.fields.set(levels::FIELD, level.as_bytes());
+        }
         let outbound = Outbound {
             method: &request.method,
             target: request.target.path_and_query(),
@@ -185,6 +191,9 @@ fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) ->
     fields.remove_hop_by_hop();
     fields.remove(Name::Expect);
     fields.remove(Name::Ours);
+    if let Some(name) = settings.levels.as_ref().and_then(Levels::customer_header) {
+        levels::take_out(fields, &name);
+    }
     fields.remove(Name::GrpcTimeout);
     if let Some(tokens) = &settings.tokens {
         cookies::take_out(fields, tokens.cookie());

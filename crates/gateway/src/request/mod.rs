@@ -55,6 +55,7 @@ pub(crate) async fn serve(
     if let Some(worth) = facts.token.worth {
         worker.shared.metrics.token_brought(worth);
     }
+    worker.shared.metrics.customer_said(facts.said);
     let record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {

@@ -1,6 +1,7 @@
 //! The body of a request on its way to the upstream: what was read ahead, then the rest.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
@@ -9,6 +10,7 @@ use bywash_message::{Fields, Framing};
 
 use crate::body::{BodyError, Piece};
 use crate::client::Body;
+use crate::levels::{self, Levels};
 use crate::settings::Settings;
 use crate::worker::Worker;
 
@@ -25,6 +27,8 @@ pub(crate) struct Upload {
     ended: bool,
     /// They come after what was read ahead.
     trailers: Option<Box<Fields>>,
+    /// A field that goes no further, in trailers either.
+    private: Option<Arc<str>>,
 }
 
 /// Bytes read ahead, counted against the gateway's whole; given back when sent or dropped.
@@ -85,6 +89,7 @@ impl Upload {
             expects_continue,
             ended: false,
             trailers: None,
+            private: settings.levels.as_ref().and_then(Levels::customer_header),
         }
     }
 
@@ -97,6 +102,7 @@ impl Upload {
             expects_continue: false,
             ended: true,
             trailers: None,
+            private: None,
         }
     }
 
@@ -125,9 +131,17 @@ impl Upload {
             }
             return Poll::Ready(Ok(Piece::Data(std::mem::take(&mut self.ahead).freeze())));
         }
-        if self.ended {
-            return Poll::Ready(Ok(Piece::End(self.trailers.take())));
-        }
-        self.body.poll_piece(cx)
+        let piece = if self.ended {
+            Piece::End(self.trailers.take())
+        } else {
+            ready!(self.body.poll_piece(cx))?
+        };
+        Poll::Ready(Ok(match (piece, &self.private) {
+            (Piece::End(Some(mut trailers)), Some(name)) => {
+                levels::take_out(&mut trailers, name);
+                Piece::End(Some(trailers).filter(|trailers| !trailers.is_empty()))
+            }
+            (piece, _) => piece,
+        }))
     }
 }

@@ -32,6 +32,7 @@ mod interim;
 mod journal;
 mod kept;
 mod learned;
+mod levels;
 mod life;
 mod limits;
 mod log;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bywash_token::{Claims, Holder, Keys, Mark, Moment, Secret, Secrets, open, seal};
+use bywash_token::{Claims, Holder, Keys, LevelKeys, Mark, Moment, Secret, Secrets, open, seal};
 use bywash_units::Span;
 
 use crate::http2::{Http2, request};
@@ -32,7 +32,7 @@ impl KeyFile {
         std::fs::set_permissions(&self.path, PermissionsExt::from_mode(0o600)).unwrap();
     }
 
-    fn rotate(&mut self, secret: u8) {
+    pub(crate) fn rotate(&mut self, secret: u8) {
         let fresh = Secret::from_bytes([secret; 32]);
         let text = Secrets::rotated(&self.secrets.to_text(), &fresh).unwrap();
         self.secrets = Secrets::parse(&text).unwrap();
@@ -41,6 +41,11 @@ impl KeyFile {
 
     fn keys(&self) -> Keys {
         Keys::new(&self.secrets)
+    }
+
+    /// The same for levels, where it is their file.
+    pub(crate) fn level_keys(&self) -> LevelKeys {
+        LevelKeys::new(&self.secrets)
     }
 
     /// Where it is, in TOML.
@@ -83,7 +88,7 @@ impl KeyFile {
     }
 }
 
-fn seconds_ago(seconds: u64) -> Moment {
+pub(crate) fn seconds_ago(seconds: u64) -> Moment {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
     Moment::from_millis(now - seconds * 1000)
 }

@@ -80,6 +80,8 @@ fn attributes(
 fn describe(decided: &Decided, attributes: &mut Vec<KeyValue>) {
     let (decision, reason) = decided.verdict.words();
     attributes.push(KeyValue::new("bywash.class", decided.class.to_string()));
+    let level = decided.level.as_ref();
+    attributes.extend(level.map(|level| KeyValue::new("bywash.level", level.to_string())));
     attributes.push(KeyValue::new("bywash.mode", decided.mode.name()));
     attributes.push(KeyValue::new("bywash.outcome", decided.outcome.name()));
     attributes.extend(decision.map(|decision| KeyValue::new("bywash.decision", decision)));
