@@ -28,6 +28,8 @@
 //! What a level is promised the pool keeps by deciding who gets the next slot, and says when it cannot
 //! ([`Stats::goal`]).
 //!
+//! Which level a request has the gateway says, signed: `Gateway`.
+//!
 //! Rooms: [`Pool`] is made by a [`Builder`]; a [`Request`] is a turn in it, a [`Scope`] its tasks; `worker` are the
 //! pool's threads, `desk` what they share; who gets a slot is decided by [`bywash_engine::levels`], the code that the
 //! laboratory runs in virtual time. `task` has the only unsafe lines, with their proof.
@@ -38,6 +40,8 @@
 mod builder;
 mod desk;
 mod error;
+#[cfg(feature = "gateway")]
+mod gateway;
 mod pool;
 #[cfg(feature = "rayon")]
 mod rayon;
@@ -51,6 +55,8 @@ mod worker;
 pub use builder::{Builder, Goal};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
+#[cfg(feature = "gateway")]
+pub use gateway::{Gateway, GatewayError};
 pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;

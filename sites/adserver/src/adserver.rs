@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use bywash_levels::Gateway;
 use bywash_site::Door;
 
 use crate::fill::fill;
@@ -40,7 +41,8 @@ impl AdServer {
         let Store { connection, register, key, boot } = store;
         let (writing, to_write) = Writing::new();
         let pool = (pool::open(&options)?, seed()?);
-        let house = House::new(options, register, (key, boot), writing, pool);
+        let gateway = options.level_keys.as_deref().map(Gateway::read).transpose()?;
+        let house = House::new(options, register, (key, boot), writing, pool, gateway);
         let mut writer = Writer::new(Arc::clone(&house), connection, to_write);
         writer.prime().map_err(|cause| AdServerError::Database { path, cause })?;
         // From here on a failure drops the server, which stops the threads started so far.

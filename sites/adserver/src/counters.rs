@@ -41,6 +41,7 @@ pub(crate) struct Counters {
     repeated: AtomicU64,
     running: AtomicUsize,
     departed: AtomicU64,
+    levels_refused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -83,6 +84,16 @@ impl Counters {
     pub(crate) fn clicked(&self, is_first: bool) {
         let count = if is_first { &self.counted } else { &self.repeated };
         count.fetch_add(1, Relaxed);
+    }
+
+    /// A request came with a level, which the gateway has signed or not.
+    pub(crate) fn told(&self, is_believed: bool) {
+        self.levels_refused.fetch_add(u64::from(!is_believed), Relaxed);
+    }
+
+    /// Requests whose level was not believed, or is none of ours.
+    pub(crate) fn levels_refused(&self) -> u64 {
+        self.levels_refused.load(Relaxed)
     }
 
     /// For whoever sees a client depart.

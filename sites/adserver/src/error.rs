@@ -33,6 +33,9 @@ pub enum AdServerError {
     /// Levels or their goal contradict themselves, or there are no threads for them.
     #[error("the pool: {0}")]
     Pool(#[from] bywash_levels::BuildError),
+    /// There are no keys of the gateway in front.
+    #[error("{0}")]
+    LevelKeys(#[from] bywash_levels::GatewayError),
     /// A value outside its range.
     #[error("{0}")]
     Option(&'static str),

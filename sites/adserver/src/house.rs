@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Instant;
 
-use bywash_levels::Pool;
+use bywash_levels::{Gateway, Pool, Request};
 use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
 use crate::ask::{Ask, PageWanted};
@@ -57,6 +57,8 @@ pub(crate) struct House {
     pub(crate) key: Key,
     boot: u32,
     serial: AtomicU64,
+    /// Who says which level a request has.
+    gateway: Option<Gateway>,
     /// What the random numbers of requests begin with.
     seed: u64,
     /// Itself, for who works on its own.
@@ -73,6 +75,7 @@ impl House {
         (key, boot): (Key, u32),
         writing: Writing,
         (pool, seed): (Pool, u64),
+        gateway: Option<Gateway>,
     ) -> Arc<Self> {
         let board = Board::new(register, options.selection == Selection::Wheels, Moment::now());
         Arc::new_cyclic(|me| Self {
@@ -84,6 +87,7 @@ impl House {
             key,
             boot,
             serial: AtomicU64::new(0),
+            gateway,
             seed,
             board: RwLock::new(Arc::new(board)),
             office: Mutex::new(()),
@@ -132,6 +136,14 @@ impl House {
         }
     }
 
+    /// The level that the gateway says a request has: low where it says none, or nobody may.
+    pub(crate) fn level(&self, field: Option<&[u8]>) -> Level {
+        let (Some(gateway), Some(field)) = (&self.gateway, field) else { return Level::Low };
+        let level = gateway.level(field).ok().and_then(Level::of);
+        self.counters.told(level.is_some());
+        level.unwrap_or_default()
+    }
+
     /// Random numbers for one request.
     pub(crate) fn chance(&self) -> Chance {
         /// Odd: no two requests have the same.
@@ -160,17 +172,8 @@ impl House {
     /// A page's turn in the pool.
     fn hand_in(&self, level: Level, wanted: PageWanted, receipt: Receipt) -> Result<(), Refusal> {
         let Some(house) = self.me.upgrade() else { return Err(Refusal::Closing) };
-        let waiting = Waiting { house, receipt: Some(receipt) };
-        let handed_in = self.pool.submit(level.name(), move |turn| {
-            let (house, receipt) = waiting.begin();
-            let _running = house.counters.run();
-            if receipt.reply.left().is_some() {
-                // Nobody would see the banners.
-                return house.skip(&receipt);
-            }
-            let answer = placing::page(&house, &wanted, turn).unwrap_or_else(Answer::No);
-            house.answer(receipt, answer);
-        });
+        let mut page = Page { house, receipt: Some(receipt), has_begun: false };
+        let handed_in = self.pool.submit(level.name(), move |turn| page.serve(&wanted, turn));
         handed_in.map_err(|_| Refusal::Busy)
     }
 
@@ -216,6 +219,7 @@ impl House {
             goal,
             queue_length: waiting + self.queue.length(),
             running: counters.running_now(),
+            levels_refused: counters.levels_refused(),
             departed: counters.departed_so_far(),
             threads: self.options.threads,
             backlog: self.options.backlog,
@@ -228,23 +232,36 @@ impl House {
     }
 }
 
-/// A page that waits for its turn: dropped before it, because the pool was full or was closed, it is refused.
-struct Waiting {
+/// A page, from its place in the queue to its answer. Dropped before it has begun, because the pool was full or was closed,
+/// it is refused; dropped later, because something panicked, it has failed.
+struct Page {
     house: Arc<House>,
     receipt: Option<Receipt>,
+    has_begun: bool,
 }
 
-impl Waiting {
-    fn begin(mut self) -> (Arc<House>, Receipt) {
-        let receipt = self.receipt.take().expect("it begins once");
-        (Arc::clone(&self.house), receipt)
+impl Page {
+    fn serve(&mut self, wanted: &PageWanted, turn: &mut Request) {
+        self.has_begun = true;
+        let _running = self.house.counters.run();
+        let is_gone = |receipt: &Receipt| receipt.reply.left().is_some();
+        // Nobody would see the banners of who has left.
+        let answer = (!self.receipt.as_ref().is_some_and(is_gone))
+            .then(|| placing::page(&self.house, wanted, turn).unwrap_or_else(Answer::No));
+        match (self.receipt.take(), answer) {
+            (Some(receipt), Some(answer)) => self.house.answer(receipt, answer),
+            (Some(receipt), None) => self.house.skip(&receipt),
+            (None, _) => {}
+        }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Page {
     fn drop(&mut self) {
-        if let Some(receipt) = self.receipt.take() {
-            self.house.refuse(&receipt);
+        match self.receipt.take() {
+            Some(receipt) if self.has_begun => self.house.answer(receipt, Answer::Failed),
+            Some(receipt) => drop(self.house.refuse(&receipt)),
+            None => {}
         }
     }
 }

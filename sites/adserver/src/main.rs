@@ -54,6 +54,10 @@ struct Arguments {
     #[arg(long, value_enum, default_value_t = Way::Wheels)]
     selection: Way,
 
+    /// Keys of the gateway in front, as its `levels.key_file`: the level that it signs is believed
+    #[arg(long, value_name = "FILE")]
+    level_keys: Option<PathBuf>,
+
     /// Believe the level that a request gives itself with type=0 (low) or type=1 (high); for the laboratory
     #[arg(long)]
     level_parameter: bool,
@@ -121,6 +125,7 @@ impl From<Arguments> for Options {
                 Way::Scan => Selection::Scan,
                 Way::Wheels => Selection::Wheels,
             },
+            level_keys: arguments.level_keys,
             level_parameter: arguments.level_parameter,
             fill: arguments.fill,
         }

@@ -32,6 +32,8 @@ pub struct Options {
     pub backlog: usize,
     /// How banners are selected.
     pub selection: Selection,
+    /// Where the keys are of the gateway that says which level a request has; low without.
+    pub level_keys: Option<PathBuf>,
     /// Whether `type=1` makes a request high, as in the seed: whoever asks is believed. For the laboratory.
     pub level_parameter: bool,
     /// What an empty database is filled with.
@@ -61,6 +63,7 @@ impl Default for Options {
             clerks: 4,
             backlog: 511,
             selection: Selection::default(),
+            level_keys: None,
             level_parameter: false,
             fill: None,
         }

@@ -28,6 +28,8 @@ pub struct Stats {
     pub queue_length: usize,
     /// Requests that run now.
     pub running: usize,
+    /// Requests with a level that no gateway of ours has signed, or that there is not: served as low.
+    pub levels_refused: u64,
     /// Clients that left between sending their request and getting the answer.
     pub departed: u64,
     /// How pages' turns in the pool went, by level.

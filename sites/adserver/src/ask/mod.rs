@@ -67,11 +67,12 @@ pub(crate) struct NewSlot {
 }
 
 impl Ask {
-    /// Reads a request for `route` at `now`. `has_level`: its `type` is believed.
+    /// Reads a request for `route` at `now`, which has this level. `has_type`: its `type` is believed instead.
     pub(crate) fn read(
         route: Route,
         form: &Form,
-        has_level: bool,
+        level: Level,
+        has_type: bool,
         now: Moment,
     ) -> Result<Self, Refusal> {
         Ok(match route {
@@ -102,7 +103,7 @@ impl Ask {
             Route::ShowContract(id) => Self::ShowContract(id),
             Route::Cancel(id) => Self::Cancel(id),
             Route::Ad => {
-                let level = if has_level { level(form)? } else { Level::Low };
+                let level = if has_type { level_of_type(form)? } else { level };
                 Self::Ad(level, PageWanted::read(form)?)
             }
             Route::Click(token) => Self::Click(token),
@@ -164,7 +165,7 @@ impl PageWanted {
     }
 }
 
-fn level(form: &Form) -> Result<Level, Refusal> {
+fn level_of_type(form: &Form) -> Result<Level, Refusal> {
     match form.get("type") {
         None | Some("0") => Ok(Level::Low),
         Some("1") => Ok(Level::High),
@@ -219,7 +220,7 @@ mod tests {
     use super::*;
 
     fn page(query: &str, has_level: bool) -> Result<(Level, PageWanted), Refusal> {
-        match Ask::read(Route::Ad, &Form::read(query, b""), has_level, Moment(0))? {
+        match Ask::read(Route::Ad, &Form::read(query, b""), Level::Low, has_level, Moment(0))? {
             Ask::Ad(level, wanted) => Ok((level, wanted)),
             other => panic!("{other:?}"),
         }

@@ -3,9 +3,10 @@
 //! It is one future. Whatever ends it early drops [`Waiting`], which tells the worker.
 
 use bytes::Bytes;
+use bywash_levels::Gateway;
 use bywash_site::{Application, Body, Form, JSON, Refusal, Waiting, respond as plain};
 use http::request::Parts;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 
 use super::respond;
@@ -45,7 +46,9 @@ impl Application for House {
             Page::Queued(route) => route,
         };
         let form = Form::read(head.uri.query().unwrap_or_default(), &body);
-        let ask = Ask::read(route, &form, self.options.level_parameter, Moment::now())?;
+        let field = head.headers.get(Gateway::FIELD).map(HeaderValue::as_bytes);
+        let level = self.level(field);
+        let ask = Ask::read(route, &form, level, self.options.level_parameter, Moment::now())?;
         let waiting = Waiting::new(self.offer(ask)?, self.counters.departures());
         waiting.answer().await.map(respond::answer).ok_or(Refusal::Closing)
     }

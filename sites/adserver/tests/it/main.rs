@@ -7,6 +7,7 @@ mod binary;
 mod client;
 mod contracts;
 mod kill;
+mod levels;
 mod pages;
 mod publishers;
 mod refusal;
