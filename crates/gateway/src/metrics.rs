@@ -4,6 +4,7 @@
 //! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
 //! only.
 
+mod durations;
 mod levels;
 
 use std::fmt::Error;

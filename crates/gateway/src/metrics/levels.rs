@@ -5,15 +5,15 @@ use bywash_units::Span;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::{Labels, histogram};
+use super::Labels;
+use super::durations::Durations;
 
 /// The families of metrics that have a label for the level.
 pub(super) struct LevelFamilies {
     outcomes: Family<Labels, Counter>,
-    response: Family<Labels, Histogram>,
+    response: Family<Labels, Durations>,
     waiting: Family<Labels, Gauge>,
     running: Family<Labels, Gauge>,
 }
@@ -23,7 +23,7 @@ pub(super) struct LevelFamilies {
 #[derive(Clone)]
 pub(crate) struct LevelMetrics {
     outcomes: Vec<Counter>,
-    response: Histogram,
+    response: Durations,
     waiting: Gauge,
     running: Gauge,
 }
@@ -32,7 +32,7 @@ impl LevelFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let this = Self {
             outcomes: Family::default(),
-            response: Family::new_with_constructor(histogram),
+            response: Family::default(),
             waiting: Family::default(),
             running: Family::default(),
         };
@@ -79,7 +79,7 @@ impl LevelMetrics {
         if ran { &self.running } else { &self.waiting }.dec();
         self.outcomes[outcome as usize].inc();
         if matches!(outcome, Outcome::Served | Outcome::Late) {
-            self.response.observe(response.as_secs_f64());
+            self.response.observe(response);
         }
     }
 }

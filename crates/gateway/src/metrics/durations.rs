@@ -1,0 +1,90 @@
+//! A histogram of times that takes no lock: one more count per request must not make workers wait for
+//! each other. (The library's own is behind a mutex.)
+//!
+//! Who reads it while others count may see a sum that is a request ahead of its buckets or behind them; the
+//! number of all is that of the buckets, so these always agree.
+
+use std::fmt::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bywash_units::Span;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+
+use super::BUCKETS;
+
+/// Clones count together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Durations(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// How many in each bucket, each once; the last has no bound.
+    buckets: [AtomicU64; BUCKETS.len() + 1],
+    /// Microseconds: room for half a million years of work.
+    sum: AtomicU64,
+}
+
+impl Durations {
+    pub(super) fn observe(&self, span: Span) {
+        let seconds = span.as_secs_f64();
+        // A bound belongs to its bucket, as Prometheus has it.
+        let place = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
+        self.0.buckets[place].fetch_add(1, Ordering::Relaxed);
+        self.0.sum.fetch_add(span.as_micros(), Ordering::Relaxed);
+    }
+}
+
+impl EncodeMetric for Durations {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), Error> {
+        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
+        let counts = self.0.buckets.iter().map(|count| count.load(Ordering::Relaxed));
+        let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
+        let all = buckets.iter().map(|(_, count)| count).sum();
+        let seconds = self.0.sum.load(Ordering::Relaxed) as f64 / 1e6;
+        encoder.encode_histogram::<NoLabelSet>(seconds, all, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+impl TypedMetric for Durations {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::metrics::histogram::Histogram;
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+
+    /// Of a registry with this alone.
+    fn text(metric: impl prometheus_client::registry::Metric) -> String {
+        let (mut registry, mut text) = (Registry::default(), String::new());
+        registry.register("a", "A", metric);
+        encode(&mut text, &registry).unwrap();
+        text
+    }
+
+    #[test]
+    fn it_reads_as_the_librarys_own() {
+        let (ours, theirs) = (Durations::default(), Histogram::new(BUCKETS));
+        for micros in [0, 999, 1000, 1001, 500_000, 30_000_000, 30_000_001, 86_400_000_000] {
+            ours.observe(Span::from_micros(micros));
+            theirs.observe(micros as f64 / 1e6);
+        }
+        let sum = |text: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix("a_sum ")).unwrap();
+            line.parse::<f64>().unwrap()
+        };
+        let (ours, theirs) = (text(ours), text(theirs));
+        assert!((sum(&ours) - sum(&theirs)).abs() < 1e-6, "{ours}");
+        let rest = |text: &str| text.lines().filter(|l| !l.contains("_sum")).collect::<String>();
+        assert_eq!(rest(&ours), rest(&theirs));
+    }
+}
