@@ -1,4 +1,4 @@
-//! How often a banner may be shown, and was.
+//! How often a banner may be shown, and was [seed 3.5].
 //!
 //! What is delivered never passes the ceiling, which is at most what is reserved, which is at most what is contracted.
 //! What is reserved is on disk before anything of it is delivered: after a kill all of it counts as delivered. So nothing

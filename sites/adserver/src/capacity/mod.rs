@@ -1,4 +1,4 @@
-//! Whether slots can carry what is promised.
+//! Whether slots can carry what is promised [seed 3.2].
 //!
 //! A slot offers so many impressions a day of one size, to banners that share a concept with it. A banner wants so many
 //! a day: what it is owed, evenly over what is left of its flight, rounded up, on every UTC day that it touches. On a
