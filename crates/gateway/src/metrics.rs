@@ -40,7 +40,6 @@ pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
     levels: LevelFamilies,
-    customer_levels: Vec<Counter>,
     malformed: Vec<Counter>,
     not_opened: Vec<Counter>,
     floods: Vec<Counter>,
@@ -211,13 +210,6 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
         let families = Families::register(&mut registry);
-        let levels = LevelFamilies::register(&mut registry);
-        let customer_levels = labelled(
-            &mut registry,
-            ("bywash_customer_levels", "what"),
-            "Requests that name their customer's level: a known one, something else, or by somebody who is not believed",
-            Said::NAMES.into_iter(),
-        );
         let malformed = labelled(
             &mut registry,
             ("bywash_malformed_messages", "fault"),
@@ -245,8 +237,7 @@ impl Metrics {
         let (given_and_good, tokens_refused) = tokens.split_at(2);
         Self {
             families,
-            levels,
-            customer_levels,
+            levels: LevelFamilies::register(&mut registry),
             tokens_given: given_and_good[0].clone(),
             tokens_good: given_and_good[1].clone(),
             tokens_refused: tokens_refused.to_vec(),
@@ -297,9 +288,7 @@ impl Metrics {
 
     /// This is said of the customer of a request.
     pub(crate) fn customer_said(&self, said: Said) {
-        if let Some(number) = said.number() {
-            self.customer_levels[number].inc();
-        }
+        self.levels.customer_said(said);
     }
 
     pub(crate) fn malformed(&self, fault: Fault) {

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_as_the_librarys_own() {
+    fn it_reads_as_that_of_the_library() {
         let (ours, theirs) = (Durations::default(), Histogram::new(BUCKETS));
         for micros in [0, 999, 1000, 1001, 500_000, 30_000_000, 30_000_001, 86_400_000_000] {
             ours.observe(Span::from_micros(micros));

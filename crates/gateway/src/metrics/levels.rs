@@ -1,4 +1,4 @@
-//! What is counted by level. Without `[levels]` there is no label, so no sample.
+//! What is counted by level. Without `[levels]` no level is a label, so there are no samples of any.
 
 use bywash_engine::Outcome;
 use bywash_units::Span;
@@ -7,8 +7,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::Labels;
 use super::durations::Durations;
+use super::{Labels, labelled};
+use crate::levels::Said;
 
 /// The families of metrics that have a label for the level.
 pub(super) struct LevelFamilies {
@@ -16,6 +17,8 @@ pub(super) struct LevelFamilies {
     response: Family<Labels, Durations>,
     waiting: Family<Labels, Gauge>,
     running: Family<Labels, Gauge>,
+    /// By what is said of customers.
+    customers: Vec<Counter>,
 }
 
 /// What is counted of one level. A request is first among those that wait, then among those that run,
@@ -30,7 +33,14 @@ pub(crate) struct LevelMetrics {
 
 impl LevelFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
+        let customers = labelled(
+            registry,
+            ("bywash_customer_levels", "what"),
+            "Requests that name their customer's level: a known one, something else, or by somebody who is not believed",
+            Said::NAMES.into_iter(),
+        );
         let this = Self {
+            customers,
             outcomes: Family::default(),
             response: Family::default(),
             waiting: Family::default(),
@@ -45,6 +55,12 @@ impl LevelFamilies {
         let help = "Requests of the level that the application works on, streams among them";
         registry.register("bywash_level_running", help, this.running.clone());
         this
+    }
+
+    pub(super) fn customer_said(&self, said: Said) {
+        if let Some(number) = said.number() {
+            self.customers[number].inc();
+        }
     }
 
     pub(super) fn level(&self, name: &str) -> LevelMetrics {
