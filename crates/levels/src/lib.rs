@@ -25,7 +25,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Request`] is a turn in it, a [`Scope`] its tasks; `worker` are the
+//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Waiting`] is a place in line, a [`Request`] a turn,
+//! a [`Scope`] its tasks; `worker` are the
 //! pool's threads, `desk` what they share; who gets a slot is decided by [`bywash_engine::levels`], the code that the
 //! laboratory runs in virtual time. `task` has the only unsafe lines, with their proof.
 //!
@@ -43,6 +44,7 @@ mod scope;
 mod seat;
 mod stats;
 mod task;
+mod waiting;
 mod worker;
 
 pub use builder::{Builder, Goal};
@@ -52,3 +54,4 @@ pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;
 pub use stats::{GoalStats, LevelStats, Stats};
+pub use waiting::Waiting;

@@ -170,7 +170,9 @@ impl Metric {
             Self::DeviationOf(class) => {
                 let mut all = classes(run, cell, class)?;
                 let (Some(only), None) = (all.next(), all.next()) else {
-                    return Err(format!("`{class}` is more than one class: deviations do not add up"));
+                    return Err(format!(
+                        "`{class}` is more than one class: deviations do not add up"
+                    ));
                 };
                 Ok(100.0 * only.deviation)
             }
