@@ -15,6 +15,7 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock rustfmt.toml clippy.toml LICENSE ./
 COPY crates crates
 COPY native/sentry native/sentry
+COPY native/levels native/levels
 COPY sdk/tower sdk/tower
 COPY sites sites
 COPY benches benches

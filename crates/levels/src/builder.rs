@@ -40,7 +40,12 @@ pub struct Builder {
     terms: Vec<Level>,
     goal: Option<Named>,
     places: Option<u32>,
+    begins: Option<fn()>,
 }
+
+/// Threads, places and levels of a pool at most, and threads of a level. More is a mistake (a size in bytes, -1 for "as
+/// many as there are"), which would take the machine's last thread before it was noticed.
+const MOST: u32 = 4096;
 
 /// A goal that owns its names.
 #[derive(Clone, Debug)]
@@ -51,7 +56,14 @@ enum Named {
 
 impl Builder {
     pub(crate) fn new(threads: u32) -> Self {
-        Self { threads, names: Vec::new(), terms: Vec::new(), goal: None, places: None }
+        Self {
+            threads,
+            names: Vec::new(),
+            terms: Vec::new(),
+            goal: None,
+            places: None,
+            begins: None,
+        }
     }
 
     /// One more level.
@@ -82,6 +94,13 @@ impl Builder {
         self
     }
 
+    /// What each thread of the pool does first: for instance to leave signals to the program's other threads.
+    #[must_use]
+    pub fn thread_begins(mut self, begins: fn()) -> Self {
+        self.begins = Some(begins);
+        self
+    }
+
     /// Makes it, and starts its threads.
     ///
     /// # Errors
@@ -91,6 +110,11 @@ impl Builder {
         let twice = |(index, name): (usize, &String)| self.names[..index].contains(name);
         if let Some((_, name)) = self.names.iter().enumerate().find(|each| twice(*each)) {
             return Err(BuildError::Twice(name.clone()));
+        }
+        let counts = [self.threads, self.places.unwrap_or(0), self.terms.len() as u32];
+        let widths = self.terms.iter().map(|level| level.max_threads);
+        if let Some(count) = counts.into_iter().chain(widths).find(|count| *count > MOST) {
+            return Err(BuildError::TooMany(count, MOST));
         }
         let goal = self.goal.as_ref().map(|goal| self.numbered(goal)).transpose()?;
         let scarce = self.places.unwrap_or(self.threads);
@@ -108,13 +132,16 @@ impl Builder {
             // On slots, and in requests that wait for theirs.
             None => self.threads * (self.terms.len() as u32 + 1),
         };
-        let desk = Arc::new(Desk::new(self.names, self.terms, levels, most_workers as usize));
+        let most_workers = most_workers as usize;
+        let desk = Arc::new(Desk::new(self.names, self.terms, levels, most_workers, self.begins));
+        // Before its threads: if one cannot be started, those that were end when it is dropped.
+        let pool = Pool::new(Arc::clone(&desk));
         let mut state = desk.lock();
         for _ in 0..self.threads {
             desk.add_worker(&mut state)?;
         }
         drop(state);
-        Ok(Pool::new(desk))
+        Ok(pool)
     }
 
     fn numbered(&self, goal: &Named) -> Result<levels::Goal, BuildError> {

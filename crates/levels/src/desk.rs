@@ -52,6 +52,8 @@ pub(crate) struct Desk {
     pub(crate) names: Vec<String>,
     pub(crate) terms: Vec<bywash_engine::levels::Level>,
     begun: Instant,
+    /// What a worker does first.
+    begins: Option<fn()>,
     state: Mutex<State>,
     work: Condvar,
     /// Told when nobody is here any more.
@@ -110,6 +112,7 @@ impl Desk {
         terms: Vec<bywash_engine::levels::Level>,
         levels: Levels,
         most_workers: usize,
+        begins: Option<fn()>,
     ) -> Self {
         let state = State {
             levels,
@@ -126,6 +129,7 @@ impl Desk {
             names,
             terms,
             begun: Instant::now(),
+            begins,
             state: Mutex::new(state),
             work: Condvar::new(),
             empty: Condvar::new(),
@@ -355,7 +359,13 @@ impl Desk {
     pub(crate) fn add_worker(self: &Arc<Self>, state: &mut State) -> std::io::Result<()> {
         let desk = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
-        std::thread::Builder::new().name(name).spawn(move || worker::run(&desk))?;
+        let run = move || {
+            if let Some(begins) = desk.begins {
+                begins();
+            }
+            worker::run(&desk);
+        };
+        std::thread::Builder::new().name(name).spawn(run)?;
         state.workers += 1;
         state.idle += 1;
         Ok(())

@@ -22,6 +22,11 @@ pub enum BuildError {
     /// A pool in which places are scarce controls nothing.
     #[error("a pool in parity keeps no goal: leave one of the two out")]
     Parity,
+    /// A number that nobody means.
+    #[error(
+        "{0} is too many: a pool has at most {1} threads, places and levels, and a level as many threads"
+    )]
+    TooMany(u32, u32),
     /// The operating system gives no thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),

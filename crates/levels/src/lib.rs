@@ -30,7 +30,8 @@
 //!
 //! Which level a request has the gateway says, signed: `Gateway`.
 //!
-//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Request`] is a turn in it, a [`Scope`] its tasks; `worker` are the
+//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Waiting`] is a place in line, a [`Request`] a turn,
+//! a [`Scope`] its tasks; `worker` are the
 //! pool's threads, `desk` what they share; who gets a slot is decided by [`bywash_engine::levels`], the code that the
 //! laboratory runs in virtual time. `task` has the only unsafe lines, with their proof.
 //!
@@ -50,6 +51,7 @@ mod scope;
 mod seat;
 mod stats;
 mod task;
+mod waiting;
 mod worker;
 
 pub use builder::{Builder, Goal};
@@ -61,3 +63,4 @@ pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;
 pub use stats::{GoalStats, LevelStats, Stats};
+pub use waiting::Waiting;

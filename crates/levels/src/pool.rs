@@ -9,8 +9,8 @@ use crate::builder::Builder;
 use crate::desk::Desk;
 use crate::error::Refused;
 use crate::request::Request;
-use crate::seat::{Seat, Told};
 use crate::stats::{GoalStats, LevelStats, Stats};
+use crate::waiting::Waiting;
 
 /// A pool of threads with levels. Clones are the same pool; when the last is dropped no more requests come in, and the
 /// threads end with the last request.
@@ -45,13 +45,7 @@ impl Pool {
     ///
     /// If there is no such level, its queue is full, or the pool is shut down.
     pub fn request(&self, level: &str) -> Result<Request, Refused> {
-        let (desk, level) = (self.desk(), self.desk().level(level)?);
-        let seat = Arc::new(Seat::here());
-        let ticket = desk.arrive(level, &seat)?;
-        match seat.wait() {
-            Told::Slot => Ok(Request::new(Arc::clone(desk), ticket, level)),
-            Told::Closed => Err(Refused::Closed),
-        }
+        self.line_up(level)?.wait()
     }
 
     /// As [`Pool::request`], and waits for no longer than that.
@@ -60,22 +54,20 @@ impl Pool {
     ///
     /// Those, or [`Refused::TimedOut`].
     pub fn request_within(&self, level: &str, patience: Duration) -> Result<Request, Refused> {
-        let (desk, level) = (self.desk(), self.desk().level(level)?);
-        let seat = Arc::new(Seat::here());
-        let ticket = desk.arrive(level, &seat)?;
-        let told = match Instant::now().checked_add(patience) {
-            Some(end) => seat.wait_until(end),
-            None => Some(seat.wait()),
-        };
-        match told {
-            Some(Told::Closed) => Err(Refused::Closed),
-            None if desk.leave(level, ticket, &seat) => Err(Refused::TimedOut(patience)),
-            // Its turn came while it was about to leave, or before.
-            _ => match seat.wait() {
-                Told::Slot => Ok(Request::new(Arc::clone(desk), ticket, level)),
-                Told::Closed => Err(Refused::Closed),
-            },
+        let mut waiting = self.line_up(level)?;
+        match Instant::now().checked_add(patience) {
+            Some(end) => waiting.wait_until(end).unwrap_or_else(|| waiting.leave(patience)),
+            None => waiting.wait(),
         }
+    }
+
+    /// Takes a place in line for this thread, which waits when it likes, and leaves by dropping it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::request`].
+    pub fn line_up(&self, level: &str) -> Result<Waiting, Refused> {
+        Waiting::new(self.desk(), self.desk().level(level)?)
     }
 
     /// Has a request run by a thread of the pool when its turn comes. If it panics, it alone has failed.

@@ -47,6 +47,11 @@ impl Request {
         self.desk.terms[self.level.0].max_threads
     }
 
+    /// Counts it as failed when it ends, as one that panicked is: for code that says so in another way.
+    pub fn fail(&mut self) {
+        self.panicked = true;
+    }
+
     /// Runs tasks side by side on as many threads as the level and the others leave to it, this one among them, and
     /// returns when all have ended. Tasks may borrow from the surroundings.
     ///

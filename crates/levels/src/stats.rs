@@ -22,7 +22,7 @@ pub struct LevelStats {
     pub name: String,
     /// Requests that came to their end.
     pub answered: u64,
-    /// Of these, those that panicked.
+    /// Of these, those that panicked or [failed](crate::Request::fail).
     pub panicked: u64,
     /// Requests that found the queue full.
     pub refused: u64,

@@ -243,6 +243,49 @@ fn who_waits_too_long_leaves_and_who_finds_no_room_is_told() {
 }
 
 #[test]
+fn who_waits_in_parts_keeps_the_place_in_line() {
+    let pool = pool(1);
+    let turn = pool.request("low").unwrap();
+    let mut first = pool.line_up("low").unwrap();
+    let second = pool.line_up("low").unwrap();
+    for _ in 0..3 {
+        assert!(first.wait_until(Instant::now() + Duration::from_millis(1)).is_none());
+    }
+    drop(turn);
+    let turn = first.wait_until(Instant::now() + STUCK).expect("the first's turn").unwrap();
+    drop((turn, first));
+    // Nobody has looked whether this one's turn has come: it has, and is given back.
+    drop(second);
+    let turn = pool.request("low").unwrap();
+    let third = pool.line_up("low").unwrap();
+    pool.close();
+    assert_eq!(third.wait().unwrap_err(), Refused::Closed);
+    drop(turn);
+    assert_eq!(pool.stats().levels[1].answered, 4);
+}
+
+#[test]
+fn a_request_may_say_that_it_has_failed() {
+    let pool = pool(1);
+    pool.request("low").unwrap().fail();
+    drop(pool.request("low").unwrap());
+    let low = &pool.stats().levels[1];
+    assert_eq!((low.answered, low.panicked), (2, 1));
+}
+
+#[test]
+fn every_thread_of_the_pool_begins_as_it_was_told() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    let begins = || _ = BEGUN.fetch_add(1, Ordering::SeqCst);
+    let _pool = Pool::builder(3).level("a", Level::PLAIN).thread_begins(begins).build().unwrap();
+    let end = Instant::now() + STUCK;
+    while BEGUN.load(Ordering::SeqCst) < 3 {
+        assert!(Instant::now() < end, "stuck");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
     let pool = pool(1);
     let mut turn = pool.request("high").unwrap();
@@ -304,6 +347,9 @@ fn settings_that_contradict_themselves_make_no_pool() {
     for (built, words) in [
         (Pool::builder(2).build(), "one level"),
         (Pool::builder(0).level("a", Level::PLAIN).build(), "one thread"),
+        (Pool::builder(u32::MAX).level("a", Level::PLAIN).build(), "too many"),
+        (Pool::builder(2).level("a", wide(u32::MAX)).build(), "too many"),
+        (Pool::builder(2).level("a", wide(2)).parity(u32::MAX).build(), "too many"),
         (two().level("a", Level::PLAIN).build(), "`a` stands twice"),
         (ratio("a", "c", 0.5), "`c`; there is a, b"),
         (ratio("a", "a", 0.5), "with itself"),

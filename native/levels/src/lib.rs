@@ -1,0 +1,207 @@
+//! `libbywash-levels`: threads by service level, for C. The contract is
+//! `include/bywash/levels.h`; here it becomes calls of [`bywash_levels`].
+//!
+//! No panic leaves a function: it is `ENOTRECOVERABLE`. What C may get wrong and can be seen (null,
+//! sizes, a request used twice at a time, a pool of the parent's) is an error; what cannot (a request
+//! that has ended) is the caller's, and the promise behind every `unsafe` here.
+#![allow(unsafe_code, reason = "functions for C, and structs of its caller")]
+
+mod options;
+mod process;
+mod result;
+mod stats;
+mod turn;
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bywash_levels::{Pool, Refused, Request};
+
+use options::{Options, sized, text};
+use process::Home;
+use result::{Fault, call, making};
+use turn::{Arg, PoolNumber, Turn};
+
+/// `struct bywash_levels_pool`.
+pub(crate) struct PoolHandle {
+    pool: Pool,
+    number: PoolNumber,
+    home: Home,
+    /// Of its levels, for whoever asks for statistics.
+    names: Vec<CString>,
+}
+
+impl fmt::Debug for PoolHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pool.fmt(f)
+    }
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `options` is null, or points to a `struct bywash_levels_options` as large as its `size` says, whose
+/// pointers are null or point to what they are for.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_new(options: *const Options) -> *mut PoolHandle {
+    static POOLS: AtomicU64 = AtomicU64::new(0);
+    making(|| {
+        // SAFETY: the caller's promise.
+        let options = unsafe { sized(options, "the struct of options")? };
+        // SAFETY: the same.
+        let (pool, names) = unsafe { options.build()? };
+        let names = names.into_iter().map(|name| CString::new(name).unwrap_or_default()).collect();
+        let number = POOLS.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(PoolHandle { pool, number, home: Home::here(), names }))
+    })
+}
+
+/// A pool of C's.
+///
+/// # Safety
+/// `pool` is null, or a pool that was not freed.
+unsafe fn known<'p>(pool: *mut PoolHandle) -> Result<&'p PoolHandle, Fault> {
+    // SAFETY: as the caller promises.
+    let pool = unsafe { pool.as_ref() }.ok_or_else(|| Fault::null("the pool"))?;
+    pool.home.check()?;
+    Ok(pool)
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null, or a pool that was not freed.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_close(pool: *mut PoolHandle) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        unsafe { known(pool)? }.pool.close();
+        Ok(())
+    })
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null, or a pool that was not freed and that nobody else uses.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_free(pool: *mut PoolHandle) -> c_int {
+    call(|| {
+        if pool.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let known = unsafe { known(pool)? };
+        known.pool.close();
+        if turn::is_inside(known.number) {
+            let words = "a callback of the pool would wait for itself: it is closed, not freed";
+            return Err(Fault::new(libc::EDEADLK, words));
+        }
+        known.pool.wait_until_empty();
+        // SAFETY: it was boxed by `making`, and nobody uses it any more, the caller promises.
+        drop(unsafe { Box::from_raw(pool) });
+        Ok(())
+    })
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null, or a pool that was not freed; `level` is null or a text.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_begin(
+    pool: *mut PoolHandle,
+    level: *const c_char,
+    timeout_ns: i64,
+) -> *mut Turn {
+    making(|| {
+        // SAFETY: the caller's promise.
+        let pool = unsafe { known(pool)? };
+        // SAFETY: the same.
+        let level = unsafe { text(level, "the level")? };
+        let request = match u64::try_from(timeout_ns) {
+            Ok(patience) => pool.pool.request_within(level, Duration::from_nanos(patience))?,
+            Err(_) if timeout_ns == -1 => pool.pool.request(level)?,
+            Err(_) => return Err(Fault::invalid("the timeout is below 0, and not -1")),
+        };
+        Ok(Box::new(Turn::new(request, pool.number)))
+    })
+}
+
+type Run = unsafe extern "C-unwind" fn(*mut Turn, *mut c_void);
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null, or a pool that was not freed; `level` is null or a text; `run` may be called by any
+/// thread with `arg`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_submit(
+    pool: *mut PoolHandle,
+    level: *const c_char,
+    run: Option<Run>,
+    arg: *mut c_void,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let pool = unsafe { known(pool)? };
+        // SAFETY: the same.
+        let level = unsafe { text(level, "the level")? };
+        let run = run.ok_or_else(|| Fault::null("the function"))?;
+        let stage = Arc::new(AtomicU8::new(OFFERED));
+        let job = Job { run, arg: Arg(arg), pool: pool.number, stage: Arc::clone(&stage) };
+        pool.pool.submit(level, move |request| job.run(request))?;
+        let accepted = Ordering::AcqRel;
+        match stage.compare_exchange(OFFERED, ACCEPTED, accepted, Ordering::Acquire) {
+            // Another thread has closed the pool before its owner heard that it was accepted.
+            Err(OVER) => Err(Refused::Closed.into()),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    })
+}
+
+/// A submitted request: `run` is called once, if its owner is told that it was accepted.
+struct Job {
+    run: Run,
+    arg: Arg,
+    pool: PoolNumber,
+    /// One of those below.
+    stage: Arc<AtomicU8>,
+}
+
+/// `bywash_levels_submit` has not returned.
+const OFFERED: u8 = 0;
+/// It has, or is about to, with success.
+const ACCEPTED: u8 = 1;
+/// The function was called.
+const BEGUN: u8 = 2;
+/// It was dropped, and not called.
+const OVER: u8 = 3;
+
+impl Job {
+    fn run(self, request: &mut Request) {
+        self.stage.store(BEGUN, Ordering::Release);
+        Turn::lent(request, self.pool, |turn| self.call(turn));
+    }
+
+    fn call(&self, turn: *mut Turn) {
+        let Arg(arg) = self.arg;
+        // SAFETY: as the caller of `bywash_levels_submit` promises.
+        turn::inside(self.pool, || unsafe { (self.run)(turn, arg) });
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let begun = Ordering::AcqRel;
+        let before =
+            self.stage.fetch_update(begun, Ordering::Acquire, |at| (at != BEGUN).then_some(OVER));
+        if before == Ok(ACCEPTED) {
+            self.call(ptr::null_mut());
+        }
+    }
+}

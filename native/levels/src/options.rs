@@ -1,0 +1,187 @@
+//! `struct bywash_levels_options`: from what C says to a pool.
+
+use std::ffi::{CStr, c_char};
+use std::mem;
+use std::time::Duration;
+
+use bywash_levels::{Builder, Goal, Level, Pool};
+
+use crate::result::Fault;
+
+/// More levels than anybody means are not even read.
+const MOST_LEVELS: u32 = 4096;
+
+const NO_GOAL: u32 = 0;
+const RATIO: u32 = 1;
+const PERCENTILE: u32 = 2;
+
+/// A level's floor that is none; 0 stands for the default.
+const NO_FLOOR: f64 = -1.0;
+
+/// `struct bywash_levels_level`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelOptions {
+    name: *const c_char,
+    max_threads: u32,
+    min_threads: u32,
+    queue: u32,
+    weight: f64,
+    floor: f64,
+}
+
+/// `struct bywash_levels_goal`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GoalOptions {
+    kind: u32,
+    target: f64,
+    level: *const c_char,
+    slow: *const c_char,
+    within_ns: u64,
+}
+
+/// `struct bywash_levels_options`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    size: u32,
+    threads: u32,
+    parity: u32,
+    level_count: u32,
+    levels: *const LevelOptions,
+    goal: GoalOptions,
+}
+
+/// Reads a struct of C's that begins with its size.
+///
+/// # Safety
+/// `place` is null, or points to a struct as large as its `size` says.
+pub(crate) unsafe fn sized<T: Copy>(place: *const T, what: &str) -> Result<T, Fault> {
+    if place.is_null() {
+        return Err(Fault::null(what));
+    }
+    if !place.is_aligned() {
+        return Err(Fault::invalid(format!("{what} is not aligned")));
+    }
+    // SAFETY: every version of the struct begins with `size`, the caller promises.
+    let size = unsafe { *place.cast::<u32>() };
+    let ours = mem::size_of::<T>();
+    if size as usize != ours {
+        return Err(Fault::invalid(format!("the size of {what} is {size}, and should be {ours}")));
+    }
+    // SAFETY: so it is as large as ours; any bytes are a value of the structs that this is for.
+    Ok(unsafe { *place })
+}
+
+/// Reads a text.
+///
+/// # Safety
+/// `text` is null, or points to bytes that end with a zero and are nobody's to change meanwhile.
+pub(crate) unsafe fn text<'t>(text: *const c_char, what: &str) -> Result<&'t str, Fault> {
+    if text.is_null() {
+        return Err(Fault::null(what));
+    }
+    // SAFETY: as the caller promises.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map_err(|_| Fault::invalid(format!("{what} is not UTF-8")))
+}
+
+impl Options {
+    /// Makes the pool; with the names of its levels.
+    ///
+    /// # Safety
+    /// Pointers are null, or point to as many levels, and to texts, which are nobody's to change meanwhile.
+    pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), Fault> {
+        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if self.threads == 0 { available() as u32 } else { self.threads };
+        let mut builder = Pool::builder(threads).thread_begins(crate::process::leave_signals);
+        let mut names = Vec::new();
+        // SAFETY: the caller's promise.
+        for level in unsafe { self.levels()? } {
+            // SAFETY: the same.
+            let name = unsafe { text(level.name, "the name of a level")? };
+            if name.is_empty() {
+                return Err(Fault::invalid("the name of a level is empty"));
+            }
+            builder = builder.level(name, level.terms());
+            names.push(name);
+        }
+        // SAFETY: the same.
+        builder = unsafe { self.goal.of(builder)? };
+        if self.parity > 0 {
+            builder = builder.parity(self.parity);
+        }
+        Ok((builder.build()?, names))
+    }
+
+    /// # Safety
+    /// As of [`Options::build`].
+    unsafe fn levels(&self) -> Result<&[LevelOptions], Fault> {
+        if self.level_count > MOST_LEVELS {
+            let count = self.level_count;
+            return Err(Fault::invalid(format!("{count} levels: {MOST_LEVELS} is the most")));
+        }
+        if self.levels.is_null() || self.level_count == 0 {
+            return Err(Fault::invalid("a pool needs at least one level"));
+        }
+        if !self.levels.is_aligned() {
+            return Err(Fault::invalid("the array of levels is not aligned"));
+        }
+        // SAFETY: there are so many, the caller promises.
+        Ok(unsafe { std::slice::from_raw_parts(self.levels, self.level_count as usize) })
+    }
+}
+
+impl LevelOptions {
+    fn terms(&self) -> Level {
+        let or = |count: u32, plain: u32| if count == 0 { plain } else { count };
+        Level {
+            max_threads: or(self.max_threads, Level::PLAIN.max_threads),
+            min_threads: or(self.min_threads, Level::PLAIN.min_threads),
+            queue: or(self.queue, Level::PLAIN.queue as u32) as usize,
+            weight: if self.weight == 0.0 { Level::PLAIN.weight } else { self.weight },
+            floor: match self.floor {
+                0.0 => Level::PLAIN.floor,
+                NO_FLOOR => 0.0,
+                floor => floor,
+            },
+        }
+    }
+}
+
+impl GoalOptions {
+    /// # Safety
+    /// As of [`Options::build`].
+    unsafe fn of(&self, builder: Builder) -> Result<Builder, Fault> {
+        let unused = |is_zero: bool, what: &str| {
+            let fault = || Fault::invalid(format!("the kind of goal has no use for {what}"));
+            if is_zero { Ok(()) } else { Err(fault()) }
+        };
+        let level = || {
+            // SAFETY: the caller's promise.
+            unsafe { text(self.level, "the goal's level") }
+        };
+        match self.kind {
+            NO_GOAL => {
+                unused(self.target == 0.0, "target")?;
+                unused(self.level.is_null(), "level")?;
+                unused(self.slow.is_null(), "slow")?;
+                unused(self.within_ns == 0, "within_ns")?;
+                Ok(builder)
+            }
+            RATIO => {
+                unused(self.within_ns == 0, "within_ns")?;
+                // SAFETY: the caller's promise.
+                let slow = unsafe { text(self.slow, "the goal's slow level")? };
+                Ok(builder.goal(Goal::Ratio { fast: level()?, slow, target: self.target }))
+            }
+            PERCENTILE => {
+                unused(self.slow.is_null(), "slow")?;
+                let within = Duration::from_nanos(self.within_ns);
+                Ok(builder.goal(Goal::Percentile { level: level()?, share: self.target, within }))
+            }
+            kind => Err(Fault::invalid(format!("there is no kind of goal {kind}"))),
+        }
+    }
+}

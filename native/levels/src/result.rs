@@ -1,0 +1,94 @@
+//! How a call from C ends: its result, `errno`, and the words for it.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bywash_levels::{BuildError, Refused};
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    errno: c_int,
+    words: String,
+}
+
+thread_local! {
+    static WORDS: RefCell<CString> = RefCell::default();
+}
+
+impl Fault {
+    pub(crate) fn new(errno: c_int, words: impl Into<String>) -> Self {
+        Self { errno, words: words.into() }
+    }
+
+    pub(crate) fn invalid(words: impl Into<String>) -> Self {
+        Self::new(libc::EINVAL, words)
+    }
+
+    pub(crate) fn null(what: &str) -> Self {
+        Self::invalid(format!("{what} is NULL"))
+    }
+
+    /// What is said of it by `errno` and by `bywash_levels_error`.
+    fn tell(self) {
+        let words = CString::new(self.words).unwrap_or_default();
+        // A thread that is ending has no place for words any more.
+        _ = WORDS.try_with(|place| place.replace(words));
+        // SAFETY: the place is this thread's own.
+        unsafe { *libc::__errno_location() = self.errno };
+    }
+}
+
+impl From<Refused> for Fault {
+    fn from(refused: Refused) -> Self {
+        let errno = match refused {
+            Refused::Unknown { .. } => libc::ENOENT,
+            Refused::Full(_) => libc::EAGAIN,
+            Refused::TimedOut(_) => libc::ETIMEDOUT,
+            Refused::Closed => libc::ESHUTDOWN,
+        };
+        Self::new(errno, refused.to_string())
+    }
+}
+
+impl From<BuildError> for Fault {
+    fn from(error: BuildError) -> Self {
+        let errno = match &error {
+            BuildError::Thread(error) => error.raw_os_error().unwrap_or(libc::EAGAIN),
+            BuildError::Settings(_)
+            | BuildError::Twice(_)
+            | BuildError::Unknown { .. }
+            | BuildError::Parity
+            | BuildError::TooMany(..) => libc::EINVAL,
+        };
+        Self::new(errno, error.to_string())
+    }
+}
+
+/// See `levels.h`.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn bywash_levels_error() -> *const c_char {
+    WORDS.try_with(|words| words.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// A call that returns 0, or -1 with `errno`.
+pub(crate) fn call(body: impl FnOnce() -> Result<(), Fault>) -> c_int {
+    if attempt(body).is_some() { 0 } else { -1 }
+}
+
+/// A call that returns what it has made, or null with `errno`.
+pub(crate) fn making<T>(body: impl FnOnce() -> Result<Box<T>, Fault>) -> *mut T {
+    attempt(body).map_or(std::ptr::null_mut(), Box::into_raw)
+}
+
+/// No panic leaves: C knows of none.
+fn attempt<T>(body: impl FnOnce() -> Result<T, Fault>) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        // To drop what was thrown may throw again.
+        mem::forget(panic);
+        Err(Fault::new(libc::ENOTRECOVERABLE, "an error in libbywash-levels"))
+    });
+    result.map_err(Fault::tell).ok()
+}

@@ -1,0 +1,125 @@
+//! What a pool has done, for C.
+
+use std::ffi::{CString, c_char, c_int};
+use std::mem;
+use std::time::Duration;
+
+use bywash_levels::{LevelStats, Verdict};
+
+use crate::options::sized;
+use crate::result::{Fault, call};
+use crate::{PoolHandle, known};
+
+/// `struct bywash_levels_level_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CLevelStats {
+    size: u32,
+    threads: u32,
+    name: *const c_char,
+    answered: u64,
+    failed: u64,
+    refused: u64,
+    left: u64,
+    waiting: u64,
+    running: u64,
+    mean_ns: u64,
+    median_ns: u64,
+    p95_ns: u64,
+    p99_ns: u64,
+    waited_ns: u64,
+    deviation: f64,
+    share: f64,
+}
+
+/// `struct bywash_levels_goal_state`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CGoalStats {
+    size: u32,
+    verdict: u32,
+    measured: f64,
+    effort: f64,
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null or a pool; `levels` is null, or points to `count` structs as large as the `size` of
+/// the first says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_stats(
+    pool: *mut PoolHandle,
+    levels: *mut CLevelStats,
+    count: usize,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let pool = unsafe { known(pool)? };
+        if count != pool.names.len() {
+            let there_are = pool.names.len();
+            let words = format!("there are {there_are} levels, and room for {count}");
+            return Err(Fault::invalid(words));
+        }
+        // SAFETY: the caller's promise; there is one level or more, so there is a first.
+        unsafe { sized(levels, "the struct of statistics")? };
+        for (index, (level, name)) in pool.pool.stats().levels.iter().zip(&pool.names).enumerate() {
+            // SAFETY: there is room for as many as there are levels.
+            unsafe { levels.add(index).write(CLevelStats::new(level, name)) };
+        }
+        Ok(())
+    })
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `pool` is null or a pool; `goal` is null, or points to a struct as large as its `size` says.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_goal_stats(
+    pool: *mut PoolHandle,
+    goal: *mut CGoalStats,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let pool = unsafe { known(pool)? };
+        // SAFETY: the same.
+        let size = unsafe { sized(goal, "the struct of statistics")? }.size;
+        let none = || Fault::new(libc::ENOENT, "the pool has no goal");
+        let stats = pool.pool.stats().goal.ok_or_else(none)?;
+        let verdict = match stats.verdict {
+            Verdict::Settling => 0,
+            Verdict::Held => 1,
+            Verdict::Exceeded => 2,
+            Verdict::Infeasible => 3,
+        };
+        let measured = stats.measured.unwrap_or(f64::NAN);
+        // SAFETY: it was read just now.
+        unsafe { goal.write(CGoalStats { size, verdict, measured, effort: stats.effort }) };
+        Ok(())
+    })
+}
+
+impl CLevelStats {
+    fn new(level: &LevelStats, name: &CString) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            size: mem::size_of::<Self>() as u32,
+            threads: level.threads,
+            name: name.as_ptr(),
+            answered: level.answered,
+            failed: level.panicked,
+            refused: level.refused,
+            left: level.left,
+            waiting: level.waiting as u64,
+            running: level.running as u64,
+            mean_ns: ns(level.mean),
+            median_ns: ns(level.median),
+            p95_ns: ns(level.p95),
+            p99_ns: ns(level.p99),
+            waited_ns: ns(level.waited),
+            deviation: level.deviation,
+            share: level.share,
+        }
+    }
+}
