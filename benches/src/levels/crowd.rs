@@ -50,6 +50,10 @@ impl Cell {
 }
 
 /// Of `clients`: in parity, and with the goal.
+///
+/// # Panics
+///
+/// If no thread can be started.
 pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cell; 2] {
     let high = Level { max_threads: crowd.most, ..Level::PLAIN };
     let builder = || Pool::builder(crowd.threads).level("high", high).level("low", Level::PLAIN);

@@ -26,6 +26,10 @@ pub struct Cost {
 const TASKS: usize = 1000;
 
 /// All kinds, each in so many rounds.
+///
+/// # Panics
+///
+/// If no thread can be started.
 pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
     let width = threads as u32;
     let wide = Level { max_threads: width, ..Level::PLAIN };

@@ -52,6 +52,10 @@ pub struct Phase {
 type Answer = (usize, usize, f64);
 
 /// Plays the three phases.
+///
+/// # Panics
+///
+/// If no thread can be started.
 pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
     let level = |most: u32| Level { max_threads: most, queue: 1_000_000, ..Level::PLAIN };
     let goal = Goal::Percentile { level: "high", share: 0.95, within: step.within };

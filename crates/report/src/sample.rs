@@ -78,6 +78,7 @@ fn class(name: &str, loss: f64) -> ClassCell {
         terminated: 0,
         failed: 0,
         mean_ms: 41.5,
+        deviation: 0.5,
         p50_ms: 8.25,
         p99_ms: 1_830.0,
         response: distribution(1.0 + 8.0 * loss),

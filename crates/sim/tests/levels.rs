@@ -1,5 +1,5 @@
 //! Goals of levels in virtual time: a ratio from few clients to many, and a percentile across a step in load.
-
+#![allow(clippy::unwrap_used, reason = "clippy takes what tests share for a library")]
 use std::path::{Path, PathBuf};
 
 use bywash_scenario::{Cell, ClassCell, Scenario, Setting};
