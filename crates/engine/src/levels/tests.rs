@@ -81,7 +81,9 @@ fn who_sleeps_saves_nothing_up() {
     (0..100).for_each(|_| serve(&mut pool, HIGH));
     // The low level wakes beside it: they take turns from here on.
     for _ in 0..20 {
-        [HIGH, HIGH, HIGH, LOW, LOW, LOW].map(|level| pool.arrive(at(2000), level).unwrap());
+        for level in [HIGH, LOW] {
+            pool.arrive(at(2000), level).unwrap();
+        }
     }
     let mut turns = [0, 0];
     for i in 0..20 {
@@ -271,7 +273,9 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
     // Nobody is answered at all: those who wait count.
     let blocker = pool.arrive(at(2000), LOW).unwrap();
     assert_eq!(pool.grant(at(2000)), Some(Grant::Begin(blocker)));
-    (0..30).for_each(|_| drop(pool.arrive(at(2000), HIGH).unwrap()));
+    for _ in 0..30 {
+        pool.arrive(at(2000), HIGH).unwrap();
+    }
     assert_eq!(pool.standing(at(2050)).unwrap().verdict, Verdict::Settling);
     assert_eq!(pool.standing(at(2200)).unwrap().verdict, Verdict::Infeasible);
 }
