@@ -338,6 +338,17 @@ impl Desk {
         }
     }
 
+    /// The same, for no longer than that: whether nobody is here.
+    pub(crate) fn is_empty_by(&self, end: Instant) -> bool {
+        let mut state = self.lock();
+        while state.here > 0 {
+            if self.empty.wait_until(&mut state, end).timed_out() {
+                return state.here == 0;
+            }
+        }
+        true
+    }
+
     /// The next thing to do for a worker that has come, or come back; `None` if it is to go.
     pub(crate) fn next_work(&self, comes_back: bool) -> Option<Work> {
         let mut state = self.lock();

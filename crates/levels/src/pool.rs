@@ -93,6 +93,11 @@ impl Pool {
         self.desk().wait_until_empty();
     }
 
+    /// The same, until then at most: whether nobody is in it.
+    pub fn is_empty_by(&self, end: Instant) -> bool {
+        self.desk().is_empty_by(end)
+    }
+
     /// What it has done and does.
     pub fn stats(&self) -> Stats {
         let desk = self.desk();

@@ -260,7 +260,9 @@ fn who_waits_in_parts_keeps_the_place_in_line() {
     let third = pool.line_up("low").unwrap();
     pool.close();
     assert_eq!(third.wait().unwrap_err(), Refused::Closed);
+    assert!(!pool.is_empty_by(Instant::now() + Duration::from_millis(1)));
     drop(turn);
+    assert!(pool.is_empty_by(Instant::now()));
     assert_eq!(pool.stats().levels[1].answered, 4);
 }
 

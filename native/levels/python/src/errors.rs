@@ -1,0 +1,43 @@
+//! Why a request gets no turn, as exceptions.
+
+use bywash_levels::{BuildError, Refused as Why};
+use pyo3::exceptions::{PyException, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::{PyErr, create_exception};
+
+create_exception!(bywash_levels, Refused, PyException, "A request gets no turn.");
+create_exception!(bywash_levels, UnknownLevel, Refused, "There is no such level.");
+create_exception!(bywash_levels, QueueFull, Refused, "As many of the level wait as may.");
+create_exception!(bywash_levels, TimedOut, Refused, "No turn came in time.");
+create_exception!(bywash_levels, Closed, Refused, "The pool is closed.");
+
+/// Of a request.
+pub(crate) fn refused(why: Why) -> PyErr {
+    let words = why.to_string();
+    match why {
+        Why::Unknown { .. } => UnknownLevel::new_err(words),
+        Why::Full(_) => QueueFull::new_err(words),
+        Why::TimedOut(_) => TimedOut::new_err(words),
+        Why::Closed => Closed::new_err(words),
+    }
+}
+
+/// Of a pool.
+pub(crate) fn not_built(error: BuildError) -> PyErr {
+    match error {
+        BuildError::Thread(error) => PyOSError::new_err(error),
+        BuildError::Settings(_)
+        | BuildError::Twice(_)
+        | BuildError::Unknown { .. }
+        | BuildError::Parity
+        | BuildError::TooMany(..) => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// The interpreter ends, or the pool is a parent's.
+pub(crate) fn closed(words: &'static str) -> PyErr {
+    Closed::new_err(words)
+}
+
+pub(crate) fn busy() -> PyErr {
+    PyRuntimeError::new_err("tasks of the request run already")
+}

@@ -1,0 +1,25 @@
+//! `bywash_levels._native`: pools and requests for the package `bywash_levels`, which adds names,
+//! dataclasses and futures.
+//!
+//! Whoever waits or has tasks run lets go of the interpreter's lock, and each task takes it. No lock of the pool is
+//! held while waiting for the interpreter's.
+
+mod errors;
+mod leaving;
+mod pool;
+mod request;
+
+use pyo3::prelude::*;
+
+/// See the package.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::errors::{Closed, QueueFull, Refused, TimedOut, UnknownLevel};
+    #[pymodule_export]
+    use crate::leaving::leave;
+    #[pymodule_export]
+    use crate::pool::Pool;
+    #[pymodule_export]
+    use crate::request::Request;
+}

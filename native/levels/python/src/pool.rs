@@ -1,0 +1,237 @@
+//! A pool.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use bywash_levels::{Goal, Level, LevelStats, Refused, Verdict};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{closed, not_built, refused};
+use crate::leaving::{Counted, Own, enter};
+use crate::request::Request;
+
+/// Signals are looked after so often by whoever waits: a handler of Python's runs no later.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// A pool of threads with levels.
+#[pyclass(frozen, module = "bywash_levels._native")]
+pub(crate) struct Pool {
+    pool: Own<bywash_levels::Pool>,
+}
+
+/// Name, threads at most and at least, weight, floor, queue.
+type LevelTerms = (String, u32, u32, f64, f64, usize);
+/// Verdict, measured, effort.
+type GoalTerms = (&'static str, Option<f64>, f64);
+
+impl Pool {
+    fn pool(&self) -> PyResult<&bywash_levels::Pool> {
+        self.pool.check()?;
+        Ok(&self.pool)
+    }
+}
+
+#[pymethods]
+impl Pool {
+    #[new]
+    #[pyo3(signature = (threads, levels, ratio, percentile, parity))]
+    fn new(
+        threads: Option<u32>,
+        levels: Vec<LevelTerms>,
+        ratio: Option<(String, String, f64)>,
+        percentile: Option<(String, f64, f64)>,
+        parity: Option<u32>,
+    ) -> PyResult<Self> {
+        let available = || {
+            let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        let mut builder = bywash_levels::Pool::builder(threads.unwrap_or_else(available));
+        for (name, max_threads, min_threads, weight, floor, queue) in levels {
+            builder = builder.level(name, Level { max_threads, min_threads, weight, floor, queue });
+        }
+        if let Some((fast, slow, target)) = &ratio {
+            builder = builder.goal(Goal::Ratio { fast, slow, target: *target });
+        }
+        if let Some((level, share, within)) = &percentile {
+            let within = seconds(*within)?;
+            builder = builder.goal(Goal::Percentile { level, share: *share, within });
+        }
+        if let Some(places) = parity {
+            builder = builder.parity(places);
+        }
+        Ok(Self { pool: Own::new(builder.build().map_err(not_built)?) })
+    }
+
+    /// Waits for this thread's turn; `signals`: looks after them meanwhile, as the main thread must.
+    fn request(
+        &self,
+        py: Python<'_>,
+        level: String,
+        timeout: Option<f64>,
+        signals: bool,
+    ) -> PyResult<Request> {
+        let pool = self.pool()?;
+        let patience = timeout.map(seconds).transpose()?;
+        py.detach(|| turn(pool, &level, patience, signals)).map(Request::new)
+    }
+
+    /// Has `run` called with the request when its turn has come, or with `None` if that never will. If it says `False`
+    /// the request has failed.
+    fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
+        let pool = self.pool()?;
+        let stage = Arc::new(AtomicU8::new(OFFERED));
+        let job = Job { run, stage: Arc::clone(&stage) };
+        py.detach(|| pool.submit(&level, move |request| job.run(request))).map_err(refused)?;
+        let accepted =
+            stage.compare_exchange(OFFERED, ACCEPTED, Ordering::AcqRel, Ordering::Acquire);
+        // Another thread has closed the pool before its owner heard that it was accepted.
+        if accepted == Err(OVER) { Err(refused(Refused::Closed)) } else { Ok(()) }
+    }
+
+    /// Nobody comes in any more.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let pool = self.pool()?;
+        py.detach(|| pool.close());
+        Ok(())
+    }
+
+    /// Waits until all have left.
+    fn wait_until_empty(&self, py: Python<'_>) -> PyResult<()> {
+        let pool = self.pool()?;
+        while !py.detach(|| pool.is_empty_by(Instant::now() + SLICE)) {
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Levels as keywords of the dataclass, and the goal.
+    fn stats<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, Option<GoalTerms>)> {
+        let pool = self.pool()?;
+        let stats = py.detach(|| pool.stats());
+        let levels = stats.levels.iter().map(|level| keywords(py, level));
+        let goal = stats.goal.map(|goal| {
+            let verdict = match goal.verdict {
+                Verdict::Settling => "settling",
+                Verdict::Held => "held",
+                Verdict::Exceeded => "exceeded",
+                Verdict::Infeasible => "infeasible",
+            };
+            (verdict, goal.measured, goal.effort)
+        });
+        Ok((levels.collect::<PyResult<_>>()?, goal))
+    }
+}
+
+/// A time of Python's. From that many seconds on (584 years) it is for ever.
+fn seconds(seconds: f64) -> PyResult<Duration> {
+    const FOR_EVER: f64 = 1.8e10;
+    if seconds >= FOR_EVER {
+        return Ok(Duration::MAX);
+    }
+    let wrong = |_| PyValueError::new_err(format!("{seconds} is no time in seconds"));
+    Duration::try_from_secs_f64(seconds).map_err(wrong)
+}
+
+fn turn(
+    pool: &bywash_levels::Pool,
+    level: &str,
+    patience: Option<Duration>,
+    signals: bool,
+) -> PyResult<bywash_levels::Request> {
+    if !signals {
+        let request = match patience {
+            Some(patience) => pool.request_within(level, patience),
+            None => pool.request(level),
+        };
+        return request.map_err(refused);
+    }
+    let end = patience.and_then(|patience| Instant::now().checked_add(patience));
+    let mut waiting = pool.line_up(level).map_err(refused)?;
+    loop {
+        let slice = Instant::now() + SLICE;
+        if let Some(request) = waiting.wait_until(end.map_or(slice, |end| end.min(slice))) {
+            return request.map_err(refused);
+        }
+        // Who leaves here, leaves the line.
+        if let (Some(end), Some(patience)) = (end, patience)
+            && Instant::now() >= end
+        {
+            return Err(refused(Refused::TimedOut(patience)));
+        }
+        Python::attach(look_after_signals)?;
+    }
+}
+
+fn look_after_signals(py: Python<'_>) -> PyResult<()> {
+    py.check_signals()
+}
+
+/// Submitted: `run` is called once, if its owner is told that it was accepted.
+struct Job {
+    run: Py<PyAny>,
+    /// One of those below.
+    stage: Arc<AtomicU8>,
+}
+
+/// `submit` has not returned.
+const OFFERED: u8 = 0;
+/// It has, or is about to, with success.
+const ACCEPTED: u8 = 1;
+/// The function was called.
+const BEGUN: u8 = 2;
+/// It was dropped, and not called.
+const OVER: u8 = 3;
+
+impl Job {
+    fn run(self, request: &mut bywash_levels::Request) {
+        self.stage.store(BEGUN, Ordering::Release);
+        let _job = Counted::job();
+        // The job with it: what it has of Python's is let go while the interpreter is ours.
+        let run = |py: Python<'_>| {
+            let job = self;
+            Request::lent(py, request, |lent| job.run.call1(py, (lent,))?.is_truthy(py))
+        };
+        // What it raises is in its future.
+        if !enter(run).unwrap_or(false) {
+            request.fail();
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let over = |at| (at != BEGUN).then_some(OVER);
+        let before = self.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, over);
+        if before == Ok(ACCEPTED) {
+            // If the interpreter ends nobody is left to be told.
+            _ = enter(|py| self.run.call1(py, (py.None(),)).map_err(|_| closed("told")));
+        }
+    }
+}
+
+fn keywords<'py>(py: Python<'py>, level: &LevelStats) -> PyResult<Bound<'py, PyDict>> {
+    let keywords = PyDict::new(py);
+    keywords.set_item("name", &level.name)?;
+    keywords.set_item("answered", level.answered)?;
+    keywords.set_item("failed", level.panicked)?;
+    keywords.set_item("refused", level.refused)?;
+    keywords.set_item("left", level.left)?;
+    keywords.set_item("mean", level.mean.as_secs_f64())?;
+    keywords.set_item("deviation", level.deviation)?;
+    keywords.set_item("median", level.median.as_secs_f64())?;
+    keywords.set_item("p95", level.p95.as_secs_f64())?;
+    keywords.set_item("p99", level.p99.as_secs_f64())?;
+    keywords.set_item("waited", level.waited.as_secs_f64())?;
+    keywords.set_item("waiting", level.waiting)?;
+    keywords.set_item("running", level.running)?;
+    keywords.set_item("threads", level.threads)?;
+    keywords.set_item("share", level.share)?;
+    Ok(keywords)
+}
