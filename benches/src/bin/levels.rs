@@ -83,7 +83,7 @@ fn ratio(clients: &[usize], rounds: u32, seconds: f64) {
         threads: threads(),
         most: 6,
         // As many for each processor as fit the seed's table.
-        places: threads() + threads().div_ceil(2),
+        places: (threads() * 5).div_ceil(2),
         tasks: 10,
         mean_ms: 5.0,
         target: 0.5,
