@@ -34,6 +34,9 @@ enum What {
         /// Rounds, both ways in turn
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
+        /// Threads of the pool; as many as processors if not given
+        #[arg(long)]
+        threads: Option<u32>,
         /// Seconds that a cell is measured
         #[arg(long, default_value_t = 5.0)]
         seconds: f64,
@@ -53,7 +56,9 @@ fn main() -> ExitCode {
     println!("{}", Machine::here().line());
     match Options::parse().what {
         What::Spawn { rounds } => spawn(rounds as usize),
-        What::Ratio { clients, rounds, seconds } => ratio(&clients, rounds, seconds),
+        What::Ratio { clients, rounds, threads: pool, seconds } => {
+            ratio(&clients, rounds, pool.unwrap_or_else(threads), seconds);
+        }
         What::Step { rounds, seconds } => step(rounds, seconds),
     }
     ExitCode::SUCCESS
@@ -78,9 +83,9 @@ fn spawn(rounds: usize) {
     println!("medians of {rounds} rounds\n{table}");
 }
 
-fn ratio(clients: &[usize], rounds: u32, seconds: f64) {
+fn ratio(clients: &[usize], rounds: u32, pool: u32, seconds: f64) {
     let crowd = Crowd {
-        threads: threads(),
+        threads: pool,
         most: 6,
         // As many for each processor as fit the seed's table.
         places: (threads() * 5).div_ceil(2),
