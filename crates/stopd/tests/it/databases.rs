@@ -79,25 +79,36 @@ impl Connection {
         self.end()
     }
 
-    /// Begins a query and waits until the database says that it runs. `watch` looks.
+    /// Begins a query and waits until the database says that it runs. `watch` looks. MariaDB answers a statement before
+    /// it forgets it, and knows of the next one's coming before its text: neither is the query.
     pub(crate) fn begin_seen(&self, query: &str, watch: &Self) {
-        self.begin(query);
         let number = self.number;
-        let running = match self.kind {
-            Kind::Postgres => format!(
-                "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND state = 'active'"
-            ),
-            Kind::MariaDb => format!(
-                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {number} AND command = 'Query'"
-            ),
+        let (is_idle, is_seen) = match self.kind {
+            Kind::Postgres => {
+                let here = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number}");
+                (format!("{here} AND state = 'idle'"), format!("{here} AND state = 'active'"))
+            }
+            Kind::MariaDb => {
+                let list = "information_schema.processlist";
+                let here = format!("SELECT COUNT(*) FROM {list} WHERE id = {number}");
+                let has_text = "command = 'Query' AND info IS NOT NULL";
+                (format!("{here} AND command = 'Sleep'"), format!("{here} AND {has_text}"))
+            }
         };
+        watch.until_one(&is_idle);
+        self.begin(query);
+        watch.until_one(&is_seen);
+    }
+
+    /// Until a query counts one.
+    fn until_one(&self, query: &str) {
         for _ in 0..2000 {
-            if watch.count(&running) == 1 {
+            if self.count(query) == 1 {
                 return;
             }
             thread::sleep(std::time::Duration::from_millis(2));
         }
-        panic!("{query} never runs");
+        panic!("never one: {query}");
     }
 
     /// The number that a query has for an answer.
