@@ -5,11 +5,11 @@
 //! one that is no level, are none, and the class's holds.
 //!
 //! A customer never sets the level for itself: every field whose name begins with `bywash-` is removed from
-//! what clients send, and so is the customer's field, from everybody, in every spelling. A trusted hop's
-//! goes no further either: what the application is to know stands, signed, in ours.
+//! what clients send, and so is the customer's field, in every spelling. A trusted hop's goes no further
+//! either: what the application is to know stands, signed, in ours.
 //!
 //! **Not in mode observe,** which promises to change nothing, nor while bypassed: then the level is counted
-//! and logged, and nothing is sent.
+//! and logged, nothing is sent, and the field of a trusted hop goes on as it came.
 //!
 //! **Signed when it is sent,** not when it comes: a wait in the queue takes nothing of the text's lifetime.
 
@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use bywash_config::{Config, Level};
 use bywash_message::{Fields, alike};
-use bywash_token::{LevelKeys, LevelText, Moment, sign_level};
+use bywash_token::{Moment, sign_level};
 
 use crate::access_log::wall_clock_ms;
 use crate::metrics::{LevelMetrics, Metrics};
 
 /// The field that tells the application.
-pub(crate) const FIELD: &[u8] = b"Bywash-Level";
+const FIELD: &[u8] = b"Bywash-Level";
 
 /// What is in force.
 #[derive(Clone)]
@@ -110,10 +110,12 @@ impl Levels {
         self.customer_header.clone()
     }
 
-    /// What tells the application, signed now.
-    pub(crate) fn sign(&self, level: Level) -> Option<LevelText> {
-        let keys: &LevelKeys = &self.config.keys;
-        sign_level(keys, self.name(level), Moment::from_millis(wall_clock_ms()))
+    /// Tells the application, signed now.
+    pub(crate) fn tell(&self, fields: &mut Fields, level: Level) {
+        let now = Moment::from_millis(wall_clock_ms());
+        let text = sign_level(&self.config.keys, self.name(level), now);
+        let text = text.expect("the configuration has seen that it is a level's name");
+        fields.set(FIELD, text.as_bytes());
     }
 
     /// Its name, as the journal keeps it.

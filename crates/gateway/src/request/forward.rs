@@ -71,12 +71,12 @@ pub(super) async fn forward(
     runs_at: &mut Option<Load>,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
-    let upgrade = prepare(&mut forward, &settings, record.trace());
+    let level = settings.levels.as_ref().zip(record.level_to_tell());
+    let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
     let Forward { mut request, facts, mut upload, back, .. } = forward;
     let timeouts = settings.class(facts.request.class).timeouts;
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
-    let level = record.level_to_tell();
     let mut sender = Sender::new(worker, record, &timeouts);
     let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
@@ -87,18 +87,10 @@ pub(super) async fn forward(
         let now = worker.shared.driver.now();
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
         facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
-        let level = level.and_then(|level| settings.levels.as_ref()?.sign(level));
-        if let Some(level) = level {
-            request.fields.set(levels::FIELD, level.as_bytes());
+        if let Some((levels, level)) = level {
+            levels.tell(&mut request.fields, level);
         }
-        let outbound = Outbound {
-            method: &request.method,
-            target: request.target.path_and_query(),
-            fields: &request.fields,
-            framing: request.framing,
-            takes_trailers: request.takes_trailers,
-            upgrade: upgrade.as_deref(),
-        };
+        let outbound = outbound(&request, upgrade.as_deref());
         let spare = bodiless.then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let running: &Load = runs_at.insert(load);
@@ -136,6 +128,17 @@ pub(super) async fn forward(
         };
         upload = again.ok_or(UpstreamError::Closed)?;
         may_be_stale = false;
+    }
+}
+
+fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r> {
+    Outbound {
+        method: &request.method,
+        target: request.target.path_and_query(),
+        fields: &request.fields,
+        framing: request.framing,
+        takes_trailers: request.takes_trailers,
+        upgrade,
     }
 }
 
@@ -182,8 +185,14 @@ const fn has_no_body(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Makes the client's head into ours. Gives the protocol that the client wants to change to.
-fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) -> Option<Vec<u8>> {
+/// Makes the client's head into ours; `tells`: it will say the request's level. Gives the protocol that the client wants
+/// to change to.
+fn prepare(
+    forward: &mut Forward,
+    settings: &Settings,
+    trace: Option<&Trace>,
+    tells: bool,
+) -> Option<Vec<u8>> {
     let Forward { request, facts, peer, name, .. } = forward;
     let fields = &mut request.fields;
     let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
@@ -191,7 +200,9 @@ fn prepare(forward: &mut Forward, settings: &Settings, trace: Option<&Trace>) ->
     fields.remove_hop_by_hop();
     fields.remove(Name::Expect);
     fields.remove(Name::Ours);
-    if let Some(name) = settings.levels.as_ref().and_then(Levels::customer_header) {
+    if let Some(name) = settings.levels.as_ref().and_then(Levels::customer_header)
+        && (tells || !peer.is_trusted)
+    {
         levels::take_out(fields, &name);
     }
     fields.remove(Name::GrpcTimeout);

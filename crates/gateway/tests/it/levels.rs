@@ -186,22 +186,27 @@ fn a_word_that_is_no_level_leaves_that_of_the_class() {
 }
 
 #[test]
-fn who_is_observed_or_bypassed_is_counted_by_level_and_the_application_told_nothing() {
+fn who_is_observed_or_bypassed_is_counted_by_level_and_the_application_told_nothing_new() {
     let (upstream, calls) = Upstream::by_hand();
     let keys = KeyFile::new("levels-observed");
     let told = |gateway: &Running| {
-        let request = forwarded(&mut gateway.client(), &calls, "/pay", "Bywash-Level: high\r\n");
-        level(&request, &keys)
+        let fields = "Bywash-Level: high\r\nX-Customer-Level: low\r\n";
+        let request = forwarded(&mut gateway.client(), &calls, "/pay", fields);
+        (level(&request, &keys), request.field("x-customer-level").map(str::to_owned))
     };
-    let gateway = shop(&upstream, &keys).set("mode", "'observe'").start();
-    assert_eq!(told(&gateway), None);
+    let as_it_came = (None, Some("low".to_owned()));
+    let observed = || behind_a_hop(&upstream, &keys).set("mode", "'observe'");
+    let gateway = observed().start();
+    assert_eq!(told(&gateway), as_it_came);
     served(&gateway, "high", 1.0);
-    let gateway = shop(&upstream, &keys).start();
+    let stranger = observed().set("listen.trusted_proxies", "['192.0.2.1']").start();
+    assert_eq!(told(&stranger), (None, None));
+    let gateway = behind_a_hop(&upstream, &keys).start();
     gateway.gateway().bypass(true);
-    assert_eq!(told(&gateway), None);
+    assert_eq!(told(&gateway), as_it_came);
     served(&gateway, "high", 1.0);
     gateway.gateway().bypass(false);
-    assert_eq!(told(&gateway).as_deref(), Some("high"));
+    assert_eq!(told(&gateway), (Some("high".to_owned()), None));
 }
 
 #[test]
