@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use bywash_config::{LARGEST_KEYS, read_keys};
+use bywash_files::LARGEST_SECRET;
 use bywash_token::{Secret, Secrets};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -56,11 +56,11 @@ fn rotate(path: &Path, fresh: &Secret) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
     // Where a symbolic link leads, so that the link stays.
     let path = fs::canonicalize(path).map_err(told)?;
-    let text = read_keys(&path)?;
+    let text = bywash_files::secret(&path).map_err(|why| why.to_string())?;
     let found = fs::metadata(&path).map_err(told)?;
     let text = Secrets::rotated(&text, fresh).map_err(|fault| fault.to_string())?;
-    if text.len() > LARGEST_KEYS {
-        return Err(format!("with another key it would have more than {LARGEST_KEYS} bytes"));
+    if text.len() > LARGEST_SECRET {
+        return Err(format!("with another key it would have more than {LARGEST_SECRET} bytes"));
     }
     let beside = beside(&path);
     let replaced = create(&beside, &text).and_then(|file| {

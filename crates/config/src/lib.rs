@@ -53,7 +53,6 @@ pub use config::{
     AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
 };
 pub use example::example;
-pub use file::{LARGEST_KEYS, read_keys};
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};
 pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};

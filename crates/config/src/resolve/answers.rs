@@ -6,7 +6,6 @@ use std::path::Path;
 use crate::code;
 use crate::config::Answers;
 use crate::document::Document;
-use crate::file;
 use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
@@ -22,9 +21,9 @@ pub(super) fn answers(document: &Document<'_>, report: &mut Report) -> Answers {
 
 fn page(values: &Values, report: &mut Report) -> Option<String> {
     let (value, at) = values.given(&keys::PAGE)?;
-    let read = file::text_of(Path::new(value.text()), LARGEST);
+    let read = bywash_files::text(Path::new(value.text()), LARGEST);
     if let Err(why) = &read {
-        let message = format!("cannot read `answers.page`: {}", shown(why));
+        let message = format!("cannot read `answers.page`: {}", shown(&why.to_string()));
         let help = "a file of HTML, at most 64 KiB, in UTF-8".to_string();
         report.add(Finding::new(&code::PAGE, at, message).help(help));
     }

@@ -13,7 +13,6 @@ use super::fields::is_token;
 use super::server;
 use crate::code;
 use crate::config::{ClassConfig, Mode};
-use crate::file;
 use crate::guess;
 use crate::identify::{Identify, RetryHeader, Session, Signal, Token};
 use crate::keys;
@@ -76,7 +75,8 @@ fn token(values: &Values, report: &mut Report) -> Option<Token> {
 
 /// Why the file cannot be used: never with anything of what is in it.
 fn token_keys(path: &Path) -> Result<Keys, String> {
-    let secrets = Secrets::parse(&file::read_keys(path)?).map_err(|fault| fault.to_string())?;
+    let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
+    let secrets = Secrets::parse(&text).map_err(|fault| fault.to_string())?;
     Ok(Keys::new(&secrets))
 }
 

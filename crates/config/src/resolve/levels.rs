@@ -10,7 +10,6 @@ use toml::Spanned;
 
 use super::fields;
 use crate::code;
-use crate::file;
 use crate::guess;
 use crate::identify::Identify;
 use crate::keys;
@@ -114,7 +113,8 @@ fn key_file(
 ) -> Option<(std::path::PathBuf, LevelKeys)> {
     let (value, at) = values.given(&keys::KEY_FILE)?;
     let path = Path::new(value.text());
-    let secrets = file::read_keys(path)
+    let secrets = bywash_files::secret(path)
+        .map_err(|why| why.to_string())
         .and_then(|text| Secrets::parse(&text).map_err(|fault| fault.to_string()));
     let secrets = match secrets {
         Ok(secrets) => secrets,

@@ -53,7 +53,7 @@ pub(crate) enum Verdict {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DatabaseError {
     #[error("the password file cannot be used: {0}")]
-    Password(String),
+    Password(#[from] bywash_files::Unreadable),
     #[error("{0}")]
     Postgres(#[from] tokio_postgres::Error),
     #[error("{0}")]
@@ -138,7 +138,6 @@ async fn in_time<T>(
 }
 
 fn password(settings: &Settings) -> Result<Option<String>, DatabaseError> {
-    let read = settings.password_file.as_deref().map(bywash_config::read_keys).transpose();
-    let text = read.map_err(DatabaseError::Password)?;
+    let text = settings.password_file.as_deref().map(bywash_files::secret).transpose()?;
     Ok(text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()))
 }
