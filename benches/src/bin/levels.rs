@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bywash_bench::levels::{Burner, Cell, Crowd, Phase, Step, costs, ratios, steps};
+use bywash_bench::levels::{Burner, Cell, Crowd, Phase, Step, Way, costs, ratios, steps};
 use bywash_bench::machine::Machine;
 use bywash_bench::stats::Spread;
 use bywash_bench::table::Table;
@@ -37,6 +37,9 @@ enum What {
         /// Threads of the pool; as many as processors if not given
         #[arg(long)]
         threads: Option<u32>,
+        /// Who runs a request
+        #[arg(long, value_enum, default_value = "request")]
+        way: Way,
         /// Seconds that a cell is measured
         #[arg(long, default_value_t = 5.0)]
         seconds: f64,
@@ -56,8 +59,8 @@ fn main() -> ExitCode {
     println!("{}", Machine::here().line());
     match Options::parse().what {
         What::Spawn { rounds } => spawn(rounds as usize),
-        What::Ratio { clients, rounds, threads: pool, seconds } => {
-            ratio(&clients, rounds, pool.unwrap_or_else(threads), seconds);
+        What::Ratio { clients, rounds, threads: pool, way, seconds } => {
+            ratio(&clients, rounds, pool.unwrap_or_else(threads), way, seconds);
         }
         What::Step { rounds, seconds } => step(rounds, seconds),
     }
@@ -83,9 +86,10 @@ fn spawn(rounds: usize) {
     println!("medians of {rounds} rounds\n{table}");
 }
 
-fn ratio(clients: &[usize], rounds: u32, pool: u32, seconds: f64) {
+fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
     let crowd = Crowd {
         threads: pool,
+        way,
         most: 6,
         // As many for each processor as fit the seed's table.
         places: (threads() * 5).div_ceil(2),

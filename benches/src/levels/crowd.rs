@@ -3,18 +3,34 @@
 //!
 //! Clients are threads of this process. Each asks for one request after the other, of either level with even chance; a
 //! request is ten tasks, as the seed's with ten concepts, of a size drawn from an exponential distribution.
+//!
+//! A client waits for its turn and has the tasks run itself, as the thread of a connection does, or submits them to the
+//! pool's threads. When a slot changes hands the first must be woken before the slot is of use; the second have only to
+//! look for more.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use bywash_levels::{Goal, GoalStats, Level, Pool};
+use bywash_levels::{Goal, GoalStats, Level, Pool, Request};
 
 use super::{Burner, Dice};
+
+/// Who runs a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Way {
+    /// Its client, when its turn comes.
+    Request,
+    /// The pool's threads.
+    Submit,
+}
 
 /// What is played.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
-    /// Processors.
+    /// Threads of the pool that has the goal.
     pub threads: u32,
+    /// Who runs a request.
+    pub way: Way,
     /// Threads of a request of the high level.
     pub most: u32,
     /// Requests that run at a time in parity.
@@ -79,12 +95,7 @@ fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) 
             let level = usize::from(dice.next() < 0.5);
             let each = dice.exponential(crowd.mean_ms) / crowd.tasks as f64;
             let asked = Instant::now();
-            let turn = pool.request(["high", "low"][level]);
-            let mut turn = turn.expect("queues have room for all");
-            turn.scope(|scope| {
-                (0..crowd.tasks).for_each(|_| scope.spawn(move || burner.work(each)));
-            });
-            drop(turn);
+            answer(crowd, pool, ["high", "low"][level], move || burner.work(each));
             let answered = Instant::now();
             if answered >= from && answered < end {
                 seen[level].push((answered - asked).as_secs_f64());
@@ -111,5 +122,24 @@ fn play(crowd: &Crowd, burner: Burner, clients: usize, round: u64, pool: &Pool) 
         deviations: [deviation(0), deviation(1)],
         throughput: (answers[0] + answers[1]) as f64 / crowd.lasts.as_secs_f64(),
         goal: pool.stats().goal,
+    }
+}
+
+/// A request of as many tasks as the crowd's have, from its coming to its answer.
+fn answer(crowd: &Crowd, pool: &Pool, level: &str, task: impl Fn() + Copy + Send + Sync + 'static) {
+    let tasks = crowd.tasks;
+    let run =
+        move |turn: &mut Request| turn.scope(|scope| (0..tasks).for_each(|_| scope.spawn(task)));
+    match crowd.way {
+        Way::Request => run(&mut pool.request(level).expect("queues have room for all")),
+        Way::Submit => {
+            let (done, answered) = mpsc::sync_channel(1);
+            let job = move |turn: &mut Request| {
+                run(turn);
+                done.send(()).expect("the client waits");
+            };
+            pool.submit(level, job).expect("queues have room for all");
+            answered.recv().expect("tasks do not panic");
+        }
     }
 }

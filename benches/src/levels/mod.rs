@@ -4,7 +4,7 @@ mod crowd;
 mod spawn;
 mod step;
 
-pub use crowd::{Cell, Crowd, ratios};
+pub use crowd::{Cell, Crowd, Way, ratios};
 pub use spawn::{Cost, costs};
 pub use step::{Phase, Step, steps};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use bywash_engine::levels::{Grant, LevelId, Levels, Occupant, Ticket};
+use bywash_engine::levels::{Grant, LevelId, Levels, Ticket};
 use bywash_units::{Span, Time};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -279,8 +279,15 @@ impl Desk {
         Lease { desk: self, ticket, others: kept, since: now }
     }
 
-    /// A request is over: its own thread gives back the slot that it has had since then.
-    pub(crate) fn end(self: &Arc<Self>, ticket: Ticket, since: Time, panicked: bool) -> Occupant {
+    /// A request is over: its own thread gives back the slot that it has had since then, and if it is one of the pool's it
+    /// asks for work next.
+    pub(crate) fn end(
+        self: &Arc<Self>,
+        ticket: Ticket,
+        since: Time,
+        panicked: bool,
+        coming: usize,
+    ) {
         let mut state = self.lock();
         let now = self.now();
         state.levels.release(now, ticket, now.since(since));
@@ -288,8 +295,7 @@ impl Desk {
         state.tally.ended(&ended, panicked);
         self.gone(&mut state);
         state.entries[ticket.index()].bag = None;
-        self.deal(state, 0);
-        ended
+        self.deal(state, coming);
     }
 
     /// Whether a thread that is between two tasks, and has had its slot since then, should ask anew.

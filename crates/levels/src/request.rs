@@ -22,19 +22,23 @@ pub struct Request {
     level: LevelId,
     /// Since when it has its slot.
     since: Time,
+    /// Of the pool's threads that run it: the one that looks for more to do when it is over.
+    workers: usize,
     pub(crate) panicked: bool,
 }
 
 impl Request {
     pub(crate) fn new(desk: Arc<Desk>, ticket: Ticket, level: LevelId) -> Self {
         let since = desk.now();
-        Self { desk, ticket, level, since, panicked: false }
+        Self { desk, ticket, level, since, workers: 0, panicked: false }
     }
 
     /// One that a worker runs.
     pub(crate) fn begun(desk: Arc<Desk>, ticket: Ticket) -> Self {
         let level = desk.level_of(ticket);
-        Self::new(desk, ticket, level)
+        let mut request = Self::new(desk, ticket, level);
+        request.workers = 1;
+        request
     }
 
     /// The name of its level.
@@ -187,7 +191,7 @@ impl Drop for AbortIfUnwound {
 impl Drop for Request {
     fn drop(&mut self) {
         let panicked = self.panicked || std::thread::panicking();
-        self.desk.end(self.ticket, self.since, panicked);
+        self.desk.end(self.ticket, self.since, panicked, self.workers);
     }
 }
 
