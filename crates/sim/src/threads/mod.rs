@@ -10,6 +10,7 @@ mod system;
 use bywash_scenario::{Parallel, Scenario, Scheduler};
 use bywash_units::Span;
 
+use crate::servers::Meters;
 use crate::stations::Application;
 
 /// The application of a scenario that has threads.
@@ -22,6 +23,19 @@ pub(crate) fn application(scenario: &Scenario) -> Option<Box<dyn Application>> {
         }
         Scheduler::Levels => Box::new(pool::Pool::new(scenario.workers, threads, classes)),
     })
+}
+
+/// Adds up a time in which so many processors were busy, and so many requests had none.
+fn pass(meters: &mut Meters, time: Span, processors: u32, busy: u32, without: u32) {
+    let nanos = time.as_nanos() as f64;
+    meters.busy += time * u64::from(busy);
+    meters.waited += time * u64::from(without);
+    meters.manned += time * u64::from(processors);
+    meters.capacity += nanos * f64::from(processors);
+    meters.work += nanos * f64::from(busy);
+    if without > 0 {
+        meters.stalled += time;
+    }
 }
 
 /// What is left of a request.

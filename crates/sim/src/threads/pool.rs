@@ -90,17 +90,9 @@ impl Pool {
     }
 
     fn advance(&mut self, now: Time) {
-        let time = now.since(self.now);
-        let nanos = time.as_nanos() as f64;
         let without = self.inside.saturating_sub(self.busy);
-        self.meters.busy += time * u64::from(self.busy);
-        self.meters.waited += time * u64::from(without);
-        self.meters.manned += time * u64::from(self.processors);
-        self.meters.capacity += nanos * f64::from(self.processors);
-        self.meters.work += nanos * f64::from(self.busy);
-        if without > 0 {
-            self.meters.stalled += time;
-        }
+        let time = now.since(self.now);
+        super::pass(&mut self.meters, time, self.processors, self.busy, without);
         self.now = now;
     }
 

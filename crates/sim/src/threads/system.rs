@@ -62,17 +62,10 @@ impl System {
 
     fn advance(&mut self, now: Time) {
         let time = now.since(self.now);
-        let nanos = time.as_nanos() as f64;
+        self.progress += time.as_nanos() as f64 * self.rate();
         let busy = self.threads.min(self.processors);
-        self.progress += nanos * self.rate();
-        self.meters.busy += time * u64::from(busy);
-        self.meters.waited += time * u64::from(self.inside.saturating_sub(self.processors));
-        self.meters.manned += time * u64::from(self.processors);
-        self.meters.capacity += nanos * f64::from(self.processors);
-        self.meters.work += nanos * f64::from(busy);
-        if self.threads > self.processors {
-            self.meters.stalled += time;
-        }
+        let without = self.inside.saturating_sub(self.processors);
+        super::pass(&mut self.meters, time, self.processors, busy, without);
         self.now = now;
     }
 
