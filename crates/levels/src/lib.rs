@@ -57,10 +57,14 @@ mod worker;
 pub use builder::{Builder, Goal};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
-#[cfg(feature = "gateway")]
-pub use gateway::{Gateway, GatewayError};
 pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;
 pub use stats::{GoalStats, LevelStats, Stats};
 pub use waiting::Waiting;
+#[cfg(feature = "gateway")]
+pub use {
+    bywash_files::Unreadable,
+    bywash_token::{LevelRefusal, level::LONGEST_NAME},
+    gateway::{Gateway, GatewayError},
+};

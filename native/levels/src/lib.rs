@@ -6,6 +6,7 @@
 //! that has ended) is the caller's, and the promise behind every `unsafe` here.
 #![allow(unsafe_code, reason = "functions for C, and structs of its caller")]
 
+mod gateway;
 mod options;
 mod process;
 mod result;

@@ -32,7 +32,7 @@ impl Home {
         if self == Self(FORKS.load(Ordering::Relaxed)) {
             Ok(())
         } else {
-            Err(Fault::new(libc::ESRCH, "the pool belongs to the parent process"))
+            Err(Fault::new(libc::ESRCH, "it belongs to the parent process"))
         }
     }
 }

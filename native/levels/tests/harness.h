@@ -46,7 +46,8 @@ struct test {
     void (*run)(void);
 };
 /* Each file has a list that ends with an empty one. */
-extern const struct test arguments_tests[], turns_tests[], tasks_tests[], many_tests[], processes_tests[];
+extern const struct test arguments_tests[], turns_tests[], tasks_tests[], many_tests[], processes_tests[],
+    gateway_tests[];
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

@@ -63,7 +63,8 @@ static bool passes(const struct test *test) {
 }
 
 int main(int count, char **words) {
-    const struct test *lists[] = {arguments_tests, turns_tests, tasks_tests, many_tests, processes_tests};
+    const struct test *lists[] = {arguments_tests, turns_tests, tasks_tests, many_tests, processes_tests,
+                                  gateway_tests};
     unsigned all = 0, failed = 0;
     for (size_t list = 0; list < COUNT(lists); list++) {
         for (const struct test *test = lists[list]; test->run != NULL; test++) {

@@ -173,6 +173,28 @@ struct bywash_levels_goal_state {
 /* How far the goal is reached. ENOENT: there is none. */
 int bywash_levels_goal_stats(struct bywash_levels_pool *pool, struct bywash_levels_goal_state *goal);
 
+/* The keys of the gateway in front, which says of a request in the field Bywash-Level what level it has, and signs it. */
+struct bywash_levels_gateway;
+
+#define BYWASH_LEVELS_FIELD "bywash-level"
+#define BYWASH_LEVELS_NAME 33 /* room for the name of a level that the gateway says, and the 0 at its end */
+
+/* Reads the gateway's `levels.key_file`. When keys are exchanged (bywash token-keys --rotate) it is read again by itself.
+ * ENOENT, EACCES and others: the file cannot be read. EPERM: every user may read it. EINVAL: it holds no keys. */
+struct bywash_levels_gateway *bywash_levels_gateway_new(const char *key_file);
+
+/* Forgets the keys: nobody may use them at the same time or later. NULL: does nothing. */
+int bywash_levels_gateway_free(struct bywash_levels_gateway *gateway);
+
+/* The level that a field names, which has `length` bytes and need not end with 0. `level` has room for
+ * BYWASH_LEVELS_NAME. Whether a pool has such a level, bywash_levels_begin() says. A request whose field is not believed
+ * is to be treated as one without. May be called by any threads at once.
+ *
+ *   EBADMSG       it is no level, a time and a signature
+ *   EKEYREJECTED  no key of the file has signed it
+ *   EKEYEXPIRED   it was signed more than a minute ago, or from now */
+int bywash_levels_gateway_level(struct bywash_levels_gateway *gateway, const char *field, size_t length, char *level);
+
 /* Why this thread's last call that failed did, in words: until the next one fails. Never NULL. */
 const char *bywash_levels_error(void);
 

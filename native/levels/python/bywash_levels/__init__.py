@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional, TypeVar, Union
 
 from . import _native
-from ._native import Closed, QueueFull, Refused, Request, TimedOut, UnknownLevel
+from ._native import Closed, Gateway, NotBelieved, QueueFull, Refused, Request, TimedOut, UnknownLevel
 
 __all__ = [
     "Closed",
+    "Gateway",
     "GoalStats",
     "Level",
     "LevelStats",
+    "NotBelieved",
     "Percentile",
     "Pool",
     "QueueFull",

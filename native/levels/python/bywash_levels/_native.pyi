@@ -1,5 +1,6 @@
+from os import PathLike
 from types import TracebackType
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Type, TypeVar, Union
 
 I = TypeVar("I")
 O = TypeVar("O")
@@ -18,6 +19,21 @@ class TimedOut(Refused):
 
 class Closed(Refused):
     """The pool is closed."""
+
+class NotBelieved(Exception):
+    """The gateway has not said that now."""
+
+class Gateway:
+    """The keys of the gateway in front, which signs what level a request has. Any threads may use it at once."""
+
+    def __init__(self, key_file: Union[str, PathLike[str]]) -> None:
+        """Reads the gateway's `levels.key_file`, and again when its keys were exchanged.
+
+        OSError: it cannot be read, or every user may. ValueError: it holds no keys.
+        """
+
+    def level(self, field: Union[str, bytes]) -> str:
+        """The level that the field names; NotBelieved, and why. Treat such a request as one without the field."""
 
 class Request:
     """A turn in a pool. One thread at a time may use it, whichever that is."""

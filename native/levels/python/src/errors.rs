@@ -9,6 +9,7 @@ create_exception!(bywash_levels, UnknownLevel, Refused, "There is no such level.
 create_exception!(bywash_levels, QueueFull, Refused, "As many of the level wait as may.");
 create_exception!(bywash_levels, TimedOut, Refused, "No turn came in time.");
 create_exception!(bywash_levels, Closed, Refused, "The pool is closed.");
+create_exception!(bywash_levels, NotBelieved, PyException, "The gateway has not said that now.");
 
 /// Of a request.
 pub(crate) fn refused(why: Why) -> PyErr {

@@ -5,6 +5,7 @@
 //! held while waiting for the interpreter's.
 
 mod errors;
+mod gateway;
 mod leaving;
 mod pool;
 mod request;
@@ -15,7 +16,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::errors::{Closed, QueueFull, Refused, TimedOut, UnknownLevel};
+    use crate::errors::{Closed, NotBelieved, QueueFull, Refused, TimedOut, UnknownLevel};
+    #[pymodule_export]
+    use crate::gateway::Gateway;
     #[pymodule_export]
     use crate::leaving::leave;
     #[pymodule_export]

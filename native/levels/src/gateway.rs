@@ -1,0 +1,109 @@
+//! The level that the gateway says a request has.
+
+use std::ffi::{c_char, c_int};
+use std::path::Path;
+
+use bywash_levels::{Gateway, GatewayError, LevelRefusal, Unreadable};
+
+use crate::options::text;
+use crate::process::Home;
+use crate::result::{Fault, call, making};
+
+/// `struct bywash_levels_gateway`.
+#[derive(Debug)]
+pub(crate) struct GatewayHandle {
+    gateway: Gateway,
+    home: Home,
+}
+
+/// `BYWASH_LEVELS_NAME`: the longest name and the byte that ends it.
+const NAME: usize = bywash_levels::LONGEST_NAME + 1;
+
+impl From<GatewayError> for Fault {
+    fn from(error: GatewayError) -> Self {
+        let errno = match &error {
+            GatewayError::Unreadable { cause: Unreadable::System(error), .. } => {
+                error.raw_os_error().unwrap_or(libc::EIO)
+            }
+            GatewayError::Unreadable { cause: Unreadable::Open { .. }, .. } => libc::EPERM,
+            GatewayError::Unreadable { .. } | GatewayError::NoKeys { .. } => libc::EINVAL,
+        };
+        Self::new(errno, error.to_string())
+    }
+}
+
+impl From<LevelRefusal> for Fault {
+    fn from(refusal: LevelRefusal) -> Self {
+        let errno = match refusal {
+            LevelRefusal::TooLong | LevelRefusal::Malformed => libc::EBADMSG,
+            LevelRefusal::Forged => libc::EKEYREJECTED,
+            LevelRefusal::TooOld | LevelRefusal::FromTheFuture => libc::EKEYEXPIRED,
+        };
+        Self::new(errno, refusal.to_string())
+    }
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `key_file` is null or a text.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_gateway_new(
+    key_file: *const c_char,
+) -> *mut GatewayHandle {
+    making(|| {
+        // SAFETY: the caller's promise.
+        let path = unsafe { text(key_file, "the name of the key file")? };
+        let gateway = Gateway::read(Path::new(path))?;
+        Ok(Box::new(GatewayHandle { gateway, home: Home::here() }))
+    })
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `gateway` is null, or one that was not freed and that nobody else uses.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_gateway_free(gateway: *mut GatewayHandle) -> c_int {
+    call(|| {
+        if !gateway.is_null() {
+            // SAFETY: it was boxed by `making`, and nobody uses it any more, the caller promises.
+            drop(unsafe { Box::from_raw(gateway) });
+        }
+        Ok(())
+    })
+}
+
+/// See `levels.h`.
+///
+/// # Safety
+/// `gateway` is null, or one that was not freed; `field` is null or has so many bytes; `level` is null or has room for
+/// `BYWASH_LEVELS_NAME`.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn bywash_levels_gateway_level(
+    gateway: *mut GatewayHandle,
+    field: *const c_char,
+    length: usize,
+    level: *mut c_char,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let known = unsafe { gateway.as_ref() }.ok_or_else(|| Fault::null("the gateway"))?;
+        known.home.check()?;
+        if field.is_null() || level.is_null() {
+            return Err(Fault::null(if field.is_null() { "the field" } else { "the level" }));
+        }
+        // No object is larger, and a field that says so is none.
+        if isize::try_from(length).is_err() {
+            return Err(LevelRefusal::TooLong.into());
+        }
+        // SAFETY: it has so many bytes, the caller promises.
+        let field = unsafe { std::slice::from_raw_parts(field.cast::<u8>(), length) };
+        let name = known.gateway.level(field)?.as_bytes();
+        let mut text = [0; NAME];
+        text[..name.len()].copy_from_slice(name);
+        // SAFETY: there is room for a name and its end, the caller promises.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), level.cast(), name.len() + 1) };
+        Ok(())
+    })
+}
