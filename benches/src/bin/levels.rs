@@ -9,6 +9,7 @@ use bywash_bench::levels::{Burner, Cell, Crowd, Phase, Step, Way, costs, ratios,
 use bywash_bench::machine::Machine;
 use bywash_bench::stats::Spread;
 use bywash_bench::table::Table;
+use bywash_levels::suggested_threads;
 use clap::{Parser, Subcommand};
 
 /// A pool with levels, measured
@@ -34,7 +35,7 @@ enum What {
         /// Rounds, both ways in turn
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
-        /// Threads of the pool; as many as processors if not given
+        /// Threads of the pool; one more than processors if not given
         #[arg(long)]
         threads: Option<u32>,
         /// Who runs a request
@@ -60,20 +61,20 @@ fn main() -> ExitCode {
     match Options::parse().what {
         What::Spawn { rounds } => spawn(rounds as usize),
         What::Ratio { clients, rounds, threads: pool, way, seconds } => {
-            ratio(&clients, rounds, pool.unwrap_or_else(threads), way, seconds);
+            ratio(&clients, rounds, pool.unwrap_or_else(suggested_threads), way, seconds);
         }
         What::Step { rounds, seconds } => step(rounds, seconds),
     }
     ExitCode::SUCCESS
 }
 
-fn threads() -> u32 {
+fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
 fn spawn(rounds: usize) {
     let mut table = Table::new(1, &["what", "ours: ns", "rayon: ns", "ours/rayon", "min", "max"]);
-    for cost in costs(threads() as usize, rounds) {
+    for cost in costs(processors() as usize, rounds) {
         table.row(vec![
             cost.what.into(),
             format!("{:.1}", cost.ours.median),
@@ -92,7 +93,7 @@ fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
         way,
         most: 6,
         // As many for each processor as fit the seed's table.
-        places: (threads() * 5).div_ceil(2),
+        places: (processors() * 5).div_ceil(2),
         tasks: 10,
         mean_ms: 5.0,
         target: 0.5,
@@ -139,7 +140,8 @@ fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
 
 fn step(rounds: u32, seconds: f64) {
     let step = Step {
-        threads: threads(),
+        processors: processors(),
+        threads: suggested_threads(),
         mean_ms: 5.0,
         tasks: 10,
         high: 0.33,

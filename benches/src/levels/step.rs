@@ -15,7 +15,9 @@ use super::{Burner, Dice};
 /// What is played.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// Processors.
+    /// Of which the load is so much.
+    pub processors: u32,
+    /// Threads of the pool.
     pub threads: u32,
     /// Mean work of a request, milliseconds.
     pub mean_ms: f64,
@@ -68,7 +70,7 @@ pub fn steps(step: &Step, burner: Burner, seed: u64) -> Vec<Phase> {
     let answers: Arc<Mutex<Vec<Answer>>> = Arc::default();
     let mut dice = Dice(seed);
     let mut phases = Vec::new();
-    let capacity = f64::from(step.threads) * 1000.0 / step.mean_ms;
+    let capacity = f64::from(step.processors) * 1000.0 / step.mean_ms;
     for (number, load) in [step.before, step.between, step.before].into_iter().enumerate() {
         let mut phase = Phase { load, p95_ms: 0.0, low_ms: 0.0, infeasible: None, requests: 0 };
         let begun = Instant::now();

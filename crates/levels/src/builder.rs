@@ -32,6 +32,13 @@ pub enum Goal<'n> {
     },
 }
 
+/// Threads for a pool that has the processors of this machine, or container, to itself: one more than there are. When a
+/// slot changes hands a thread goes to sleep and another wakes, and a processor that waited for it would have nothing to
+/// do.
+pub fn suggested_threads() -> u32 {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32) + 1
+}
+
 /// Makes a [`Pool`]. Mistakes are told by [`Builder::build`].
 #[derive(Clone, Debug)]
 pub struct Builder {
@@ -119,7 +126,10 @@ impl Builder {
         let goal = self.goal.as_ref().map(|goal| self.numbered(goal)).transpose()?;
         let scarce = self.places.unwrap_or(self.threads);
         if let Some(fault) = Levels::fault(scarce, &self.terms, goal) {
-            return Err(fault.into());
+            return Err(match fault.level() {
+                Some(level) => BuildError::Level { level: self.names[level.0].clone(), fault },
+                None => BuildError::Settings(fault),
+            });
         }
         let levels = match self.places {
             Some(_) if goal.is_some() => return Err(BuildError::Parity),

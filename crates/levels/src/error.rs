@@ -5,9 +5,17 @@ use bywash_engine::levels::GoalFault;
 /// Why a pool cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Its settings contradict themselves.
+    /// The settings of a level contradict themselves.
+    #[error("level `{level}`: {fault}")]
+    Level {
+        /// Its name.
+        level: String,
+        /// What is wrong with it.
+        fault: GoalFault,
+    },
+    /// The same, of none of its levels.
     #[error("{0}")]
-    Settings(#[from] GoalFault),
+    Settings(GoalFault),
     /// Two levels have one name.
     #[error("level `{0}` stands twice")]
     Twice(String),

@@ -6,9 +6,9 @@
 //! the pool is full as well: [`Goal`].
 //!
 //! ```
-//! use bywash_levels::{Goal, Level, Pool};
+//! use bywash_levels::{Goal, Level, Pool, suggested_threads};
 //!
-//! let pool = Pool::builder(4)
+//! let pool = Pool::builder(suggested_threads())
 //!     .level("high", Level { max_threads: 4, ..Level::PLAIN })
 //!     .level("low", Level::PLAIN)
 //!     .goal(Goal::Ratio { fast: "high", slow: "low", target: 0.5 })
@@ -54,7 +54,7 @@ mod task;
 mod waiting;
 mod worker;
 
-pub use builder::{Builder, Goal};
+pub use builder::{Builder, Goal, suggested_threads};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
 pub use pool::Pool;

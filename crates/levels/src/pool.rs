@@ -29,7 +29,8 @@ impl Drop for Open {
 }
 
 impl Pool {
-    /// A pool on so many threads: as many as there are processors for it.
+    /// A pool on so many threads: one more than there are processors for it
+    /// ([`suggested_threads`](crate::suggested_threads)).
     pub fn builder(threads: u32) -> Builder {
         Builder::new(threads)
     }

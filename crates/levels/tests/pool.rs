@@ -334,7 +334,7 @@ fn in_parity_everybody_has_her_threads_and_places_are_scarce() {
 fn settings_that_contradict_themselves_make_no_pool() {
     let build = |level: Level| Pool::builder(2).level("a", level).build();
     for (level, words) in [
-        (Level { max_threads: 0, ..Level::PLAIN }, "1 ≤ least ≤ most"),
+        (Level { max_threads: 0, ..Level::PLAIN }, "level `a`: threads must be 1 ≤ least ≤ most"),
         (Level { min_threads: 0, ..Level::PLAIN }, "1 ≤ least ≤ most"),
         (Level { min_threads: 3, max_threads: 4, ..Level::PLAIN }, "least ≤ the pool's"),
         (Level { weight: 0.0, ..Level::PLAIN }, "weight"),

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::mem;
 use std::time::Duration;
 
-use bywash_levels::{Builder, Goal, Level, Pool};
+use bywash_levels::{Builder, Goal, Level, Pool, suggested_threads};
 
 use crate::result::Fault;
 
@@ -93,8 +93,7 @@ impl Options {
     /// # Safety
     /// Pointers are null, or point to as many levels, and to texts, which are nobody's to change meanwhile.
     pub(crate) unsafe fn build(&self) -> Result<(Pool, Vec<&str>), Fault> {
-        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let threads = if self.threads == 0 { available() as u32 } else { self.threads };
+        let threads = if self.threads == 0 { suggested_threads() } else { self.threads };
         let mut builder = Pool::builder(threads).thread_begins(crate::process::leave_signals);
         let mut names = Vec::new();
         // SAFETY: the caller's promise.

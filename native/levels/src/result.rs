@@ -57,7 +57,8 @@ impl From<BuildError> for Fault {
     fn from(error: BuildError) -> Self {
         let errno = match &error {
             BuildError::Thread(error) => error.raw_os_error().unwrap_or(libc::EAGAIN),
-            BuildError::Settings(_)
+            BuildError::Level { .. }
+            | BuildError::Settings(_)
             | BuildError::Twice(_)
             | BuildError::Unknown { .. }
             | BuildError::Parity

@@ -81,31 +81,34 @@ pub enum GoalFault {
     Within,
 }
 
-impl fmt::Display for GoalFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl GoalFault {
+    /// Whose settings they are, if they are a level's.
+    pub const fn level(self) -> Option<LevelId> {
         match self {
-            Self::Empty => f.write_str("a pool needs at least one thread and one level"),
-            Self::Threads(level) => {
-                write!(
-                    f,
-                    "level {}: threads must be 1 ≤ least ≤ most, and least ≤ the pool's",
-                    level.0
-                )
-            }
-            Self::Weight(level) => {
-                write!(f, "level {}: its weight must be a number above 0", level.0)
-            }
-            Self::Floor(level) => {
-                write!(f, "level {}: floors are from 0 to 1, and together at most 0.9", level.0)
-            }
-            Self::UnknownLevel(level) => {
-                write!(f, "the goal names level {}, which there is not", level.0)
-            }
-            Self::SameLevel(level) => write!(f, "the goal compares level {} with itself", level.0),
-            Self::Target => f.write_str("the goal's ratio must be above 0 and at most 1"),
-            Self::Share => f.write_str("the goal's share of requests must be from 0.5 to 0.999"),
-            Self::Within => f.write_str("the goal's time must be above 0"),
+            Self::Threads(level)
+            | Self::Weight(level)
+            | Self::Floor(level)
+            | Self::UnknownLevel(level)
+            | Self::SameLevel(level) => Some(level),
+            Self::Empty | Self::Target | Self::Share | Self::Within => None,
         }
+    }
+}
+
+impl fmt::Display for GoalFault {
+    /// Without the level: its name is known to others.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "a pool needs at least one thread and one level",
+            Self::Threads(_) => "threads must be 1 ≤ least ≤ most, and least ≤ the pool's",
+            Self::Weight(_) => "the weight must be a number above 0",
+            Self::Floor(_) => "floors are from 0 to 1, and together at most 0.9",
+            Self::UnknownLevel(_) => "the goal names it, and it is none of the pool's",
+            Self::SameLevel(_) => "the goal compares it with itself",
+            Self::Target => "the goal's ratio must be above 0 and at most 1",
+            Self::Share => "the goal's share of requests must be from 0.5 to 0.999",
+            Self::Within => "the goal's time must be above 0",
+        })
     }
 }
 

@@ -68,7 +68,7 @@ struct bywash_levels_goal {
 
 struct bywash_levels_options {
     uint32_t size;    /* sizeof(struct bywash_levels_options) */
-    uint32_t threads; /* as many as there are processors for it; 0: those that the process may use */
+    uint32_t threads; /* one more than there are processors for it; 0: of those that the process may use */
     uint32_t parity;  /* unless 0, so many requests run at a time, first come first served, each with all threads of its
                        * level, and there is no goal: the way of the seed, to compare with */
     uint32_t level_count;

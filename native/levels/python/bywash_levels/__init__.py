@@ -152,7 +152,7 @@ class Pool:
         goal: Union[Ratio, Percentile, None] = None,
         parity: Optional[int] = None,
     ) -> None:
-        """`threads`: as many as there are processors for it; None: as the process may use.
+        """`threads`: one more than there are processors for it; None: of those that the process may use.
 
         `parity`: so many requests run at a time, first come first served, each with all threads of its level.
         ValueError: the settings contradict themselves.

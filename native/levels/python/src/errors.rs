@@ -26,7 +26,8 @@ pub(crate) fn refused(why: Why) -> PyErr {
 pub(crate) fn not_built(error: BuildError) -> PyErr {
     match error {
         BuildError::Thread(error) => PyOSError::new_err(error),
-        BuildError::Settings(_)
+        BuildError::Level { .. }
+        | BuildError::Settings(_)
         | BuildError::Twice(_)
         | BuildError::Unknown { .. }
         | BuildError::Parity

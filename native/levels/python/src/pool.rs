@@ -45,11 +45,8 @@ impl Pool {
         percentile: Option<(String, f64, f64)>,
         parity: Option<u32>,
     ) -> PyResult<Self> {
-        let available = || {
-            let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            u32::try_from(count).unwrap_or(u32::MAX)
-        };
-        let mut builder = bywash_levels::Pool::builder(threads.unwrap_or_else(available));
+        let threads = threads.unwrap_or_else(bywash_levels::suggested_threads);
+        let mut builder = bywash_levels::Pool::builder(threads);
         for (name, max_threads, min_threads, weight, floor, queue) in levels {
             builder = builder.level(name, Level { max_threads, min_threads, weight, floor, queue });
         }
