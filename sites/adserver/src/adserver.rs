@@ -1,8 +1,9 @@
 //! A running ad server: its threads, from start to stop.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write as _};
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -13,7 +14,7 @@ use crate::fill::fill;
 use crate::house::House;
 use crate::store::{Store, Writer, Writing};
 use crate::terms::Moment;
-use crate::{AdServerError, Options, Stats, clerk, pool};
+use crate::{AdServerError, Fill, Options, Stats, clerk, pool};
 
 /// An ad server that serves until it is stopped or dropped.
 #[derive(Debug)]
@@ -32,11 +33,8 @@ impl AdServer {
         let door = Door::listen(options.listen)?;
         let path = options.database.clone();
         let mut store = Store::open(&path)?;
-        if let Some(wanted) = options.fill.filter(|_| store.register.is_empty()) {
-            let filled = fill(wanted, Moment::now());
-            let (change, register) = filled.ok_or(AdServerError::Option("too much to fill"))?;
-            store.apply(&path, &change)?;
-            store.register = register;
+        if let Some(wanted) = options.fill {
+            filled(&mut store, wanted, &path)?;
         }
         let Store { connection, register, key, boot } = store;
         let (writing, to_write) = Writing::new();
@@ -73,6 +71,21 @@ impl AdServer {
     }
 }
 
+/// Fills an empty database; one that is not stays as it is, and that is said.
+fn filled(store: &mut Store, wanted: Fill, path: &Path) -> Result<(), AdServerError> {
+    if !store.register.is_empty() {
+        // Nobody reading it is no reason not to serve.
+        let _unread =
+            writeln!(io::stderr(), "adserver: {} is not empty: no --fill", path.display());
+        return Ok(());
+    }
+    let (change, register) =
+        fill(wanted, Moment::now()).ok_or(AdServerError::Option("too much to fill"))?;
+    store.apply(path, &change)?;
+    store.register = register;
+    Ok(())
+}
+
 /// What random numbers begin with, which nobody can repeat.
 fn seed() -> Result<u64, AdServerError> {
     let mut bits = [0; 8];
@@ -103,5 +116,74 @@ impl Drop for AdServer {
             let _ = writer.join();
         }
         self.door.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_site::{Owed, Waiting};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::Level;
+    use crate::ask::Ask;
+    use crate::counters::Kind;
+    use crate::terms::Word;
+    use crate::web::Answer;
+
+    fn server(folder: &TempDir) -> AdServer {
+        let fill = Some(Fill { contracts: 5, concepts: 1, seed: 1 });
+        let database = folder.path().join("db");
+        let options = Options { database, fill, threads: 2, clerks: 1, ..Options::default() };
+        AdServer::start(options).unwrap()
+    }
+
+    fn answer(server: &AdServer, owed: Owed<Answer>) -> Option<Answer> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(Waiting::new(owed, server.house.counters.departures()).answer())
+    }
+
+    #[test]
+    fn a_page_that_panics_fails_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = server(&folder);
+        let kind = Kind::Ad(Level::High);
+        for _ in 0..20 {
+            // A task of it, on whichever thread: more than the pool has.
+            let (receipt, owed) = server.house.receive(kind);
+            let look = |_: &House, turn: &mut bywash_levels::Request| {
+                let concepts = [1, 2, 3, 4];
+                turn.map(&concepts, |concept| assert_ne!(*concept, 3, "on purpose"));
+                Answer::Failed
+            };
+            server.house.hand_in(Level::High, receipt, look).unwrap();
+            assert!(matches!(answer(&server, owed), Some(Answer::Failed)));
+            let (receipt, owed) = server.house.receive(kind);
+            let look = |_: &House, _: &mut bywash_levels::Request| Answer::Busy;
+            server.house.hand_in(Level::High, receipt, look).unwrap();
+            assert!(matches!(answer(&server, owed), Some(Answer::Busy)), "the next is served");
+        }
+        // Who is answered is counted next.
+        let counts = || server.house.counters.requests(kind);
+        let counted = || (counts().failed, counts().refused) == (20, 20);
+        assert!((0..2_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            counted()
+        }));
+    }
+
+    #[test]
+    fn a_click_waits_for_nobody_in_the_office() {
+        let folder = tempfile::tempdir().unwrap();
+        let server = server(&folder);
+        let banner = Arc::clone(&server.house.board().contracted[0]);
+        let token = server.house.place(&banner, None);
+        let closed = server.house.office();
+        let word = Word::parse("new").unwrap();
+        let waits = server.house.offer(Ask::AddConcept(word)).unwrap();
+        let click = server.house.offer(Ask::Click(token)).unwrap();
+        assert!(matches!(answer(&server, click), Some(Answer::Go(_))));
+        drop(closed);
+        assert!(matches!(answer(&server, waits), Some(Answer::Json(..))));
     }
 }

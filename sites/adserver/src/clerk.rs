@@ -1,10 +1,8 @@
-//! One clerk: a thread that takes a request that is not for banners, serves it, answers. Such requests wait for the disk.
+//! One clerk: a thread that takes a request of the office, serves it, answers. Such requests wait for the disk.
 
 use std::sync::Arc;
 
-use crate::ask::Ask;
-use crate::fault::Fault;
-use crate::house::{House, Job, Receipt};
+use crate::house::{House, Job};
 use crate::office;
 use crate::web::Answer;
 
@@ -17,22 +15,7 @@ pub(crate) fn run(house: &Arc<House>) {
             house.skip(&receipt);
             continue;
         }
-        match ask {
-            Ask::Click(token) => click(house, &token, receipt),
-            other => {
-                let answer = office::serve(house, other).unwrap_or_else(Answer::No);
-                house.answer(receipt, answer);
-            }
-        }
-    }
-}
-
-fn click(house: &House, token: &str, receipt: Receipt) {
-    let placement = house.key.read(token);
-    let known = placement
-        .filter(|placement| house.board().register.banners.contains_key(&placement.banner));
-    match known {
-        Some(placement) => house.click(placement, receipt),
-        None => house.answer(receipt, Answer::No(Fault::Unknown("placement"))),
+        let answer = office::serve(house, ask).unwrap_or_else(Answer::No);
+        house.answer(receipt, answer);
     }
 }

@@ -25,8 +25,6 @@ pub(crate) enum Fault {
     Promised(Shortage),
     #[error("{0}")]
     Conflict(&'static str),
-    #[error("{0}")]
-    Nonsense(&'static str),
     /// SQLite's words are on stderr.
     #[error("the database failed")]
     Database,

@@ -14,9 +14,10 @@ use std::time::Instant;
 use bywash_levels::{Gateway, Pool, Request};
 use bywash_site::{Owed, Queue, Refusal, Reply, exchange};
 
-use crate::ask::{Ask, PageWanted};
+use crate::ask::Ask;
 use crate::board::{Banner, Board, Register};
 use crate::counters::{Counters, Fate, Kind};
+use crate::fault::Fault;
 use crate::ids::SlotId;
 use crate::serve::Chance;
 use crate::store::{Refused, Write, Writing};
@@ -51,7 +52,7 @@ pub(crate) struct House {
     pub(crate) options: Options,
     pub(crate) counters: Counters,
     pub(crate) pool: Pool,
-    /// Of what is not for banners.
+    /// Of the office.
     pub(crate) queue: Queue<Job>,
     pub(crate) writing: Writing,
     pub(crate) key: Key,
@@ -104,7 +105,9 @@ impl House {
     pub(crate) fn publish(&self, register: Register) {
         let has_wheels = self.options.selection == Selection::Wheels;
         let board = Arc::new(Board::new(register, has_wheels, Moment::now()));
-        *self.board.write().unwrap_or_else(PoisonError::into_inner) = board;
+        *self.board.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&board);
+        // What was delivered from the one before while this one was made.
+        board.refresh(Moment::now());
     }
 
     /// The right to change the board. (What it protects is replaced in one step: poison means nothing.)
@@ -127,8 +130,14 @@ impl House {
         }
     }
 
-    /// Counts a click; the writer answers once that is committed.
-    pub(crate) fn click(&self, placement: Placement, receipt: Receipt) {
+    /// Counts a click; the writer answers once that is committed. Nobody waits for anything here, so it stands behind no
+    /// request of the office.
+    fn click(&self, token: &str, receipt: Receipt) {
+        let known =
+            |placement: &Placement| self.board().register.banners.contains_key(&placement.banner);
+        let Some(placement) = self.key.read(token).filter(known) else {
+            return self.answer(receipt, Answer::No(Fault::Unknown("placement")));
+        };
         if let Err(Refused(Write::Click(_, receipt))) =
             self.writing.offer(Write::Click(placement, receipt))
         {
@@ -152,15 +161,22 @@ impl House {
         Chance::seeded(self.seed.wrapping_add(serial.wrapping_mul(STEP)))
     }
 
+    /// A request has come.
+    pub(crate) fn receive(&self, kind: Kind) -> (Receipt, Owed<Answer>) {
+        let (reply, answer) = exchange();
+        self.counters.received(kind);
+        (Receipt { reply, kind, since: Instant::now() }, answer)
+    }
+
     /// Puts a request into a queue; the answer comes through the receiver. The sender dropped without an answer means
     /// that the server closed first.
     pub(crate) fn offer(&self, ask: Ask) -> Result<Owed<Answer>, Refusal> {
-        let (reply, answer) = exchange();
-        let kind = ask.kind();
-        self.counters.received(kind);
-        let receipt = Receipt { reply, kind, since: Instant::now() };
+        let (receipt, answer) = self.receive(ask.kind());
         match ask {
-            Ask::Ad(level, wanted) => self.hand_in(level, wanted, receipt)?,
+            Ask::Ad(level, wanted) => self.hand_in(level, receipt, move |house, turn| {
+                placing::page(house, &wanted, turn).unwrap_or_else(Answer::No)
+            })?,
+            Ask::Click(token) => self.click(&token, receipt),
             ask => {
                 let refuse = |job: Job| self.refuse(&job.receipt);
                 self.queue.push(Job { ask, receipt }).map_err(refuse)?;
@@ -170,10 +186,15 @@ impl House {
     }
 
     /// A page's turn in the pool.
-    fn hand_in(&self, level: Level, wanted: PageWanted, receipt: Receipt) -> Result<(), Refusal> {
+    pub(crate) fn hand_in(
+        &self,
+        level: Level,
+        receipt: Receipt,
+        look: impl FnOnce(&Self, &mut Request) -> Answer + Send + 'static,
+    ) -> Result<(), Refusal> {
         let Some(house) = self.me.upgrade() else { return Err(Refusal::Closing) };
         let mut page = Page { house, receipt: Some(receipt), has_begun: false };
-        let handed_in = self.pool.submit(level.name(), move |turn| page.serve(&wanted, turn));
+        let handed_in = self.pool.submit(level.name(), move |turn| page.serve(look, turn));
         handed_in.map_err(|_| Refusal::Busy)
     }
 
@@ -241,13 +262,12 @@ struct Page {
 }
 
 impl Page {
-    fn serve(&mut self, wanted: &PageWanted, turn: &mut Request) {
+    fn serve(&mut self, look: impl FnOnce(&House, &mut Request) -> Answer, turn: &mut Request) {
         self.has_begun = true;
         let _running = self.house.counters.run();
         let is_gone = |receipt: &Receipt| receipt.reply.left().is_some();
         // Nobody would see the banners of who has left.
-        let answer = (!self.receipt.as_ref().is_some_and(is_gone))
-            .then(|| placing::page(&self.house, wanted, turn).unwrap_or_else(Answer::No));
+        let answer = (!self.receipt.as_ref().is_some_and(is_gone)).then(|| look(&self.house, turn));
         match (self.receipt.take(), answer) {
             (Some(receipt), Some(answer)) => self.house.answer(receipt, answer),
             (Some(receipt), None) => self.house.skip(&receipt),

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bywash_adserver::{AdServer, AdServerError, Fill, Options, Selection, roulette};
+use bywash_site::Signals;
 use clap::{Parser, ValueEnum};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// An ad server with a fixed capacity, to be overloaded.
 ///
@@ -22,13 +22,13 @@ struct Arguments {
     #[arg(long, default_value = "127.0.0.1:3002")]
     listen: SocketAddr,
 
-    /// Threads that look for banners at a time; as many as processors if not given
+    /// Threads that look for banners at a time; one more than processors if not given
     #[arg(long)]
     threads: Option<u32>,
 
-    /// Threads of one request of the high level; one of the low level has one
-    #[arg(long, default_value_t = 6)]
-    high_threads: u32,
+    /// Threads of one request of the high level, 6 if not given; one of the low level has one
+    #[arg(long, value_name = "THREADS")]
+    high_threads: Option<u32>,
 
     /// Promise the high level such a part of the low level's mean time, as in 0.5
     #[arg(long, conflicts_with = "parity")]
@@ -55,20 +55,22 @@ struct Arguments {
     selection: Way,
 
     /// Keys of the gateway in front, as its `levels.key_file`: the level that it signs is believed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "level_parameter")]
     level_keys: Option<PathBuf>,
 
     /// Believe the level that a request gives itself with type=0 (low) or type=1 (high); for the laboratory
     #[arg(long)]
     level_parameter: bool,
 
-    /// Fill an empty database with contracts made up
+    /// Fill an empty database with contracts made up; one that is not empty stays as it is
     #[arg(long, value_name = "CONTRACTS,CONCEPTS,SEED")]
     fill: Option<Fill>,
 
     /// Select so many times (a scan a thousandth of that), say whether the roulette is fair, and end
     #[arg(long, value_name = "DRAWS", num_args = 0..=1, default_missing_value = "10000000",
-          value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000))]
+          value_parser = clap::value_parser!(u64).range(100_000..=1_000_000_000),
+          conflicts_with_all = ["listen", "threads", "high_threads", "ratio", "parity", "clerks", "backlog", "database",
+                                "selection", "level_keys", "level_parameter", "fill"])]
     roulette: Option<u64>,
 
     /// What the roulette draws
@@ -76,7 +78,7 @@ struct Arguments {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Way {
     Scan,
     Wheels,
@@ -93,12 +95,17 @@ enum Failure {
     Write(io::Error),
     #[error("a selection is not what a fair roulette would do")]
     Unfair,
+    #[error("--high-threads does nothing where a page is one task: add --selection scan")]
+    OneTask,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let ended = match arguments.roulette {
         Some(draws) => spin(draws, arguments.seed),
+        None if arguments.high_threads.is_some() && arguments.selection == Way::Wheels => {
+            Err(Failure::OneTask)
+        }
         None => run(arguments.into()),
     };
     match ended {
@@ -116,7 +123,7 @@ impl From<Arguments> for Options {
             listen: arguments.listen,
             database: arguments.database,
             threads: arguments.threads.unwrap_or(Self::default().threads),
-            high_threads: arguments.high_threads,
+            high_threads: arguments.high_threads.unwrap_or(Self::default().high_threads),
             ratio: arguments.ratio,
             parity: arguments.parity,
             clerks: arguments.clerks,
@@ -144,18 +151,11 @@ fn spin(draws: u64, seed: u64) -> Result<(), Failure> {
 
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
-    runtime.block_on(async {
-        // Before the server says that it listens, so that no signal finds the default handler.
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
-        let server = AdServer::start(options)?;
-        // Nobody reading the line is no reason not to serve.
-        let _ = writeln!(io::stdout(), "adserver listening on http://{}", server.address());
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        server.stop();
-        Ok(())
-    })
+    let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
+    let server = AdServer::start(options)?;
+    // Nobody reading the line is no reason not to serve.
+    let _ = writeln!(io::stdout(), "adserver listening on http://{}", server.address());
+    runtime.block_on(signals.first());
+    server.stop();
+    Ok(())
 }

@@ -16,7 +16,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The SQLite file. It is made if missing; what was contracted earlier stays.
     pub database: PathBuf,
-    /// How many threads look for banners at a time, 1 to 1024: as many as there are processors for it.
+    /// How many threads look for banners at a time, 1 to 1024: one more than there are processors for it.
     pub threads: u32,
     /// Of these, for one request of the high level; a request of the low level has one.
     pub high_threads: u32,
@@ -56,7 +56,7 @@ impl Default for Options {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             database: PathBuf::from("adserver.db"),
-            threads: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+            threads: bywash_levels::suggested_threads(),
             high_threads: 6,
             ratio: None,
             parity: None,

@@ -6,7 +6,7 @@ use bywash_levels::Request;
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::ask::{MAX_CONCEPTS, PageWanted};
+use crate::ask::PageWanted;
 use crate::board::{Banner, Board, Concept, Slot};
 use crate::fault::Fault;
 use crate::house::House;
@@ -38,23 +38,25 @@ pub(crate) fn page(
     turn: &mut Request,
 ) -> Result<Answer, Fault> {
     let board = house.board();
-    let slots = slots(&board, &wanted.slots)?;
-    let concepts = concepts(&board, wanted, &slots)?;
-    let groups = if slots.is_empty() {
-        vec![(wanted.size, vec![None; wanted.count])]
+    let named = office::known_concepts(&board.register, &wanted.concepts)?;
+    let groups = if wanted.slots.is_empty() {
+        let places = (0..wanted.count).map(|place| (place, None)).collect();
+        vec![Group { size: wanted.size, concepts: named, places }]
     } else {
-        by_size(&slots)
+        groups(&slots(&board, &wanted.slots)?, &named)
     };
     let mut selector = Selector::new(house.chance());
     let mut page = Page::default();
     let mut placed = Vec::with_capacity(wanted.count);
-    for (size, places) in groups {
+    for Group { size, concepts, places } in groups {
         let before = page.banners.len();
         let wanted = Wanted { concepts: &concepts, size, count: places.len() };
         selector.select(&board, wanted, &mut page, Some(turn));
         let chosen = page.banners[before..].iter().zip(places);
-        placed.extend(chosen.map(|(banner, slot)| place(house, banner, slot)));
+        placed.extend(chosen.map(|(banner, (at, slot))| (at, place(house, banner, slot))));
     }
+    placed.sort_unstable_by_key(|(at, _)| *at);
+    let placed: Vec<_> = placed.into_iter().map(|(_, placed)| placed).collect();
     house.counters.selected(wanted.count, placed.len(), selector.rescans);
     Ok(Answer::json(StatusCode::OK, &Placed { banners: placed }))
 }
@@ -77,29 +79,32 @@ fn slots<'a>(board: &'a Board, ids: &[SlotId]) -> Result<Vec<&'a Slot>, Fault> {
     slots.collect()
 }
 
-/// Those named, or those of the slots.
-fn concepts(board: &Board, wanted: &PageWanted, slots: &[&Slot]) -> Result<Vec<Concept>, Fault> {
-    if !wanted.concepts.is_empty() {
-        return office::known_concepts(&board.register, &wanted.concepts);
-    }
-    let mut concepts: Vec<_> = slots.iter().flat_map(|slot| &slot.concepts).cloned().collect();
-    concepts.sort_unstable();
-    concepts.dedup();
-    if concepts.len() > MAX_CONCEPTS {
-        return Err(Fault::Nonsense("the slots have more than 32 concepts together: name some"));
-    }
-    Ok(concepts)
+/// Places of one page that take the same banners.
+struct Group<'a> {
+    size: Option<Size>,
+    concepts: Vec<Concept>,
+    /// Where on the page, and in which slot.
+    places: Vec<(usize, Option<&'a Slot>)>,
 }
 
-type Group<'a> = (Option<Size>, Vec<Option<&'a Slot>>);
-
-fn by_size<'a>(slots: &[&'a Slot]) -> Vec<Group<'a>> {
+/// Slots that are alike. Each takes banners about the concepts that the page names, or about its own. Those that take
+/// few banners come first, as the others have a choice.
+fn groups<'a>(slots: &[&'a Slot], named: &[Concept]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
-    for slot in slots {
-        match groups.iter_mut().find(|(size, _)| *size == Some(slot.size)) {
-            Some((_, places)) => places.push(Some(slot)),
-            None => groups.push((Some(slot.size), vec![Some(slot)])),
+    for (at, slot) in slots.iter().enumerate() {
+        let concepts = if named.is_empty() { &slot.concepts } else { named };
+        let alike = |group: &&mut Group| {
+            group.size == Some(slot.size) && group.concepts.as_slice() == concepts
+        };
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.places.push((at, Some(*slot))),
+            None => groups.push(Group {
+                size: Some(slot.size),
+                concepts: concepts.to_vec(),
+                places: vec![(at, Some(*slot))],
+            }),
         }
     }
+    groups.sort_by_key(|group| group.concepts.len());
     groups
 }

@@ -35,6 +35,8 @@ pub(crate) fn reading(pool: &Pool) -> (BTreeMap<Level, TurnStats>, Option<GoalSt
             median_us: micros(level.median),
             p95_us: micros(level.p95),
             share: level.share,
+            running: level.running,
+            threads: level.threads,
         };
         Some((Level::of(&level.name)?, turn))
     });

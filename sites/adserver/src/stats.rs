@@ -74,6 +74,10 @@ pub struct TurnStats {
     pub p95_us: u64,
     /// Share of the pool's time in the last seconds.
     pub share: f64,
+    /// Requests that run now, and the threads that they have.
+    pub running: usize,
+    /// As many or more.
+    pub threads: u32,
 }
 
 /// How far a promise is kept.

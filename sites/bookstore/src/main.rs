@@ -12,9 +12,9 @@ use bywash_bookstore::{
     Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
 };
 use bywash_lease::DatabaseName;
+use bywash_site::Signals;
 use clap::{Args, Parser, Subcommand};
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Has the password of the database, if it stands neither in its address nor in a file.
 const PASSWORD: &str = "BYWASH_BOOKSTORE_PASSWORD";
@@ -197,11 +197,7 @@ fn print_costs(options: &Options) -> Result<(), Failure> {
 
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
-    // Before the store says that it listens, so that no signal finds the default handler.
-    let entered = runtime.enter();
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
-    drop(entered);
+    let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
     // Outside of the event loop: connections to a database have event loops of their own.
     let bookstore = Bookstore::start(options)?;
     let stats = bookstore.stats().database;
@@ -213,12 +209,7 @@ fn run(options: Options) -> Result<(), Failure> {
         stats.kind,
         stats.pages
     );
-    runtime.block_on(async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    });
+    runtime.block_on(signals.first());
     leave(bookstore)
 }
 

@@ -21,6 +21,11 @@ impl Form {
         self.all(name).next()
     }
 
+    /// The name of every field, in the order sent.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Every value of `name`, in the order sent.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.fields.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.as_str())
@@ -86,5 +91,6 @@ mod tests {
         let form = Form::read("id=1", b"id=2");
         assert_eq!(form.get("id"), Some("1"));
         assert_eq!(form.all("id").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(form.names().collect::<Vec<_>>(), ["id", "id"]);
     }
 }

@@ -13,6 +13,7 @@ mod form;
 mod queue;
 mod respond;
 mod sid;
+mod signals;
 mod waiting;
 
 pub use application::{Application, Refusal};
@@ -23,4 +24,5 @@ pub use form::Form;
 pub use queue::Queue;
 pub use respond::{HTML, JSON, add, respond, text};
 pub use sid::Sid;
+pub use signals::Signals;
 pub use waiting::{Owed, Reply, Waiting, exchange};

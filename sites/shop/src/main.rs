@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use bywash_shop::{Burn, MAX_DEMAND, Options, Shop, ShopError, Stage};
+use bywash_site::Signals;
 use clap::Parser;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// A small shop with a fixed capacity, to be overloaded.
 ///
@@ -86,20 +86,13 @@ impl From<Arguments> for Options {
 
 fn run(options: Options) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
-    runtime.block_on(async {
-        // Before the shop says that it listens, so that no signal finds the default handler.
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signals)?;
-        let shop = Shop::start(options)?;
-        // Nobody reading the line is no reason not to serve.
-        let _ = writeln!(io::stdout(), "shop listening on http://{}", shop.address());
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        shop.stop();
-        Ok(())
-    })
+    let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
+    let shop = Shop::start(options)?;
+    // Nobody reading the line is no reason not to serve.
+    let _ = writeln!(io::stdout(), "shop listening on http://{}", shop.address());
+    runtime.block_on(signals.first());
+    shop.stop();
+    Ok(())
 }
 
 fn milliseconds(text: &str) -> Result<Duration, String> {

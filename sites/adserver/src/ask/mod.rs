@@ -7,6 +7,7 @@ mod contract;
 mod route;
 
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 use bywash_site::{Form, Refusal};
 
@@ -21,7 +22,7 @@ pub(crate) use route::Route;
 /// Banners of one page.
 const MAX_COUNT: usize = 16;
 /// Concepts of one request.
-pub(crate) const MAX_CONCEPTS: usize = 32;
+const MAX_CONCEPTS: usize = 32;
 /// Concepts of one banner or slot.
 const MAX_OWN_CONCEPTS: usize = 16;
 /// Impressions of one slot a day, and of one contract.
@@ -33,12 +34,14 @@ pub(crate) enum Ask {
     AddConcept(Word),
     ListConcepts,
     AddPublisher(Name),
+    /// Those after this one, as of the other lists.
+    ListPublishers(Option<PublisherId>),
     ShowPublisher(PublisherId),
     AddSlot(NewSlot),
+    ListSlots(Option<SlotId>),
     ResizeSlot(SlotId, u64),
     RemoveSlot(SlotId),
     Sign(NewContract),
-    /// Those after this one.
     ListContracts(Option<ContractId>),
     ShowContract(ContractId),
     Cancel(ContractId),
@@ -75,6 +78,7 @@ impl Ask {
         has_type: bool,
         now: Moment,
     ) -> Result<Self, Refusal> {
+        route.fields().check(form)?;
         Ok(match route {
             Route::AddConcept => {
                 Self::AddConcept(form.get("name").and_then(Word::parse).ok_or(WORD)?)
@@ -83,6 +87,7 @@ impl Ask {
             Route::AddPublisher => {
                 Self::AddPublisher(form.get("name").and_then(Name::parse).ok_or(NAME)?)
             }
+            Route::ListPublishers => Self::ListPublishers(after(form)?),
             Route::ShowPublisher(id) => Self::ShowPublisher(id),
             Route::AddSlot => Self::AddSlot(NewSlot {
                 publisher: form.get("publisher").and_then(|id| id.parse().ok()).ok_or(PUBLISHER)?,
@@ -90,16 +95,14 @@ impl Ask {
                 concepts: own_concepts(form.get("concepts").unwrap_or_default())?,
                 per_day: impressions(form.get("impressions_per_day")).ok_or(PER_DAY)?,
             }),
+            Route::ListSlots => Self::ListSlots(after(form)?),
             Route::ResizeSlot(id) => {
                 let per_day = impressions(form.get("impressions_per_day")).ok_or(PER_DAY)?;
                 Self::ResizeSlot(id, per_day)
             }
             Route::RemoveSlot(id) => Self::RemoveSlot(id),
             Route::Sign => Self::Sign(NewContract::read(form, now)?),
-            Route::ListContracts => {
-                let after = form.get("after").map(|text| text.parse().map_err(|_| AFTER));
-                Self::ListContracts(after.transpose()?)
-            }
+            Route::ListContracts => Self::ListContracts(after(form)?),
             Route::ShowContract(id) => Self::ShowContract(id),
             Route::Cancel(id) => Self::Cancel(id),
             Route::Ad => {
@@ -118,8 +121,10 @@ impl Ask {
             Self::AddConcept(_)
             | Self::ListConcepts
             | Self::AddPublisher(_)
+            | Self::ListPublishers(_)
             | Self::ShowPublisher(_)
             | Self::AddSlot(_)
+            | Self::ListSlots(_)
             | Self::ResizeSlot(..)
             | Self::RemoveSlot(_)
             | Self::Sign(_)
@@ -163,6 +168,11 @@ impl PageWanted {
         }
         Ok(Self { count, concepts, size, slots })
     }
+}
+
+/// Where a list goes on.
+fn after<I: FromStr>(form: &Form) -> Result<Option<I>, Refusal> {
+    form.get("after").map(|text| text.parse().map_err(|_| AFTER)).transpose()
 }
 
 fn level_of_type(form: &Form) -> Result<Level, Refusal> {
@@ -212,7 +222,7 @@ const COUNT: Refusal = Refusal::Nonsense("slots must be a whole number from 1 to
 const SLOT: Refusal = Refusal::Nonsense(
     "slot must be the numbers of as many different slots as slots says, with commas between",
 );
-const AFTER: Refusal = Refusal::Nonsense("after must be the number of a contract");
+const AFTER: Refusal = Refusal::Nonsense("after must be the number that the list went to");
 const TYPE: Refusal = Refusal::Nonsense("type must be 0 or 1");
 
 #[cfg(test)]

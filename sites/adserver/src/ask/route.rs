@@ -1,5 +1,6 @@
 //! Paths and methods.
 
+use bywash_site::{Form, Refusal};
 use http::Method;
 
 use crate::ids::{ContractId, NoId, PublisherId, SlotId};
@@ -13,8 +14,10 @@ pub(crate) enum Route {
     AddConcept,
     ListConcepts,
     AddPublisher,
+    ListPublishers,
     ShowPublisher(PublisherId),
     AddSlot,
+    ListSlots,
     ResizeSlot(SlotId),
     RemoveSlot(SlotId),
     Sign,
@@ -34,12 +37,14 @@ impl Route {
             ["", "concepts"] => {
                 vec![(Self::ListConcepts, Method::GET), (Self::AddConcept, Method::POST)]
             }
-            ["", "publishers"] => vec![(Self::AddPublisher, Method::POST)],
+            ["", "publishers"] => {
+                vec![(Self::ListPublishers, Method::GET), (Self::AddPublisher, Method::POST)]
+            }
             ["", "publishers", id] => {
                 let id = id.parse();
                 id.map(|id| (Self::ShowPublisher(id), Method::GET)).into_iter().collect()
             }
-            ["", "slots"] => vec![(Self::AddSlot, Method::POST)],
+            ["", "slots"] => vec![(Self::ListSlots, Method::GET), (Self::AddSlot, Method::POST)],
             ["", "slots", id] => id.parse().map_or_else(nothing, |id| {
                 vec![(Self::ResizeSlot(id), Method::POST), (Self::RemoveSlot(id), Method::DELETE)]
             }),
@@ -54,6 +59,74 @@ impl Route {
                 vec![(Self::Click(token.to_owned()), Method::GET)]
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// The fields that its form may have.
+    pub(crate) fn fields(&self) -> Fields {
+        let fields = |once, words| Fields { once, ..Fields::none(words) };
+        match self {
+            Self::AddConcept => fields(&["name"], "a concept takes a name, once"),
+            Self::AddPublisher => fields(&["name"], "a publisher takes a name, once"),
+            Self::AddSlot => fields(
+                &["publisher", "size", "concepts", "impressions_per_day"],
+                "a slot takes publisher, size, concepts and impressions_per_day, each once",
+            ),
+            Self::ResizeSlot(_) => {
+                fields(&["impressions_per_day"], "a slot takes impressions_per_day, once")
+            }
+            Self::Sign => Fields {
+                once: &["advertiser", "impressions", "from", "to"],
+                each: &["landing", "size", "concepts", "category"],
+                ..Fields::none(
+                    "a contract takes advertiser, impressions, from and to, each once, and for each banner landing, \
+                     size, concepts and category",
+                )
+            },
+            Self::ListPublishers | Self::ListSlots | Self::ListContracts => {
+                fields(&["after"], "a list takes after, once")
+            }
+            Self::Ad => Fields {
+                once: &["slots", "slot", "concepts", "size", "type"],
+                others: true,
+                ..Fields::none("a page takes slots, slot, concepts, size and type, each once")
+            },
+            Self::Click(_) => Fields { others: true, ..Fields::none("") },
+            Self::ListConcepts
+            | Self::ShowPublisher(_)
+            | Self::RemoveSlot(_)
+            | Self::ShowContract(_)
+            | Self::Cancel(_) => Fields::none("this takes no fields"),
+        }
+    }
+}
+
+/// What a form may say: a field that is misspelt, or stands twice, would be passed over.
+pub(crate) struct Fields {
+    /// Once at most.
+    once: &'static [&'static str],
+    /// As often as there are banners.
+    each: &'static [&'static str],
+    /// Pages carry fields that are for others: to get around caches, for instance.
+    others: bool,
+    /// Says all that.
+    words: &'static str,
+}
+
+impl Fields {
+    const fn none(words: &'static str) -> Self {
+        Self { once: &[], each: &[], others: false, words }
+    }
+
+    /// Whether the form says nothing else.
+    pub(crate) fn check(&self, form: &Form) -> Result<(), Refusal> {
+        let is_known = |name: &str| self.once.contains(&name) || self.each.contains(&name);
+        let are_known = self.others || form.names().all(is_known);
+        let stands_twice = |name: &&str| form.all(name).nth(1).is_some();
+        if are_known && !self.once.iter().any(stands_twice) {
+            Ok(())
+        } else {
+            Err(Refusal::Nonsense(self.words))
         }
     }
 }

@@ -46,8 +46,9 @@ pub(crate) struct Tally {
     reserved: AtomicU64,
     ceiling: AtomicU64,
     clicks: AtomicU64,
-    /// The flight has ended or the contract was cancelled.
-    is_over: AtomicBool,
+    /// At the last look. A clock that was wrong is believed again once it is right.
+    has_ended: AtomicBool,
+    is_cancelled: AtomicBool,
     /// Somebody has asked for the next reservation.
     is_asked: AtomicBool,
 }
@@ -62,7 +63,8 @@ impl Tally {
             reserved: AtomicU64::new(delivered),
             ceiling: AtomicU64::new(0),
             clicks: AtomicU64::new(clicks),
-            is_over: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            is_cancelled: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
         }
     }
@@ -90,14 +92,14 @@ impl Tally {
 
     /// What counts in the roulette: what is owed, or nothing while no impression may be delivered.
     pub(crate) fn weight(&self) -> u64 {
-        let may = !self.is_over.load(Acquire) && self.delivered() < self.ceiling.load(Acquire);
+        let may = !self.is_over() && self.delivered() < self.ceiling.load(Acquire);
         if may { self.owed() } else { 0 }
     }
 
     /// Delivers one impression, if one may be delivered.
     pub(crate) fn claim(&self) -> bool {
         let next = |delivered| (delivered < self.ceiling.load(Acquire)).then_some(delivered + 1);
-        !self.is_over.load(Acquire) && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
+        !self.is_over() && self.delivered.fetch_update(AcqRel, Acquire, next).is_ok()
     }
 
     pub(crate) fn clicked(&self) {
@@ -106,9 +108,7 @@ impl Tally {
 
     /// Lets the schedule and the reservation of this moment take effect.
     pub(crate) fn refresh(&self, now: Moment) {
-        if now >= self.flight.to {
-            self.end();
-        }
+        self.has_ended.store(now >= self.flight.to, Release);
         let due = if now < self.flight.from {
             0
         } else {
@@ -117,16 +117,20 @@ impl Tally {
         self.ceiling.fetch_max(due.min(self.contracted).min(self.reserved()), AcqRel);
     }
 
-    /// Nothing more is delivered.
-    pub(crate) fn end(&self) {
-        self.is_over.store(true, Release);
+    /// The contract was cancelled: nothing more is delivered.
+    pub(crate) fn cancel(&self) {
+        self.is_cancelled.store(true, Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.has_ended.load(Acquire) || self.is_cancelled.load(Acquire)
     }
 
     /// Whether the next reservation is due: half of the block is used up, and the flight is on.
     pub(crate) fn is_short(&self, now: Moment) -> bool {
         let reserved = self.reserved();
         let left = reserved.saturating_sub(self.delivered());
-        let runs = self.flight.holds(now) && !self.is_over.load(Acquire);
+        let runs = self.flight.holds(now) && !self.is_over();
         runs && left <= block(self.contracted) / 2 && reserved < self.contracted
     }
 
@@ -197,6 +201,12 @@ mod tests {
         let ended = Tally::new(1_000, FLIGHT, 0, 0);
         ended.reserve(1_000);
         ended.refresh(Moment(2_000));
+        assert_eq!((shown(&ended), ended.weight()), (0, 0));
+        // The clock was an hour ahead, and is right again.
+        ended.refresh(Moment(1_100));
+        assert!(ended.claim());
+        ended.cancel();
+        ended.refresh(Moment(1_100));
         assert_eq!((shown(&ended), ended.weight()), (0, 0));
         assert_eq!(due(1_000, FLIGHT, Moment(9_999)), 1_000);
     }

@@ -78,7 +78,6 @@ fn lowest_bit(place: usize) -> usize {
 /// One concept's banners of one size.
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// Indices into the board's contracted banners.
     banners: Vec<usize>,
     tree: Mutex<Fenwick>,
     /// The tree's total, to choose among wheels without their locks.
@@ -88,6 +87,11 @@ pub(crate) struct Wheel {
 impl Wheel {
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Relaxed)
+    }
+
+    /// Its banners, as indices into the board's contracted ones.
+    pub(crate) fn banners(&self) -> &[usize] {
+        &self.banners
     }
 
     /// The banner that a number below the total means, which `below` draws; `None` if the wheel is empty by now.

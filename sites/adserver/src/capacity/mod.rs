@@ -116,9 +116,9 @@ impl Room {
 
 /// Whether `new` finds room beside `promised`; the day on which it does not.
 pub(crate) fn find_room(rooms: &[Room], promised: &[Want], new: &[Want]) -> Result<(), Shortage> {
-    for (day, running) in days(promised, new) {
+    for day in days(promised, new) {
         let mut network = Carriage::new(rooms);
-        network.carry(running.iter().map(|index| &promised[*index]));
+        network.carry(on(promised, day));
         let wanted: u64 = new.iter().map(|want| want.per_day).sum();
         let free = network.carry(new.iter());
         if free < wanted {
@@ -134,9 +134,8 @@ pub(crate) fn keep_room(
     after: &[Room],
     promised: &[Want],
 ) -> Result<(), Shortage> {
-    for (day, running) in days(promised, promised) {
-        let carried =
-            |rooms| Carriage::new(rooms).carry(running.iter().map(|index| &promised[*index]));
+    for day in days(promised, promised) {
+        let carried = |rooms| Carriage::new(rooms).carry(on(promised, day));
         let (wanted, free) = (carried(before), carried(after));
         if free < wanted {
             return Err(Shortage { day, wanted, free });
@@ -145,27 +144,25 @@ pub(crate) fn keep_room(
     Ok(())
 }
 
-/// The days on which any of `among` run and which are not covered by another: each with those of `promised` that run.
-fn days(promised: &[Want], among: &[Want]) -> Vec<(i64, BTreeSet<usize>)> {
+/// Those that run on a day.
+fn on(wants: &[Want], day: i64) -> impl Iterator<Item = &Want> {
+    wants.iter().filter(move |want| (want.first..=want.last).contains(&day))
+}
+
+/// The days on which any of `among` run and which are not covered by another.
+fn days(promised: &[Want], among: &[Want]) -> Vec<i64> {
     let Some(first) = among.iter().map(|want| want.first).min() else { return Vec::new() };
     let last = among.iter().map(|want| want.last).max().unwrap_or(first);
+    // Those who run on a day only grow in number when one starts: nothing is missed by looking at these days alone.
     let starts = promised.iter().map(|want| want.first).filter(|day| (first..=last).contains(day));
-    // Sets of running contracts only grow when one starts: nothing is missed by looking at these days alone.
     let starts: BTreeSet<i64> = starts.chain([first]).collect();
-    let running = |day: i64| {
-        let runs = |want: &Want| (want.first..=want.last).contains(&day);
-        let indices = promised.iter().enumerate().filter(|(_, want)| runs(want));
-        (day, indices.map(|(index, _)| index).collect::<BTreeSet<_>>())
+    // And if nobody has ended before the next starts, all of them run on that day too.
+    let ends: BTreeSet<i64> = promised.iter().map(|want| want.last).collect();
+    let next = starts.iter().skip(1).copied().map(Some).chain([None]);
+    let stands = |(day, next): &(&i64, Option<i64>)| {
+        next.is_none_or(|next| ends.range(**day..next).next().is_some())
     };
-    let mut days: Vec<_> = starts.into_iter().map(running).collect();
-    days.sort_by_key(|(_, running)| std::cmp::Reverse(running.len()));
-    let mut kept: Vec<(i64, BTreeSet<usize>)> = Vec::new();
-    for (day, running) in days {
-        if !kept.iter().any(|(_, other)| running.is_subset(other)) {
-            kept.push((day, running));
-        }
-    }
-    kept
+    starts.iter().zip(next).filter(stands).map(|(day, _)| *day).collect()
 }
 
 /// One day's network: from banners over concepts of a size to slots. Banners alike are one node, as are slots.
@@ -321,6 +318,43 @@ mod tests {
         assert_eq!(words, "7 impressions on 2024-02-29, of which 3 can be");
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(-1), (1969, 12, 31));
+    }
+
+    /// Few days are looked at; the answer is that of looking at all of them.
+    #[test]
+    fn no_day_is_missed() {
+        let seed = 5;
+        println!("seed {seed}");
+        let mut chance = Chance::seeded(seed);
+        let rooms = [room(&[1], 100)];
+        let mut answers = [0, 0];
+        for _ in 0..3_000 {
+            let mut drawn = |most| {
+                let first = chance.below(12).cast_signed();
+                let days = first..first + 1 + chance.below(6).cast_signed();
+                want(&[1], 1 + chance.below(most), days)
+            };
+            let promised: Vec<Want> = (0..6).map(|_| drawn(30)).collect();
+            let new = [drawn(100)];
+            let free_on = |day: i64| {
+                let promised: u64 = on(&promised, day).map(|want| want.per_day).sum();
+                100_u64.saturating_sub(promised)
+            };
+            let fits = (new[0].first..=new[0].last).all(|day| new[0].per_day <= free_on(day));
+            assert_eq!(find_room(&rooms, &promised, &new).is_ok(), fits, "{promised:?} {new:?}");
+            answers[usize::from(fits)] += 1;
+        }
+        assert!(answers.iter().all(|count| *count > 300), "{answers:?}");
+    }
+
+    /// What is kept while days are looked for grows with the contracts, not with their square.
+    #[test]
+    fn one_day_is_kept_for_each_that_may_be_the_fullest() {
+        let many: Vec<Want> = (0..3_000).map(|day| want(&[1], 1, day..day + 1_000)).collect();
+        // On the first 999 nobody ends before the next begins.
+        assert_eq!(days(&many, &many), (999..3_000).collect::<Vec<_>>());
+        let nested: Vec<Want> = (0..500).map(|day| want(&[1], 1, day..1_000 - day)).collect();
+        assert_eq!(days(&nested, &nested), [499]);
     }
 
     /// P. Hall's condition (1935): everything fits if and only if no set of wants exceeds the slots that any of them can use.

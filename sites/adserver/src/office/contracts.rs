@@ -1,6 +1,5 @@
 //! Contracts: signed if there is room, reported, cancelled.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -16,9 +15,6 @@ use crate::ids::{BannerId, ContractId};
 use crate::store::Change;
 use crate::terms::{Flight, Landing, Moment, Name, Size, Word};
 use crate::web::Answer;
-
-/// Contracts in one answer.
-const LISTED: usize = 100;
 
 pub(super) fn sign(house: &House, new: NewContract) -> Result<Answer, Fault> {
     let _turn = house.office();
@@ -79,15 +75,9 @@ pub(super) fn show(house: &House, id: ContractId) -> Result<Answer, Fault> {
 }
 
 pub(super) fn list(house: &House, after: Option<ContractId>) -> Answer {
-    let board = house.board();
-    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let mut rest = board.register.contracts.range((from, Bound::Unbounded));
     let now = Moment::now();
-    let contracts: Vec<_> =
-        rest.by_ref().take(LISTED).map(|(_, contract)| Report::of(contract, now)).collect();
-    let last = contracts.last().map(|report| report.contract);
-    let next = rest.next().and(last).map(|last| format!("/contracts?after={last}"));
-    found(&json!({ "contracts": contracts, "next": next }))
+    let report = |_, contract: &Contract| json!(Report::of(contract, now));
+    super::list("contracts", &house.board().register.contracts, after, report)
 }
 
 pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
@@ -107,7 +97,7 @@ pub(super) fn cancel(house: &House, id: ContractId) -> Result<Answer, Fault> {
     change(house, Change::Cancel(id, now), register)?;
     for banner in banners {
         // For requests that have the board of before.
-        banner.tally.end();
+        banner.tally.cancel();
     }
     Ok(found(&Report::of(&cancelled, now)))
 }

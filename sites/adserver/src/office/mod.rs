@@ -6,8 +6,11 @@
 mod contracts;
 mod slots;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io::Write as _;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
@@ -28,6 +31,9 @@ const MAX_PUBLISHERS: usize = 10_000;
 const MAX_SLOTS: usize = 100_000;
 const MAX_CONTRACTS: usize = 200_000;
 
+/// In one answer.
+const LISTED: usize = 100;
+
 const FULL: Fault = Fault::Conflict("the ad server has as many of these as it can have");
 
 /// Serves what is neither a page's request nor a click.
@@ -38,8 +44,10 @@ pub(crate) fn serve(house: &House, ask: Ask) -> Result<Answer, Fault> {
             "concepts": house.board().register.concepts.keys().collect::<Vec<_>>(),
         }))),
         Ask::AddPublisher(name) => slots::add_publisher(house, name),
+        Ask::ListPublishers(after) => Ok(slots::list_publishers(house, after)),
         Ask::ShowPublisher(id) => slots::show_publisher(house, id),
         Ask::AddSlot(slot) => slots::add(house, &slot),
+        Ask::ListSlots(after) => Ok(slots::list(house, after)),
         Ask::ResizeSlot(id, per_day) => slots::resize(house, id, per_day),
         Ask::RemoveSlot(id) => slots::remove(house, id),
         Ask::Sign(contract) => contracts::sign(house, contract),
@@ -57,9 +65,10 @@ pub(crate) fn known_concepts(
 ) -> Result<Vec<Concept>, Fault> {
     register.concepts(words).map_err(|word| {
         let likeness = |other: &Word| strsim::jaro_winkler(word.as_str(), other.as_str());
-        let mut near: Vec<_> = register.concepts.keys().cloned().collect();
-        near.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
-        near.truncate(SUGGESTIONS);
+        let mut near: Vec<(f64, &Word)> =
+            register.concepts.keys().map(|other| (likeness(other), other)).collect();
+        near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let near = near.into_iter().take(SUGGESTIONS).map(|(_, other)| other.clone()).collect();
         Fault::UnknownConcept { word, near }
     })
 }
@@ -93,6 +102,24 @@ fn change(house: &House, change: Change, register: Register) -> Result<(), Fault
         }
         None => Err(Fault::Closing),
     }
+}
+
+/// Some of a list, from the one behind `after` on, and where the next are.
+fn list<I: Ord + Copy + Display, T>(
+    name: &str,
+    all: &BTreeMap<I, Arc<T>>,
+    after: Option<I>,
+    report: impl Fn(I, &T) -> serde_json::Value,
+) -> Answer {
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let mut rest = all.range((from, Bound::Unbounded)).peekable();
+    let (mut some, mut last) = (Vec::new(), None);
+    for (id, one) in rest.by_ref().take(LISTED) {
+        some.push(report(*id, one));
+        last = Some(id);
+    }
+    let next = rest.peek().and(last).map(|last| format!("/{name}?after={last}"));
+    found(&json!({ name: some, "next": next }))
 }
 
 fn found(value: &impl Serialize) -> Answer {

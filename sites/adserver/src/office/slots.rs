@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{FULL, MAX_PUBLISHERS, MAX_SLOTS, change, found, known_concepts, made};
 use crate::ask::NewSlot;
@@ -29,29 +29,36 @@ pub(super) fn add_publisher(house: &House, name: Name) -> Result<Answer, Fault> 
     Ok(made(&json!({ "publisher": id })))
 }
 
+pub(super) fn list_publishers(house: &House, after: Option<PublisherId>) -> Answer {
+    let report = |id, publisher: &Publisher| json!({ "publisher": id, "name": publisher.name });
+    super::list("publishers", &house.board().register.publishers, after, report)
+}
+
 /// Placements and clicks by slot: how well a publisher does.
 pub(super) fn show_publisher(house: &House, id: PublisherId) -> Result<Answer, Fault> {
     let board = house.board();
     let publisher = board.register.publishers.get(&id).ok_or(Fault::Unknown("publisher"))?;
     let own = board.register.slots.values().filter(|slot| slot.publisher == id);
-    let counts =
-        |slot: &Slot| (slot.counts.placements.load(Relaxed), slot.counts.clicks.load(Relaxed));
-    let slots: Vec<_> = own
-        .map(|slot| {
-            let (placements, clicks) = counts(slot);
-            let concepts: Vec<&Word> = slot.concepts.iter().map(|concept| &concept.word).collect();
-            json!({
-                "slot": slot.id,
-                "size": slot.size,
-                "concepts": concepts,
-                "impressions_per_day": slot.per_day,
-                "removed": slot.is_removed,
-                "placements": placements,
-                "clicks": clicks,
-            })
-        })
-        .collect();
+    let slots: Vec<_> = own.map(|slot| report(slot)).collect();
     Ok(found(&json!({ "publisher": id, "name": publisher.name, "slots": slots })))
+}
+
+pub(super) fn list(house: &House, after: Option<SlotId>) -> Answer {
+    super::list("slots", &house.board().register.slots, after, |_, slot| report(slot))
+}
+
+fn report(slot: &Slot) -> Value {
+    let concepts: Vec<&Word> = slot.concepts.iter().map(|concept| &concept.word).collect();
+    json!({
+        "slot": slot.id,
+        "publisher": slot.publisher,
+        "size": slot.size,
+        "concepts": concepts,
+        "impressions_per_day": slot.per_day,
+        "removed": slot.is_removed,
+        "placements": slot.counts.placements.load(Relaxed),
+        "clicks": slot.counts.clicks.load(Relaxed),
+    })
 }
 
 pub(super) fn add(house: &House, new: &NewSlot) -> Result<Answer, Fault> {

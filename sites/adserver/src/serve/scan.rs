@@ -5,7 +5,7 @@
 //! to compare numbers would be faster, and would not be what was measured. The common list is put together afterwards
 //! ([`merge`]): the seed's threads share one, which they have to lock.
 
-use crate::board::{Board, Concept};
+use crate::board::{Banner, Board, Concept, Wheels};
 use crate::serve::Chance;
 use crate::serve::page::Page;
 use crate::serve::roulette::Roulette;
@@ -28,9 +28,26 @@ pub(crate) fn matching(board: &Board, concept: &Concept, size: Option<Size>) -> 
         size.is_none_or(|size| size == banner.size)
             && banner.concepts.iter().any(|own| own.word.as_str() == wanted)
     });
-    let candidates =
-        fitting.map(|(index, banner)| Candidate { index, weight: banner.tally.weight() });
-    candidates.filter(|candidate| candidate.weight > 0).collect()
+    fitting.filter_map(|(index, banner)| Candidate::of(index, banner)).collect()
+}
+
+/// The same, where wheels are kept: their banners are those that fit.
+pub(super) fn on_wheels(
+    board: &Board,
+    wheels: &Wheels,
+    concept: &Concept,
+    size: Option<Size>,
+) -> Vec<Candidate> {
+    let indices = wheels.of(concept.id, size).flat_map(|wheel| wheel.banners());
+    indices.filter_map(|index| Candidate::of(*index, &board.contracted[*index])).collect()
+}
+
+impl Candidate {
+    /// `None`: it may not be delivered now.
+    fn of(index: usize, banner: &Banner) -> Option<Self> {
+        let weight = banner.tally.weight();
+        (weight > 0).then_some(Self { index, weight })
+    }
 }
 
 /// The common list: every candidate once, by index. Of two weights of one banner, between which it was delivered, either

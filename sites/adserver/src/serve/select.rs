@@ -38,7 +38,7 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug)]
 pub(crate) struct Selector {
     chance: Chance,
-    /// Requests that the wheels left to a scan.
+    /// Requests that the wheels left to a roulette of all candidates.
     pub(crate) rescans: u64,
 }
 
@@ -70,7 +70,10 @@ impl Selector {
 
 /// The common list of candidates: each concept's, side by side [seed 3.3].
 fn candidates(board: &Board, wanted: Wanted<'_>, turn: Option<&mut Request>) -> Vec<Candidate> {
-    let of = |concept: &Concept| scan::matching(board, concept, wanted.size);
+    let of = |concept: &Concept| match &board.wheels {
+        Some(wheels) => scan::on_wheels(board, wheels, concept, wanted.size),
+        None => scan::matching(board, concept, wanted.size),
+    };
     scan::merge(match turn {
         Some(turn) => turn.map(wanted.concepts, of),
         None => wanted.concepts.iter().map(of).collect(),

@@ -179,3 +179,19 @@ fn two_workers_at_once_never_deliver_more_than_was_contracted() {
         assert_eq!(shown.iter().sum::<usize>(), 1_200);
     });
 }
+
+#[test]
+fn candidates_are_the_same_from_wheels_and_from_a_scan() {
+    let sets: [&[u32]; 4] = [&[1], &[2], &[1, 2], &[3]];
+    let signs: Vec<_> = (0..40).map(|n| sign(u64::from(n % 5 > 0) * 7, sets[n % 4])).collect();
+    let board = board(&signs, Selection::Wheels);
+    let wheels = board.wheels.as_ref().unwrap();
+    for size in [None, Size::parse("468x60"), Size::parse("1x1")] {
+        for number in 1..=4 {
+            let concept = concept(number);
+            let mut found = scan::on_wheels(&board, wheels, &concept, size);
+            found.sort_unstable();
+            assert_eq!(found, scan::matching(&board, &concept, size), "{number} {size:?}");
+        }
+    }
+}

@@ -1,8 +1,8 @@
 //! The database: what was contracted, and what must outlive a kill.
 //!
 //! All of it is read when the server starts and kept in memory; from then on one thread writes ([`writer`]) and nobody
-//! reads. `synchronous = NORMAL`: a killed process loses nothing that was committed, a power cut may lose the last
-//! commits but leaves a consistent file.
+//! reads. `synchronous = FULL`: what was committed is lost by no kill and by no power cut, so that nothing is delivered
+//! twice and no placement has the name of an earlier one.
 
 mod load;
 mod schema;

@@ -26,7 +26,7 @@ pub(super) fn answer(answer: Answer) -> Response<Body> {
 
 fn status(fault: &Fault) -> StatusCode {
     match fault {
-        Fault::UnknownConcept { .. } | Fault::Nonsense(_) => StatusCode::BAD_REQUEST,
+        Fault::UnknownConcept { .. } => StatusCode::BAD_REQUEST,
         Fault::Unknown(_) => StatusCode::NOT_FOUND,
         Fault::Capacity(_) | Fault::Promised(_) | Fault::Conflict(_) => StatusCode::CONFLICT,
         Fault::Database => StatusCode::INTERNAL_SERVER_ERROR,

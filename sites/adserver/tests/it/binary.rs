@@ -1,43 +1,18 @@
 //! The program: its one line, its signals, its exit codes, the test of its roulette.
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
 use crate::client::Client;
+use crate::program::Program;
 
-/// A running program, killed if a test ends early.
-pub(crate) struct Program {
-    child: Child,
-    pub(crate) address: SocketAddr,
-}
-
-impl Program {
-    pub(crate) fn start(database: &Path, arguments: &[&str]) -> Self {
-        let mut command = command(&["--listen=127.0.0.1:0", "--database"]);
-        command.arg(database).args(arguments).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("adserver listening on http://").expect(&line);
-        Self { address: address.parse().unwrap(), child }
-    }
-
-    pub(crate) fn signal(&mut self, name: &str) -> Option<i32> {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+pub(crate) fn start(database: &Path, arguments: &[&str]) -> Program {
+    let mut command = command(&["--listen=127.0.0.1:0", "--database"]);
+    Program::start(command.arg(database).args(arguments))
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -50,7 +25,7 @@ fn command(arguments: &[&str]) -> Command {
 fn it_says_where_it_listens_and_ends_well_on_both_signals() {
     let folder = TempDir::new().unwrap();
     for signal in ["-INT", "-TERM"] {
-        let mut program = Program::start(&folder.path().join("db"), &["--fill", "50,5,1"]);
+        let mut program = start(&folder.path().join("db"), &["--fill", "50,5,1"]);
         let mut client = Client::new(program.address);
         assert_eq!(client.get("/-/health").status, 200);
         assert_eq!(client.page("slots=2&concepts=concept-1,concept-2").len(), 2);
@@ -73,6 +48,9 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
         (&["--fill", "0,1,1", free], "CONTRACTS,CONCEPTS,SEED"),
         (&["--selection", "guess", free], "possible values: scan, wheels"),
         (&["--roulette", "7"], "7 is not in 100000"),
+        (&["--roulette", "--selection", "scan"], "cannot be used with"),
+        (&["--level-keys", "keys", "--level-parameter", free], "cannot be used with"),
+        (&["--high-threads", "4", free], "add --selection scan"),
         (&["--database", "/nowhere/at/all.db", free], "unable to open database file"),
         (&["--database", text.to_str().unwrap(), free], "not a database"),
     ] {
@@ -84,10 +62,24 @@ fn what_cannot_be_meant_is_refused_with_a_clear_word() {
 }
 
 #[test]
+fn a_database_that_is_not_empty_is_not_filled_and_that_is_said() {
+    let folder = TempDir::new().unwrap();
+    let database = folder.path().join("db");
+    drop(start(&database, &["--fill", "50,5,1"]));
+    let mut command = command(&["--listen=127.0.0.1:0", "--fill=9,9,9", "--database"]);
+    let mut child = command.arg(&database).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(line.ends_with("db is not empty: no --fill\n"), "{line}");
+}
+
+#[test]
 fn a_second_server_on_the_same_database_is_refused() {
     let folder = TempDir::new().unwrap();
     let database = folder.path().join("db");
-    let _first = Program::start(&database, &[]);
+    let _first = start(&database, &[]);
     let second = command(&["--listen=127.0.0.1:0", "--database"]).arg(&database).output().unwrap();
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(!second.status.success() && said.contains("database is locked"), "{said}");

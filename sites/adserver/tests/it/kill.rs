@@ -9,7 +9,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use crate::binary::Program;
+use crate::binary::start;
 use crate::client::Client;
 use crate::site::{HOUR, banner, half_over, now, wait_for};
 
@@ -65,7 +65,7 @@ fn get(address: SocketAddr, target: &str) -> Option<(u16, String)> {
 
 /// One life of the server, ended in the middle of traffic after so many pages.
 fn live(database: &Path, pages: usize, seen: &Seen, selection: &str) {
-    let mut program = Program::start(database, &["--selection", selection]);
+    let mut program = start(database, &["--selection", selection]);
     let (address, stop) = (program.address, AtomicBool::new(false));
     let (progress, made) = mpsc::channel();
     thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn live(database: &Path, pages: usize, seen: &Seen, selection: &str) {
 }
 
 fn set_up(database: &Path, sizes: [u64; 3]) {
-    let mut program = Program::start(database, &[]);
+    let mut program = start(database, &[]);
     let mut client = Client::new(program.address);
     client.set_up("car,road,sea");
     // Nearly over, so that its schedule lets nearly all of it be delivered.
@@ -126,7 +126,7 @@ fn a_killed_server_loses_no_answered_click_and_delivers_nothing_twice() {
         for life in 0..KILLS {
             live(&database, 60 + 37 * life as usize, &seen, selection);
         }
-        let program = Program::start(&database, &[]);
+        let program = start(&database, &[]);
         let mut client = Client::new(program.address);
         use_up(&mut client, &seen);
         for contract in 0..3 {

@@ -1,5 +1,6 @@
 //! Levels: who says which one a request has, and what the pool makes of it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_adserver::{Fill, Level, Options, Selection};
@@ -26,6 +27,7 @@ fn a_level_is_believed_if_the_gateway_has_signed_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("level.keys");
     std::fs::write(&file, Secrets::fresh(Secret::from_bytes([7; 32])).to_text()).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     let site = filled(|options| Options { level_keys: Some(file), ..options });
     let client = site.client();
     let minutes = Duration::from_secs(300);
@@ -78,4 +80,31 @@ fn every_way_of_sharing_threads_serves_all_pages() {
         assert_eq!(stats.goal.is_some(), ratio.is_some());
         assert_eq!(stats.selections.pages, 240);
     }
+}
+
+#[test]
+fn a_page_of_the_high_level_runs_on_several_threads_and_one_of_the_low_on_one() {
+    let fill = Some(Fill { contracts: 20_000, concepts: 5, seed: 1 });
+    let scan = Selection::Scan;
+    let with = |options| Options { fill, selection: scan, level_parameter: true, ..options };
+    let site = Site::with(with);
+    // Whether pages of a level were seen with more threads than pages, while a client asks for fifty.
+    let is_wide = |level: Level| {
+        let client = site.client();
+        let asking = std::thread::spawn(move || {
+            for _ in 0..50 {
+                let page = format!("{PAGE}&type={}", level as u8);
+                assert_eq!(client.send("GET", &page, "", "").reply().status, 200);
+            }
+        });
+        let mut wide = false;
+        site.wait_until(|stats| {
+            let turns = stats.turns[&level];
+            wide |= turns.threads as usize > turns.running;
+            asking.is_finished()
+        });
+        asking.join().unwrap();
+        wide
+    };
+    assert_eq!([Level::Low, Level::High].map(is_wide), [false, true]);
 }

@@ -9,6 +9,8 @@ mod contracts;
 mod kill;
 mod levels;
 mod pages;
+#[path = "../../../server/testing/program.rs"]
+mod program;
 mod publishers;
 mod refusal;
 mod site;

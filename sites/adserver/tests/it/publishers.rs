@@ -3,6 +3,58 @@
 use crate::site::{Site, banner, half_over};
 
 #[test]
+fn a_slot_takes_banners_about_its_own_concepts() {
+    Site::each(|site| {
+        let mut client = site.client();
+        client.set_up("car,road");
+        client.slot("road", 1_000_000);
+        client.slot("car", 1_000_000);
+        client.sign(&half_over(100_000, &banner("car")));
+        client.sign(&half_over(100_000, &banner("road")));
+        let both = banner("car,road").replace("com/car,road", "com/");
+        client.sign(&half_over(100_000, &both));
+        for _ in 0..100 {
+            let page = client.json("/ad?slot=1,2,3");
+            let placed = page["banners"].as_array().unwrap().iter();
+            let placed: Vec<_> =
+                placed.map(|one| (one["slot"].as_u64(), one["banner"].as_u64())).collect();
+            let [(first, _), (second, about_road), (third, about_car)] = placed[..] else {
+                panic!("{placed:?}");
+            };
+            assert_eq!([first, second, third], [1, 2, 3].map(Some), "in the order asked for");
+            assert_ne!(about_road, Some(1), "{placed:?}");
+            assert_ne!(about_car, Some(2), "{placed:?}");
+            // Where the page says what it is about, its slots are about that.
+            let named = client.json("/ad?slot=2&concepts=car");
+            assert_ne!(named["banners"][0]["banner"], 2);
+        }
+    });
+}
+
+#[test]
+fn publishers_and_slots_are_listed_a_hundred_at_a_time() {
+    let site = Site::open();
+    let mut client = site.client();
+    client.set_up("car");
+    for number in 2..=150 {
+        let name = format!("name=Daily+{number}");
+        assert_eq!(client.post("/publishers", &name).status, 201);
+    }
+    let list = client.json("/publishers");
+    assert_eq!(list["publishers"].as_array().unwrap().len(), 100);
+    assert_eq!(
+        list["publishers"][99],
+        serde_json::json!({ "publisher": 100, "name": "Daily 100" })
+    );
+    assert_eq!(list["next"], "/publishers?after=100");
+    let rest = client.json("/publishers?after=100");
+    assert_eq!((rest["publishers"].as_array().unwrap().len(), &rest["next"]), (50, &().into()));
+    let slots = client.json("/slots");
+    assert_eq!((&slots["slots"][0]["publisher"], &slots["next"]), (&1.into(), &().into()));
+    assert_eq!(client.json("/slots?after=1")["slots"], serde_json::json!([]));
+}
+
+#[test]
 fn placements_and_clicks_are_counted_for_the_slot_they_were_in() {
     let mut site = Site::open();
     let mut client = site.client();

@@ -53,9 +53,9 @@ impl Site {
     }
 
     /// Waits until the statistics say what the test needs to go on.
-    pub(crate) fn wait_until(&self, condition: impl Fn(&Stats) -> bool) -> Stats {
+    pub(crate) fn wait_until(&self, mut condition: impl FnMut(&Stats) -> bool) -> Stats {
         let stats = || self.server.as_ref().unwrap().stats();
-        wait_for(|| Some(stats()).filter(&condition), || format!("{:#?}", stats()))
+        wait_for(|| Some(stats()).filter(&mut condition), || format!("{:#?}", stats()))
     }
 
     /// Waits until every request received so far has ended.

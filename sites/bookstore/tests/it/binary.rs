@@ -1,45 +1,18 @@
 //! The program: its one line, its signals, its exit codes, its trace.
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::client::Client;
+use crate::program::Program;
 
 /// A port of its own.
 const FREE: &str = "--listen=127.0.0.1:0";
 
-/// A running program, killed if a test ends early.
-struct Program {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Program {
-    fn start(arguments: &[&str]) -> Self {
-        let mut command = command(&[FREE, "--pages", "1"]);
-        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.strip_prefix("bookstore listening on http://").expect(&line);
-        let address = address.split(',').next().unwrap();
-        Self { address: address.parse().unwrap(), child }
-    }
-
-    fn signal(&mut self, name: &str) -> Option<i32> {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(arguments: &[&str]) -> Program {
+    Program::start(command(&[FREE, "--pages", "1"]).args(arguments))
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -57,7 +30,7 @@ fn output(arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn it_says_where_it_listens_and_ends_well_on_both_signals() {
     for signal in ["-INT", "-TERM"] {
-        let mut program = Program::start(&[]);
+        let mut program = start(&[]);
         assert_eq!(Client::new(program.address).get("/-/health").status, 200);
         assert_eq!(program.signal(signal), Some(0), "{signal}");
     }
@@ -67,7 +40,7 @@ fn it_says_where_it_listens_and_ends_well_on_both_signals() {
 fn a_killed_store_keeps_every_order_it_has_confirmed() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("bookstore.db");
-    let mut program = Program::start(&["--database", path.to_str().unwrap()]);
+    let mut program = start(&["--database", path.to_str().unwrap()]);
     let mut client = Client::new(program.address);
     for _ in 0..3 {
         client.post("/cart", "id=1");

@@ -12,5 +12,7 @@ mod leases;
 mod orders;
 mod orphans;
 mod pages;
+#[path = "../../../server/testing/program.rs"]
+mod program;
 mod refusal;
 mod site;

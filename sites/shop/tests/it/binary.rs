@@ -1,43 +1,16 @@
 //! The program: its one line, its signals, its exit codes.
 
-use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, Command, Stdio};
+use std::net::TcpListener;
+use std::process::Command;
 
 use bywash_shop::Shop;
 
 use crate::client::Client;
+use crate::program::Program;
 use crate::site::{Folder, walk};
 
-/// A running program, killed if a test ends early.
-struct Program {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Program {
-    fn start(folder: &Folder) -> Self {
-        let mut command = command(folder, "127.0.0.1:0");
-        command.args(["--demand-ms", "0"]).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("shop listening on http://").expect(&line);
-        Self { address: address.parse().unwrap(), child }
-    }
-
-    fn signal(&mut self, name: &str) -> Option<i32> {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(folder: &Folder) -> Program {
+    Program::start(command(folder, "127.0.0.1:0").args(["--demand-ms", "0"]))
 }
 
 fn command(folder: &Folder, listen: &str) -> Command {
@@ -50,7 +23,7 @@ fn command(folder: &Folder, listen: &str) -> Command {
 fn it_says_where_it_listens_and_ends_well_on_both_signals() {
     for signal in ["-INT", "-TERM"] {
         let folder = Folder::new();
-        let mut program = Program::start(&folder);
+        let mut program = start(&folder);
         assert_eq!(Client::new(program.address).get("/-/health").status, 200);
         assert_eq!(program.signal(signal), Some(0), "{signal}");
     }
@@ -59,7 +32,7 @@ fn it_says_where_it_listens_and_ends_well_on_both_signals() {
 #[test]
 fn a_killed_shop_keeps_every_order_it_has_confirmed() {
     let folder = Folder::new();
-    let mut program = Program::start(&folder);
+    let mut program = start(&folder);
     for _ in 0..3 {
         let mut client = Client::new(program.address);
         walk(&mut client);

@@ -6,6 +6,8 @@ mod capacity;
 #[path = "../../../server/testing/client.rs"]
 mod client;
 mod departure;
+#[path = "../../../server/testing/program.rs"]
+mod program;
 mod refusal;
 mod site;
 mod walk;
