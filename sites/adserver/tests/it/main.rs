@@ -6,6 +6,7 @@ mod binary;
 #[allow(dead_code, reason = "there are no sessions here")]
 mod client;
 mod contracts;
+mod gateway;
 mod kill;
 mod levels;
 mod pages;
