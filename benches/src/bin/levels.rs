@@ -39,8 +39,11 @@ enum What {
         #[arg(long)]
         threads: Option<u32>,
         /// Who runs a request
-        #[arg(long, value_enum, default_value = "request")]
+        #[arg(long, value_enum, default_value = "submit")]
         way: Way,
+        /// Ratio that is promised
+        #[arg(long, default_value_t = 0.5)]
+        target: f64,
         /// Seconds that a cell is measured
         #[arg(long, default_value_t = 5.0)]
         seconds: f64,
@@ -60,8 +63,19 @@ fn main() -> ExitCode {
     println!("{}", Machine::here().line());
     match Options::parse().what {
         What::Spawn { rounds } => spawn(rounds as usize),
-        What::Ratio { clients, rounds, threads: pool, way, seconds } => {
-            ratio(&clients, rounds, pool.unwrap_or_else(suggested_threads), way, seconds);
+        What::Ratio { clients, rounds, threads, way, target, seconds } => {
+            let crowd = Crowd {
+                threads: threads.unwrap_or_else(suggested_threads),
+                way,
+                most: 6,
+                // As many for each processor as fit the seed's table.
+                places: (processors() * 5).div_ceil(2),
+                tasks: 10,
+                mean_ms: 5.0,
+                target,
+                lasts: Duration::from_secs_f64(seconds),
+            };
+            ratio(&crowd, &clients, rounds);
         }
         What::Step { rounds, seconds } => step(rounds, seconds),
     }
@@ -87,18 +101,7 @@ fn spawn(rounds: usize) {
     println!("medians of {rounds} rounds\n{table}");
 }
 
-fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
-    let crowd = Crowd {
-        threads: pool,
-        way,
-        most: 6,
-        // As many for each processor as fit the seed's table.
-        places: (processors() * 5).div_ceil(2),
-        tasks: 10,
-        mean_ms: 5.0,
-        target: 0.5,
-        lasts: Duration::from_secs_f64(seconds),
-    };
+fn ratio(crowd: &Crowd, clients: &[usize], rounds: u32) {
     let burner = Burner::calibrated();
     let head = [
         "clients",
@@ -116,7 +119,7 @@ fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
     let mut table = Table::new(0, &head);
     for clients in clients {
         let cells: Vec<[Cell; 2]> =
-            (0..u64::from(rounds)).map(|round| ratios(&crowd, burner, *clients, round)).collect();
+            (0..u64::from(rounds)).map(|round| ratios(crowd, burner, *clients, round)).collect();
         let spread = |of: &dyn Fn(&[Cell; 2]) -> f64| {
             Spread::of(cells.iter().map(of)).expect("there is at least one round")
         };
@@ -135,7 +138,11 @@ fn ratio(clients: &[usize], rounds: u32, pool: u32, way: Way, seconds: f64) {
             format!("{:.2}", spread(&|[_, ours]| ours.goal.map_or(0.0, |goal| goal.effort)).median),
         ]);
     }
-    println!("medians of {rounds} rounds of {seconds} s; goal 0.50\n{table}");
+    let (threads, seconds) = (crowd.threads, crowd.lasts.as_secs_f64());
+    println!(
+        "medians of {rounds} rounds of {seconds} s; {threads} threads, goal {}\n{table}",
+        crowd.target
+    );
 }
 
 fn step(rounds: u32, seconds: f64) {

@@ -114,7 +114,8 @@ impl Ratio {
         let means = (fast_mean + 0.2 * (fast - fast_mean), slow_mean + 0.2 * (slow - slow_mean));
         self.means = Some(means);
         let off = fast / slow / self.target;
-        if contested {
+        // A clock may be too coarse to see that any time passed.
+        if contested && off.is_finite() {
             let step = libm::sqrt(off).clamp(1.0 / STEP, STEP);
             self.weight = (self.weight * step).clamp(1.0 / MOST, MOST);
         }
@@ -133,7 +134,7 @@ impl Ratio {
     pub(super) fn standing(&self, _now: Time) -> Standing {
         Standing {
             verdict: self.verdict,
-            measured: self.means.map(|(fast, slow)| fast / slow),
+            measured: self.means.map(|(fast, slow)| fast / slow).filter(|ratio| ratio.is_finite()),
             effort: self.weight,
         }
     }

@@ -68,6 +68,24 @@ fn a_level_keeps_its_floor_whatever_the_weights_say() {
 }
 
 #[test]
+fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
+    let goal = Goal::Ratio { fast: HIGH, slow: LOW, target: 0.5 };
+    let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], Some(goal));
+    for _ in 0..500 {
+        for level in [HIGH, LOW] {
+            pool.arrive(at(1), level).unwrap();
+        }
+        while let Some(grant) = pool.grant(at(1)) {
+            pool.release(at(1), grant.ticket(), Span::ZERO);
+            pool.end(at(1), grant.ticket());
+        }
+    }
+    let standing = pool.standing(at(1)).unwrap();
+    assert_eq!((standing.effort, standing.measured), (2.0, None));
+    assert_eq!(standing.verdict, Verdict::Settling);
+}
+
+#[test]
 fn who_sleeps_saves_nothing_up() {
     let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], None);
     let mut now = at(0);
