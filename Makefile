@@ -38,6 +38,7 @@ check: tools
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
+	$(CARGO) deny --log-level error --manifest-path native/levels/python/Cargo.toml --config deny.toml check bans licenses sources
 	scripts/check-docs
 	scripts/check-claims
 

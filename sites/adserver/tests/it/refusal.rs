@@ -52,7 +52,7 @@ fn publishers_and_slots_that_cannot_be() {
         ("POST", "/concepts", "", 400, "name must be"),
         ("POST", "/concepts", "name=a&name=b", 400, "a name, once"),
         ("POST", "/publishers", "name=%00", 400, "name must be"),
-        ("POST", "/publishers", "nmae=Daily", 400, "a publisher takes a name"),
+        ("POST", "/publishers", "title=Daily", 400, "a publisher takes a name"),
         (
             "POST",
             "/slots",
