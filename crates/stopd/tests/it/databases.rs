@@ -86,7 +86,7 @@ impl Connection {
         let (is_idle, is_seen) = match self.kind {
             Kind::Postgres => {
                 let here = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {number}");
-                (format!("{here} AND state = 'idle'"), format!("{here} AND state = 'active'"))
+                (format!("{here} AND state LIKE 'idle%'"), format!("{here} AND state = 'active'"))
             }
             Kind::MariaDb => {
                 let list = "information_schema.processlist";
