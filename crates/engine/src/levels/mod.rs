@@ -60,7 +60,7 @@ pub struct Level {
     pub weight: f64,
     /// The share of slot time, 0 to 1, below which the level is not pressed while it wants slots.
     pub floor: f64,
-    /// Requests that may wait to begin.
+    /// Requests that may wait to begin. With 0 who cannot begin at once is refused.
     pub queue: usize,
 }
 
@@ -160,7 +160,8 @@ impl Levels {
 
     /// A request has come. It waits until [`Levels::grant`] says that it begins.
     pub fn arrive(&mut self, now: Time, level: LevelId) -> Result<Ticket, Full> {
-        if self.table.waiting(level) >= self.terms[level.0].queue {
+        let queue = self.terms[level.0].queue;
+        if self.table.waiting(level) >= queue && (queue > 0 || !self.has_room()) {
             return Err(Full);
         }
         if !self.table.busy(level) {
@@ -218,6 +219,13 @@ impl Levels {
         self.shares.used(now, level, more);
     }
 
+    /// One thread of a running request gives another a slot that it has used for so long.
+    pub fn hand_over(&mut self, now: Time, ticket: Ticket, used: Span) {
+        let level = self.table.level(ticket);
+        let more = self.stride.settle(level, used) + self.stride.charge(level);
+        self.shares.used(now, level, more);
+    }
+
     /// A running request is over; it has given back its slots.
     pub fn end(&mut self, now: Time, ticket: Ticket) -> Occupant {
         let ended = self.table.end(now, ticket);
@@ -238,6 +246,18 @@ impl Levels {
             threads: self.table.threads(level),
             share: self.shares.of(level),
         }
+    }
+
+    /// Whether who comes now begins at once: nobody waits while a slot is free.
+    fn has_room(&self) -> bool {
+        match self.admission {
+            Admission::Slots(free) => free > 0,
+            Admission::Places(places) => self.running() < places as usize,
+        }
+    }
+
+    fn running(&self) -> usize {
+        (0..self.terms.len()).map(|level| self.table.running(LevelId(level))).sum()
     }
 
     /// The level that gets the next slot, and what for.
@@ -262,12 +282,11 @@ impl Levels {
     fn next_in_line(&self, now: Time, places: u32) -> Option<Grant> {
         let levels = || (0..self.terms.len()).map(LevelId);
         let wider = |level: LevelId| self.table.wanting(level, self.terms[level.0].max_threads);
-        let running: usize = levels().map(|level| self.table.running(level)).sum();
         let first = || {
             let first = levels().filter_map(|level| self.table.first(level));
             first.max_by_key(|ticket| self.table.age(now, *ticket)).map(Grant::Begin)
         };
-        levels().find_map(wider).or_else(|| first().filter(|_| running < places as usize))
+        levels().find_map(wider).or_else(|| first().filter(|_| self.running() < places as usize))
     }
 }
 

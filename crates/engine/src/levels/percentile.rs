@@ -14,6 +14,8 @@
 //! allowance left: either the level's own load is more than its share of the pool, or one request takes too long by
 //! itself. Who is still waiting and already too old counts as answered too late.
 
+use alloc::collections::VecDeque;
+
 use bywash_units::{Span, Time};
 
 use super::goal::{Standing, Verdict};
@@ -26,8 +28,10 @@ const GAIN: f64 = 0.05;
 const BLOCKS: usize = 4;
 /// How long a block is.
 const BLOCK: Span = Span::from_millis(250);
-/// Answers without which nothing is said.
+/// Answers without which nothing is said. Where a second has fewer, the last so many count.
 const LEAST: u32 = 20;
+/// Unless they are older than that: of fewer than four answers a second nothing is said.
+const STALE: Span = Span::from_secs(5);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
@@ -44,11 +48,15 @@ pub(super) struct Percentile {
     /// Seconds.
     allowance: f64,
     blocks: [Block; BLOCKS],
+    /// The last answers: when, and whether too late.
+    latest: VecDeque<(Time, bool)>,
 }
 
 impl Percentile {
     pub(super) fn new(level: LevelId, share: f64, within: Span) -> Self {
-        Self { level, share, within, allowance: 0.0, blocks: [Block::default(); BLOCKS] }
+        let (blocks, latest) =
+            ([Block::default(); BLOCKS], VecDeque::with_capacity(LEAST as usize));
+        Self { level, share, within, allowance: 0.0, blocks, latest }
     }
 
     pub(super) fn prefers<'w>(
@@ -74,6 +82,10 @@ impl Percentile {
         }
         block.answered += 1;
         block.late += u32::from(late);
+        if self.latest.len() == LEAST as usize {
+            self.latest.pop_front();
+        }
+        self.latest.push_back((now, late));
         let most = self.within.as_secs_f64();
         let telling = ended.waited.as_secs_f64() >= self.allowance / 2.0;
         if late {
@@ -88,8 +100,15 @@ impl Percentile {
         let fresh = |block: &&Block| block.number + BLOCKS as u64 > number;
         let blocks = || self.blocks.iter().filter(fresh);
         let overdue = table.overdue(now, self.level, self.within);
-        let answered = blocks().map(|block| block.answered).sum::<u32>() + overdue;
-        let late = blocks().map(|block| block.late).sum::<u32>() + overdue;
+        let mut answered = blocks().map(|block| block.answered).sum::<u32>();
+        let mut late = blocks().map(|block| block.late).sum::<u32>();
+        if answered + overdue < LEAST {
+            let fresh = |answer: &&(Time, bool)| now.since(answer.0) <= STALE;
+            let latest = || self.latest.iter().filter(fresh);
+            answered = latest().count() as u32;
+            late = latest().filter(|(_, late)| *late).count() as u32;
+        }
+        let (answered, late) = (answered + overdue, late + overdue);
         let (all, misses, most) = (f64::from(answered), f64::from(late), 1.0 - self.share);
         let chance = 2.0 * libm::sqrt(all * most * self.share);
         let verdict = if answered < LEAST {

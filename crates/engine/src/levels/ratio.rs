@@ -25,6 +25,8 @@ const WINDOW: u32 = 100;
 const EACH: u32 = 10;
 /// Or so long, if that many of each were seen by then.
 const PATIENCE: Span = Span::from_millis(500);
+/// What was seen longer ago says nothing about now.
+const STALE: Span = Span::from_secs(30);
 /// Least share of slots in a window that levels competed for.
 const CONTESTED: f64 = 0.05;
 const STEP: f64 = 1.5;
@@ -55,6 +57,8 @@ pub(super) struct Ratio {
     fast_seen: Seen,
     slow_seen: Seen,
     contests: u32,
+    /// When a window was last full.
+    measured: Time,
     /// Of the last windows, newer ones counting more: mean response times.
     means: Option<(f64, f64)>,
     verdict: Verdict,
@@ -66,8 +70,9 @@ impl Ratio {
             fast,
             slow,
             target,
-            weight: 1.0 / target,
+            weight: (1.0 / target).min(MOST),
             since: Time::ZERO,
+            measured: Time::ZERO,
             fast_seen: Seen::default(),
             slow_seen: Seen::default(),
             contests: 0,
@@ -88,6 +93,10 @@ impl Ratio {
     }
 
     pub(super) fn ended(&mut self, now: Time, ended: &Occupant) {
+        if now.since(self.since) > STALE {
+            (self.fast_seen, self.slow_seen, self.contests) = Default::default();
+            (self.since, self.means) = (now, None);
+        }
         let seen = if ended.level == self.fast {
             &mut self.fast_seen
         } else if ended.level == self.slow {
@@ -101,7 +110,7 @@ impl Ratio {
         let each = self.fast_seen.count.min(self.slow_seen.count);
         if each >= EACH && (all >= WINDOW || now.since(self.since) >= PATIENCE) {
             self.correct();
-            self.since = now;
+            (self.since, self.measured) = (now, now);
         }
     }
 
@@ -131,10 +140,12 @@ impl Ratio {
         };
     }
 
-    pub(super) fn standing(&self, _now: Time) -> Standing {
+    pub(super) fn standing(&self, now: Time) -> Standing {
+        let is_fresh = now.since(self.measured) <= STALE;
+        let measured = self.means.map(|(fast, slow)| fast / slow);
         Standing {
-            verdict: self.verdict,
-            measured: self.means.map(|(fast, slow)| fast / slow).filter(|ratio| ratio.is_finite()),
+            verdict: if is_fresh { self.verdict } else { Verdict::Settling },
+            measured: measured.filter(|ratio| is_fresh && ratio.is_finite()),
             effort: self.weight,
         }
     }

@@ -176,7 +176,7 @@ impl Table {
         self.levels[level.0].threads
     }
 
-    fn level(&self, ticket: Ticket) -> LevelId {
+    pub(super) fn level(&self, ticket: Ticket) -> LevelId {
         self.entries[ticket.0 as usize].level
     }
 }

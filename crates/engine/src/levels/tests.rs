@@ -85,6 +85,92 @@ fn a_clock_that_sees_no_time_pass_does_not_lead_a_ratio_astray() {
     assert_eq!(standing.verdict, Verdict::Settling);
 }
 
+/// A request comes, begins and ends at these moments.
+fn one(pool: &mut Levels, level: LevelId, comes: Time, ends: Time) {
+    let ticket = pool.arrive(comes, level).unwrap();
+    assert_eq!(pool.grant(comes), Some(Grant::Begin(ticket)));
+    pool.release(ends, ticket, ends.since(comes));
+    pool.end(ends, ticket);
+}
+
+#[test]
+fn a_promise_to_a_quiet_level_that_is_not_kept_is_said_to_be_infeasible() {
+    let goal = Goal::Percentile { level: HIGH, share: 0.95, within: MS * 10 };
+    let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], Some(goal));
+    // Fifteen a second, each too late.
+    for number in 0..30 {
+        one(&mut pool, HIGH, at(number * 66), at(number * 66 + 20));
+    }
+    let verdict = |pool: &Levels, now| pool.standing(now).unwrap().verdict;
+    assert_eq!(verdict(&pool, at(2_000)), Verdict::Infeasible);
+    assert_eq!(verdict(&pool, at(60_000)), Verdict::Settling, "nobody has come for long");
+}
+
+#[test]
+fn what_was_measured_of_a_ratio_long_ago_is_not_said_of_now() {
+    let goal = Goal::Ratio { fast: HIGH, slow: LOW, target: 0.5 };
+    let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], Some(goal));
+    let both = |pool: &mut Levels, begins: u64| {
+        for number in 0..200 {
+            let from = begins + number * 30;
+            one(pool, HIGH, at(from), at(from + 10));
+            one(pool, LOW, at(from + 10), at(from + 30));
+        }
+        at(begins + 200 * 30)
+    };
+    let now = both(&mut pool, 0);
+    let standing = pool.standing(now).unwrap();
+    assert_eq!(standing.verdict, Verdict::Held);
+    assert!((standing.measured.unwrap() - 0.5).abs() < 0.01, "{standing:?}");
+    // For ten minutes the slow level sleeps.
+    for second in 0..600 {
+        one(&mut pool, HIGH, now + MS * (second * 1_000), now + MS * (second * 1_000 + 900));
+    }
+    let later = now + MS * 600_000;
+    let standing = pool.standing(later).unwrap();
+    assert_eq!((standing.verdict, standing.measured), (Verdict::Settling, None));
+    let now = both(&mut pool, 700_000);
+    let standing = pool.standing(now).unwrap();
+    assert!((standing.measured.unwrap() - 0.5).abs() < 0.05, "{standing:?}");
+}
+
+#[test]
+fn where_nobody_may_wait_who_can_begin_at_once_does() {
+    let nobody_waits = Level { queue: 0, ..weighing(1.0) };
+    for mut pool in
+        [Levels::new(1, vec![nobody_waits], None), Levels::parity(1, vec![nobody_waits])]
+    {
+        let first = pool.arrive(at(0), HIGH).unwrap();
+        assert_eq!(pool.grant(at(0)), Some(Grant::Begin(first)));
+        assert_eq!(pool.arrive(at(1), HIGH), Err(Full));
+        pool.release(at(2), first, MS);
+        pool.end(at(2), first);
+        assert!(pool.arrive(at(3), HIGH).is_ok());
+    }
+}
+
+#[test]
+fn a_slot_that_is_handed_over_counts_for_its_level() {
+    let mut pool = Levels::new(2, vec![wide(2, 1), weighing(1.0)], None);
+    let high = pool.arrive(at(0), HIGH).unwrap();
+    let low = pool.arrive(at(0), LOW).unwrap();
+    while pool.grant(at(0)).is_some() {}
+    pool.hand_over(at(100), high, MS * 100);
+    pool.release(at(100), high, Span::ZERO);
+    pool.end(at(100), high);
+    pool.release(at(100), low, MS * 100);
+    pool.end(at(100), low);
+    let share = pool.load(HIGH).share;
+    assert!((share - 0.5).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn a_ratio_that_is_asked_for_is_not_weighed_beyond_its_bound() {
+    let goal = Goal::Ratio { fast: HIGH, slow: LOW, target: 0.001 };
+    let pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], Some(goal));
+    assert!((pool.standing(at(0)).unwrap().effort - 64.0).abs() < 1e-9);
+}
+
 #[test]
 fn who_sleeps_saves_nothing_up() {
     let mut pool = Levels::new(1, vec![weighing(1.0), weighing(1.0)], None);
@@ -286,16 +372,16 @@ fn a_percentile_is_infeasible_when_too_many_are_late_although_nothing_is_let_wai
     let standing = pool.standing(at(410)).unwrap();
     assert_eq!(standing.verdict, Verdict::Infeasible);
     assert!((standing.measured.unwrap() - 0.5).abs() < 1e-9, "{standing:?}");
-    // A second later all of that is forgotten.
-    assert_eq!(pool.standing(at(1500)).unwrap().verdict, Verdict::Settling);
+    // Some seconds later all of that is forgotten.
+    assert_eq!(pool.standing(at(6000)).unwrap().verdict, Verdict::Settling);
     // Nobody is answered at all: those who wait count.
-    let blocker = pool.arrive(at(2000), LOW).unwrap();
-    assert_eq!(pool.grant(at(2000)), Some(Grant::Begin(blocker)));
+    let blocker = pool.arrive(at(6500), LOW).unwrap();
+    assert_eq!(pool.grant(at(6500)), Some(Grant::Begin(blocker)));
     for _ in 0..30 {
-        pool.arrive(at(2000), HIGH).unwrap();
+        pool.arrive(at(6500), HIGH).unwrap();
     }
-    assert_eq!(pool.standing(at(2050)).unwrap().verdict, Verdict::Settling);
-    assert_eq!(pool.standing(at(2200)).unwrap().verdict, Verdict::Infeasible);
+    assert_eq!(pool.standing(at(6550)).unwrap().verdict, Verdict::Settling);
+    assert_eq!(pool.standing(at(6700)).unwrap().verdict, Verdict::Infeasible);
 }
 
 proptest! {

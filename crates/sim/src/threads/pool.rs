@@ -19,7 +19,8 @@ use crate::stations::Application;
 struct Request {
     ticket: Ticket,
     left: Left,
-    /// Threads that are at work.
+    begun: bool,
+    /// Threads that are at work: none while it waits between two tasks.
     threads: u32,
     /// Work done on it, of tasks that are over.
     done: u64,
@@ -105,7 +106,9 @@ impl Pool {
             let id = index.expect("slots go to requests that are here") as u32;
             let own = grant == Grant::Begin(ticket);
             self.busy += 1;
-            self.request(id).threads += 1;
+            let request = self.request(id);
+            request.begun = true;
+            request.threads += 1;
             self.take_task(id, own, self.now);
         }
     }
@@ -188,7 +191,7 @@ impl Application for Pool {
         let ticket = arrived.expect("levels of the simulator have room for everybody");
         let left = Left::of(demand, self.serial_share, self.classes[class]);
         self.requests[index] =
-            Some(Request { ticket, left, threads: 0, done: 0, serial: self.serial });
+            Some(Request { ticket, left, begun: false, threads: 0, done: 0, serial: self.serial });
         self.inside += 1;
         self.assign();
     }
@@ -199,14 +202,13 @@ impl Application for Pool {
         let mut done = request.done;
         let own = |thread: &&Reverse<Thread>| thread.0.serial == request.serial;
         let threads: Vec<Thread> = self.threads.iter().filter(own).map(|thread| thread.0).collect();
-        let began = request.threads > 0;
         for thread in threads {
             done += thread.work - thread.ends.since(now).as_nanos();
             self.rest(thread);
         }
         self.requests[id as usize] = None;
         self.inside -= 1;
-        if began {
+        if request.begun {
             self.levels.end(now, request.ticket);
         } else {
             self.levels.leave(request.ticket);
@@ -237,7 +239,7 @@ impl Application for Pool {
 
     fn serves(&self, id: u32) -> bool {
         let request = self.requests.get(id as usize).and_then(Option::as_ref);
-        request.is_some_and(|request| request.threads > 0)
+        request.is_some_and(|request| request.begun)
     }
 
     fn meters(&mut self, now: Time) -> Meters {
@@ -307,5 +309,20 @@ mod tests {
         let ends = play(&mut pool);
         assert_eq!(ends.len(), 1);
         assert!((ends[0].1 - 2.5).abs() < 1e-6, "{ends:?}");
+    }
+
+    #[test]
+    fn who_leaves_while_it_waits_between_two_tasks_was_served_and_is_gone() {
+        let mut pool = pool(1, 0.0, &[WIDE, Parallel { weight: 9.0, ..Parallel::default() }]);
+        pool.admit(at(0.0), 0, 0, Span::from_secs(4));
+        pool.admit(at(0.5), 1, 1, Span::from_secs(4));
+        // At 1 the first has ended a task, and the other's claim is better.
+        assert_eq!(pool.next_end(), Some(at(1.0)));
+        assert_eq!(pool.finish(at(1.0)), None);
+        assert!(pool.serves(0) && pool.serves(1));
+        assert_eq!(pool.remove(at(2.0), 0), Span::from_secs(1));
+        let ends = play(&mut pool);
+        assert_eq!(ends.len(), 1);
+        assert!((ends[0].1 - 5.0).abs() < 1e-6, "{ends:?}");
     }
 }
