@@ -4,6 +4,7 @@
 //! that gives its slot back; not for each task. Whoever holds it may take the lock of a bag, never the other way round.
 
 use std::collections::VecDeque;
+use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -25,7 +26,7 @@ pub(crate) const QUANTUM: Span = Span::from_micros(200);
 /// What a worker is to do, with a slot.
 pub(crate) enum Work {
     /// To run a request that nobody waits for.
-    Begin(Ticket, Job),
+    Begin(Ticket, LevelId, Job),
     /// To run tasks of a request.
     Help(Ticket, Arc<Bag>),
 }
@@ -147,11 +148,6 @@ impl Desk {
         self.state.lock()
     }
 
-    /// The level of a request.
-    pub(crate) fn level_of(&self, ticket: Ticket) -> LevelId {
-        self.lock().entries[ticket.index()].level
-    }
-
     /// The level of a name.
     pub(crate) fn level(&self, name: &str) -> Result<LevelId, Refused> {
         let found = self.names.iter().position(|known| known == name);
@@ -228,11 +224,12 @@ impl Desk {
     pub(crate) fn leave_bag(self: &Arc<Self>, ticket: Ticket, bag: &Arc<Bag>, since: Time) {
         let mut state = self.lock();
         // Under the lock: the request cannot end in between, and its number go to another.
+        let now = self.now();
         if let Some(owner) = bag.leave() {
+            state.levels.hand_over(now, ticket, now.since(since));
             owner.tell(Told::Slot);
             return;
         }
-        let now = self.now();
         state.wants(ticket, bag);
         state.levels.release(now, ticket, now.since(since));
         self.deal(state, 1);
@@ -377,8 +374,11 @@ impl Desk {
         let desk = Arc::clone(self);
         let name = format!("levels-{}", state.workers);
         let run = move || {
-            if let Some(begins) = desk.begins {
-                begins();
+            // It counts as one that looks for work, and must: what the program throws is of no use to anybody.
+            if let Some(begins) = desk.begins
+                && let Err(panic) = catch_unwind(begins)
+            {
+                std::mem::forget(panic);
             }
             worker::run(&desk);
         };
@@ -416,7 +416,7 @@ impl State {
         match grant {
             Grant::Begin(ticket) => match std::mem::replace(&mut entry.waiter, Waiter::Nobody) {
                 Waiter::Thread(seat) => seat.tell(Told::Slot),
-                Waiter::Job(job) => self.ready.push_back(Work::Begin(ticket, job)),
+                Waiter::Job(job) => self.ready.push_back(Work::Begin(ticket, entry.level, job)),
                 Waiter::Nobody => unreachable!("who leaves is taken out of the levels"),
             },
             Grant::Widen(ticket) => {
@@ -431,7 +431,7 @@ impl State {
 
     /// A request has work for as many threads as there are tasks in its bag.
     fn wants(&mut self, ticket: Ticket, bag: &Arc<Bag>) {
-        let tasks = bag.wanting() as u32;
+        let tasks = bag.tell_wanting() as u32;
         if tasks > 0 {
             let known = &mut self.entries[ticket.index()].bag;
             if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, bag)) {

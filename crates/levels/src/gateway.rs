@@ -85,7 +85,11 @@ impl Gateway {
         let now = Moment::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
         let read = || read_level(&self.file.keys.read(), field, now, LIFETIME);
         match read() {
-            Err(LevelRefusal::Forged) if self.file.is_read_again() => read(),
+            Err(LevelRefusal::Forged) => {
+                // Another thread may have found the new key while this one waited for it.
+                self.file.read_again();
+                read()
+            }
             read => read,
         }
     }
@@ -93,13 +97,15 @@ impl Gateway {
 
 impl KeyFile {
     /// A file that cannot be used leaves the keys that there are.
-    fn is_read_again(&self) -> bool {
+    fn read_again(&self) {
         let mut read = self.read.lock();
         if read.elapsed() < REST {
-            return false;
+            return;
         }
         *read = Instant::now();
-        keys(&self.path).map(|keys| *self.keys.write() = keys).is_ok()
+        if let Ok(keys) = keys(&self.path) {
+            *self.keys.write() = keys;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A turn in the pool: from a request's first slot to its end.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -22,23 +23,20 @@ pub struct Request {
     level: LevelId,
     /// Since when it has its slot.
     since: Time,
-    /// Of the pool's threads that run it: the one that looks for more to do when it is over.
-    workers: usize,
+    /// Threads of the pool that look for more to do as soon as it is over.
+    coming: usize,
     pub(crate) panicked: bool,
 }
 
 impl Request {
     pub(crate) fn new(desk: Arc<Desk>, ticket: Ticket, level: LevelId) -> Self {
         let since = desk.now();
-        Self { desk, ticket, level, since, workers: 0, panicked: false }
+        Self { desk, ticket, level, since, coming: 0, panicked: false }
     }
 
-    /// One that a worker runs.
-    pub(crate) fn begun(desk: Arc<Desk>, ticket: Ticket) -> Self {
-        let level = desk.level_of(ticket);
-        let mut request = Self::new(desk, ticket, level);
-        request.workers = 1;
-        request
+    /// Over, and a thread of the pool that has run it looks for more to do.
+    pub(crate) fn end_of_worker(mut self) {
+        self.coming = 1;
     }
 
     /// The name of its level.
@@ -76,12 +74,19 @@ impl Request {
         self.join(&bag);
         std::mem::forget(guard);
         match (result, bag.panic()) {
-            (Err(panic), _) | (Ok(_), Some(panic)) => {
-                self.panicked = true;
-                resume_unwind(panic)
-            }
             (Ok(result), None) => result,
+            (Ok(_), Some(panic)) => self.panics(panic),
+            (Err(panic), other) => {
+                // To drop what a task threw may panic as well, which while unwinding ends the process.
+                std::mem::forget(other);
+                self.panics(panic)
+            }
         }
+    }
+
+    fn panics(&mut self, panic: Box<dyn Any + Send>) -> ! {
+        self.panicked = true;
+        resume_unwind(panic)
     }
 
     /// Calls `each` with every index, side by side.
@@ -191,7 +196,7 @@ impl Drop for AbortIfUnwound {
 impl Drop for Request {
     fn drop(&mut self) {
         let panicked = self.panicked || std::thread::panicking();
-        self.desk.end(self.ticket, self.since, panicked, self.workers);
+        self.desk.end(self.ticket, self.since, panicked, self.coming);
     }
 }
 

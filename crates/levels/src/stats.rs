@@ -69,6 +69,8 @@ struct Counts {
     panicked: u64,
     /// Microseconds.
     response: Histogram<u64>,
+    /// Of all responses together.
+    taken: Span,
     waited: Span,
 }
 
@@ -84,6 +86,7 @@ impl Tally {
             // One µs to an hour at two significant digits.
             response: Histogram::new_with_bounds(1, 3_600_000_000, 2)
                 .expect("constant bounds, low < high, 2 digits"),
+            taken: Span::ZERO,
             waited: Span::ZERO,
         };
         Self((0..levels).map(|_| counts()).collect())
@@ -100,6 +103,7 @@ impl Tally {
     pub(crate) fn ended(&mut self, ended: &Occupant, panicked: bool) {
         let counts = &mut self.0[ended.level.0];
         counts.panicked += u64::from(panicked);
+        counts.taken += ended.response;
         counts.waited += ended.waited;
         counts.response.saturating_record(ended.response.as_micros().max(1));
     }
@@ -109,15 +113,15 @@ impl Tally {
         let counts = &self.0[level.0];
         let answered = counts.response.len();
         let quantile = |share| Duration::from_micros(counts.response.value_at_quantile(share));
-        let mean = counts.response.mean();
+        let (mean, deviation) = (counts.response.mean(), counts.response.stdev());
         LevelStats {
             name: name.into(),
             answered,
             panicked: counts.panicked,
             refused: counts.refused,
             left: counts.left,
-            mean: Duration::from_micros(mean as u64),
-            deviation: if answered > 0 { counts.response.stdev() / mean } else { 0.0 },
+            mean: (counts.taken / answered.max(1)).to_std(),
+            deviation: if answered > 0 { deviation / mean } else { 0.0 },
             median: quantile(0.5),
             p95: quantile(0.95),
             p99: quantile(0.99),

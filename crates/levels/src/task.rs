@@ -33,13 +33,17 @@ struct Inside {
     called: usize,
     /// The scope's own thread, while it waits for a slot or for the others.
     owner: Option<Arc<Seat>>,
-    /// How often the desk was told of tasks since there were none.
-    told: u32,
+    /// Tasks that the desk knows to be wanting another thread.
+    known: usize,
     /// Of the first task that panicked.
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl Inside {
+    fn wanting(&self) -> usize {
+        self.tasks.len().saturating_sub(self.called)
+    }
+
     /// Nobody is at work here or will be.
     fn is_done(&self) -> bool {
         self.unfinished == 0 && self.helpers == 0
@@ -66,7 +70,7 @@ pub(crate) enum Taken {
 pub(crate) struct Running(Task);
 
 impl Bag {
-    /// Puts a task in. Whether the desk must be told: it knows of all if it was told `most` times.
+    /// Puts a task in. Whether the desk must be told: not if it knows of `most`, which are all that it can do anything for.
     ///
     /// # Safety
     ///
@@ -84,19 +88,14 @@ impl Bag {
         inside.tasks.push_back(task);
         inside.unfinished += 1;
         // An owner that waits has been told of nothing since.
-        let tell = inside.told < most || inside.owner.is_some();
-        inside.told += u32::from(tell);
-        tell
+        inside.owner.is_some() || (inside.wanting() > inside.known && inside.known < most as usize)
     }
 
     /// Takes a task out. If it was the last, and the desk knew of some, it is to be told.
     pub(crate) fn take(&self) -> Taken {
         let mut inside = self.0.lock();
         let Some(task) = inside.tasks.pop_front() else { return Taken::Empty };
-        let tell = inside.told > 0 && inside.tasks.is_empty();
-        if tell {
-            inside.told = 0;
-        }
+        let tell = inside.known > 0 && inside.tasks.is_empty();
         Taken::Task(Running(task), tell)
     }
 
@@ -121,10 +120,11 @@ impl Bag {
         }
     }
 
-    /// Tasks that wait for another thread than those that are on their way.
-    pub(crate) fn wanting(&self) -> usize {
-        let inside = self.0.lock();
-        inside.tasks.len().saturating_sub(inside.called)
+    /// Tasks that wait for another thread than those that are on their way: for the desk, which knows of them then.
+    pub(crate) fn tell_wanting(&self) -> usize {
+        let mut inside = self.0.lock();
+        inside.known = inside.wanting();
+        inside.known
     }
 
     /// Whether all that was put in has ended, and nobody will look for more.
@@ -153,6 +153,7 @@ impl Bag {
         }
         inside.helpers += 1;
         inside.called += 1;
+        inside.known = inside.known.saturating_sub(1);
         Hand::Worker
     }
 

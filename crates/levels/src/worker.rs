@@ -14,12 +14,15 @@ pub(crate) fn run(desk: &Arc<Desk>) {
     let mut comes_back = false;
     while let Some(work) = desk.next_work(comes_back) {
         match work {
-            Work::Begin(ticket, job) => {
-                let mut request = Request::begun(Arc::clone(desk), ticket);
-                // A job that panics is a request that failed: dropped while unwinding, it is counted as one.
-                let panicked = catch_unwind(AssertUnwindSafe(|| job(&mut request))).is_err();
-                request.panicked |= panicked;
-                drop(request);
+            Work::Begin(ticket, level, job) => {
+                let mut request = Request::new(Arc::clone(desk), ticket, level);
+                // A job that panics is a request that failed.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut request))) {
+                    request.panicked = true;
+                    // To drop what a program threw may do anything, and this thread has others to serve.
+                    std::mem::forget(panic);
+                }
+                request.end_of_worker();
             }
             Work::Help(ticket, bag) => help(desk, ticket, &bag),
         }

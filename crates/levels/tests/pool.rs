@@ -310,6 +310,92 @@ fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
     }
 }
 
+/// A panic whose payload panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[test]
+fn what_a_job_throws_is_dropped_by_nobody_and_its_thread_serves_the_next() {
+    let pool = pool(1);
+    for _ in 0..10 {
+        pool.submit("low", |_| std::panic::panic_any(Bomb)).unwrap();
+    }
+    drop(pool.request_within("low", STUCK).unwrap());
+    // Of those that nobody needs to wait for, and of which a thread of the pool runs one.
+    let (done, answered) = std::sync::mpsc::channel();
+    pool.submit("low", move |_| done.send(()).unwrap()).unwrap();
+    answered.recv_timeout(STUCK).expect("it is served");
+    assert_eq!(pool.stats().levels[1].panicked, 10);
+}
+
+#[test]
+fn of_two_panics_one_is_thrown_and_the_other_not_even_dropped() {
+    let pool = pool(1);
+    let mut turn = pool.request("low").unwrap();
+    let both = || {
+        turn.scope(|scope| -> () {
+            scope.spawn(|| std::panic::panic_any(Bomb));
+            panic!("the closure");
+        });
+    };
+    let thrown = std::panic::catch_unwind(std::panic::AssertUnwindSafe(both)).unwrap_err();
+    assert_eq!(thrown.downcast_ref::<&str>(), Some(&"the closure"));
+}
+
+#[test]
+fn a_thread_whose_first_call_panics_serves_all_the_same() {
+    let begins = || panic!("at the beginning");
+    let pool = Pool::builder(1).level("a", Level::PLAIN).thread_begins(begins).build().unwrap();
+    let (done, answered) = std::sync::mpsc::channel();
+    pool.submit("a", move |_| done.send(()).unwrap()).unwrap();
+    answered.recv_timeout(STUCK).expect("it is served");
+}
+
+#[test]
+fn slot_time_of_those_who_help_counts_for_the_level() {
+    let pool = pool(2);
+    let work = Duration::from_millis(60);
+    let mut wide = pool.request("high").unwrap();
+    let (owner, together) = (std::thread::current().id(), Barrier::new(2));
+    wide.parallel_for(0..2, |_| {
+        together.wait();
+        if std::thread::current().id() != owner {
+            std::thread::sleep(work);
+        }
+    });
+    drop(wide);
+    let narrow = pool.request("low").unwrap();
+    std::thread::sleep(work);
+    drop(narrow);
+    let share = pool.stats().levels[0].share;
+    assert!((0.35..0.65).contains(&share), "{share}");
+}
+
+#[test]
+fn tasks_that_are_spawned_late_get_threads_as_well() {
+    let pool = pool(4);
+    let mut turn = pool.request("high").unwrap();
+    let together = Barrier::new(4);
+    turn.scope(|scope| {
+        // Each taken by a helper before the next is there.
+        for _ in 0..10 {
+            let (begun, has_begun) = std::sync::mpsc::channel();
+            scope.spawn(move || begun.send(()).unwrap());
+            has_begun.recv_timeout(STUCK).unwrap();
+        }
+        for _ in 0..4 {
+            scope.spawn(|| {
+                together.wait();
+            });
+        }
+    });
+}
+
 #[test]
 fn in_parity_everybody_has_her_threads_and_places_are_scarce() {
     let pool = Pool::builder(2)
