@@ -4,6 +4,7 @@
 //! happens on the machine happens to both; the figure is the median of the rounds' ratios.
 
 use std::hint::black_box;
+use std::sync::mpsc;
 use std::time::Instant;
 
 use bywash_levels::{Level, Pool, Request};
@@ -75,7 +76,7 @@ pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
             },
         ),
         compare(
-            "a request of one task, from outside the pool",
+            "a request of one task that its caller runs, rayon's in its pool",
             rounds,
             2000,
             1,
@@ -87,7 +88,25 @@ pub fn costs(threads: usize, rounds: usize) -> Vec<Cost> {
                 (0..times).for_each(|_| rayon.install(task));
             },
         ),
+        compare(
+            "a request of one task that the pool runs, to its answer",
+            rounds,
+            2000,
+            1,
+            |times| (0..times).for_each(|_| submitted(&pool)),
+            |times| (0..times).for_each(|_| rayon.install(|| nothing(1))),
+        ),
     ]
+}
+
+fn submitted(pool: &Pool) {
+    let (done, answered) = mpsc::sync_channel(1);
+    let job = move |_: &mut Request| {
+        nothing(1);
+        done.send(()).expect("the caller waits");
+    };
+    pool.submit("wide", job).expect("there is room");
+    answered.recv().expect("it does not panic");
 }
 
 fn scopes(mut request: Request, times: usize) {
