@@ -11,7 +11,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use bywash_levels::{Goal, GoalStats, Level, Pool, Request};
+use bywash_levels::{Builder, Goal, GoalStats, Level, Pool, Request};
 
 use super::{Burner, Dice};
 
@@ -74,11 +74,17 @@ pub fn ratios(crowd: &Crowd, burner: Burner, clients: usize, round: u64) -> [Cel
     let high = Level { max_threads: crowd.most, ..Level::PLAIN };
     let builder = || Pool::builder(crowd.threads).level("high", high).level("low", Level::PLAIN);
     let goal = Goal::Ratio { fast: "high", slow: "low", target: crowd.target };
-    let pools = [builder().parity(crowd.places).build(), builder().goal(goal).build()];
-    pools.map(|pool| {
-        let pool = pool.expect("constant settings");
-        play(crowd, burner, clients, round, &pool)
-    })
+    let play = |builder: Builder| {
+        play(crowd, burner, clients, round, &builder.build().expect("constant settings"))
+    };
+    let (parity, goal) = (builder().parity(crowd.places), builder().goal(goal));
+    // First is the one, then the other.
+    if round.is_multiple_of(2) {
+        [play(parity), play(goal)]
+    } else {
+        let goal = play(goal);
+        [play(parity), goal]
+    }
 }
 
 /// Answers before this share of the time do not count: the controller is on its way, and queues build up.

@@ -23,6 +23,10 @@ use crate::worker;
 /// A slot is kept for so long whoever else wants it: below it, handing it over would cost more than it brings.
 pub(crate) const QUANTUM: Span = Span::from_micros(200);
 
+/// How often a worker that finds nobody in the pool looks once more, and lets others run in between, before it sleeps.
+/// Who comes right after is served by a thread that is awake. With somebody here it would take turns from those who run.
+const LOOKS: u32 = 32;
+
 /// What a worker is to do, with a slot.
 pub(crate) enum Work {
     /// To run a request that nobody waits for.
@@ -356,6 +360,7 @@ impl Desk {
     pub(crate) fn next_work(&self, comes_back: bool) -> Option<Work> {
         let mut state = self.lock();
         state.idle += usize::from(comes_back);
+        let mut looks = 0;
         loop {
             if let Some(work) = state.ready.pop_front() {
                 state.idle -= 1;
@@ -364,6 +369,11 @@ impl Desk {
             if state.closed && state.here == 0 {
                 state.workers -= 1;
                 return None;
+            }
+            if state.here == 0 && looks < LOOKS {
+                looks += 1;
+                MutexGuard::unlocked(&mut state, std::thread::yield_now);
+                continue;
             }
             self.work.wait(&mut state);
         }

@@ -30,10 +30,10 @@
 //!
 //! Which level a request has the gateway says, signed: `Gateway`.
 //!
-//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Waiting`] is a place in line, a [`Request`] a turn,
-//! a [`Scope`] its tasks; `worker` are the
-//! pool's threads, `desk` what they share; who gets a slot is decided by [`bywash_engine::levels`], the code that the
-//! laboratory runs in virtual time. `task` has the only unsafe lines, with their proof.
+//! Rooms: [`Pool`] is made by a [`Builder`]; a [`Waiting`] is a place in line, a [`Request`] a turn, a [`Scope`] its
+//! tasks; `worker` are the pool's threads, `desk` what they share; who gets a slot is decided by
+//! [`bywash_engine::levels`], the code that the laboratory runs in virtual time. `task` has the only unsafe lines, with
+//! their proof. [`Fate`] is for bindings of other languages.
 //!
 //! Tasks are for work on processors: one that sleeps or waits for a socket keeps a slot that somebody could use. They
 //! should be short (some milliseconds): a slot changes hands between tasks, never within one.
@@ -41,6 +41,7 @@
 mod builder;
 mod desk;
 mod error;
+mod fate;
 #[cfg(feature = "gateway")]
 mod gateway;
 mod pool;
@@ -57,6 +58,7 @@ mod worker;
 pub use builder::{Builder, Goal, suggested_threads};
 pub use bywash_engine::levels::{Level, Verdict};
 pub use error::{BuildError, Refused};
+pub use fate::Fate;
 pub use pool::Pool;
 pub use request::Request;
 pub use scope::Scope;

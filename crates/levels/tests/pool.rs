@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
-use bywash_levels::{BuildError, Goal, Level, Pool, Refused, Stats};
+use bywash_levels::{BuildError, Fate, Goal, Level, Pool, Refused, Stats};
 
 /// Nothing here takes that long; what does is stuck.
 const STUCK: Duration = Duration::from_secs(60);
@@ -308,6 +308,19 @@ fn a_pool_that_is_dropped_turns_nobody_out_and_lets_nobody_in() {
         assert!(Instant::now() < end, "the job is kept");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn of_a_job_it_is_said_once_what_became_of_it() {
+    let (accepted, dropped_first, begun_first) =
+        (Fate::default(), Fate::default(), Fate::default());
+    assert!(accepted.accept());
+    assert!(accepted.end(), "who was told that it is accepted hears that it never runs");
+    assert!(!dropped_first.end(), "the call says so");
+    assert!(!dropped_first.accept());
+    begun_first.begin();
+    assert!(begun_first.accept());
+    assert!(!begun_first.end(), "it has run");
 }
 
 /// A panic whose payload panics when it is dropped.

@@ -16,11 +16,10 @@ mod turn;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bywash_levels::{Pool, Refused, Request};
+use bywash_levels::{Fate, Pool, Refused, Request};
 
 use options::{Options, sized, text};
 use process::Home;
@@ -153,15 +152,10 @@ pub(crate) unsafe extern "C" fn bywash_levels_submit(
         // SAFETY: the same.
         let level = unsafe { text(level, "the level")? };
         let run = run.ok_or_else(|| Fault::null("the function"))?;
-        let stage = Arc::new(AtomicU8::new(OFFERED));
-        let job = Job { run, arg: Arg(arg), pool: pool.number, stage: Arc::clone(&stage) };
+        let fate = Fate::default();
+        let job = Job { run, arg: Arg(arg), pool: pool.number, fate: fate.clone() };
         pool.pool.submit(level, move |request| job.run(request))?;
-        let accepted = Ordering::AcqRel;
-        match stage.compare_exchange(OFFERED, ACCEPTED, accepted, Ordering::Acquire) {
-            // Another thread has closed the pool before its owner heard that it was accepted.
-            Err(OVER) => Err(Refused::Closed.into()),
-            Ok(_) | Err(_) => Ok(()),
-        }
+        if fate.accept() { Ok(()) } else { Err(Refused::Closed.into()) }
     })
 }
 
@@ -170,22 +164,12 @@ struct Job {
     run: Run,
     arg: Arg,
     pool: PoolNumber,
-    /// One of those below.
-    stage: Arc<AtomicU8>,
+    fate: Fate,
 }
-
-/// `bywash_levels_submit` has not returned.
-const OFFERED: u8 = 0;
-/// It has, or is about to, with success.
-const ACCEPTED: u8 = 1;
-/// The function was called.
-const BEGUN: u8 = 2;
-/// It was dropped, and not called.
-const OVER: u8 = 3;
 
 impl Job {
     fn run(self, request: &mut Request) {
-        self.stage.store(BEGUN, Ordering::Release);
+        self.fate.begin();
         Turn::lent(request, self.pool, |turn| self.call(turn));
     }
 
@@ -198,10 +182,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let begun = Ordering::AcqRel;
-        let before =
-            self.stage.fetch_update(begun, Ordering::Acquire, |at| (at != BEGUN).then_some(OVER));
-        if before == Ok(ACCEPTED) {
+        if self.fate.end() {
             self.call(ptr::null_mut());
         }
     }

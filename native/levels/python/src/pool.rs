@@ -1,10 +1,8 @@
 //! A pool.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use bywash_levels::{Goal, Level, LevelStats, Refused, Verdict};
+use bywash_levels::{Fate, Goal, Level, LevelStats, Refused, Verdict};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -80,13 +78,10 @@ impl Pool {
     /// the request has failed.
     fn submit(&self, py: Python<'_>, level: String, run: Py<PyAny>) -> PyResult<()> {
         let pool = self.pool()?;
-        let stage = Arc::new(AtomicU8::new(OFFERED));
-        let job = Job { run, stage: Arc::clone(&stage) };
+        let fate = Fate::default();
+        let job = Job { run, fate: fate.clone() };
         py.detach(|| pool.submit(&level, move |request| job.run(request))).map_err(refused)?;
-        let accepted =
-            stage.compare_exchange(OFFERED, ACCEPTED, Ordering::AcqRel, Ordering::Acquire);
-        // Another thread has closed the pool before its owner heard that it was accepted.
-        if accepted == Err(OVER) { Err(refused(Refused::Closed)) } else { Ok(()) }
+        if fate.accept() { Ok(()) } else { Err(refused(Refused::Closed)) }
     }
 
     /// Nobody comes in any more.
@@ -173,22 +168,12 @@ fn look_after_signals(py: Python<'_>) -> PyResult<()> {
 /// Submitted: `run` is called once, if its owner is told that it was accepted.
 struct Job {
     run: Py<PyAny>,
-    /// One of those below.
-    stage: Arc<AtomicU8>,
+    fate: Fate,
 }
-
-/// `submit` has not returned.
-const OFFERED: u8 = 0;
-/// It has, or is about to, with success.
-const ACCEPTED: u8 = 1;
-/// The function was called.
-const BEGUN: u8 = 2;
-/// It was dropped, and not called.
-const OVER: u8 = 3;
 
 impl Job {
     fn run(self, request: &mut bywash_levels::Request) {
-        self.stage.store(BEGUN, Ordering::Release);
+        self.fate.begin();
         let _job = Counted::job();
         // The job with it: what it has of Python's is let go while the interpreter is ours.
         let run = |py: Python<'_>| {
@@ -204,9 +189,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let over = |at| (at != BEGUN).then_some(OVER);
-        let before = self.stage.fetch_update(Ordering::AcqRel, Ordering::Acquire, over);
-        if before == Ok(ACCEPTED) {
+        if self.fate.end() {
             // If the interpreter ends nobody is left to be told.
             _ = enter(|py| self.run.call1(py, (py.None(),)).map_err(|_| closed("told")));
         }
