@@ -12,8 +12,8 @@ use clap::{ArgGroup, Parser, Subcommand};
 use crate::doctor::Front;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{
-    Compare, Demo, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun, Replay, ServiceOf,
-    Sim, Sweep, Vary,
+    Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
+    Replay, ServiceOf, Sim, Sweep, Vary,
 };
 
 /// Where operators come in unless something else is said.

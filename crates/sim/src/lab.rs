@@ -406,8 +406,6 @@ fn jobs((index, scenario): (usize, &Scenario)) -> Vec<Job> {
     jobs
 }
 
-/// Plays the jobs on as many threads as there are cores; the results are in the order of the
-/// jobs, so they do not depend on the machine.
 fn play_all(
     scenarios: &[&Scenario],
     chosen: &[&[Chosen]],
@@ -415,24 +413,40 @@ fn play_all(
     trace: Option<Trace>,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<Outturn> {
+    let one = |job: &Job| {
+        let Job { scenario, policy, rho, closes, seed } = *job;
+        let Chosen { settings, limit, termination, charge } = &chosen[scenario][policy];
+        play(Case {
+            scenario: scenarios[scenario],
+            settings,
+            limit,
+            termination,
+            charge: *charge,
+            rho,
+            closes,
+            seed,
+            trace,
+        })
+    };
+    on_all_cores(jobs, progress, one)
+}
+
+/// Does all jobs on as many threads as there are cores; `progress(done, all)` is called after each. The results are in
+/// the order of the jobs, so they do not depend on the machine.
+///
+/// # Panics
+/// If a job does.
+pub fn on_all_cores<J: Sync, R: Send>(
+    jobs: &[J],
+    progress: &(dyn Fn(usize, usize) + Sync),
+    each: impl Fn(&J) -> R + Sync,
+) -> Vec<R> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Vec<Mutex<Option<Outturn>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
     let work = || {
         while let Some((index, job)) = take(&next, jobs) {
-            let Job { scenario, policy, rho, closes, seed } = *job;
-            let Chosen { settings, limit, termination, charge } = &chosen[scenario][policy];
-            let outturn = play(Case {
-                scenario: scenarios[scenario],
-                settings,
-                limit,
-                termination,
-                charge: *charge,
-                rho,
-                closes,
-                seed,
-                trace,
-            });
-            *results[index].lock().expect("no thread panics with this lock") = Some(outturn);
+            let result = each(job);
+            *results[index].lock().expect("no thread panics with this lock") = Some(result);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
         }
     };
@@ -442,13 +456,13 @@ fn play_all(
             scope.spawn(work);
         }
     });
-    let taken = |slot: Mutex<Option<Outturn>>| {
-        slot.into_inner().ok().flatten().expect("every job was taken and played to its end")
+    let taken = |slot: Mutex<Option<R>>| {
+        slot.into_inner().ok().flatten().expect("every job was taken and done to its end")
     };
     results.into_iter().map(taken).collect()
 }
 
-fn take<'j>(next: &AtomicUsize, jobs: &'j [Job]) -> Option<(usize, &'j Job)> {
+fn take<'j, J>(next: &AtomicUsize, jobs: &'j [J]) -> Option<(usize, &'j J)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     jobs.get(index).map(|job| (index, job))
 }

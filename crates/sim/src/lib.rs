@@ -14,6 +14,7 @@
 
 mod adversary;
 mod case;
+pub mod elephants;
 mod events;
 pub mod lab;
 pub mod peers;
@@ -26,6 +27,6 @@ mod world;
 
 pub use adversary::Got;
 pub use case::{Case, Outturn, Sample, Trace};
-pub use lab::{Job, SimError, Traced, run, run_all, runs, trace};
+pub use lab::{Job, SimError, Traced, on_all_cores, run, run_all, runs, trace};
 pub use phases::{Phase, phases};
 pub use world::play;

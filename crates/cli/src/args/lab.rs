@@ -1,6 +1,7 @@
 //! The arguments of `demo` and `lab`; each command of the lab has a file of its own.
 
 mod compare;
+mod elephants;
 mod learn;
 mod limits;
 mod live;
@@ -17,6 +18,7 @@ use clap::Subcommand;
 use clap::builder::RangedU64ValueParser;
 
 pub(crate) use compare::Compare;
+pub(crate) use elephants::ElephantsRun;
 pub(crate) use learn::LearnRun;
 pub(crate) use limits::LimitsRun;
 pub(crate) use live::LiveRun;
@@ -48,6 +50,8 @@ pub(crate) enum Lab {
     Learn(LearnRun),
     /// Judge what decides how many requests run at once, while the servers change
     Limits(LimitsRun),
+    /// Look for the elephants of a site whose elephants are known
+    Elephants(ElephantsRun),
     /// Play a scenario in real time against a URL
     Run(LiveRun),
     /// Compare two results, or two policies of scenarios

@@ -2,6 +2,7 @@
 
 pub(crate) mod classes;
 mod compare;
+mod elephants;
 mod learn;
 mod limits;
 mod live;
@@ -31,6 +32,7 @@ pub(crate) fn lab(command: &Lab) -> Result<(), Failure> {
         Lab::Sim(args) => sim::sim(args),
         Lab::Learn(args) => learn::learn(args),
         Lab::Limits(args) => limits::limits(args),
+        Lab::Elephants(args) => elephants::elephants(args),
         Lab::Run(args) => live::live(args),
         Lab::Compare(args) => compare::compare(args),
         Lab::Sweep(args) => sweep::sweep(args),

@@ -1,4 +1,4 @@
-//! `bywash lab limits` and `bywash lab learn`: what finds out for itself, judged.
+//! `bywash lab limits`, `learn` and `elephants`: what finds out for itself, judged.
 
 use serde_json::{Value, json};
 
@@ -87,4 +87,23 @@ utility = 1\nservice = { mean = \"20ms\", shape = \"constant\" }\n[session]";
     let errors: Vec<Option<f64>> = serde_json::from_value(errors).unwrap();
     assert_eq!((errors.len(), errors[2]), (4, None));
     assert!(errors.iter().flatten().all(|error| error.abs() < 0.1), "{errors:?}");
+}
+
+#[test]
+fn elephants_are_looked_for_on_sites_whose_elephants_are_known() {
+    let args = ["lab", "elephants", "--urls", "28,200", "--minutes", "20", "--seeds", "2"];
+    let table = bywash(&args).out;
+    assert!(table.contains("saturated") && table.contains("Pearson:"), "{table}");
+    let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
+    let cells = result["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 6);
+    let steady = &cells[1];
+    assert_eq!((&steady["load"], &steady["urls"]), (&json!("steady"), &json!(200)));
+    assert!(steady["recall"].as_f64().unwrap() >= 0.75, "{steady}");
+    assert!(steady["cost_error"].as_f64().unwrap() < 0.5, "{steady}");
+    for odd in ["30", "8", "x", "0"] {
+        let outcome = bywash(&["lab", "elephants", "--urls", odd]);
+        assert_eq!(outcome.code, Some(2), "{odd}");
+        assert!(outcome.err.contains("multiple of 8"), "{}", outcome.err);
+    }
 }

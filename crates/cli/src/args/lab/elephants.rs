@@ -1,0 +1,43 @@
+//! The arguments of `lab elephants`.
+
+use clap::builder::RangedU64ValueParser;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash lab elephants
+  bywash lab elephants --urls 2000 --minutes 30 --seeds 20 --json
+
+A closed loop of 400 visitors and a database with two processors; two pages use nearly all of its time, in shares
+of 70 and 30 %. Load: steady (60 % of what it can do), varying (the same, half more and half less in waves),
+saturated (150 %). 28 pages are those of RUBiS, other numbers are flows of eight pages.
+
+precision  of the pages that are called elephants, those that are
+recall     of the elephants, those that are called so
+error      of their costs, on average; of the seed's way (Pearson's coefficient, p < 0.05) there are none
+covered    of their intervals, those with the true cost in them (aim 0.95)";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ElephantsRun {
+    /// Pages of the site: 28, those of the auction, or a multiple of 8
+    #[arg(long, value_delimiter = ',', default_values_t = [28, 200, 2000], value_parser = urls)]
+    pub(crate) urls: Vec<u32>,
+    /// How long the site is looked at
+    #[arg(long, value_delimiter = ',', default_values_t = [5, 30, 120],
+          value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_440))]
+    pub(crate) minutes: Vec<u32>,
+    /// So many runs of each
+    #[arg(long, default_value_t = 5, value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000))]
+    pub(crate) seeds: u32,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn urls(text: &str) -> Result<u32, String> {
+    let urls = text
+        .parse()
+        .ok()
+        .filter(|urls| *urls == 28 || (urls % 8 == 0 && (16..=100_000).contains(urls)));
+    urls.ok_or_else(|| "28, or a multiple of 8 from 16 to 100000".to_owned())
+}

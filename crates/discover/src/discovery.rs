@@ -1,0 +1,168 @@
+//! Told of requests and of what was used, it says which requests are elephants.
+
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use bywash_units::{Span, Time};
+
+use crate::columns::Column;
+use crate::correlation::Correlation;
+use crate::finding::{Case, Finding};
+use crate::ring::Ring;
+use crate::rows::Rows;
+use crate::sums::Sums;
+
+/// How a site is looked at.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long a window is: a second, or longer if use is not read as often.
+    pub step: Span,
+    /// What was half of it ago counts half in the search for candidates.
+    pub half_life: Span,
+    /// Requests that end no later than that after a window are counted in it.
+    pub lag: Span,
+    /// Read together.
+    pub resources: Vec<Resource>,
+}
+
+/// A resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource {
+    /// Seconds of it that there are in a second: of two processors two.
+    pub capacity: f64,
+    /// Seconds of it in a second that are used without any request.
+    pub idle: f64,
+}
+
+impl Settings {
+    /// Windows of a second, a half-life of half an hour; requests of up to half a minute are whole.
+    pub fn of(resources: Vec<Resource>) -> Self {
+        let seconds = Span::from_secs;
+        Self { step: seconds(1), half_life: seconds(1800), lag: seconds(30), resources }
+    }
+}
+
+/// The shortest of coarse windows.
+const COARSE: Span = Span::from_secs(5);
+/// Part of a window whose use must have been read.
+const READ: f64 = 0.99;
+
+/// See the [crate].
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    settings: Settings,
+    rows: Rows,
+    /// Of the windows that are open: seconds of it that were read, and what was used of each resource.
+    used: VecDeque<(f64, Vec<f64>)>,
+    sums: Sums,
+    ring: Ring,
+    /// Requests, or parts of them, that came too late or too early to be counted.
+    lost: f64,
+}
+
+impl Discovery {
+    /// Nothing is known.
+    pub fn new(settings: Settings) -> Self {
+        let windows = |span: Span| span.as_nanos().div_ceil(settings.step.as_nanos());
+        let fading = libm::exp2(-settings.step.as_secs_f64() / settings.half_life.as_secs_f64());
+        let open = 2 * windows(settings.lag) as usize + 2;
+        Self {
+            rows: Rows::new(settings.step, open),
+            used: VecDeque::new(),
+            sums: Sums::new(settings.resources.len(), fading),
+            ring: Ring::new(windows(COARSE)),
+            lost: 0.0,
+            settings,
+        }
+    }
+
+    /// A request was worked on between these moments.
+    pub fn request(&mut self, column: Column, from: Time, to: Time) {
+        self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
+    }
+
+    /// Between these moments so many seconds of each resource were used.
+    pub fn used(&mut self, from: Time, to: Time, used: &[f64]) {
+        let all = to.since(from).as_nanos();
+        if all == 0 {
+            return;
+        }
+        let step = self.settings.step.as_nanos();
+        let open = 2 * (self.settings.lag.as_nanos().div_ceil(step)) + 2;
+        let first = self.rows.first();
+        let last = (self.rows.number(to)).min(first + open);
+        for number in self.rows.number(from).max(first)..=last {
+            let end = to.as_nanos().min((number + 1) * step);
+            let inside = end.saturating_sub(from.as_nanos().max(number * step));
+            let at = (number - first) as usize;
+            if at >= self.used.len() {
+                self.used.resize(at + 1, (0.0, vec![0.0; self.settings.resources.len()]));
+            }
+            let (read, sums) = &mut self.used[at];
+            *read += inside as f64 / step as f64;
+            let part = inside as f64 / all as f64;
+            sums.iter_mut().zip(used).for_each(|(sum, used)| *sum += used * part);
+        }
+    }
+
+    /// Windows that are older than the lag are over. A window whose use was not read is left out.
+    pub fn advance(&mut self, now: Time) {
+        let lag = self.settings.lag.as_nanos().div_ceil(self.settings.step.as_nanos());
+        let until = self.rows.number(now).saturating_sub(lag);
+        while self.rows.first() < until {
+            let number = self.rows.first();
+            if self.used.is_empty() {
+                // Nothing was read since: however long that is.
+                self.sums.pass(u32::try_from(until - number).unwrap_or(u32::MAX));
+                self.rows.skip_to(until);
+                return;
+            }
+            let row = self.rows.close();
+            match self.used.pop_front() {
+                Some((read, used)) if read >= READ => {
+                    self.ring.add(number, &row, &used);
+                    let beyond = used.iter().zip(&self.settings.resources);
+                    let idle = self.settings.step.as_secs_f64();
+                    let beyond: Vec<f64> =
+                        beyond.map(|(used, resource)| used - resource.idle * idle).collect();
+                    self.sums.add(&row, &beyond);
+                }
+                _ => self.sums.pass(1),
+            }
+        }
+    }
+
+    /// A kind is told apart no more: what is known of it is known of all others.
+    pub fn fold(&mut self, column: Column) {
+        self.rows.fold(column);
+        self.sums.fold(column);
+        self.ring.fold(column);
+    }
+
+    /// Requests that were not counted, as they came too late or too early.
+    pub fn lost(&self) -> f64 {
+        self.lost
+    }
+
+    /// What has been seen, in time.
+    pub fn seen(&self) -> Span {
+        Span::from_nanos(self.ring.steps() * self.settings.step.as_nanos())
+    }
+
+    /// The seed's line of a kind and a resource; `None` where nothing varied.
+    pub fn correlation(&self, column: Column, resource: usize) -> Option<Correlation> {
+        Correlation::of(self.sums.correlation(column, resource)?, self.sums.windows())
+    }
+
+    /// Share of its capacity that was used of a resource.
+    pub fn utilisation(&self, resource: usize) -> f64 {
+        let used: f64 = self.ring.windows().map(|window| window.used[resource]).sum();
+        used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
+    }
+
+    /// Elephants, by resource, the largest share first.
+    pub fn findings(&self) -> Vec<Finding> {
+        Case { settings: &self.settings, sums: &self.sums, ring: &self.ring }.findings()
+    }
+}

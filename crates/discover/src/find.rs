@@ -1,0 +1,72 @@
+//! The first stage: which few kinds may be elephants.
+
+use alloc::vec::Vec;
+
+use crate::columns::Column;
+use crate::nnls::nnls;
+use crate::rows::Spread;
+use crate::sums::{ALL, Sums};
+
+/// Candidates at most.
+const MOST: usize = 8;
+/// Share of what was used below which a kind is none.
+const LEAST: f64 = 0.005;
+/// Coefficient of two kinds' work from which they are not told apart.
+const TWINS: f64 = 0.95;
+
+/// A kind, what it seems to cost, and those that always come with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) column: Column,
+    pub(crate) twins: Vec<Column>,
+    /// Seconds of the resource for each request: too low rather than too high.
+    pub(crate) cost: f64,
+    /// Of all that was used.
+    pub(crate) share: f64,
+}
+
+/// Kinds that have been worked on.
+pub(crate) fn seen(sums: &Sums) -> Vec<Column> {
+    (0..ALL).map(Column::of_index).filter(|column| sums.work(*column) > 0.0).collect()
+}
+
+/// The candidates, the largest share first. All others together are none.
+pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidate> {
+    let (gram, cross) = sums.normal(spread, resource);
+    let seen = seen(sums);
+    let at = |j: Column, k: Column| gram[j.index() * ALL + k.index()];
+    let small: Vec<f64> = seen.iter().flat_map(|j| seen.iter().map(move |k| at(*j, *k))).collect();
+    let right: Vec<f64> = seen.iter().map(|j| cross[j.index()]).collect();
+    let costs = nnls(&small, &right);
+    let used = sums.used(resource);
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (column, cost) in seen.iter().zip(costs) {
+        let share = cost * sums.work(*column) / used;
+        if *column != Column::OTHER && share > LEAST {
+            candidates.push(Candidate { column: *column, twins: Vec::new(), cost, share });
+        }
+    }
+    candidates.sort_by(|a, b| b.share.total_cmp(&a.share));
+    with_twins(sums, &seen, &candidates)
+}
+
+/// Twins that are candidates themselves are one with the larger of them.
+fn with_twins(sums: &Sums, seen: &[Column], candidates: &[Candidate]) -> Vec<Candidate> {
+    let mut alone: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
+        if alone.iter().any(|other| other.twins.contains(&candidate.column)) {
+            continue;
+        }
+        let is_twin = |column: &&Column| {
+            **column != candidate.column
+                && **column != Column::OTHER
+                && sums.alike(candidate.column, **column) > TWINS
+        };
+        let twins = seen.iter().filter(is_twin).copied().collect();
+        alone.push(Candidate { twins, ..candidate.clone() });
+        if alone.len() == MOST {
+            break;
+        }
+    }
+    alone
+}

@@ -1,0 +1,197 @@
+//! Elephants: candidates that withstand a test, and what they cost.
+
+use alloc::vec::Vec;
+
+use bywash_units::Span;
+
+use crate::columns::Column;
+use crate::discovery::{Resource, Settings};
+use crate::false_discovery::threshold;
+use crate::find::{Candidate, find, seen};
+use crate::price::{Price, Windows};
+use crate::ring::Ring;
+use crate::rows::Spread;
+use crate::sums::Sums;
+
+/// Before that all findings are provisional.
+const ENOUGH: Span = Span::from_secs(15 * 60);
+/// Lengths of windows that costs are looked for with, in coarse windows, if there are as many of them as [`WINDOWS`].
+const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
+/// With fewer windows nothing is sure.
+const WINDOWS: u64 = 60;
+/// Share of what is used above which a kind is an elephant.
+const ELEPHANT: f64 = 0.05;
+/// Share of findings that may be wrong.
+const FALSE: f64 = 0.05;
+/// Coefficient from which coarse windows cannot tell two candidates apart, as short ones have.
+const ALIKE: f64 = 0.9;
+/// How far a cost may be from that of longer windows, of what that may be off.
+const CLOSE: f64 = 0.5;
+
+/// What a finding rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// A few minutes: costs are too low rather than too high, and nothing is known about how sure they are.
+    Provisional,
+    /// A test that withstood the many that were made.
+    Confirmed,
+}
+
+/// An elephant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The resource that it uses, as in [`Settings::resources`].
+    pub resource: usize,
+    /// The kind of request.
+    pub column: Column,
+    /// Kinds that always come with it: it may be one of these, and costs are of all together.
+    pub twins: Vec<Column>,
+    /// Seconds of the resource for each request.
+    pub cost: f64,
+    /// Where the cost is in nineteen of twenty cases, about; both ends are the cost where that is provisional.
+    pub interval: [f64; 2],
+    /// Of all that was used of the resource.
+    pub share: f64,
+    /// Requests a second.
+    pub rate: f64,
+    /// How probable so high a cost is where there is none.
+    pub p: f64,
+    /// What it rests on.
+    pub evidence: Evidence,
+    /// When such requests seem to compute.
+    pub spread: Spread,
+}
+
+/// What there is to be judged.
+pub(crate) struct Case<'d> {
+    pub(crate) settings: &'d Settings,
+    pub(crate) sums: &'d Sums,
+    pub(crate) ring: &'d Ring,
+}
+
+/// The candidates of one resource, and how requests are best spread for it.
+struct Suspects {
+    resource: usize,
+    spread: Spread,
+    candidates: Vec<Candidate>,
+}
+
+impl Case<'_> {
+    /// By resource, the largest share first.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let resources = 0..self.settings.resources.len();
+        let mut suspects: Vec<Suspects> =
+            resources.map(|resource| self.suspects(resource)).collect();
+        let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
+        if is_enough {
+            // One at a time: of two that are alike each hides behind the other, until one has gone.
+            while self.leaves_one_out(&mut suspects) {}
+        }
+        let mut findings: Vec<Finding> = Vec::new();
+        for suspects in &suspects {
+            let mut of_one: Vec<Finding> =
+                if is_enough { self.priced(suspects) } else { self.provisional(suspects) };
+            of_one.retain(|finding| finding.share > ELEPHANT);
+            of_one.sort_by(|a, b| b.share.total_cmp(&a.share));
+            findings.append(&mut of_one);
+        }
+        findings
+    }
+
+    /// Seconds that were seen.
+    fn seconds(&self) -> f64 {
+        self.ring.steps() as f64 * self.settings.step.as_secs_f64()
+    }
+
+    fn windows(&self, of: &Suspects, times: u64) -> Windows {
+        let Resource { idle, .. } = self.settings.resources[of.resource];
+        let idle = idle * self.settings.step.as_secs_f64();
+        let windows = self.ring.together(times);
+        Windows::new(&windows, &of.candidates, of.spread, of.resource, idle)
+    }
+
+    /// With the spread that puts most on few: where requests are thought to compute when they do not, an elephant's work
+    /// is smeared over what its visitors ask for before and after. (What a fit leaves over does not tell: a resource that
+    /// is never idle is explained best by whatever never varies.)
+    fn suspects(&self, resource: usize) -> Suspects {
+        let with = |spread| {
+            let candidates = find(self.sums, spread, resource);
+            let mut suspects = Suspects { resource, spread, candidates };
+            let windows = self.windows(&suspects, 1);
+            let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
+            let mut alone =
+                (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
+            suspects.candidates.retain(|_| alone.next().unwrap_or(true));
+            let prices = self.windows(&suspects, 1).prices();
+            (prices.iter().map(|price| price.share * price.share).sum::<f64>(), suspects)
+        };
+        let [whole, late] = Spread::ALL.map(with);
+        if late.0 > whole.0 { late.1 } else { whole.1 }
+    }
+
+    /// Leaves the one out that withstands the test least, or is far from an elephant. Whether there was one.
+    fn leaves_one_out(&self, suspects: &mut [Suspects]) -> bool {
+        let prices: Vec<Vec<Price>> =
+            suspects.iter().map(|of| self.windows(of, 1).prices()).collect();
+        let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
+        let believed = threshold(&p, seen(self.sums).len() * suspects.len(), FALSE);
+        let all = prices.iter().enumerate().flat_map(|(of, prices)| {
+            prices.iter().enumerate().map(move |(at, price)| (of, at, price))
+        });
+        let is_weak = |price: &Price| price.p > believed || price.share < ELEPHANT / 2.0;
+        let weak = all.filter(|(_, _, price)| is_weak(price));
+        let weakest = weak.max_by(|a, b| a.2.p.total_cmp(&b.2.p)).map(|(of, at, _)| (of, at));
+        let Some((of, at)) = weakest else { return false };
+        suspects[of].candidates.remove(at);
+        true
+    }
+
+    /// Costs by the shortest windows whose cost longer ones do not contradict (Lepski's rule): long windows are unsure,
+    /// short ones wrong, as a request's work is not where its span is.
+    fn priced(&self, of: &Suspects) -> Vec<Finding> {
+        let windows = self.ring.windows().count() as u64;
+        let lengths =
+            LENGTHS.into_iter().filter(|length| *length == 1 || windows / length >= WINDOWS);
+        let prices: Vec<Vec<Price>> =
+            lengths.map(|length| self.windows(of, length).prices()).collect();
+        let finding = |(at, candidate): (usize, &Candidate)| {
+            let by_length = || prices.iter().map(|prices| prices[at]);
+            let is_close = |(length, price): &(usize, Price)| {
+                let longer =
+                    |longer: Price| (price.cost - longer.cost).abs() <= CLOSE * longer.margin;
+                price.margin < price.cost && by_length().skip(length + 1).all(longer)
+            };
+            let (_, price) = by_length().enumerate().find(is_close)?;
+            Some(Finding {
+                resource: of.resource,
+                column: candidate.column,
+                twins: candidate.twins.clone(),
+                cost: price.cost,
+                interval: [price.cost - price.margin, price.cost + price.margin],
+                share: price.share,
+                rate: price.requests / self.seconds(),
+                p: prices[0][at].p,
+                evidence: Evidence::Confirmed,
+                spread: of.spread,
+            })
+        };
+        of.candidates.iter().enumerate().filter_map(finding).collect()
+    }
+
+    fn provisional(&self, of: &Suspects) -> Vec<Finding> {
+        let seconds = self.sums.windows() * self.settings.step.as_secs_f64();
+        let finding = |candidate: &Candidate| Finding {
+            resource: of.resource,
+            column: candidate.column,
+            twins: candidate.twins.clone(),
+            cost: candidate.cost,
+            interval: [candidate.cost; 2],
+            share: candidate.share,
+            rate: self.sums.work(candidate.column) / seconds,
+            p: 1.0,
+            evidence: Evidence::Provisional,
+            spread: of.spread,
+        };
+        of.candidates.iter().map(finding).collect()
+    }
+}

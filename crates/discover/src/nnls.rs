@@ -1,0 +1,83 @@
+//! Least squares where no cost is negative.
+//!
+//! Lawson and Hanson's active set (1974) over the normal equations, as Bro and de Jong (1997) do it: columns that would
+//! be negative are left out, and let in one after the other while that makes the fit better.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use nalgebra::{DMatrix, DVector};
+
+/// Of the largest entry: what is added to the diagonal, so that columns which are sums of others do no harm.
+const RIDGE: f64 = 1e-9;
+/// Steps for a column, beyond which the fit is as good as rounding lets it be.
+const STEPS: usize = 3;
+
+/// `x ≥ 0` with the least ½ xᵀ G x − bᵀ x. `gram` is G, `b.len()` × `b.len()`, symmetric.
+pub(crate) fn nnls(gram: &[f64], b: &[f64]) -> Vec<f64> {
+    let n = b.len();
+    let mut x = vec![0.0; n];
+    let mut passive: Vec<usize> = Vec::new();
+    let tolerance = 1e-10 * b.iter().fold(0.0_f64, |most, b| most.max(b.abs()));
+    for _ in 0..STEPS * n {
+        let gain = |j: usize| b[j] - passive.iter().map(|k| gram[j * n + k] * x[*k]).sum::<f64>();
+        let is_out = |j: &usize| gram[j * n + j] > 0.0 && !passive.contains(j);
+        let best = (0..n).filter(is_out).map(|j| (j, gain(j))).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((enters, _)) = best.filter(|(_, gain)| *gain > tolerance) else { break };
+        passive.push(enters);
+        if !settle(gram, b, &mut x, &mut passive) {
+            break;
+        }
+    }
+    x
+}
+
+/// Fits the passive columns, and takes those out that come to nothing. `false`: they cannot be fitted.
+fn settle(gram: &[f64], b: &[f64], x: &mut [f64], passive: &mut Vec<usize>) -> bool {
+    while !passive.is_empty() {
+        let Some(fit) = solve(gram, b, passive) else {
+            passive.pop().into_iter().for_each(|j| x[j] = 0.0);
+            return false;
+        };
+        // How far one may go from x towards the fit before one is negative.
+        let step = |(at, j): (usize, &usize)| (fit[at] <= 0.0).then(|| x[*j] / (x[*j] - fit[at]));
+        let steps = passive.iter().enumerate().filter_map(step);
+        let least =
+            steps.fold(None, |least: Option<f64>, step| Some(least.map_or(step, |l| l.min(step))));
+        let Some(least) = least else {
+            passive.iter().zip(fit.iter()).for_each(|(j, fit)| x[*j] = *fit);
+            return true;
+        };
+        let least = if least.is_finite() { least } else { 0.0 };
+        for (at, j) in passive.iter().enumerate() {
+            x[*j] += least * (fit[at] - x[*j]);
+        }
+        let mut out = |at: usize, j: usize| {
+            let is_out =
+                fit[at] <= 0.0 && x[j] <= 1e-12 * x.iter().fold(1e-300, |m: f64, x| m.max(*x));
+            if is_out {
+                x[j] = 0.0;
+            }
+            !is_out
+        };
+        let mut at = 0;
+        passive.retain(|j| {
+            at += 1;
+            out(at - 1, *j)
+        });
+    }
+    true
+}
+
+/// Least squares of these columns alone.
+fn solve(gram: &[f64], b: &[f64], columns: &[usize]) -> Option<DVector<f64>> {
+    let (n, k) = (b.len(), columns.len());
+    let largest = columns.iter().map(|j| gram[j * n + j]).fold(0.0, f64::max);
+    let at = |row: usize, column: usize| {
+        let ridge = if row == column { RIDGE * largest } else { 0.0 };
+        gram[columns[row] * n + columns[column]] + ridge
+    };
+    let matrix = DMatrix::from_fn(k, k, at);
+    let right = DVector::from_fn(k, |row, _| b[columns[row]]);
+    matrix.cholesky().map(|factors| factors.solve(&right))
+}

@@ -1,0 +1,305 @@
+//! Visitors, a database, and what is seen of both.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use bywash_scenario::Stream;
+use bywash_units::{Span, Time};
+
+use super::site::{Next, Page, Site};
+
+/// How much there is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Six tenths of what the database can do.
+    Steady,
+    /// The same on average, half more and half less in waves of a quarter of an hour and of three minutes.
+    Varying,
+    /// Half more than it can do.
+    Saturated,
+}
+
+/// What is played.
+#[derive(Clone, Copy, Debug)]
+pub struct World {
+    /// How much there is to do.
+    pub load: Load,
+    /// For how long it is looked at.
+    pub lasts: Span,
+    /// Chance.
+    pub seed: u64,
+}
+
+/// What is seen.
+#[derive(Clone, Copy, Debug)]
+pub enum Seen {
+    /// A request of this page was worked on between these moments.
+    Request(usize, Time, Time),
+    /// In the second that ends here the database used so many seconds.
+    Used(Time, f64),
+}
+
+const VISITORS: usize = 400;
+const THINK: f64 = 7.0;
+const PROCESSORS: usize = 2;
+/// Mean seconds of the web server.
+const WEB: f64 = 0.004;
+/// Seconds at the beginning that nobody sees: queues build up.
+const UNSEEN: f64 = 60.0;
+const NOISE: f64 = 0.02;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Event {
+    /// A visitor asks for her page.
+    Asks(usize),
+    /// Her request comes to the database, having begun then.
+    Comes(usize, f64),
+}
+
+/// Something at a moment; what was put in first is first of those at the same.
+#[derive(Clone, Copy, Debug)]
+struct At<T>(f64, u64, T);
+
+impl<T> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for At<T> {}
+
+impl<T> PartialOrd for At<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for At<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0).then(self.1.cmp(&other.1))
+    }
+}
+
+/// A request that was worked on, or will have been: its page, and when it began.
+#[derive(Clone, Copy, Debug)]
+struct Done(usize, f64);
+
+/// Where a visitor is.
+#[derive(Clone, Copy, Debug)]
+struct Visitor {
+    page: usize,
+    before: Option<usize>,
+}
+
+/// Plays it, sets the site's costs so that the load is as said, and says what is seen, requests when they have ended, in
+/// the order of time.
+pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
+    let (rates, pictures) = rates(site, world.seed);
+    let load = match world.load {
+        Load::Steady | Load::Varying => 0.6,
+        Load::Saturated => 1.5,
+    };
+    let requests = VISITORS as f64 / THINK * (1.0 + pictures);
+    site.price(&rates, load * PROCESSORS as f64 / requests);
+    let mut play = Play::new(site, world);
+    let end = UNSEEN + world.lasts.as_secs_f64();
+    while let Some(Reverse(At(now, _, event))) = play.events.pop() {
+        if now >= end {
+            break;
+        }
+        play.tell_until(now, &mut see);
+        match event {
+            Event::Asks(visitor) => play.asks(visitor, now),
+            Event::Comes(visitor, began) => play.comes(visitor, began, now),
+        }
+    }
+    play.tell_until(end, &mut see);
+}
+
+/// How often each page and picture is asked for, as parts of all requests, and pictures for each page: by a walk of a
+/// million steps.
+fn rates(site: &Site, seed: u64) -> (Vec<f64>, f64) {
+    const STEPS: usize = 1_000_000;
+    let mut chance = Stream::new(seed, WALK, 0);
+    let mut counts = vec![0.0; site.pages.len()];
+    let mut pictures = 0.0;
+    let mut visitor = Visitor { page: begin(site, &mut chance), before: None };
+    for _ in 0..STEPS {
+        counts[visitor.page] += 1.0;
+        if let Some(picture) = site.pages[visitor.page].companion {
+            counts[picture] += LOADED;
+            pictures += LOADED;
+        }
+        visitor = step(site, visitor, &mut chance);
+    }
+    let all = STEPS as f64 + pictures;
+    (counts.into_iter().map(|count| count / all).collect(), pictures / STEPS as f64)
+}
+
+const WALK: u64 = 0xe1;
+const PLAY: u64 = 0xe2;
+const SITE: u64 = 0xe3;
+/// Share of pages whose picture is loaded, as the others have it.
+const LOADED: f64 = 0.9;
+
+fn weighed<T: Copy>(choices: &[(T, f64)], chance: &mut Stream) -> T {
+    let mut left = chance.unit() * choices.iter().map(|(_, weight)| weight).sum::<f64>();
+    for (choice, weight) in choices {
+        left -= weight;
+        if left < 0.0 {
+            return *choice;
+        }
+    }
+    choices[choices.len() - 1].0
+}
+
+fn begin(site: &Site, chance: &mut Stream) -> usize {
+    weighed(&site.homes, chance)
+}
+
+fn step(site: &Site, visitor: Visitor, chance: &mut Stream) -> Visitor {
+    let Page { next, .. } = &site.pages[visitor.page];
+    let goes = if next.is_empty() { Next::End } else { weighed(next, chance) };
+    match (goes, visitor.before) {
+        (Next::Page(page), _) => Visitor { page, before: Some(visitor.page) },
+        (Next::Back, Some(page)) => Visitor { page, before: None },
+        (Next::Back, None) | (Next::End, _) => Visitor { page: begin(site, chance), before: None },
+    }
+}
+
+fn exponential(mean: f64, chance: &mut Stream) -> f64 {
+    -mean * (1.0 - chance.unit()).ln()
+}
+
+struct Play<'s> {
+    site: &'s Site,
+    load: Load,
+    visitors: Vec<Visitor>,
+    events: BinaryHeap<Reverse<At<Event>>>,
+    /// By their end.
+    done: BinaryHeap<Reverse<At<Done>>>,
+    numbers: u64,
+    /// When each processor is free.
+    free: [f64; PROCESSORS],
+    /// Seconds used in each second of the run.
+    used: Vec<f64>,
+    /// Seconds that were told.
+    told: usize,
+    background: f64,
+    chance: Stream,
+    around: Stream,
+}
+
+impl<'s> Play<'s> {
+    fn new(site: &'s Site, world: &World) -> Self {
+        let mut chance = Stream::new(world.seed, PLAY, 0);
+        let visitors: Vec<Visitor> = (0..VISITORS)
+            .map(|_| Visitor { page: begin(site, &mut chance), before: None })
+            .collect();
+        let mut play = Self {
+            site,
+            load: world.load,
+            visitors,
+            events: BinaryHeap::new(),
+            done: BinaryHeap::new(),
+            numbers: 0,
+            free: [0.0; PROCESSORS],
+            used: Vec::new(),
+            told: UNSEEN as usize,
+            background: 0.0,
+            chance,
+            around: Stream::new(world.seed, SITE, 0),
+        };
+        for visitor in 0..VISITORS {
+            let at = exponential(THINK, &mut play.chance);
+            play.at(at, Event::Asks(visitor));
+        }
+        play
+    }
+
+    fn at(&mut self, at: f64, event: Event) {
+        self.numbers += 1;
+        self.events.push(Reverse(At(at, self.numbers, event)));
+    }
+
+    fn asks(&mut self, visitor: usize, now: f64) {
+        let web = exponential(WEB, &mut self.chance);
+        self.at(now + web, Event::Comes(visitor, now));
+    }
+
+    fn comes(&mut self, visitor: usize, began: f64, now: f64) {
+        let page = self.visitors[visitor].page;
+        let service = exponential(self.site.pages[page].cost, &mut self.chance);
+        let first = usize::from(self.free[1] < self.free[0]);
+        let begins = self.free[first].max(now);
+        let ends = begins + service;
+        self.free[first] = ends;
+        self.works(begins, ends);
+        self.ends(page, began, ends);
+        if let Some(picture) = self.site.pages[page].companion
+            && self.chance.unit() < LOADED
+        {
+            let asked = ends + exponential(0.03, &mut self.chance);
+            let answered = asked + exponential(WEB, &mut self.chance);
+            self.ends(picture, asked, answered);
+        }
+        let think = exponential(THINK, &mut self.chance) / self.eagerness(ends);
+        self.visitors[visitor] = step(self.site, self.visitors[visitor], &mut self.chance);
+        self.at(ends + think, Event::Asks(visitor));
+    }
+
+    /// How much more is asked for than on average.
+    fn eagerness(&self, at: f64) -> f64 {
+        let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
+        match self.load {
+            Load::Steady | Load::Saturated => 1.0,
+            Load::Varying => 1.0 + 0.25 * wave(900.0) + 0.25 * wave(170.0),
+        }
+    }
+
+    fn ends(&mut self, page: usize, began: f64, ended: f64) {
+        self.numbers += 1;
+        self.done.push(Reverse(At(ended, self.numbers, Done(page, began))));
+    }
+
+    fn works(&mut self, from: f64, to: f64) {
+        let last = to as usize;
+        if self.used.len() <= last {
+            self.used.resize(last + 1, 0.0);
+        }
+        for second in from as usize..=last {
+            self.used[second] += to.min((second + 1) as f64) - from.max(second as f64);
+        }
+    }
+
+    /// All that was over by now.
+    fn tell_until(&mut self, now: f64, see: &mut impl FnMut(Seen)) {
+        while ((self.told + 1) as f64) <= now {
+            let end = (self.told + 1) as f64;
+            while let Some(Reverse(At(ended, _, Done(page, began)))) =
+                self.done.peek().filter(|next| next.0.0 < end)
+            {
+                see(Seen::Request(*page, time(*began), time(*ended)));
+                self.done.pop();
+            }
+            let used = self.used.get(self.told).copied().unwrap_or(0.0) + self.else_used();
+            see(Seen::Used(time(end), used.clamp(0.0, PROCESSORS as f64)));
+            self.told += 1;
+        }
+    }
+
+    /// What the database does beside: something that wanders, and a checkpoint.
+    fn else_used(&mut self) -> f64 {
+        let mut normal = || {
+            let (a, b) = (1.0 - self.around.unit(), self.around.unit());
+            (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+        };
+        self.background = 0.9 * self.background + 0.02 * normal();
+        let checkpoint = if self.told % 300 < 3 { 0.3 } else { 0.0 };
+        self.background.abs() + checkpoint + NOISE * normal()
+    }
+}
+
+fn time(seconds: f64) -> Time {
+    Time::from_nanos((seconds * 1e9) as u64)
+}
