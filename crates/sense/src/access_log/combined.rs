@@ -8,75 +8,48 @@
 //! so a field ends at the first quote without a backslash before it, and times are looked for between
 //! such fields, never in them.
 
-use std::borrow::Cow;
-
 use bywash_units::Span;
 
-use super::{DAY, End, Flaw, Line, Logged, Who, began, date, key};
+use super::fields::{self, leading_number, less, quoted, seconds, total};
+use super::{End, Flaw, Line, Logged, Who, began, date, key};
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     let client = text.split(' ').next().filter(|client| !client.is_empty());
     let client = client.ok_or(Flaw::Part("client"))?;
     let (_, rest) = text.split_once(" [").ok_or(Flaw::Part("time in brackets"))?;
     let (time, rest) = rest.split_once(']').ok_or(Flaw::Part("time in brackets"))?;
-    let written = date::parse(time)?;
-    let (request, rest) = quoted(rest).ok_or(Flaw::Part("request in quotes"))?;
+    let written = date::common(time)?;
+    let (request, rest) = quoted(rest.trim_start()).ok_or(Flaw::Part("request in quotes"))?;
     let mut words = rest.trim_start().splitn(3, ' ');
-    let status = status(words.next().unwrap_or_default()).ok_or(Flaw::Part("status"))?;
-    let bytes = words.next().unwrap_or_default();
-    if bytes != "-" && (bytes.is_empty() || !bytes.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Err(Flaw::Part("number of bytes"));
-    }
+    let status = fields::status(words.next().unwrap_or_default())?;
+    // Apache's `%b` is `-` for none.
+    let bytes = fields::bytes(words.next().unwrap_or_default())?.unwrap_or(0);
     let (browser, rest) = browser(words.next().unwrap_or_default());
     let times = Times::read(rest)?;
     if times.elsewhere && !matches!(End::of_status(status), End::Refused | End::Left) {
         return Ok(Line::Elsewhere);
     }
-    let Some((method, target)) = method_and_target(request) else {
+    let request = fields::unescaped(request, r"\x");
+    let Some((method, target)) = fields::method_and_target(request) else {
         return Ok(Line::NoRequest);
     };
     Ok(Line::Request(Logged {
         began: began(written, times.all.unwrap_or_default())?,
         grain: Span::from_secs(1),
-        method: Cow::Borrowed(method),
-        target: Cow::Borrowed(target),
+        method,
+        target,
         who: Who::Browser(key(&[client, browser])),
         end: End::of_status(status),
         waited: times.waited(),
         service: times.service.or(times.all),
+        bytes: Some(bytes),
     }))
-}
-
-/// What stands between this quote and the next without a backslash before it, and what follows.
-fn quoted(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start().strip_prefix('"')?;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'"' if !escaped => return Some((&text[..at], &text[at + 1..])),
-            b'\\' => escaped = !escaped,
-            _ => escaped = false,
-        }
-    }
-    None
 }
 
 /// The second of two quoted fields, and what follows; neither need be there.
 fn browser(text: &str) -> (&str, &str) {
-    let both = quoted(text).and_then(|(_, rest)| quoted(rest));
+    let both = quoted(text.trim_start()).and_then(|(_, rest)| quoted(rest.trim_start()));
     both.unwrap_or(("", text))
-}
-
-fn status(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|status| text.len() == 3 && (100..=999).contains(status))
-}
-
-/// Of `GET /path HTTP/1.1`; `None` for what clients send that is no HTTP.
-fn method_and_target(request: &str) -> Option<(&str, &str)> {
-    let mut words = request.split(' ');
-    let (method, target) = (words.next()?, words.next()?);
-    let named = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
-    (named && !target.is_empty()).then_some((method, target))
 }
 
 /// What nginx knows of how long it took.
@@ -94,10 +67,10 @@ impl Times {
     fn read(text: &str) -> Result<Self, Flaw> {
         let mut times = Self::default();
         if let Some(value) = named(text, "rt=") {
-            times.all = Some(seconds(number(value).0)?);
+            times.all = Some(seconds(leading_number(value).0, TIMES)?);
         }
         if let Some(list) = named(text, "urt=") {
-            times.service = total(list)?;
+            times.service = total(list, TIMES)?;
             times.elsewhere = times.service.is_none();
         }
         Ok(times)
@@ -105,7 +78,7 @@ impl Times {
 
     fn waited(&self) -> Option<Span> {
         let (all, service) = (self.all?, self.service?);
-        Some(Span::from_nanos(all.as_nanos().saturating_sub(service.as_nanos())))
+        Some(less(all, service))
     }
 }
 
@@ -125,37 +98,7 @@ fn named<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
-/// The number that a text begins with, or the `-` that stands for none, and what follows.
-fn number(text: &str) -> (&str, &str) {
-    let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
-    text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))
-}
-
-fn seconds(number: &str) -> Result<Span, Flaw> {
-    let seconds = number.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
-    let seconds = seconds.ok_or(Flaw::Part("time in seconds behind rt= and urt="))?;
-    if seconds > DAY.as_secs_f64() { Err(Flaw::Duration) } else { Ok(Span::from_secs_f64(seconds)) }
-}
-
-/// The sum of a list: one request may have been tried at several servers (`0.1, 0.2`) and then been
-/// sent to others (`0.1 : 0.2`). What follows a space alone is the next field. `None`: it was at no
-/// server (`-`).
-fn total(list: &str) -> Result<Option<Span>, Flaw> {
-    let mut sum: Option<Span> = None;
-    let (mut item, mut behind) = number(list);
-    loop {
-        if item != "-" {
-            sum = Some(sum.unwrap_or_default() + seconds(item)?);
-        }
-        let next = behind.strip_prefix(',').or_else(|| behind.trim_start().strip_prefix(':'));
-        let Some(next) = next else { break };
-        (item, behind) = number(next.trim_start());
-        if item.is_empty() {
-            break;
-        }
-    }
-    if sum.is_some_and(|sum| sum > DAY) { Err(Flaw::Duration) } else { Ok(sum) }
-}
+const TIMES: &str = "time in seconds behind rt= and urt=";
 
 #[cfg(test)]
 mod tests {
@@ -181,6 +124,7 @@ mod tests {
         assert_eq!(logged.began, Span::from_secs(1_700_000_000));
         assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a.gif?x=1"));
         assert_eq!((logged.end, logged.service), (End::Answered(200), None));
+        assert_eq!(logged.bytes, Some(2326));
     }
 
     #[test]

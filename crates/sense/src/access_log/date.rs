@@ -1,4 +1,7 @@
-//! The date of the common log format: `14/Nov/2023:22:13:20 +0000`.
+//! Dates as servers write them: `14/Nov/2023:22:13:20 +0000` of the common log format, ISO 8601 and
+//! its profile RFC 3339, and seconds since 1970 with a fraction.
+//!
+//! Each comes with its grain, how exactly it tells the time: a unit of its last digit.
 
 use bywash_units::Span;
 
@@ -7,33 +10,120 @@ use super::Flaw;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Seconds since 1970.
-pub(super) fn parse(text: &str) -> Result<Span, Flaw> {
+/// A time and its grain.
+pub(super) type Told = (Span, Span);
+
+const SECOND: Span = Span::from_secs(1);
+
+/// Since 1970, of the common log format.
+pub(super) fn common(text: &str) -> Result<Span, Flaw> {
     let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20 +0000");
-    let (date, zone) = text.split_once(' ').ok_or_else(fail)?;
-    let (date, clock) = date.split_once(':').ok_or_else(fail)?;
-    let mut date = date.split('/');
-    let mut next = || date.next().ok_or_else(fail);
-    let (day, month, year) = (next()?, next()?, next()?);
-    let (month, _) = (1..).zip(MONTHS).find(|(_, name)| *name == month).ok_or_else(fail)?;
-    let (day, year) = (number(day, 2).ok_or_else(fail)?, number(year, 4).ok_or_else(fail)?);
+    let (time, zone) = text.split_once(' ').ok_or_else(fail)?;
+    let (days, clock) = common_day(time).ok_or_else(fail)?;
     let clock = seconds_of_day(clock).ok_or_else(fail)?;
-    let zone = offset(zone).ok_or_else(fail)?;
-    if date.next().is_some() || !(1..=days_in(month, year)).contains(&day) {
-        return Err(fail());
-    }
-    let seconds = days(year, month, day) * 86_400 + clock - zone;
+    since_1970(days, clock, offset(zone).ok_or_else(fail)?)
+}
+
+/// `14/Nov/2023:22:13:20.123`, the date of `HAProxy`: its zone is not told, so it is taken for UTC.
+pub(super) fn haproxy(text: &str) -> Result<Told, Flaw> {
+    let fail = || Flaw::Part("time like 14/Nov/2023:22:13:20.123");
+    let (days, clock) = common_day(text).ok_or_else(fail)?;
+    let (clock, fraction) = clock.split_once('.').ok_or_else(fail)?;
+    let clock = seconds_of_day(clock).ok_or_else(fail)?;
+    let (fraction, grain) = fraction_of_second(fraction).ok_or_else(fail)?;
+    Ok((since_1970(days, clock, 0)? + fraction, grain))
+}
+
+/// `2023-11-14T22:13:20.123Z`: the fraction may be missing, the zone `+01:00` or `+0100`.
+pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
+    let fail = || Flaw::Part("time like 2023-11-14T22:13:20.123Z");
+    let (date, time) = text.split_once(['T', ' ']).ok_or_else(fail)?;
+    let zone = time.find(['Z', '+', '-']).ok_or_else(fail)?;
+    let (clock, zone) = time.split_at(zone);
+    let zone = if zone == "Z" { 0 } else { offset(&zone.replacen(':', "", 1)).ok_or_else(fail)? };
+    let (since_midnight, fraction, grain) = clock_of(clock).ok_or_else(fail)?;
+    let days = iso_day(date).ok_or_else(fail)?;
+    Ok((since_1970(days, since_midnight, zone)? + fraction, grain))
+}
+
+/// A date and a time of day in UTC: `2023-11-14` and `22:13:20`, perhaps with a fraction.
+pub(super) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
+    let days = iso_day(date).ok_or(Flaw::Part("date like 2023-11-14"))?;
+    let (clock, fraction, grain) =
+        clock_of(clock).ok_or(Flaw::Part("time of day like 22:13:20"))?;
+    Ok((since_1970(days, clock, 0)? + fraction, grain))
+}
+
+/// `1700000000.123`, seconds since 1970.
+pub(super) fn epoch(text: &str) -> Result<Told, Flaw> {
+    let fail = || Flaw::Part("time in seconds since 1970");
+    let (seconds, fraction) = text.split_once('.').map_or((text, None), |(a, b)| (a, Some(b)));
+    let digits = !seconds.is_empty() && seconds.bytes().all(|byte| byte.is_ascii_digit());
+    let seconds = seconds.parse().ok().filter(|_| digits).ok_or_else(fail)?;
+    let fraction = fraction.map_or(Some((Span::ZERO, SECOND)), fraction_of_second);
+    let (fraction, grain) = fraction.ok_or_else(fail)?;
+    Ok((Span::from_secs(seconds) + fraction, grain))
+}
+
+/// Days since 1970 of `14/Nov/2023`, and what follows the colon behind.
+fn common_day(text: &str) -> Option<(i64, &str)> {
+    let (date, clock) = text.split_once(':')?;
+    let mut parts = date.splitn(3, '/');
+    let (date, month, year) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((day(number(year, 4)?, month_named(month)?, number(date, 2)?)?, clock))
+}
+
+/// Days since 1970 of `2023-11-14`.
+fn iso_day(text: &str) -> Option<i64> {
+    let mut parts = text.splitn(3, '-');
+    let (year, month, date) = (parts.next()?, parts.next()?, parts.next()?);
+    day(number(year, 4)?, number(month, 2)?, number(date, 2)?)
+}
+
+/// From 1.
+pub(super) fn month_named(text: &str) -> Option<i64> {
+    (1..).zip(MONTHS).find(|(_, name)| *name == text).map(|(month, _)| month)
+}
+
+/// Days since 1970 of a day that there is.
+pub(super) fn day(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_one = (1..=12).contains(&month) && (1..=days_in(month, year)).contains(&day);
+    is_one.then(|| days(year, month, day))
+}
+
+/// Since 1970, of a day, seconds of it, and seconds that its zone is ahead.
+pub(super) fn since_1970(days: i64, clock: i64, zone: i64) -> Result<Span, Flaw> {
+    let seconds = days * 86_400 + clock - zone;
     u64::try_from(seconds).map(Span::from_secs).map_err(|_| Flaw::Time)
 }
 
+/// `22:13:20` or `22:13:20.123`: seconds of the day, the fraction and the grain.
+fn clock_of(text: &str) -> Option<(i64, Span, Span)> {
+    let Some((clock, fraction)) = text.split_once('.') else {
+        return Some((seconds_of_day(text)?, Span::ZERO, SECOND));
+    };
+    let (fraction, grain) = fraction_of_second(fraction)?;
+    Some((seconds_of_day(clock)?, fraction, grain))
+}
+
+/// Of the digits behind the point, and the unit of the last that counts.
+pub(super) fn fraction_of_second(digits: &str) -> Option<Told> {
+    if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let digits = &digits[..digits.len().min(9)];
+    let unit = 10_u64.pow(9 - digits.len() as u32);
+    Some((Span::from_nanos(digits.parse::<u64>().ok()? * unit), Span::from_nanos(unit)))
+}
+
 /// Exactly so many digits.
-fn number(text: &str, digits: usize) -> Option<i64> {
+pub(super) fn number(text: &str, digits: usize) -> Option<i64> {
     let all = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| all)
 }
 
 /// `22:13:20`; a leap second is the next second.
-fn seconds_of_day(text: &str) -> Option<i64> {
+pub(super) fn seconds_of_day(text: &str) -> Option<i64> {
     let parts: Vec<i64> = text.split(':').map(|part| number(part, 2)).collect::<Option<_>>()?;
     match parts[..] {
         [hour @ 0..24, minute @ 0..60, second @ 0..=60] => Some(hour * 3600 + minute * 60 + second),
@@ -42,7 +132,7 @@ fn seconds_of_day(text: &str) -> Option<i64> {
 }
 
 /// `+0130` is ninety minutes ahead.
-fn offset(text: &str) -> Option<i64> {
+pub(super) fn offset(text: &str) -> Option<i64> {
     let sign = match text.as_bytes().first()? {
         b'+' => 1,
         b'-' => -1,
@@ -85,7 +175,7 @@ mod tests {
             ("01/Mar/2100:00:00:00 +0000", 4_107_542_400),
             ("31/Dec/1999:23:59:60 +0000", 946_684_800),
         ] {
-            assert_eq!(parse(text), Ok(Span::from_secs(seconds)), "{text}");
+            assert_eq!(common(text), Ok(Span::from_secs(seconds)), "{text}");
         }
     }
 
@@ -107,7 +197,54 @@ mod tests {
             "14/Nov/99999:22:13:20 +0000",
             "01/Jan/1970:00:00:00 +0100",
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(common(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn each_form_tells_the_same_moment_and_how_exactly() {
+        let at = |millis: u64| Span::from_millis(1_700_000_000_000 + millis);
+        let (second, milli) = (Span::from_secs(1), Span::from_millis(1));
+        for (told, expected) in [
+            (iso("2023-11-14T22:13:20Z"), (at(0), second)),
+            (iso("2023-11-14T23:13:20+01:00"), (at(0), second)),
+            (iso("2023-11-14 21:43:20.250-0030"), (at(250), milli)),
+            (haproxy("14/Nov/2023:22:13:20.007"), (at(7), milli)),
+            (utc("2023-11-14", "22:13:20"), (at(0), second)),
+            (epoch("1700000000"), (at(0), second)),
+            (epoch("1700000000.250"), (at(250), milli)),
+            (epoch("1700000000.2500000004"), (at(250), Span::from_nanos(1))),
+        ] {
+            assert_eq!(told, Ok(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_none_of_a_form_is_a_flaw_in_it() {
+        for text in [
+            "",
+            "Z",
+            "T",
+            "2023-11-14",
+            "2023-11-14T22:13:20",
+            "2023-13-14T22:13:20Z",
+            "2023-00-14T22:13:20Z",
+            "2023-11-14T22:13:20.Z",
+            "2023-11-14T22:13:20+1:00",
+            "2023-11-14T22:13:20+é",
+            "2023-11-14T22:13:20.1e5Z",
+            "-023-11-14T22:13:20Z",
+        ] {
+            assert!(iso(text).is_err(), "{text}");
+        }
+        for text in ["", ".", "1.", ".5", "-1", "+1", "1e9", "1.2.3", "18446744073709551616", "٣"]
+        {
+            assert!(epoch(text).is_err(), "{text}");
+        }
+        for text in ["14/Nov/2023:22:13:20", "14/Nov/2023:22:13:20.", ":.", "14/11/2023:22:13:20.1"]
+        {
+            assert!(haproxy(text).is_err(), "{text}");
+        }
+        assert!(utc("2023-11-14", "-").is_err() && utc("-", "22:13:20").is_err());
     }
 }

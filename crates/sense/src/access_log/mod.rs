@@ -1,23 +1,35 @@
 //! A line of an access log becomes a request: when it began, what it asked for, who asked, how it
 //! ended and how long it was worked on.
 //!
-//! Two families of lines are read, each line for itself, so a file may have both: ours, a JSON
-//! object (`log.access`, and what `bywash tap --json` prints), in `ours`; and the `common` and
-//! `combined` formats of Apache httpd and nginx, with nginx's times as `rt=` and `urt=` behind if
-//! they are there, in `combined`. Everything here is a pure function of one line: what a line means
-//! beside others is for whoever reads them. [`Lines`] bounds how much of a line is ever held.
+//! A [`Format`] is chosen once for a file, and a [`Parser`] of it turns the lines into [`Line`]s, one
+//! after the other. Each format has its module; what several share is in `fields`, `date` and `json`.
+//! [`Lines`] bounds how much of a line is ever held, [`open`] reads files that may be packed, and
+//! [`Follow`] one that grows. What a line means beside others is for whoever reads them.
 //!
 //! A log is written by whoever sends requests, so nothing in it is believed: lengths, times and
-//! numbers are bounded, and what does not parse is a [`Flaw`] with a reason and never a guess.
+//! numbers are bounded, and what does not parse is a [`Flaw`] with a reason and never a guess. What a
+//! format does not tell stays untold.
 //!
-//! Sources: Apache httpd 2.4, `mod_log_config` (formats, escapes, `%t` is when a request was
-//! received); nginx, `ngx_http_log_module` and `ngx_http_upstream_module` (`$request_time`,
-//! `$upstream_response_time` and its lists; a line is written when a request has ended).
+//! Sources: each module names the documentation of its server. Of `combined`: Apache httpd 2.4,
+//! `mod_log_config` (formats, escapes, `%t` is when a request was received); nginx,
+//! `ngx_http_log_module` and `ngx_http_upstream_module` (`$request_time`, `$upstream_response_time`
+//! and its lists; a line is written when a request has ended).
 
+mod apache;
+mod caddy;
 mod combined;
 mod date;
+mod envoy;
+mod fields;
+mod files;
+mod follow;
+mod format;
+mod haproxy;
+mod json;
 mod lines;
+mod nginx;
 mod ours;
+mod w3c;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,6 +38,10 @@ use std::hash::Hasher;
 use bywash_units::Span;
 use siphasher::sip::SipHasher13;
 
+pub use apache::{FormatFlaw, LogFormat};
+pub use files::{open, unpacked};
+pub use follow::Follow;
+pub use format::{Format, Parser};
 pub use lines::{LONGEST, Lines};
 
 /// What a line says.
@@ -37,6 +53,8 @@ pub enum Line<'a> {
     NoRequest,
     /// A request that the server in front answered itself: it went to no application.
     Elsewhere,
+    /// A line about the log or its server and not about a request.
+    Aside,
 }
 
 /// A request, as far as its line tells.
@@ -46,7 +64,7 @@ pub struct Logged<'a> {
     pub began: Span,
     /// How exactly that is known: whole seconds in the common formats.
     pub grain: Span,
-    /// Its method, as it was sent.
+    /// Its method, as it was sent; empty if the line does not tell.
     pub method: Cow<'a, str>,
     /// Path and query, as they were sent.
     pub target: Cow<'a, str>,
@@ -59,6 +77,9 @@ pub struct Logged<'a> {
     /// How long it was worked on, if the line tells. Of one that was not answered it is how long
     /// until that was clear.
     pub service: Option<Span>,
+    /// Bytes of the answer as they were sent, if the line tells: with its head if the server counts
+    /// that, else of its body.
+    pub bytes: Option<u64>,
 }
 
 impl Logged<'_> {
@@ -83,8 +104,11 @@ pub enum Who {
         /// The address.
         address: u64,
     },
-    /// Whoever has this address and this browser: the log knows no sessions.
+    /// Whoever has this address and this browser, as far as the line tells: the log knows no
+    /// sessions.
     Browser(u64),
+    /// The line does not tell.
+    Untold,
 }
 
 /// How a request ended.
@@ -100,6 +124,8 @@ pub enum End {
     Left,
     /// Whoever should have answered it did not, or broke off.
     Failed,
+    /// The line does not tell.
+    Untold,
 }
 
 impl End {
@@ -124,14 +150,16 @@ pub enum Flaw {
     NotText,
     /// It has control characters, which no server writes.
     Control,
-    /// It is no JSON object of ours, for this reason.
+    /// It is no JSON object of its format, for this reason.
     Json(String),
-    /// A part of the common format that is not there or not as it should be.
+    /// A part of its format that is not there or not as it should be.
     Part(&'static str),
     /// A time before 1990 or after 2199.
     Time,
     /// A wait or a service of more than a day.
     Duration,
+    /// Its end is gone: the file was cut or given up before the line was whole.
+    Cut,
 }
 
 impl fmt::Display for Flaw {
@@ -140,27 +168,13 @@ impl fmt::Display for Flaw {
             Self::TooLong => write!(f, "longer than {LONGEST} bytes"),
             Self::NotText => f.write_str("not UTF-8"),
             Self::Control => f.write_str("control characters"),
-            Self::Json(why) => write!(f, "not a line of bywash: {why}"),
+            Self::Json(why) => write!(f, "not such an object: {why}"),
             Self::Part(part) => write!(f, "no {part}"),
             Self::Time => f.write_str("its time is before 1990 or after 2199"),
+            Self::Cut => f.write_str("its end is gone"),
             Self::Duration => f.write_str("it took longer than a day"),
         }
     }
-}
-
-/// Reads one line, without its end.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn parse(line: &[u8]) -> Result<Line<'_>, Flaw> {
-    if line.len() > LONGEST {
-        return Err(Flaw::TooLong);
-    }
-    let text = std::str::from_utf8(line).map_err(|_| Flaw::NotText)?.trim();
-    if text.chars().any(|c| c.is_control() && c != '\t') {
-        return Err(Flaw::Control);
-    }
-    if text.starts_with('{') { ours::parse(text) } else { combined::parse(text) }
 }
 
 /// 1990 and 2200, since 1970: beyond them a clock was wrong or a line is not what it seems.
@@ -181,6 +195,12 @@ fn began(end: Span, took: Span) -> Result<Span, Flaw> {
     Ok(Span::from_nanos(end.as_nanos() - took.as_nanos()))
 }
 
+/// Who has this address and this browser, if there is an address.
+fn browser(address: Option<&str>, browser: Option<&str>) -> Who {
+    address
+        .map_or(Who::Untold, |address| Who::Browser(key(&[address, browser.unwrap_or_default()])))
+}
+
 /// A key for names; the same in every run.
 fn key(names: &[&str]) -> u64 {
     let mut hasher = SipHasher13::new();
@@ -194,28 +214,6 @@ fn key(names: &[&str]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_may_have_both_families_of_lines() {
-        let ours = br#"{"time":1700000000000,"client":"::1","status":400,"fault":"framing"}"#;
-        assert_eq!(parse(ours), Ok(Line::NoRequest));
-        let common = br#"::1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 5"#;
-        assert!(matches!(parse(common), Ok(Line::Request(_))));
-    }
-
-    #[test]
-    fn hostile_lines_are_flaws_and_never_more() {
-        assert_eq!(parse(&vec![b'{'; 10 << 20]), Err(Flaw::TooLong));
-        assert!(matches!(parse(&vec![b'{'; LONGEST]), Err(Flaw::Json(_))));
-        assert_eq!(parse(b"1.2.3.4 - - \xff"), Err(Flaw::NotText));
-        assert_eq!(parse(b"1.2.3.4 - \0 - [x]"), Err(Flaw::Control));
-        assert_eq!(parse("1.2.3.4 \u{9b}2J".as_bytes()), Err(Flaw::Control));
-        let deep = "[".repeat(LONGEST - 8);
-        assert!(matches!(parse(format!("{{\"a\":{deep}").as_bytes()), Err(Flaw::Json(_))));
-        for line in ["", " ", "-", "\"", "[", "[]", "a [", "a [] \"", "a [] \"\\"] {
-            assert!(parse(line.as_bytes()).is_err(), "{line:?}");
-        }
-    }
 
     #[test]
     fn names_run_together_are_other_names() {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use bywash_units::Span;
 use serde::Deserialize;
 
-use super::{End, Flaw, Line, Logged, Who, began, key};
+use super::{End, Flaw, Line, Logged, Who, began, json, key};
 
 #[derive(Deserialize)]
 struct Written<'a> {
@@ -31,6 +31,9 @@ struct Written<'a> {
     queue_wait_us: Option<u64>,
     #[serde(default)]
     service_us: Option<u64>,
+    /// Of the body.
+    #[serde(default)]
+    response_bytes: Option<u64>,
 }
 
 /// The outcomes of the guide; another word is no line of ours.
@@ -48,8 +51,7 @@ enum Outcome {
 }
 
 pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
-    let written: Written<'_> =
-        serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))?;
+    let written: Written<'_> = json::object(text)?;
     if written.fault.is_some() {
         return Ok(Line::NoRequest);
     }
@@ -67,15 +69,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         end: end(outcome, written.status),
         waited,
         service,
+        bytes: written.response_bytes,
     }))
-}
-
-/// What is wrong, in words that may quote what the line says: no longer than anybody reads, and
-/// nothing in them that a terminal would obey.
-fn told(error: &serde_json::Error) -> String {
-    const LONGEST: usize = 100;
-    let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-    error.to_string().chars().take(LONGEST).map(harmless).collect()
 }
 
 fn who(client: &str, session: Option<&str>) -> Who {
@@ -123,7 +118,7 @@ mod tests {
         assert_eq!((logged.method.as_ref(), logged.target.as_ref()), ("GET", "/a?b=\"c\""));
         assert_eq!(logged.waited, Some(Span::from_millis(2)));
         assert_eq!(logged.service, Some(Span::from_millis(3)));
-        assert_eq!(logged.end, End::Answered(200));
+        assert_eq!((logged.end, logged.bytes), (End::Answered(200), Some(9)));
     }
 
     #[test]

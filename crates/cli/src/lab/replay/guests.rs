@@ -68,6 +68,7 @@ impl Door<'_> {
             }
             Who::Session { session, address } => (session, Some(address)),
             Who::Browser(browser) => (browser, None),
+            Who::Untold => return self.new_guest(),
         };
         let known = self.known.get(&key).copied();
         if let Some(guest) = known.filter(|guest| self.is_here(*guest, request)) {
@@ -100,7 +101,7 @@ impl Door<'_> {
         let was_answered = |guest: &usize| {
             let last = self.last(*guest);
             last.is_some_and(|last| {
-                matches!(last.end, End::Answered(..400) | End::Late(..400))
+                matches!(last.end, End::Answered(..400) | End::Late(..400) | End::Untold)
                     && last.ended() <= request.began
             })
         };

@@ -3,13 +3,14 @@
 //! Of a request only what is played is kept, a hundred bytes, so a million lines take some 250
 //! megabytes with all that is made of them; `--limit` bounds how many are read.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use bywash_engine::classify::Classifier;
 use bywash_message::Target;
-use bywash_sense::access_log::{End, Flaw, Line, Lines, Logged, Who, parse};
+use bywash_sense::access_log::{
+    End, Flaw, Format, Line, Lines, Logged, Parser, Who, open, unpacked,
+};
 use bywash_units::Span;
 
 /// A request of the log.
@@ -39,7 +40,7 @@ impl Asked {
     /// Whether nobody served it.
     pub(super) fn is_vain(&self) -> bool {
         match self.end {
-            End::Answered(_) | End::Late(_) => false,
+            End::Answered(_) | End::Late(_) | End::Untold => false,
             End::Refused | End::Left | End::Failed => true,
         }
     }
@@ -88,20 +89,29 @@ impl Intake {
     /// Reads a file, or standard input for `-`; at most so many lines.
     pub(super) fn read(path: &Path, classes: &Classifier, limit: u64) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Self::of(io::stdin().lock(), classes, limit);
+            let input = BufReader::with_capacity(1 << 18, io::stdin());
+            return Self::of(unpacked(input)?, classes, limit);
         }
-        Self::of(BufReader::with_capacity(1 << 18, File::open(path)?), classes, limit)
+        Self::of(open(path)?, classes, limit)
     }
 
-    pub(super) fn of(reader: impl BufRead, classes: &Classifier, limit: u64) -> io::Result<Self> {
+    /// The format is told by the first lines; where they tell none it is the usual ones, and each
+    /// line that is none of them is counted.
+    pub(super) fn of(
+        mut reader: impl BufRead,
+        classes: &Classifier,
+        limit: u64,
+    ) -> io::Result<Self> {
         let mut intake = Self::default();
+        let format = Format::detect(reader.fill_buf()?).unwrap_or(Format::Usual);
+        let mut parser = Parser::new(format);
         let mut lines = Lines::new(reader);
         while let Some(line) = lines.next_line()? {
             if intake.account.lines == limit {
                 intake.account.cut = true;
                 break;
             }
-            intake.take(line, classes);
+            intake.take(line, &mut parser, classes);
         }
         spread(&mut intake.asked);
         intake.leave_out_strays();
@@ -110,13 +120,14 @@ impl Intake {
         Ok(intake)
     }
 
-    fn take(&mut self, line: Result<&[u8], Flaw>, classes: &Classifier) {
+    fn take(&mut self, line: Result<&[u8], Flaw>, parser: &mut Parser, classes: &Classifier) {
         self.account.lines += 1;
         let account = &mut self.account;
-        match line.clone().and_then(parse) {
+        match line.clone().and_then(|line| parser.parse(line)) {
             Ok(Line::Request(logged)) => self.asked.push(asked(&logged, classes)),
             Ok(Line::NoRequest) => account.malformed += 1,
             Ok(Line::Elsewhere) => account.elsewhere += 1,
+            Ok(Line::Aside) => {}
             Err(_) if line == Ok(b"") => {}
             Err(flaw) => {
                 account.flawed += 1;

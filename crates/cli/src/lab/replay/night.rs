@@ -151,7 +151,7 @@ impl Night {
 
 fn ending(end: End) -> Ending {
     match end {
-        End::Answered(_) => Ending::Completed,
+        End::Answered(_) | End::Untold => Ending::Completed,
         End::Late(_) | End::Left => Ending::TimedOut,
         End::Refused => Ending::Dropped,
         End::Failed => Ending::Failed,
@@ -165,7 +165,7 @@ fn less(later: Span, earlier: Span) -> Span {
 /// What a request tells of its own service: only one that was answered tells the whole.
 fn measured(asked: &Asked) -> Option<Span> {
     match asked.end {
-        End::Answered(_) | End::Late(_) => asked.service,
+        End::Answered(_) | End::Late(_) | End::Untold => asked.service,
         End::Refused | End::Left | End::Failed => None,
     }
 }

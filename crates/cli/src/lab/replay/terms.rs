@@ -81,7 +81,7 @@ impl Terms {
             End::Answered(status) | End::Late(status) => {
                 (200..300).contains(&status) || (!asked.safe && (300..400).contains(&status))
             }
-            End::Refused | End::Left | End::Failed => true,
+            End::Refused | End::Left | End::Failed | End::Untold => true,
         };
         good && self.orders[usize::from(asked.class)]
     }

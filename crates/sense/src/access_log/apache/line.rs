@@ -1,0 +1,306 @@
+//! A line, by the format that it was written with.
+
+use std::borrow::Cow;
+
+use bywash_units::Span;
+
+use super::super::fields::{self, duration, unescaped};
+use super::super::{End, Flaw, Line, Logged, began, browser};
+use super::clock::Told as TimeTold;
+use super::{Field, LogFormat, Piece};
+
+/// What the fields of a line say; `-` says nothing.
+#[derive(Default)]
+struct Told<'a> {
+    begin: Time,
+    end: Time,
+    client: Option<&'a str>,
+    host: Option<&'a str>,
+    peer: Option<&'a str>,
+    request: Option<&'a str>,
+    method: Option<&'a str>,
+    path: Option<&'a str>,
+    query: Option<&'a str>,
+    first_status: Option<&'a str>,
+    last_status: Option<&'a str>,
+    body: Option<u64>,
+    sent: Option<u64>,
+    took: Option<(Span, Span)>,
+    connection: Option<&'a str>,
+    agent: Option<&'a str>,
+}
+
+/// A time, and the finer part of it from another field.
+#[derive(Default)]
+struct Time {
+    whole: Option<(Span, Span)>,
+    fraction: Option<(Span, Span)>,
+}
+
+impl Time {
+    fn take(&mut self, told: TimeTold) {
+        match told {
+            // The finest, of several.
+            TimeTold::Time(at, grain) => {
+                if self.whole.is_none_or(|(_, known)| grain < known) {
+                    self.whole = Some((at, grain));
+                }
+            }
+            TimeTold::Fraction(part, grain) => self.fraction = Some((part, grain)),
+        }
+    }
+
+    fn told(&self) -> Option<(Span, Span)> {
+        let (whole, grain) = self.whole?;
+        match self.fraction {
+            Some((part, finer)) if grain == Span::from_secs(1) => Some((whole + part, finer)),
+            Some(_) | None => Some((whole, grain)),
+        }
+    }
+}
+
+impl LogFormat {
+    pub(in super::super) fn parse<'a>(&self, text: &'a str) -> Result<Line<'a>, Flaw> {
+        let told = self.told(text)?;
+        let took = told.took.map(|(took, _)| took);
+        let (began, grain) = match (told.begin.told(), told.end.told()) {
+            (Some((at, grain)), _) => (began(at, Span::ZERO)?, grain),
+            (None, Some((at, grain))) => (began(at, took.unwrap_or_default())?, grain),
+            (None, None) => return Err(Flaw::Part("time")),
+        };
+        let end = told.how_it_ended()?;
+        let (method, target) = match told.asked() {
+            Some(asked) => asked,
+            None => return Ok(Line::NoRequest),
+        };
+        let address = told.client.or(told.host).or(told.peer);
+        let who = browser(address, told.agent);
+        let bytes = told.sent.or(told.body);
+        Ok(Line::Request(Logged {
+            began,
+            grain,
+            method,
+            target,
+            who,
+            end,
+            waited: None,
+            service: took,
+            bytes,
+        }))
+    }
+
+    /// Goes through a line piece by piece.
+    fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
+        let (mut told, mut rest) = (Told::default(), text);
+        for (at, piece) in self.pieces.iter().enumerate() {
+            match piece {
+                Piece::Literal(literal) => {
+                    rest = rest.strip_prefix(&**literal).ok_or(Flaw::Part("text of its format"))?;
+                }
+                Piece::Time { clock, end } => {
+                    let (time, behind) = clock.read(rest)?;
+                    if *end {
+                        told.end.take(time)
+                    } else {
+                        told.begin.take(time)
+                    }
+                    rest = behind;
+                }
+                Piece::Field(field) => {
+                    let next = match self.pieces.get(at + 1) {
+                        Some(Piece::Literal(literal)) => literal,
+                        Some(Piece::Field(_) | Piece::Time { .. }) | None => "",
+                    };
+                    let end = end_of_field(rest, next).ok_or(Flaw::Part("text of its format"))?;
+                    told.take(*field, &rest[..end])?;
+                    rest = &rest[end..];
+                }
+            }
+        }
+        if rest.is_empty() { Ok(told) } else { Err(Flaw::Part("end where its format has one")) }
+    }
+}
+
+/// Where a field ends that this literal follows: a quote with a backslash before it is its own.
+fn end_of_field(text: &str, literal: &str) -> Option<usize> {
+    if literal.is_empty() {
+        return Some(text.len());
+    }
+    if !literal.starts_with('"') {
+        return text.find(literal);
+    }
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' if !escaped => return text[at..].starts_with(literal).then_some(at),
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
+}
+
+impl<'a> Told<'a> {
+    fn take(&mut self, field: Field, text: &'a str) -> Result<(), Flaw> {
+        if text == "-" && field != Field::Body {
+            return Ok(());
+        }
+        let text_of = match field {
+            Field::Client => &mut self.client,
+            Field::Host => &mut self.host,
+            Field::Peer => &mut self.peer,
+            Field::Request => &mut self.request,
+            Field::Method => &mut self.method,
+            Field::Path | Field::PathAndQuery => &mut self.path,
+            Field::Query => &mut self.query,
+            Field::FirstStatus => &mut self.first_status,
+            Field::LastStatus => &mut self.last_status,
+            Field::Connection => &mut self.connection,
+            Field::Agent => &mut self.agent,
+            Field::Body => {
+                // `%b` writes `-` for no bytes.
+                self.body = Some(fields::bytes(text)?.unwrap_or(0));
+                return Ok(());
+            }
+            Field::Sent => {
+                self.sent = fields::bytes(text)?;
+                return Ok(());
+            }
+            Field::Took(unit) => return self.took_so_many(text, unit),
+            Field::Other => return Ok(()),
+        };
+        *text_of = Some(text);
+        Ok(())
+    }
+
+    /// The finest of several.
+    fn took_so_many(&mut self, text: &str, unit: Span) -> Result<(), Flaw> {
+        let took = duration(text, unit, "time that it took")?;
+        if self.took.is_none_or(|(_, known)| unit < known) {
+            self.took = Some((took, unit));
+        }
+        Ok(())
+    }
+
+    /// By its status, unless the connection was broken off before the answer was out.
+    fn how_it_ended(&self) -> Result<End, Flaw> {
+        let status = self.last_status.or(self.first_status);
+        let status = status.map(fields::status).transpose()?;
+        match self.connection {
+            Some("X") => Ok(End::Left),
+            None | Some("+" | "-") => Ok(fields::end(status)),
+            Some(_) => Err(Flaw::Part("connection status")),
+        }
+    }
+
+    /// Method and target; `None` for what was no HTTP.
+    fn asked(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        if let Some(path) = self.path {
+            let query = self.query.map_or("", |query| query.strip_prefix('?').unwrap_or(query));
+            let target = fields::with_query(unescaped(path, r"\x"), &unescaped(query, r"\x"));
+            // A path is logged as it was understood, so it may have spaces.
+            let method = self.method.or_else(|| self.request?.split(' ').next());
+            let is_one =
+                !path.is_empty() && method.is_none_or(|method| fields::is_request(method, "/"));
+            return is_one.then(|| (Cow::Borrowed(method.unwrap_or_default()), target));
+        }
+        fields::method_and_target(unescaped(self.request?, r"\x"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse<'a>(format: &str, text: &'a str) -> Result<Line<'a>, Flaw> {
+        format.parse::<LogFormat>().unwrap().parse(text)
+    }
+
+    fn logged<'a>(format: &str, text: &'a str) -> Logged<'a> {
+        match parse(format, text) {
+            Ok(Line::Request(logged)) => logged,
+            other => panic!("{other:?} of {text}"),
+        }
+    }
+
+    const TIMED: &str = r#"%a %l %u %t "%r" %>s %O "%{Referer}i" "%{User-Agent}i" %D"#;
+    const LINE: &str =
+        r#"203.0.113.9 - - [14/Nov/2023:22:13:20 +0000] "GET /a?b HTTP/1.1" 200 512 "-" "x" 2500"#;
+
+    #[test]
+    fn a_request_is_what_its_format_says() {
+        let one = logged(TIMED, LINE);
+        assert_eq!(one.began, Span::from_secs(1_700_000_000));
+        assert_eq!((&*one.method, &*one.target), ("GET", "/a?b"));
+        assert_eq!((one.end, one.bytes), (End::Answered(200), Some(512)));
+        assert_eq!((one.service, one.waited), (Some(Span::from_micros(2500)), None));
+    }
+
+    #[test]
+    fn a_line_of_2005_is_read_by_its_own_format() {
+        let text = "10.1.1.2 20296 + 1377 1102213360 0 /PHP/RUBiS_logo.jpg";
+        let one = logged("%a %D %X %P %{%s}t %T %U", text);
+        assert_eq!(one.began, Span::from_secs(1_102_213_360));
+        assert_eq!((&*one.method, &*one.target), ("", "/PHP/RUBiS_logo.jpg"));
+        assert_eq!((one.end, one.service), (End::Untold, Some(Span::from_micros(20_296))));
+        assert_eq!(one.who, browser(Some("10.1.1.2"), None));
+        let left = text.replacen('+', "X", 1);
+        assert_eq!(logged("%a %D %X %P %{%s}t %T %U", &left).end, End::Left);
+    }
+
+    #[test]
+    fn time_may_be_in_parts_and_of_the_end() {
+        let format = "%{end:sec}t.%{end:usec_frac}t %{ms}T %m %U%q";
+        let one = logged(format, "1700000000.250000 100 GET /a?b=%20c");
+        assert_eq!(one.began, Span::from_millis(1_700_000_000_150));
+        assert_eq!((one.grain, &*one.target), (Span::from_micros(1), "/a?b=%20c"));
+        let format = "%t %{msec}t %{end:msec}t %U";
+        let one = logged(format, "[14/Nov/2023:22:13:20 +0000] 1700000000007 1700000000999 /");
+        assert_eq!(one.began, Span::from_millis(1_700_000_000_007));
+    }
+
+    #[test]
+    fn nothing_is_told_by_a_dash() {
+        let one = logged("%t %a %m %U %q %>s %b %D", "[14/Nov/2023:22:13:20 +0000] - GET /  - - -");
+        assert_eq!((one.end, one.bytes, one.service), (End::Untold, Some(0), None));
+        assert_eq!(one.who, super::super::super::Who::Untold);
+        let redirected = logged("%t %U %s %>s", "[14/Nov/2023:22:13:20 +0000] / 302 503");
+        assert_eq!(redirected.end, End::Refused);
+    }
+
+    #[test]
+    fn a_client_cannot_end_its_field_in_quotes() {
+        let text = LINE.replacen("\"x\"", r#""x\" 1 \" 9 \\\" 3""#, 1);
+        assert_eq!(logged(TIMED, &text).service, Some(Span::from_micros(2500)));
+        let text = LINE.replacen("/a?b", r#"/a\"HTTP/1.1\"\x22\x1b"#, 1);
+        assert_eq!(logged(TIMED, &text).target, r#"/a"HTTP/1.1""\x1b"#);
+        let text = LINE.replacen("/a?b", r#"/a" 200 1 "-" "-" 9"#, 1);
+        assert!(parse(TIMED, &text).is_err());
+    }
+
+    #[test]
+    fn what_is_malformed_is_a_flaw() {
+        for (from, to) in [
+            ("[14/Nov", "14/Nov"),
+            ("14/Nov", "31/Nov"),
+            ("2023", "1923"),
+            (" 200 ", " 20 "),
+            (" 512 ", " -512 "),
+            (" 512 ", " 512  "),
+            (" 2500", " 2.5"),
+            (" 2500", " 86400000001"),
+            (" 2500", " 2500 1"),
+            (" 2500", ""),
+            ("\"x\"", "\"x"),
+            ("\"x\"", "\"x\\\""),
+            ("\"GET", "GET"),
+        ] {
+            assert!(parse(TIMED, &LINE.replacen(from, to, 1)).is_err(), "{to}");
+        }
+        for request in ["-", "", r"\x16\x03", "GET"] {
+            let text = LINE.replacen("GET /a?b HTTP/1.1", request, 1);
+            assert_eq!(parse(TIMED, &text), Ok(Line::NoRequest), "{request}");
+        }
+        assert!(parse("%t %X %U", "[14/Nov/2023:22:13:20 +0000] ? /").is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! What an operator told Apache httpd to write: his `LogFormat` is read as the server reads it, and
+//! then says what each part of a line is.
+//!
+//! A format is a list of [`Piece`]s, literals and fields. A field whose length is its own (a date, a
+//! fraction of a second) is read as far as it goes; any other ends where the literal behind it begins,
+//! so two of them side by side are an error, but for `%U%q`. Directives that are not needed, known or
+//! not, are passed over in the same way. A literal that begins with a quote ends a field only at a
+//! quote without a backslash: httpd escapes quotes in what clients send. Without quotes around it a
+//! field that a client has a hand in may have spaces in it, and then its line is a flaw or says what
+//! the client wants; keep it in quotes.
+//!
+//! `%t` and its relatives are when a request was received, with `end:` when it was answered. `%D`,
+//! `%T` and `%{UNIT}T` are how long that took. `-` is nothing.
+//!
+//! Source: Apache httpd 2.4, `mod_log_config` ("Custom Log Formats", "Modifiers", "Format Notes" on
+//! escapes), `mod_logio` (`%I`, `%O`, `%S`).
+
+mod clock;
+mod line;
+
+use std::fmt;
+use std::str::FromStr;
+
+use bywash_units::Span;
+
+use clock::Clock;
+
+/// Pieces that a format may have.
+const MOST: usize = 256;
+
+/// A format of `mod_log_config`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFormat {
+    written: String,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Literal(String),
+    Field(Field),
+    /// A time; of the request's end, or else of its beginning.
+    Time {
+        clock: Clock,
+        end: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    /// `%a`: the client, by `mod_remoteip` if that is there.
+    Client,
+    /// `%h`: the same, perhaps by name.
+    Host,
+    /// `%{c}a`: whoever has the connection.
+    Peer,
+    /// `%r`
+    Request,
+    Method,
+    Path,
+    Query,
+    /// `%U%q`
+    PathAndQuery,
+    /// `%s`: before redirections inside.
+    FirstStatus,
+    /// `%>s`
+    LastStatus,
+    /// `%b`, `%B`: of the body; `-` is none in the first.
+    Body,
+    /// `%O`: with the head.
+    Sent,
+    /// How long it took: so many of this unit.
+    Took(Span),
+    /// `%X`
+    Connection,
+    Agent,
+    /// Not needed.
+    Other,
+}
+
+/// Why a text names no format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatFlaw(String);
+
+impl FormatFlaw {
+    /// No format is called so.
+    pub(super) fn name(text: &str) -> Self {
+        let names = "`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c` or a LogFormat with `%`";
+        Self(format!("`{}` is no format: write {names}", shown(text)))
+    }
+
+    fn of(directive: &str, why: &str) -> Self {
+        Self(format!("`{}`: {why}", shown(directive)))
+    }
+}
+
+/// As much of it as anybody reads, and nothing that a terminal would obey.
+fn shown(text: &str) -> String {
+    text.chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+impl fmt::Display for FormatFlaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for FormatFlaw {}
+
+impl fmt::Display for LogFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.written)
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = FormatFlaw;
+
+    /// Reads what stands between the quotes of `LogFormat`, with quotes in it as `\"` or bare.
+    fn from_str(text: &str) -> Result<Self, FormatFlaw> {
+        let mut pieces = Vec::new();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            if pieces.len() == MOST {
+                return Err(FormatFlaw::of(rest, "more pieces than a format may have"));
+            }
+            rest = if rest.starts_with('%') {
+                let (piece, behind) = directive(rest)?;
+                push(&mut pieces, piece, &rest[..rest.len() - behind.len()])?;
+                behind
+            } else {
+                let (literal, behind) = literal(rest)?;
+                push(&mut pieces, Piece::Literal(literal), "")?;
+                behind
+            };
+        }
+        let format = Self { written: text.to_owned(), pieces };
+        format.tells_enough().map(|()| format)
+    }
+}
+
+impl LogFormat {
+    fn has(&self, fields: &[Field]) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Field(f) if fields.contains(f)))
+    }
+
+    /// When and what is the least.
+    fn tells_enough(&self) -> Result<(), FormatFlaw> {
+        let tells_time = |piece: &Piece| match piece {
+            Piece::Time { clock, .. } => !clock.is_fraction(),
+            Piece::Literal(_) | Piece::Field(_) => false,
+        };
+        if !self.pieces.iter().any(tells_time) {
+            return Err(FormatFlaw::of(&self.written, "it has no time: add %t"));
+        }
+        if !self.has(&[Field::Request, Field::Path, Field::PathAndQuery]) {
+            return Err(FormatFlaw::of(&self.written, "it has no target: add %r, or %m and %U%q"));
+        }
+        Ok(())
+    }
+}
+
+/// Adds a piece, if it can be told from the one before.
+fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), FormatFlaw> {
+    match (pieces.last_mut(), piece) {
+        (Some(Piece::Literal(before)), Piece::Literal(text)) => before.push_str(&text),
+        (Some(Piece::Field(path @ Field::Path)), Piece::Field(Field::Query)) => {
+            *path = Field::PathAndQuery;
+        }
+        (Some(Piece::Field(_)), Piece::Field(_) | Piece::Time { .. }) => {
+            let why = "cannot be told from the field right before it: put a space between them";
+            return Err(FormatFlaw::of(written, why));
+        }
+        (_, piece) => pieces.push(piece),
+    }
+    Ok(())
+}
+
+/// Text as far as the next directive. `\"` is the quote that it is in a configuration file; `\n`
+/// would be a line of its own.
+fn literal(text: &str) -> Result<(String, &str), FormatFlaw> {
+    let mut literal = String::new();
+    let mut rest = text;
+    loop {
+        let mut chars = rest.chars();
+        match (chars.next(), chars.clone().next()) {
+            (None | Some('%'), _) => return Ok((literal, rest)),
+            (Some('\\'), Some('n')) => {
+                return Err(FormatFlaw::of(rest, "a record must be one line"));
+            }
+            (Some('\\'), Some('t')) => {
+                literal.push('\t');
+                chars.next();
+            }
+            (Some('\\'), Some(escaped @ ('"' | '\\'))) => {
+                literal.push(escaped);
+                chars.next();
+            }
+            (Some(c), _) => literal.push(c),
+        }
+        rest = chars.as_str();
+    }
+}
+
+/// `%`, modifiers, an argument in braces, and a letter (two after `^`).
+fn directive(text: &str) -> Result<(Piece, &str), FormatFlaw> {
+    let fail = || FormatFlaw::of(text, "no directive of mod_log_config");
+    if let Some(rest) = text.strip_prefix("%%") {
+        return Ok((Piece::Literal("%".to_owned()), rest));
+    }
+    let is_modifier = |c: char| matches!(c, '!' | ',' | '<' | '>') || c.is_ascii_digit();
+    let (mut last, mut argument) = (None, None);
+    let mut rest = &text[1..];
+    loop {
+        let c = rest.chars().next().ok_or_else(fail)?;
+        if c == '{' {
+            let (inside, behind) = rest[1..].split_once('}').ok_or_else(fail)?;
+            argument = Some(inside);
+            rest = behind;
+        } else if is_modifier(c) {
+            last = match c {
+                '>' => Some(true),
+                '<' => Some(false),
+                _ => last,
+            };
+            rest = &rest[1..];
+        } else {
+            break;
+        }
+    }
+    let letters = if rest.starts_with('^') { 3 } else { 1 };
+    let letter = rest.get(..letters).filter(|name| name.is_ascii()).ok_or_else(fail)?;
+    let behind = &rest[letters..];
+    let piece = piece(letter, argument, last);
+    let written = &text[..text.len() - behind.len()];
+    piece.map(|piece| (piece, behind)).map_err(|why| FormatFlaw::of(written, why))
+}
+
+/// What a directive stands for.
+fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Piece, &'static str> {
+    let field = match (letter, argument) {
+        ("t", argument) => return time(argument.unwrap_or_default()),
+        ("a", None) => Field::Client,
+        ("a", Some("c")) => Field::Peer,
+        ("h", None) => Field::Host,
+        ("r", _) => Field::Request,
+        ("m", _) => Field::Method,
+        ("U", _) => Field::Path,
+        ("q", _) => Field::Query,
+        ("s", _) if last == Some(true) => Field::LastStatus,
+        ("s", _) => Field::FirstStatus,
+        ("b" | "B", _) => Field::Body,
+        ("O", _) => Field::Sent,
+        ("D", _) => Field::Took(Span::from_micros(1)),
+        ("T", None | Some("s")) => Field::Took(Span::from_secs(1)),
+        ("T", Some("ms")) => Field::Took(Span::from_millis(1)),
+        ("T", Some("us")) => Field::Took(Span::from_micros(1)),
+        ("T", Some(_)) => return Err("a unit other than s, ms and us"),
+        ("X", _) => Field::Connection,
+        ("i", Some(name)) if name.eq_ignore_ascii_case("User-Agent") => Field::Agent,
+        (letter, _) if letter.starts_with(|c: char| c == '^' || c.is_ascii_alphabetic()) => {
+            Field::Other
+        }
+        _ => return Err("no directive of mod_log_config"),
+    };
+    Ok(Piece::Field(field))
+}
+
+/// `%t` and `%{FORMAT}t`.
+fn time(argument: &str) -> Result<Piece, &'static str> {
+    let (end, format) = match argument.split_once(':') {
+        Some(("begin", format)) => (false, format),
+        Some(("end", format)) => (true, format),
+        Some(_) | None => match argument {
+            "begin" => (false, ""),
+            "end" => (true, ""),
+            format => (false, format),
+        },
+    };
+    Clock::of(format).map(|clock| Piece::Time { clock, end })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flaw(format: &str) -> String {
+        format.parse::<LogFormat>().map(|format| format!("{format:?}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_format_reads_the_same_from_a_file_and_bare() {
+        let bare: LogFormat = r#"%h %l %u %t "%r" %>s %b "%{Referer}i""#.parse().unwrap();
+        let quoted: LogFormat = r#"%h %l %u %t \"%r\" %>s %b \"%{Referer}i\""#.parse().unwrap();
+        assert_eq!(bare.pieces, quoted.pieces);
+        assert_eq!(bare.pieces.len(), 16);
+        assert_eq!(bare.to_string().parse(), Ok(bare));
+    }
+
+    #[test]
+    fn directives_that_are_not_needed_are_passed_over_up_to_the_next_literal() {
+        let format = "%t %m %U%q %!200,304,302{Referer}i|%{X}e %^FB %{cookie}C %<s %p %k";
+        let format: LogFormat = format.parse().unwrap();
+        let others = format.pieces.iter().filter(|piece| **piece == Piece::Field(Field::Other));
+        assert_eq!(others.count(), 6);
+        assert!(format.has(&[Field::PathAndQuery, Field::FirstStatus]));
+    }
+
+    #[test]
+    fn a_format_that_cannot_be_read_names_what_is_wrong() {
+        for (format, named) in [
+            ("%t %U %b%D", "`%D`"),
+            ("%t %U%{X}e", "`%{X}e`"),
+            ("%t %U %", "`%`"),
+            ("%t %U %{X", "`%{X`"),
+            ("%t %U %{X}", "`%{X}`"),
+            ("%t %U %é", "`%é`"),
+            ("%t %U %;", "`%;`"),
+            ("%t %U %{min}T", "`%{min}T`"),
+            ("%t %U\\n%b", "one line"),
+            ("%U %>s", "%t"),
+            ("%{msec_frac}t %U", "%t"),
+            ("%t %>s", "%r"),
+            ("%{%c}t %U", "`%{%c}t`"),
+            ("%{%Y-%m-%d %H:%M:%S}t %U", "zone"),
+        ] {
+            let flaw = flaw(format);
+            assert!(flaw.contains(named), "{format}: {flaw}");
+        }
+        assert!(flaw(&"%t ".repeat(1000)).len() < 300);
+        assert!(!flaw("%t %U %\u{1b}[2J").contains('\u{1b}'));
+    }
+}

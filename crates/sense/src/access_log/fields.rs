@@ -1,0 +1,230 @@
+//! Fields that several formats have: quoted text, a request's line, a status, numbers and times.
+//!
+//! Each is read whole or not at all: digits are digits (no sign, no exponent, no `inf`), a duration is
+//! at most a day, and an escape becomes a character only where a terminal may show it.
+
+use std::borrow::Cow;
+
+use bywash_units::Span;
+
+use super::{DAY, End, Flaw};
+
+/// What stands between this quote and the next without a backslash before it, and what follows.
+pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('"')?;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'"' if !escaped => return Some((&text[..at], &text[at + 1..])),
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
+}
+
+/// Three digits.
+pub(super) fn status(text: &str) -> Result<u16, Flaw> {
+    let status = text.parse().ok().filter(|status| text.len() == 3 && (100..=999).contains(status));
+    status.ok_or(Flaw::Part("status"))
+}
+
+/// Digits, or `-` for what is not known.
+pub(super) fn bytes(text: &str) -> Result<Option<u64>, Flaw> {
+    if text == "-" {
+        return Ok(None);
+    }
+    digits(text).map(Some).ok_or(Flaw::Part("number of bytes"))
+}
+
+/// Only digits, and not more than a number may have.
+pub(super) fn digits(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// So many of a unit.
+pub(super) fn duration(text: &str, unit: Span, part: &'static str) -> Result<Span, Flaw> {
+    within_a_day(unit * digits(text).ok_or(Flaw::Part(part))?)
+}
+
+/// Seconds, perhaps with a fraction.
+pub(super) fn seconds(text: &str, part: &'static str) -> Result<Span, Flaw> {
+    let is_of_it = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    let seconds = text.parse::<f64>().ok().filter(|_| text.bytes().all(is_of_it));
+    let seconds = seconds.ok_or(Flaw::Part(part))?;
+    if seconds > DAY.as_secs_f64() { Err(Flaw::Duration) } else { Ok(Span::from_secs_f64(seconds)) }
+}
+
+/// No longer than anything takes.
+pub(super) fn within_a_day(took: Span) -> Result<Span, Flaw> {
+    if took > DAY { Err(Flaw::Duration) } else { Ok(took) }
+}
+
+/// What is left of a time without a part of it.
+pub(super) fn less(all: Span, part: Span) -> Span {
+    Span::from_nanos(all.as_nanos().saturating_sub(part.as_nanos()))
+}
+
+/// The number that a text begins with, or the `-` that stands for none, and what follows.
+pub(super) fn leading_number(text: &str) -> (&str, &str) {
+    let is_of_it = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
+    text.split_at(text.find(|c| !is_of_it(c)).unwrap_or(text.len()))
+}
+
+/// The sum of a list of nginx: one request may have been tried at several servers (`0.1, 0.2`) and
+/// then been sent to others (`0.1 : 0.2`). What follows a space alone is the next field. `None`: it
+/// was at no server (`-`).
+pub(super) fn total(list: &str, part: &'static str) -> Result<Option<Span>, Flaw> {
+    let mut sum: Option<Span> = None;
+    let (mut item, mut behind) = leading_number(list);
+    loop {
+        if item != "-" {
+            sum = Some(sum.unwrap_or_default() + seconds(item, part)?);
+        }
+        let next = behind.strip_prefix(',').or_else(|| behind.trim_start().strip_prefix(':'));
+        let Some(next) = next else { break };
+        (item, behind) = leading_number(next.trim_start());
+        if item.is_empty() {
+            break;
+        }
+    }
+    sum.map(within_a_day).transpose()
+}
+
+/// Of `GET /path HTTP/1.1`; `None` for what clients send that is no HTTP.
+pub(super) fn method_and_target(request: Cow<'_, str>) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
+    let (method, target) = match request {
+        Cow::Borrowed(request) => {
+            let (method, rest) = request.split_once(' ')?;
+            (Cow::Borrowed(method), Cow::Borrowed(first_word(rest)))
+        }
+        Cow::Owned(request) => {
+            let (method, rest) = request.split_once(' ')?;
+            (Cow::Owned(method.to_owned()), Cow::Owned(first_word(rest).to_owned()))
+        }
+    };
+    is_request(&method, &target).then_some((method, target))
+}
+
+/// Whether this can be what HTTP asks for: a method in capitals and a target.
+pub(super) fn is_request(method: &str, target: &str) -> bool {
+    let named = !method.is_empty() && method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-');
+    let unseen = |c: char| c.is_whitespace() || c.is_control();
+    named && method != "-" && !target.is_empty() && target != "-" && !target.contains(unseen)
+}
+
+fn first_word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or_default()
+}
+
+/// A path, and the query that a server logs beside it without the `?` or as `-`.
+pub(super) fn with_query<'a>(path: Cow<'a, str>, query: &str) -> Cow<'a, str> {
+    match query {
+        "" | "-" => path,
+        query => Cow::Owned(format!("{path}?{query}")),
+    }
+}
+
+/// How a request ended, by its status if the line tells.
+pub(super) fn end(status: Option<u16>) -> End {
+    status.map_or(End::Untold, End::of_status)
+}
+
+/// A text in which `mark` and two hexadecimal digits stand for a byte (Apache's and nginx's `\x`,
+/// `#` of `HAProxy`). What would be no text, or would be seen by a terminal only, stays as it is.
+pub(super) fn unescaped<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
+    let backslash = mark.starts_with('\\');
+    if !text.contains(mark.chars().next().unwrap_or('\\')) {
+        return Cow::Borrowed(text);
+    }
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while !rest.is_empty() {
+        let (bytes, behind) = run_of_bytes(rest, mark);
+        if !bytes.is_empty() {
+            push_shown(&mut plain, &bytes, mark);
+            rest = behind;
+            continue;
+        }
+        let escaped = if backslash { rest.strip_prefix('\\') } else { None };
+        let escaped = escaped.filter(|rest| rest.starts_with(['"', '\\']));
+        let mut chars = escaped.unwrap_or(rest).chars();
+        plain.extend(chars.next());
+        rest = chars.as_str();
+    }
+    Cow::Owned(plain)
+}
+
+/// Characters as they are, what is none or cannot be seen as it was escaped.
+fn push_shown(plain: &mut String, bytes: &[u8], mark: &str) {
+    let escape = |plain: &mut String, bytes: &[u8]| {
+        plain.extend(bytes.iter().map(|byte| format!("{mark}{byte:02x}")));
+    };
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                escape(plain, c.encode_utf8(&mut [0; 4]).as_bytes());
+            } else {
+                plain.push(c);
+            }
+        }
+        escape(plain, chunk.invalid());
+    }
+}
+
+/// The bytes that a text begins with, each a mark and two digits, and what follows.
+fn run_of_bytes<'a>(text: &'a str, mark: &str) -> (Vec<u8>, &'a str) {
+    let (mut bytes, mut rest) = (Vec::new(), text);
+    while let Some(behind) = rest.strip_prefix(mark) {
+        let digits = behind.get(..2).filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+        let Some(byte) = digits.and_then(|two| u8::from_str_radix(two, 16).ok()) else { break };
+        bytes.push(byte);
+        rest = &behind[2..];
+    }
+    (bytes, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escape_becomes_what_it_stands_for_if_it_can_be_shown() {
+        for (text, plain) in [
+            (r"/a\x22b\\c\x41", r#"/a"b\cA"#),
+            (r#"/a\"b"#, "/a\"b"),
+            (r"/\xc3\xa9", "/é"),
+            (r"/\xc3\xff\x41", r"/\xc3\xffA"),
+            (r"/\x1b[2J\x0", r"/\x1b[2J\x0"),
+            (r"/\\x41", r"/\x41"),
+            (r"\", r"\"),
+            (r"\x", r"\x"),
+            (r"\xé", r"\xé"),
+            ("/#41", "/#41"),
+        ] {
+            assert_eq!(unescaped(text, r"\x"), plain, "{text}");
+        }
+        assert_eq!(unescaped(r"/#22#7C\#1b#", "#"), r#"/"|\#1b#"#);
+    }
+
+    #[test]
+    fn numbers_have_only_digits() {
+        for text in ["", "+1", "-1", "1e3", "inf", "NaN", "1_0", "0x1", "٣", "1.2.3", "."] {
+            assert!(seconds(text, "time").is_err(), "{text}");
+            assert!(duration(text, Span::from_millis(1), "time").is_err(), "{text}");
+        }
+        assert_eq!(seconds("86400.1", "time"), Err(Flaw::Duration));
+        assert_eq!(duration(&u64::MAX.to_string(), DAY, "time"), Err(Flaw::Duration));
+        assert_eq!(bytes("-"), Ok(None));
+        assert!(bytes(&format!("{}0", u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn a_request_is_a_method_and_a_target_and_no_more() {
+        assert!(is_request("GET", "/a?b=%20") && is_request("M-SEARCH", "*"));
+        for (method, target) in
+            [("", "/"), ("-", "/"), ("get", "/"), ("GET", ""), ("GET", "-"), ("GET", "/\u{9b}2J")]
+        {
+            assert!(!is_request(method, target), "{method} {target}");
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! A log that grows, followed through its rotations as `tail -F` does.
+//!
+//! Nothing waits here and no thread is started: [`Follow::next_line`] gives the next line, or says that
+//! there is none now; whoever follows decides when to look again.
+//!
+//! What can happen to a log, and what is done:
+//! - **Renamed, and another made in its place.** A file is known by its device and inode, not by its
+//!   name. The old one is read to its end before the new one begins. Servers write to the old one until
+//!   they are told to open the log again, so it is looked at beside the new one until it has had nothing
+//!   for sixty looks: what comes late stands behind newer lines, but it comes.
+//! - **Cut to nothing** (`copytruncate`): it is shorter than what was read of it, so it is read from its
+//!   beginning. What was written between the last look and the cut is gone, and if it has grown beyond
+//!   that place before the next look it is not seen to have been cut; neither can be told from outside.
+//! - **Gone** for a while: the old one is kept and read until there is one of that name again.
+//!
+//! A line without its end waits for it. If that cannot come any more, it is [`Flaw::Cut`].
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Flaw, LONGEST};
+
+/// How often nothing must be found in a file that was renamed before it is given up.
+const LOOKS: u32 = 60;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 16;
+
+/// A file that is followed by its name.
+#[derive(Debug)]
+pub struct Follow {
+    path: PathBuf,
+    /// What has the name, or had it last.
+    current: Option<Tail>,
+    former: Option<Former>,
+    line: Vec<u8>,
+}
+
+/// What had the name before.
+#[derive(Debug)]
+struct Former {
+    tail: Tail,
+    /// What it had when it lost the name is read.
+    drained: bool,
+    /// How often nothing was found in it since, when there was nothing in the new one either.
+    looks: u32,
+}
+
+/// What a look has found.
+#[derive(Debug)]
+enum Found {
+    /// In [`Follow::line`].
+    Line,
+    Flaw(Flaw),
+    Nothing,
+}
+
+impl Found {
+    /// Unless it is nothing.
+    fn any(self) -> Option<Self> {
+        match self {
+            Self::Line | Self::Flaw(_) => Some(self),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl Follow {
+    /// From the beginning of what has that name, now or once there is one.
+    pub fn from_start(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), current: None, former: None, line: Vec::new() }
+    }
+
+    /// From the end of what has that name now, or from the beginning of what has it later.
+    ///
+    /// # Errors
+    /// When there is something that cannot be read.
+    pub fn from_end(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let mut follow = Self::from_start(path);
+        follow.current = Tail::open(&follow.path)?;
+        if let Some(tail) = &mut follow.current {
+            tail.to_end()?;
+        }
+        Ok(follow)
+    }
+
+    /// The name that is followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next line without its end, as [`super::Lines::next_line`]; `None` if there is none now.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or what has its name is no file. The next call tries again.
+    pub fn next_line(&mut self) -> io::Result<Option<Result<&[u8], Flaw>>> {
+        Ok(match self.look()? {
+            Found::Line => Some(Ok(&self.line)),
+            Found::Flaw(flaw) => Some(Err(flaw)),
+            Found::Nothing => None,
+        })
+    }
+
+    fn look(&mut self) -> io::Result<Found> {
+        loop {
+            if let Some(former) = self.former.as_mut().filter(|former| !former.drained) {
+                if let Some(found) = former.tail.look(&mut self.line)?.any() {
+                    return Ok(found);
+                }
+                former.drained = true;
+            }
+            if let Some(tail) = &mut self.current
+                && let Some(found) = tail.look(&mut self.line)?.any()
+            {
+                return Ok(found);
+            }
+            if let Some(found) = self.look_at_former()?.any() {
+                return Ok(found);
+            }
+            let Some(next) = self.successor()? else {
+                return Ok(Found::Nothing);
+            };
+            let given_up = self.former.take();
+            let old = self.current.replace(next);
+            self.former = old.map(|tail| Former { tail, drained: false, looks: 0 });
+            if given_up.is_some_and(|former| former.tail.is_within_a_line()) {
+                return Ok(Found::Flaw(Flaw::Cut));
+            }
+        }
+    }
+
+    /// What was renamed may still be written to.
+    fn look_at_former(&mut self) -> io::Result<Found> {
+        let Some(former) = &mut self.former else {
+            return Ok(Found::Nothing);
+        };
+        let before = former.tail.read;
+        let found = former.tail.look(&mut self.line)?;
+        former.looks = if former.tail.read == before { former.looks + 1 } else { 0 };
+        if let Some(found) = found.any() {
+            return Ok(found);
+        }
+        if former.looks < LOOKS {
+            return Ok(Found::Nothing);
+        }
+        let cut = former.tail.is_within_a_line();
+        self.former = None;
+        Ok(if cut { Found::Flaw(Flaw::Cut) } else { Found::Nothing })
+    }
+
+    /// What has the name now, if that is another than what had it.
+    fn successor(&mut self) -> io::Result<Option<Tail>> {
+        let Some(id) = id_of(fs::metadata(&self.path))? else { return Ok(None) };
+        let is_current = |id| self.current.as_ref().is_some_and(|tail| tail.id == id);
+        if is_current(id) {
+            return Ok(None);
+        }
+        if let Some(former) = self.former.take_if(|former| former.tail.id == id) {
+            // It was given its name back: it goes on where it was.
+            return Ok(Some(former.tail));
+        }
+        Ok(Tail::open(&self.path)?.filter(|tail| !is_current(tail.id)))
+    }
+}
+
+/// Device and inode; `None` for what is not there.
+type Id = (u64, u64);
+
+fn id_of(known: io::Result<Metadata>) -> io::Result<Option<Id>> {
+    match known {
+        Ok(known) if known.is_file() => Ok(Some((known.dev(), known.ino()))),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "what has this name is no file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file, as far as it is read.
+#[derive(Debug)]
+struct Tail {
+    file: File,
+    id: Id,
+    /// Bytes of it that were read.
+    read: u64,
+    /// The last of them, and which of these no line was made of yet.
+    piece: Box<[u8]>,
+    unused: Range<usize>,
+    /// The line that has no end yet.
+    begun: Vec<u8>,
+    too_long: bool,
+    /// It is the rest of a line that had begun before.
+    rest: bool,
+}
+
+impl Tail {
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        // Before it is opened: to open a pipe would wait for whoever writes to it.
+        if id_of(fs::metadata(path))?.is_none() {
+            return Ok(None);
+        }
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let id = id_of(file.metadata())?;
+        Ok(id.map(|id| Self {
+            file,
+            id,
+            read: 0,
+            piece: vec![0; PIECE].into(),
+            unused: 0..0,
+            begun: Vec::new(),
+            too_long: false,
+            rest: false,
+        }))
+    }
+
+    fn to_end(&mut self) -> io::Result<()> {
+        self.read = self.file.metadata()?.len();
+        if let Some(last) = self.read.checked_sub(1) {
+            let mut byte = [b'\n'];
+            self.file.seek(SeekFrom::Start(last))?;
+            // It may have been cut meanwhile, which the next look sees.
+            let _at_end = self.file.read(&mut byte)?;
+            self.rest = byte != [b'\n'];
+        }
+        Ok(())
+    }
+
+    fn is_within_a_line(&self) -> bool {
+        !self.begun.is_empty() || self.too_long
+    }
+
+    /// The next line that has its end.
+    fn look(&mut self, line: &mut Vec<u8>) -> io::Result<Found> {
+        loop {
+            if let Some(found) = self.line_of_piece(line) {
+                return Ok(found);
+            }
+            let length = match self.file.read(&mut self.piece) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.unused = 0..length;
+            self.read += length as u64;
+            if length > 0 {
+                continue;
+            }
+            if self.file.metadata()?.len() >= self.read {
+                return Ok(Found::Nothing);
+            }
+            if let Some(found) = self.from_start_again()? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// It was cut: what comes is new.
+    fn from_start_again(&mut self) -> io::Result<Option<Found>> {
+        self.file.seek(SeekFrom::Start(0))?;
+        let cut = self.is_within_a_line();
+        self.read = 0;
+        self.begun.clear();
+        (self.too_long, self.rest) = (false, false);
+        Ok(cut.then_some(Found::Flaw(Flaw::Cut)))
+    }
+
+    /// Of what is read already.
+    fn line_of_piece(&mut self, line: &mut Vec<u8>) -> Option<Found> {
+        loop {
+            let unused = &self.piece[self.unused.clone()];
+            let end = unused.iter().position(|byte| *byte == b'\n');
+            let part = &unused[..end.unwrap_or(unused.len())];
+            if !self.rest {
+                self.too_long |= self.begun.len() + part.len() > LONGEST;
+                if !self.too_long {
+                    self.begun.extend_from_slice(part);
+                }
+            }
+            self.unused.start += part.len() + usize::from(end.is_some());
+            end?;
+            if std::mem::take(&mut self.rest) {
+                continue;
+            }
+            std::mem::swap(&mut self.begun, line);
+            self.begun.clear();
+            let too_long = std::mem::take(&mut self.too_long);
+            return Some(if too_long { Found::Flaw(Flaw::TooLong) } else { Found::Line });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    struct Stage {
+        folder: TempDir,
+        log: PathBuf,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let log = folder.path().join("access.log");
+            Self { folder, log }
+        }
+
+        /// As a server that opens its log now.
+        fn opened(&self) -> File {
+            OpenOptions::new().append(true).create(true).open(&self.log).unwrap()
+        }
+
+        fn write(&self, text: &str) {
+            self.opened().write_all(text.as_bytes()).unwrap();
+        }
+
+        fn rename(&self, name: &str) {
+            fs::rename(&self.log, self.folder.path().join(name)).unwrap();
+        }
+
+        fn follow(&self) -> Follow {
+            Follow::from_start(&self.log)
+        }
+    }
+
+    fn all(follow: &mut Follow) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(line) = follow.next_line().unwrap() {
+            all.push(line.map_or_else(
+                |flaw| format!("!{flaw}"),
+                |line| String::from_utf8(line.to_vec()).unwrap(),
+            ));
+        }
+        all
+    }
+
+    #[test]
+    fn lines_come_as_they_are_written_and_a_line_waits_for_its_end() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        assert_eq!(all(&mut follow), [""; 0]);
+        stage.write("a\n\nb");
+        assert_eq!(all(&mut follow), ["a", ""]);
+        stage.write("c");
+        assert_eq!(all(&mut follow), [""; 0]);
+        stage.write("d\ne\n");
+        assert_eq!(all(&mut follow), ["bcd", "e"]);
+    }
+
+    #[test]
+    fn what_was_written_before_a_rename_comes_before_what_is_new() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        let mut server = stage.opened();
+        server.write_all(b"1\n").unwrap();
+        assert_eq!(all(&mut follow), ["1"]);
+        server.write_all(b"2\n3").unwrap();
+        stage.rename("access.log.1");
+        stage.write("5\n");
+        server.write_all(b"\n4\n").unwrap();
+        assert_eq!(all(&mut follow), ["2", "3", "4", "5"]);
+        assert_eq!(all(&mut follow), [""; 0]);
+        stage.write("6\n");
+        assert_eq!(all(&mut follow), ["6"]);
+    }
+
+    #[test]
+    fn a_server_that_still_writes_to_the_old_file_is_heard_for_a_while() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        let mut server = stage.opened();
+        assert_eq!(all(&mut follow), [""; 0]);
+        stage.rename("access.log.1");
+        stage.write("new\n");
+        assert_eq!(all(&mut follow), ["new"]);
+        server.write_all(b"late\nha").unwrap();
+        assert_eq!(all(&mut follow), ["late"]);
+        for _ in 2..LOOKS {
+            assert_eq!(all(&mut follow), [""; 0]);
+        }
+        server.write_all(b"lf").unwrap();
+        let rest: Vec<String> = (0..=LOOKS).flat_map(|_| all(&mut follow)).collect();
+        assert_eq!(rest, ["!its end is gone"]);
+        assert!(follow.former.is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_begins_anew() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        stage.write("one\ntwo\nthr");
+        assert_eq!(all(&mut follow), ["one", "two"]);
+        stage.opened().set_len(0).unwrap();
+        assert_eq!(all(&mut follow), ["!its end is gone"]);
+        stage.write("four\n");
+        assert_eq!(all(&mut follow), ["four"]);
+        stage.opened().set_len(0).unwrap();
+        stage.write("5\n");
+        assert_eq!(all(&mut follow), ["5"]);
+    }
+
+    #[test]
+    fn a_file_that_is_gone_for_a_while_is_read_to_its_end_meanwhile() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        let mut server = stage.opened();
+        server.write_all(b"1\n").unwrap();
+        assert_eq!(all(&mut follow), ["1"]);
+        fs::remove_file(&stage.log).unwrap();
+        server.write_all(b"2\n").unwrap();
+        assert_eq!(all(&mut follow), ["2"]);
+        assert_eq!(all(&mut follow), [""; 0]);
+        stage.write("3\n");
+        assert_eq!(all(&mut follow), ["3"]);
+    }
+
+    #[test]
+    fn a_name_that_is_given_back_reads_nothing_twice() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        stage.write("1\n");
+        assert_eq!(all(&mut follow), ["1"]);
+        stage.rename("aside");
+        stage.write("2\n");
+        assert_eq!(all(&mut follow), ["2"]);
+        stage.rename("other");
+        fs::rename(stage.folder.path().join("aside"), &stage.log).unwrap();
+        stage.write("3\n");
+        assert_eq!(all(&mut follow), ["3"]);
+    }
+
+    #[test]
+    fn whoever_begins_at_the_end_sees_whole_lines_only() {
+        let stage = Stage::new();
+        stage.write("old\nbeg");
+        let mut follow = Follow::from_end(&stage.log).unwrap();
+        stage.write("un\nnew\n");
+        assert_eq!(all(&mut follow), ["new"]);
+        let mut follow = Follow::from_end(&stage.log).unwrap();
+        stage.write("newer\n");
+        assert_eq!(all(&mut follow), ["newer"]);
+        let missing = stage.folder.path().join("not yet");
+        assert_eq!(all(&mut Follow::from_end(missing).unwrap()), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_line_without_end_no_more_is_held_than_of_any() {
+        let stage = Stage::new();
+        let mut follow = stage.follow();
+        stage.write(&"x".repeat(4 << 20));
+        assert_eq!(all(&mut follow), [""; 0]);
+        let held = follow.current.as_ref().map_or(0, |tail| tail.begun.capacity());
+        assert!(held <= 2 * LONGEST, "{held}");
+        stage.write("\nafter\n");
+        assert_eq!(all(&mut follow), [format!("!{}", Flaw::TooLong), "after".to_owned()]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_an_error() {
+        let stage = Stage::new();
+        fs::create_dir(&stage.log).unwrap();
+        let mut follow = stage.follow();
+        assert!(follow.next_line().is_err());
+        fs::remove_dir(&stage.log).unwrap();
+        stage.write("1\n");
+        assert_eq!(all(&mut follow), ["1"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! Which format a log has, and the reader of its lines.
+//!
+//! A format is chosen once for a file: by its name, by the operator's own `LogFormat`, or from the
+//! first lines. What a file's format is cannot be told from one line that a client had a hand in; so
+//! [`Format::detect`] asks each which of the first lines it can read, and takes the one that reads
+//! most.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::apache::{FormatFlaw, LogFormat};
+use super::w3c::Directives;
+use super::{Flaw, LONGEST, Line, caddy, combined, envoy, haproxy, nginx, ours};
+
+/// What the lines of a log look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Ours, and the common and combined formats of Apache httpd and nginx, perhaps with nginx's
+    /// times behind: each line for itself.
+    Usual,
+    /// What an operator told Apache httpd to write.
+    Apache(LogFormat),
+    /// JSON of nginx (`escape=json`), each key the name of its variable.
+    Nginx,
+    /// `option httplog` of `HAProxy`.
+    HaProxy,
+    /// Caddy's access log, JSON.
+    Caddy,
+    /// Envoy's default text, and its JSON with the usual keys: each line for itself.
+    Envoy,
+    /// The extended format of the W3C, as IIS writes it.
+    W3c,
+}
+
+/// Those that have a name, in the order in which they are tried.
+const NAMED: [(&str, Format); 6] = [
+    ("usual", Format::Usual),
+    ("nginx", Format::Nginx),
+    ("haproxy", Format::HaProxy),
+    ("caddy", Format::Caddy),
+    ("envoy", Format::Envoy),
+    ("w3c", Format::W3c),
+];
+
+/// Lines that are looked at to tell a format.
+const LOOKED_AT: usize = 64;
+
+impl Format {
+    /// The format that reads most of the lines that a file begins with; `None` if none reads any.
+    /// The last line may be cut. What Apache was told to write cannot be told from its lines.
+    pub fn detect(beginning: &[u8]) -> Option<Self> {
+        let whole = beginning.iter().rposition(|byte| *byte == b'\n');
+        let lines = || beginning[..whole.unwrap_or(beginning.len())].split(|b| *b == b'\n');
+        let mut best = ((0, 0), None);
+        for (_, format) in NAMED {
+            let mut parser = Parser::new(format.clone());
+            let (mut requests, mut asides) = (0, 0);
+            for line in lines().take(LOOKED_AT) {
+                match parser.parse(line) {
+                    Ok(Line::Request(_) | Line::NoRequest | Line::Elsewhere) => requests += 1,
+                    Ok(Line::Aside) => asides += 1,
+                    Err(_) => {}
+                }
+            }
+            if (requests, asides) > best.0 {
+                best = ((requests, asides), Some(format));
+            }
+        }
+        best.1
+    }
+}
+
+impl FromStr for Format {
+    type Err = FormatFlaw;
+
+    /// A name (`usual`, `nginx`, `haproxy`, `caddy`, `envoy`, `w3c`) or a `LogFormat` of Apache httpd.
+    fn from_str(text: &str) -> Result<Self, FormatFlaw> {
+        if text.contains('%') {
+            return text.parse().map(Self::Apache);
+        }
+        let named = NAMED.into_iter().find(|(name, _)| *name == text);
+        named.map(|(_, format)| format).ok_or_else(|| FormatFlaw::name(text))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apache(log_format) => log_format.fmt(f),
+            Self::Usual | Self::Nginx | Self::HaProxy | Self::Caddy | Self::Envoy | Self::W3c => {
+                let name = NAMED.iter().find(|(_, format)| format == self);
+                f.write_str(name.map_or("", |(name, _)| name))
+            }
+        }
+    }
+}
+
+/// Reads the lines of one file in their order.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    format: Format,
+    /// What a W3C log said of the lines that follow.
+    directives: Directives,
+}
+
+impl Parser {
+    /// At the beginning of a file.
+    pub fn new(format: Format) -> Self {
+        Self { format, directives: Directives::default() }
+    }
+
+    /// What it reads.
+    pub const fn format(&self) -> &Format {
+        &self.format
+    }
+
+    /// Reads the next line, without its end.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a>, Flaw> {
+        if line.len() > LONGEST {
+            return Err(Flaw::TooLong);
+        }
+        let text = std::str::from_utf8(line).map_err(|_| Flaw::NotText)?.trim();
+        if text.chars().any(|c| c.is_control() && c != '\t') {
+            return Err(Flaw::Control);
+        }
+        let is_object = text.starts_with('{');
+        let line = match &self.format {
+            Format::Usual if is_object => ours::parse(text),
+            Format::Usual => combined::parse(text),
+            Format::Apache(format) => format.parse(text),
+            Format::Nginx => nginx::parse(text),
+            Format::HaProxy => haproxy::parse(text),
+            Format::Caddy => caddy::parse(text),
+            Format::Envoy if is_object => envoy::parse_json(text),
+            Format::Envoy => envoy::parse_text(text),
+            Format::W3c => self.directives.parse(text),
+        };
+        let line = line?;
+        // An escape may stand for what no line may have.
+        if let Line::Request(logged) = &line
+            && (logged.method.contains(char::is_control)
+                || logged.target.contains(char::is_control))
+        {
+            return Err(Flaw::Control);
+        }
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usual(line: &[u8]) -> Result<Line<'_>, Flaw> {
+        Parser::new(Format::Usual).parse(line)
+    }
+
+    #[test]
+    fn a_file_may_have_both_families_of_lines() {
+        let ours = br#"{"time":1700000000000,"client":"::1","status":400,"fault":"framing"}"#;
+        assert_eq!(usual(ours), Ok(Line::NoRequest));
+        let common = br#"::1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 5"#;
+        assert!(matches!(usual(common), Ok(Line::Request(_))));
+    }
+
+    #[test]
+    fn hostile_lines_are_flaws_and_never_more() {
+        assert_eq!(usual(&vec![b'{'; 10 << 20]), Err(Flaw::TooLong));
+        assert!(matches!(usual(&vec![b'{'; LONGEST]), Err(Flaw::Json(_))));
+        assert_eq!(usual(b"1.2.3.4 - - \xff"), Err(Flaw::NotText));
+        assert_eq!(usual(b"1.2.3.4 - \0 - [x]"), Err(Flaw::Control));
+        assert_eq!(usual("1.2.3.4 \u{9b}2J".as_bytes()), Err(Flaw::Control));
+        let deep = "[".repeat(LONGEST - 8);
+        assert!(matches!(usual(format!("{{\"a\":{deep}").as_bytes()), Err(Flaw::Json(_))));
+        for line in ["", " ", "-", "\"", "[", "[]", "a [", "a [] \"", "a [] \"\\"] {
+            assert!(usual(line.as_bytes()).is_err(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Lines that are JSON objects: an object becomes a structure, a value the text that stands for it.
+//!
+//! An operator writes such a format himself, so the same value is a string in one log and a number in
+//! the next: [`Value`] is either. Depth is bounded by the reader of JSON, length by the line's.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+use super::Flaw;
+
+/// Reads an object; keys that are not asked for are passed over, and a key that comes twice is a flaw.
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Flaw> {
+    // A list would do for a structure too, by the order of its fields.
+    if !text.starts_with('{') {
+        return Err(Flaw::Json("no object".to_owned()));
+    }
+    serde_json::from_str(text).map_err(|error| Flaw::Json(told(&error)))
+}
+
+/// The flaw of a line that lacks a key.
+pub(super) fn missing(key: &str) -> Flaw {
+    Flaw::Json(format!("no `{key}`"))
+}
+
+/// What is wrong, in words that may quote what the line says: no longer than anybody reads, and
+/// nothing in them that a terminal would obey.
+fn told(error: &serde_json::Error) -> String {
+    const LONGEST: usize = 100;
+    let harmless = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    error.to_string().chars().take(LONGEST).map(harmless).collect()
+}
+
+/// A string or a number, as text; `null` is the `-` that servers write for nothing. A key that is
+/// not there is the default.
+#[derive(Debug, Default)]
+pub(super) struct Value<'a>(Option<Cow<'a, str>>);
+
+impl<'a> Value<'a> {
+    /// Its text, if the key is there.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// Its text, if there is one: neither empty nor `-`.
+    pub(super) fn said(&self) -> Option<&str> {
+        self.text().filter(|text| !matches!(*text, "" | "-"))
+    }
+
+    /// Its text, if there is one, for good.
+    pub(super) fn into_said(self) -> Option<Cow<'a, str>> {
+        self.0.filter(|text| !matches!(&**text, "" | "-"))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Scalar).map(|text| Self(Some(text)))
+    }
+}
+
+struct Scalar;
+
+impl<'de> Visitor<'de> for Scalar {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or a number")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed("-"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct One<'a> {
+        #[serde(default, borrow)]
+        a: Value<'a>,
+    }
+
+    fn text(object: &str) -> Result<Option<String>, Flaw> {
+        super::object::<One<'_>>(object).map(|one| one.a.text().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_value_is_its_text_whatever_it_was_written_as() {
+        for (object, expected) in [
+            (r#"{"a":"0.5"}"#, Some("0.5")),
+            (r#"{"a":0.5}"#, Some("0.5")),
+            (r#"{"a":1700000000.123}"#, Some("1700000000.123")),
+            (r#"{"a":"\u0041"}"#, Some("A")),
+            (r#"{"a":-1,"b":[{}]}"#, Some("-1")),
+            (r#"{"a":null}"#, Some("-")),
+            ("{}", None),
+        ] {
+            assert_eq!(text(object), Ok(expected.map(str::to_owned)), "{object}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_string_nor_number_is_a_flaw() {
+        for object in [r#"{"a":[]}"#, r#"{"a":{}}"#, r#"{"a":true}"#, r#"{"a":1,"a":2}"#, "{", "[]"]
+        {
+            assert!(matches!(text(object), Err(Flaw::Json(_))), "{object}");
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The extended log file format of the W3C, as IIS writes it: directives (`#Fields: date time …`) say
+//! what the columns of the lines behind them are, and may come again in the middle of a file.
+//!
+//! `date` and `time` are UTC and when a request was over, in the draft by its words and in IIS because
+//! a line is written then. `time-taken` is in milliseconds in IIS and in seconds in the draft, so
+//! `#Software: Microsoft …` decides; a whole number in a file that does not name its software is a
+//! flaw. IIS writes `+` for a space in a header and `-` for nothing.
+//!
+//! Source: W3C, "Extended Log File Format" (working draft WD-logfile-960323); Microsoft, "W3C
+//! Extended Log File Format (IIS 6.0)" (fields), "Description of the time-taken field in IIS 6.0 and
+//! IIS 7.0 HTTP logging" (from the first byte received to the last one sent).
+
+use std::borrow::Cow;
+
+use bywash_units::Span;
+
+use super::fields::{self, bytes, duration, seconds};
+use super::{Flaw, Line, Logged, Who, began, browser, date};
+
+/// Columns that a line may have; more would be no log that anybody keeps.
+const MOST: usize = 256;
+
+const TAKEN: &str = "time-taken";
+
+/// What a log said of the lines that follow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Directives {
+    columns: Vec<Column>,
+    software: Software,
+}
+
+/// Who writes the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Software {
+    /// It has not said.
+    #[default]
+    Untold,
+    /// IIS, or what Microsoft has beside it.
+    Microsoft,
+    /// Whoever keeps to the draft.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Date,
+    Time,
+    Method,
+    Uri,
+    Stem,
+    Query,
+    Status,
+    Sent,
+    Bytes,
+    Taken,
+    Client,
+    Agent,
+    /// Not needed.
+    Other,
+}
+
+impl Column {
+    fn of(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "date" => Self::Date,
+            "time" => Self::Time,
+            "cs-method" => Self::Method,
+            "cs-uri" => Self::Uri,
+            "cs-uri-stem" => Self::Stem,
+            "cs-uri-query" => Self::Query,
+            "sc-status" => Self::Status,
+            "sc-bytes" => Self::Sent,
+            "bytes" => Self::Bytes,
+            "time-taken" => Self::Taken,
+            "c-ip" => Self::Client,
+            "cs(user-agent)" => Self::Agent,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Fields of a line that say something.
+#[derive(Default)]
+struct Told<'a> {
+    date: Option<&'a str>,
+    time: Option<&'a str>,
+    method: Option<&'a str>,
+    uri: Option<&'a str>,
+    query: Option<&'a str>,
+    status: Option<&'a str>,
+    sent: Option<&'a str>,
+    taken: Option<&'a str>,
+    client: Option<&'a str>,
+    agent: Option<&'a str>,
+}
+
+impl Directives {
+    pub(super) fn parse<'a>(&mut self, text: &'a str) -> Result<Line<'a>, Flaw> {
+        if let Some(directive) = text.strip_prefix('#') {
+            return self.directive(directive).map(|()| Line::Aside);
+        }
+        if self.columns.is_empty() {
+            return Err(Flaw::Part("#Fields: before it"));
+        }
+        let told = self.told(text)?;
+        let date = told.date.ok_or(Flaw::Part("date like 2023-11-14"))?;
+        let time = told.time.ok_or(Flaw::Part("time of day like 22:13:20"))?;
+        let (ended, grain) = date::utc(date, time)?;
+        let taken = told.taken.map(|text| self.taken(text)).transpose()?;
+        let status = told.status.map(fields::status).transpose()?;
+        let (method, path) = (told.method.unwrap_or_default(), told.uri.unwrap_or_default());
+        if !fields::is_request(method, path) {
+            return Ok(Line::NoRequest);
+        }
+        let who: Who = browser(told.client, told.agent);
+        Ok(Line::Request(Logged {
+            began: began(ended, taken.unwrap_or_default())?,
+            grain,
+            method: Cow::Borrowed(method),
+            target: fields::with_query(Cow::Borrowed(path), told.query.unwrap_or_default()),
+            who,
+            end: fields::end(status),
+            waited: None,
+            service: taken,
+            bytes: told.sent.map(bytes).transpose()?.flatten(),
+        }))
+    }
+
+    fn directive(&mut self, text: &str) -> Result<(), Flaw> {
+        let (name, value) = text.split_once(':').ok_or(Flaw::Part("directive like #Fields:"))?;
+        if name.eq_ignore_ascii_case("Software") {
+            let microsoft = value.trim_start().starts_with("Microsoft");
+            self.software = if microsoft { Software::Microsoft } else { Software::Other };
+        }
+        if name.eq_ignore_ascii_case("Fields") {
+            // What the lines behind are is not known if this is none.
+            self.columns.clear();
+            if value.split_ascii_whitespace().count() > MOST {
+                return Err(Flaw::Part("#Fields: with so many columns as there may be"));
+            }
+            self.columns.extend(value.split_ascii_whitespace().map(Column::of));
+        }
+        Ok(())
+    }
+
+    fn told<'a>(&self, text: &'a str) -> Result<Told<'a>, Flaw> {
+        const COLUMNS: Flaw = Flaw::Part("as many columns as #Fields: has");
+        let (mut told, mut rest) = (Told::default(), text);
+        for column in &self.columns {
+            let (value, behind) = field(rest).ok_or(COLUMNS)?;
+            rest = behind;
+            if value == "-" {
+                continue;
+            }
+            let place = match column {
+                Column::Date => &mut told.date,
+                Column::Time => &mut told.time,
+                Column::Method => &mut told.method,
+                Column::Uri | Column::Stem => &mut told.uri,
+                Column::Query => &mut told.query,
+                Column::Status => &mut told.status,
+                Column::Sent | Column::Bytes => &mut told.sent,
+                Column::Taken => &mut told.taken,
+                Column::Client => &mut told.client,
+                Column::Agent => &mut told.agent,
+                Column::Other => continue,
+            };
+            *place = Some(value);
+        }
+        if rest.trim().is_empty() { Ok(told) } else { Err(COLUMNS) }
+    }
+
+    fn taken(&self, text: &str) -> Result<Span, Flaw> {
+        match self.software {
+            Software::Microsoft => duration(text, Span::from_millis(1), TAKEN),
+            Software::Other => seconds(text, TAKEN),
+            // IIS writes no fractions.
+            Software::Untold if text.contains('.') => seconds(text, TAKEN),
+            Software::Untold => {
+                Err(Flaw::Part("#Software: before it, which tells its time's unit"))
+            }
+        }
+    }
+}
+
+/// The next field, which may be in quotes with a quote in it doubled, and what follows.
+fn field(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    if let Some(text) = text.strip_prefix('"') {
+        let mut from = 0;
+        loop {
+            let end = from + text[from..].find('"')?;
+            if !text[end + 1..].starts_with('"') {
+                return Some((&text[..end], &text[end + 1..]));
+            }
+            from = end + 2;
+        }
+    }
+    let end = text.find([' ', '\t']).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::End;
+    use super::*;
+
+    const HEAD: &str = "#Software: Microsoft Internet Information Services 10.0";
+    const FIELDS: &str = "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port \
+        cs-username c-ip cs(User-Agent) cs(Referer) sc-status sc-substatus sc-win32-status sc-bytes \
+        time-taken";
+    const LINE: &str = "2023-11-14 22:13:20 10.0.0.2 GET /a b=1 443 - 203.0.113.9 Mozilla/5.0+(X11) - \
+        200 0 0 5120 250";
+
+    fn after(heads: &[&str]) -> Directives {
+        let mut directives = Directives::default();
+        for head in heads {
+            assert_eq!(directives.parse(head), Ok(Line::Aside), "{head}");
+        }
+        directives
+    }
+
+    fn logged(line: Result<Line<'_>, Flaw>) -> Logged<'_> {
+        match line {
+            Ok(Line::Request(logged)) => logged,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_of_iis_was_over_when_its_line_says_and_took_milliseconds() {
+        let one = logged(after(&[HEAD, "#Version: 1.0", FIELDS]).parse(LINE));
+        assert_eq!(one.began, Span::from_millis(1_699_999_999_750));
+        assert_eq!((&*one.method, &*one.target), ("GET", "/a?b=1"));
+        assert_eq!((one.service, one.bytes), (Some(Span::from_millis(250)), Some(5120)));
+        assert_eq!((one.end, one.grain), (End::Answered(200), Span::from_secs(1)));
+        assert!(matches!(one.who, Who::Browser(_)));
+    }
+
+    #[test]
+    fn the_unit_of_a_time_is_its_software_s() {
+        let fields = "#Fields: date time cs-method cs-uri time-taken";
+        let taken = |heads: &[&str], taken: &str| {
+            let line: &'static str = format!("2023-11-14 22:13:20.5 GET /a {taken}").leak();
+            after(heads).parse(line).map(|line| logged(Ok(line)).service)
+        };
+        assert_eq!(taken(&[HEAD, fields], "250"), Ok(Some(Span::from_millis(250))));
+        assert_eq!(taken(&["#Software: x", fields], "2"), Ok(Some(Span::from_secs(2))));
+        assert_eq!(taken(&[fields], "0.25"), Ok(Some(Span::from_millis(250))));
+        assert_eq!(taken(&[fields], "-"), Ok(None));
+        assert!(taken(&[fields], "250").is_err());
+    }
+
+    #[test]
+    fn fields_may_be_others_from_the_middle_on() {
+        let mut directives = after(&[HEAD, FIELDS, "#Fields: time date\tcs-uri-stem cs-method"]);
+        let one = logged(directives.parse("22:13:20 2023-11-14\t/b GET"));
+        assert_eq!((&*one.target, one.end, one.who), ("/b", End::Untold, Who::Untold));
+        assert!(directives.parse(LINE).is_err());
+        assert_eq!(directives.parse("#Fields:"), Ok(Line::Aside));
+        assert!(directives.parse("22:13:20 2023-11-14\t/b GET").is_err());
+    }
+
+    #[test]
+    fn a_field_in_quotes_may_have_spaces() {
+        let mut directives = after(&["#Fields: date time cs(User-Agent) cs-method cs-uri"]);
+        let one = logged(
+            directives
+                .parse("2023-11-14 22:13 \"a \"\"b\"\" c\" GET /")
+                .or_else(|_| directives.parse("2023-11-14 22:13:20 \"a \"\"b\"\" c\" GET /")),
+        );
+        assert_eq!(&*one.target, "/");
+    }
+
+    #[test]
+    fn what_is_malformed_is_a_flaw() {
+        for (from, to) in [
+            ("2023-11-14", "2023-11-31"),
+            ("2023-11-14", "1923-11-14"),
+            ("2023-11-14", "-"),
+            ("22:13:20", "-"),
+            ("22:13:20", "25:13:20"),
+            (" 200 ", " 2000 "),
+            (" 5120 ", " -5120 "),
+            (" 5120 ", " 5120 5120 "),
+            (" 5120 ", " "),
+            (" 250", " 2.5"),
+            (" 250", " 86400001"),
+            (" 250", " \"250"),
+        ] {
+            let line = LINE.replacen(from, to, 1);
+            assert!(after(&[HEAD, FIELDS]).parse(&line).is_err(), "{to}");
+        }
+        assert_eq!(after(&[]).parse(LINE), Err(Flaw::Part("#Fields: before it")));
+        assert!(after(&[]).parse("# no directive").is_err());
+        let many = format!("#Fields: {}", "x ".repeat(MOST + 1));
+        assert!(after(&[HEAD, FIELDS]).parse(&many).is_err());
+        let none = LINE.replacen("GET", "-", 1);
+        assert_eq!(after(&[HEAD, FIELDS]).parse(&none), Ok(Line::NoRequest));
+    }
+}
