@@ -55,8 +55,8 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
     let (code, flags) = (next("response code")?, next("response flags")?);
     let _received = fields::bytes(next("number of bytes")?)?;
     let (sent, took) = (next("number of bytes")?, next(TOOK)?);
-    let (upstream, quotes) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
-    let mut quoted = quotes.split('"').skip(1).step_by(2);
+    let (upstream, behind) = next(UPSTREAM)?.split_once(' ').ok_or(Flaw::Part("forwarded for"))?;
+    let mut quoted = behind.split('"').skip(1).step_by(2);
     let (forwarded, agent) = (quoted.next(), quoted.next());
     request(Told {
         start,
@@ -69,7 +69,7 @@ pub(super) fn parse_text(text: &str) -> Result<Line<'_>, Flaw> {
         upstream: Some(upstream),
         address: forwarded.and_then(last_address),
         agent,
-        elsewhere: quotes.ends_with(" \"-\""),
+        elsewhere: behind.ends_with(" \"-\""),
     })
 }
 
@@ -185,12 +185,12 @@ fn end(flags: &str, code: &str) -> Result<Option<End>, Flaw> {
 /// Flags of requests that nobody behind answered, or not to the end.
 const FAILURES: &[&str] = &[
     "UF", "UH", "UC", "UT", "LR", "NR", "UR", "UPE", "URX", "NC", "NFCF", "DF", "SI", "DT",
-    "UMSDR", "LH", "RFCF",
+    "UMSDR", "LH",
 ];
 
 /// The address that Envoy itself put behind what the client sent.
-fn last_address(list: &str) -> Option<&str> {
-    let last = list.rsplit(',').next().unwrap_or_default().trim();
+fn last_address(addresses: &str) -> Option<&str> {
+    let last = addresses.rsplit(',').next().unwrap_or_default().trim();
     (!matches!(last, "" | "-")).then_some(last)
 }
 
@@ -266,7 +266,7 @@ mod tests {
                     assert_eq!((logged(of_text).end, logged(of_object).end), (end, end), "{flags}");
                 }
                 None => {
-                    assert_eq!((of_text, of_object), (Ok(Line::NoRequest), Ok(Line::NoRequest)))
+                    assert_eq!((of_text, of_object), (Ok(Line::NoRequest), Ok(Line::NoRequest)));
                 }
             }
         }

@@ -82,7 +82,7 @@ impl Follow {
         let mut follow = Self::from_start(path);
         follow.current = Tail::open(&follow.path)?;
         if let Some(tail) = &mut follow.current {
-            tail.to_end()?;
+            tail.skip_to_end()?;
         }
         Ok(follow)
     }
@@ -219,7 +219,7 @@ impl Tail {
         }))
     }
 
-    fn to_end(&mut self) -> io::Result<()> {
+    fn skip_to_end(&mut self) -> io::Result<()> {
         self.read = self.file.metadata()?.len();
         if let Some(last) = self.read.checked_sub(1) {
             let mut byte = [b'\n'];
@@ -254,14 +254,14 @@ impl Tail {
             if self.file.metadata()?.len() >= self.read {
                 return Ok(Found::Nothing);
             }
-            if let Some(found) = self.from_start_again()? {
+            if let Some(found) = self.begin_anew()? {
                 return Ok(found);
             }
         }
     }
 
     /// It was cut: what comes is new.
-    fn from_start_again(&mut self) -> io::Result<Option<Found>> {
+    fn begin_anew(&mut self) -> io::Result<Option<Found>> {
         self.file.seek(SeekFrom::Start(0))?;
         let cut = self.is_within_a_line();
         self.read = 0;

@@ -110,6 +110,7 @@ impl Times {
         let all = read(all.strip_prefix('+').unwrap_or(all))?;
         let Some(sending) = sending else { return Ok(None) };
         let known = connect.unwrap_or_default() + head.unwrap_or_default();
+        let known = fields::within_a_day(known)?;
         let service = all.map(|all| less(less(all, sending), waited.unwrap_or_default()));
         Ok(Some(Self { sending, waited, service: service.unwrap_or(known) }))
     }

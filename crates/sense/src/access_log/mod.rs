@@ -25,6 +25,8 @@ mod files;
 mod follow;
 mod format;
 mod haproxy;
+#[cfg(test)]
+mod hostile;
 mod json;
 mod lines;
 mod nginx;

@@ -13,7 +13,9 @@ Examples:
 
 Read are our own log, what `bywash tap --json` prints, and the common and combined formats of nginx
 and Apache httpd, with nginx's times as rt=$request_time urt=$upstream_response_time behind if they
-are there. What a log cannot tell is assumed, and the output says what.";
+are there; and, told by the first lines, JSON of nginx with its variables' names as keys, HAProxy's
+httplog, the access logs of Caddy and Envoy, and W3C extended as IIS writes it. A file may be packed
+with gzip. What a log cannot tell is assumed, and the output says what.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

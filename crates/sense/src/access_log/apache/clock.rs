@@ -61,6 +61,15 @@ impl Clock {
         matches!(self, Self::Fraction(_))
     }
 
+    /// Whether a digit behind it is not taken for its own.
+    pub(super) fn has_an_end(&self) -> bool {
+        match self {
+            Self::Common | Self::Fraction(_) => true,
+            Self::Since1970(_) => false,
+            Self::Parts(parts) => parts.last() != Some(&Part::Since1970),
+        }
+    }
+
     /// Reads what a text begins with, and says what follows.
     pub(super) fn read<'a>(&self, text: &'a str) -> Result<(Told, &'a str), Flaw> {
         match self {

@@ -69,9 +69,8 @@ impl LogFormat {
             (None, None) => return Err(Flaw::Part("time")),
         };
         let end = told.how_it_ended()?;
-        let (method, target) = match told.asked() {
-            Some(asked) => asked,
-            None => return Ok(Line::NoRequest),
+        let Some((method, target)) = told.asked() else {
+            return Ok(Line::NoRequest);
         };
         let address = told.client.or(told.host).or(told.peer);
         let who = browser(address, told.agent);
@@ -99,11 +98,8 @@ impl LogFormat {
                 }
                 Piece::Time { clock, end } => {
                     let (time, behind) = clock.read(rest)?;
-                    if *end {
-                        told.end.take(time)
-                    } else {
-                        told.begin.take(time)
-                    }
+                    let of_which = if *end { &mut told.end } else { &mut told.begin };
+                    of_which.take(time);
                     rest = behind;
                 }
                 Piece::Field(field) => {

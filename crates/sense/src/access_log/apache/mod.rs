@@ -52,7 +52,7 @@ enum Field {
     Client,
     /// `%h`: the same, perhaps by name.
     Host,
-    /// `%{c}a`: whoever has the connection.
+    /// `%{c}a`, `%{c}h`: whoever has the connection.
     Peer,
     /// `%r`
     Request,
@@ -171,6 +171,12 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, written: &str) -> Result<(), Form
             let why = "cannot be told from the field right before it: put a space between them";
             return Err(FormatFlaw::of(written, why));
         }
+        (Some(Piece::Time { clock, .. }), Piece::Field(_) | Piece::Time { .. })
+            if !clock.has_an_end() =>
+        {
+            let why = "cannot be told from the time right before it: put something between them";
+            return Err(FormatFlaw::of(written, why));
+        }
         (_, piece) => pieces.push(piece),
     }
     Ok(())
@@ -241,7 +247,7 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
     let field = match (letter, argument) {
         ("t", argument) => return time(argument.unwrap_or_default()),
         ("a", None) => Field::Client,
-        ("a", Some("c")) => Field::Peer,
+        ("a" | "h", Some("c")) => Field::Peer,
         ("h", None) => Field::Host,
         ("r", _) => Field::Request,
         ("m", _) => Field::Method,
@@ -251,10 +257,9 @@ fn piece(letter: &str, argument: Option<&str>, last: Option<bool>) -> Result<Pie
         ("s", _) => Field::FirstStatus,
         ("b" | "B", _) => Field::Body,
         ("O", _) => Field::Sent,
-        ("D", _) => Field::Took(Span::from_micros(1)),
+        ("D", _) | ("T", Some("us")) => Field::Took(Span::from_micros(1)),
         ("T", None | Some("s")) => Field::Took(Span::from_secs(1)),
         ("T", Some("ms")) => Field::Took(Span::from_millis(1)),
-        ("T", Some("us")) => Field::Took(Span::from_micros(1)),
         ("T", Some(_)) => return Err("a unit other than s, ms and us"),
         ("X", _) => Field::Connection,
         ("i", Some(name)) if name.eq_ignore_ascii_case("User-Agent") => Field::Agent,
@@ -317,6 +322,7 @@ mod tests {
             ("%t %U %é", "`%é`"),
             ("%t %U %;", "`%;`"),
             ("%t %U %{min}T", "`%{min}T`"),
+            ("%{sec}t%{msec_frac}t %U", "`%{msec_frac}t`"),
             ("%t %U\\n%b", "one line"),
             ("%U %>s", "%t"),
             ("%{msec_frac}t %U", "%t"),
