@@ -189,18 +189,17 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Method and target; `None` for what was no HTTP.
+    /// Method and target; `None` for what was no HTTP. A request's line has the target as it was
+    /// sent, a path is what the server understood: `%20` is a space in it.
     fn asked(&self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-        if let Some(path) = self.path {
-            let query = self.query.map_or("", |query| query.strip_prefix('?').unwrap_or(query));
-            let target = fields::with_query(unescaped(path, r"\x"), &unescaped(query, r"\x"));
-            // A path is logged as it was understood, so it may have spaces.
-            let method = self.method.or_else(|| self.request?.split(' ').next());
-            let is_one =
-                !path.is_empty() && method.is_none_or(|method| fields::is_request(method, "/"));
-            return is_one.then(|| (Cow::Borrowed(method.unwrap_or_default()), target));
+        if let Some(request) = self.request {
+            return fields::method_and_target(unescaped(request, r"\x"));
         }
-        fields::method_and_target(unescaped(self.request?, r"\x"))
+        let path = self.path.filter(|path| !path.is_empty())?;
+        let query = self.query.map_or("", |query| query.strip_prefix('?').unwrap_or(query));
+        let target = fields::with_query(unescaped(path, r"\x"), &unescaped(query, r"\x"));
+        let is_one = self.method.is_none_or(|method| fields::is_request(method, "/"));
+        is_one.then(|| (Cow::Borrowed(self.method.unwrap_or_default()), target))
     }
 }
 
@@ -260,6 +259,8 @@ mod tests {
         let one = logged("%t %a %m %U %q %>s %b %D", "[14/Nov/2023:22:13:20 +0000] - GET /  - - -");
         assert_eq!((one.end, one.bytes, one.service), (End::Untold, Some(0), None));
         assert_eq!(one.who, super::super::super::Who::Untold);
+        let both = r#"[14/Nov/2023:22:13:20 +0000] "GET /a%20b HTTP/1.1" "/a b""#;
+        assert_eq!(logged("%t \"%r\" \"%U%q\"", both).target, "/a%20b");
         let redirected = logged("%t %U %s %>s", "[14/Nov/2023:22:13:20 +0000] / 302 503");
         assert_eq!(redirected.end, End::Refused);
     }
