@@ -5,6 +5,7 @@
 //! [`Format::detect`] asks each which of the first lines it can read, and takes the one that reads
 //! most.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -101,12 +102,14 @@ pub struct Parser {
     format: Format,
     /// What a W3C log said of the lines that follow.
     directives: Directives,
+    /// The line, if it had bytes that are no text.
+    mended: String,
 }
 
 impl Parser {
     /// At the beginning of a file.
     pub fn new(format: Format) -> Self {
-        Self { format, directives: Directives::default() }
+        Self { format, directives: Directives::default(), mended: String::new() }
     }
 
     /// What it reads.
@@ -114,15 +117,23 @@ impl Parser {
         &self.format
     }
 
-    /// Reads the next line, without its end.
+    /// Reads the next line, without its end. A byte that is no UTF-8 is read as U+FFFD: not every
+    /// server escapes it, and with one byte a client must not hide a request.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse<'a>(&mut self, line: &'a [u8]) -> Result<Line<'a>, Flaw> {
+    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Line<'a>, Flaw> {
         if line.len() > LONGEST {
             return Err(Flaw::TooLong);
         }
-        let text = std::str::from_utf8(line).map_err(|_| Flaw::NotText)?.trim();
+        let text = match String::from_utf8_lossy(line) {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(mended) => {
+                self.mended = mended;
+                &self.mended
+            }
+        };
+        let text = text.trim();
         if text.chars().any(|c| c.is_control() && c != '\t') {
             return Err(Flaw::Control);
         }
@@ -155,7 +166,7 @@ mod tests {
     use super::*;
 
     fn usual(line: &[u8]) -> Result<Line<'_>, Flaw> {
-        Parser::new(Format::Usual).parse(line)
+        Box::leak(Box::new(Parser::new(Format::Usual))).parse(line)
     }
 
     #[test]
@@ -170,7 +181,7 @@ mod tests {
     fn hostile_lines_are_flaws_and_never_more() {
         assert_eq!(usual(&vec![b'{'; 10 << 20]), Err(Flaw::TooLong));
         assert!(matches!(usual(&vec![b'{'; LONGEST]), Err(Flaw::Json(_))));
-        assert_eq!(usual(b"1.2.3.4 - - \xff"), Err(Flaw::NotText));
+        assert!(matches!(usual(b"1.2.3.4 - - \xff"), Err(Flaw::Part(_))));
         assert_eq!(usual(b"1.2.3.4 - \0 - [x]"), Err(Flaw::Control));
         assert_eq!(usual("1.2.3.4 \u{9b}2J".as_bytes()), Err(Flaw::Control));
         let deep = "[".repeat(LONGEST - 8);
@@ -178,5 +189,13 @@ mod tests {
         for line in ["", " ", "-", "\"", "[", "[]", "a [", "a [] \"", "a [] \"\\"] {
             assert!(usual(line.as_bytes()).is_err(), "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_hides_no_request() {
+        let line = b"{\"msec\":\"1700000000.5\",\"request\":\"GET /a HTTP/1.1\",\"status\":200,\
+            \"request_time\":0.3,\"http_user_agent\":\"\xff\"}";
+        let mut parser = Parser::new(Format::Nginx);
+        assert!(matches!(parser.parse(line), Ok(Line::Request(_))));
     }
 }

@@ -148,8 +148,6 @@ impl End {
 pub enum Flaw {
     /// It is longer than [`LONGEST`] bytes.
     TooLong,
-    /// It is no UTF-8.
-    NotText,
     /// It has control characters, which no server writes.
     Control,
     /// It is no JSON object of its format, for this reason.
@@ -168,7 +166,6 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => write!(f, "longer than {LONGEST} bytes"),
-            Self::NotText => f.write_str("not UTF-8"),
             Self::Control => f.write_str("control characters"),
             Self::Json(why) => write!(f, "not such an object: {why}"),
             Self::Part(part) => write!(f, "no {part}"),
