@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use bywash_units::Span;
 use serde::Deserialize;
 
-use super::{End, Flaw, Line, Logged, Who, began, json, key};
+use super::json::{self, missing};
+use super::{End, Flaw, Line, Logged, Who, began, key};
 
 #[derive(Deserialize)]
 struct Written<'a> {
@@ -55,8 +56,8 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
     if written.fault.is_some() {
         return Ok(Line::NoRequest);
     }
-    let missing = |part: &str| Flaw::Json(format!("no `{part}`"));
     let outcome = written.outcome.ok_or_else(|| missing("outcome"))?;
+    let target = written.target.filter(|target| !target.is_empty());
     let waited = written.queue_wait_us.map(Span::from_micros);
     let service = written.service_us.map(Span::from_micros);
     let took = waited.unwrap_or_default() + service.unwrap_or_default();
@@ -64,7 +65,7 @@ pub(super) fn parse(text: &str) -> Result<Line<'_>, Flaw> {
         began: began(Span::from_millis(written.time), took)?,
         grain: Span::from_millis(1),
         method: written.method.ok_or_else(|| missing("method"))?,
-        target: written.target.ok_or_else(|| missing("target"))?,
+        target: target.ok_or_else(|| missing("target"))?,
         who: who(&written.client, written.session.as_deref()),
         end: end(outcome, written.status),
         waited,
@@ -164,5 +165,6 @@ mod tests {
         assert!(matches!(flaw(":3000,", ":-1,"), Flaw::Json(_)));
         assert!(matches!(flaw("\"status\":200", "\"status\":70000"), Flaw::Json(_)));
         assert_eq!(flaw("\"method\":\"GET\",", ""), Flaw::Json("no `method`".into()));
+        assert_eq!(flaw("/a?b=\\\"c\\\"", ""), Flaw::Json("no `target`".into()));
     }
 }
