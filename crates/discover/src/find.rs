@@ -32,12 +32,12 @@ pub(crate) fn seen(sums: &Sums) -> Vec<Column> {
 
 /// The candidates, the largest share first. All others together are none.
 pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidate> {
-    let (gram, cross) = sums.normal(spread, resource);
     let seen = seen(sums);
-    let at = |j: Column, k: Column| gram[j.index() * ALL + k.index()];
-    let small: Vec<f64> = seen.iter().flat_map(|j| seen.iter().map(move |k| at(*j, *k))).collect();
-    let right: Vec<f64> = seen.iter().map(|j| cross[j.index()]).collect();
-    let costs = nnls(&small, &right);
+    let line = |j: &Column| seen.iter().map(move |k| (*j, *k)).collect::<Vec<_>>();
+    let pairs = seen.iter().flat_map(line);
+    let gram: Vec<f64> = pairs.map(|(j, k)| sums.products(spread, j, k)).collect();
+    let right: Vec<f64> = seen.iter().map(|j| sums.cross(spread, *j, resource)).collect();
+    let costs = nnls(&gram, &right);
     let used = sums.used(resource);
     let mut candidates: Vec<Candidate> = Vec::new();
     for (column, cost) in seen.iter().zip(costs) {

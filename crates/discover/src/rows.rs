@@ -33,7 +33,7 @@ pub(crate) type Weight = [f64; Spread::ALL.len()];
 /// What was worked on in one window: few kinds of many.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
-    /// Weights by kind, each kind once, in no order.
+    /// Weights by kind, each kind once, in their order.
     pub(crate) work: Vec<(Column, Weight)>,
     /// Requests that began, in the same way.
     pub(crate) begun: Vec<(Column, [f64; 1])>,
@@ -53,15 +53,15 @@ impl Row {
 }
 
 fn add<const N: usize>(weights: &mut Vec<(Column, [f64; N])>, column: Column, weight: [f64; N]) {
-    match weights.iter_mut().find(|(known, _)| *known == column) {
-        Some((_, sums)) => sums.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += weight),
-        None => weights.push((column, weight)),
+    match weights.binary_search_by_key(&column, |(known, _)| *known) {
+        Ok(at) => weights[at].1.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += weight),
+        Err(at) => weights.insert(at, (column, weight)),
     }
 }
 
 fn fold<const N: usize>(weights: &mut Vec<(Column, [f64; N])>, column: Column) {
-    if let Some(at) = weights.iter().position(|(known, _)| *known == column) {
-        let (_, weight) = weights.swap_remove(at);
+    if let Ok(at) = weights.binary_search_by_key(&column, |(known, _)| *known) {
+        let (_, weight) = weights.remove(at);
         add(weights, Column::OTHER, weight);
     }
 }

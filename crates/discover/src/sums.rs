@@ -7,24 +7,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::columns::{Column, MOST_COLUMNS};
-use crate::rows::{Row, Spread};
+use crate::rows::{Row, Spread, Weight};
 
 /// Columns with the one for all others.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
 
 /// Weight of a new window beyond which sums are scaled down.
 const HEAVY: f64 = 1e100;
-
-/// Of one way to spread requests.
-#[derive(Clone, Debug)]
-struct Normal {
-    /// Σ x(j) x(k), `ALL` × `ALL`.
-    gram: Vec<f64>,
-    /// Σ x(j).
-    work: Vec<f64>,
-    /// By resource: Σ x(j) y.
-    cross: Vec<Vec<f64>>,
-}
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -35,49 +24,18 @@ pub(crate) struct Sums {
     weight: f64,
     /// Windows.
     pub(crate) count: f64,
-    /// By [`Spread`].
-    normals: [Normal; Spread::ALL.len()],
+    /// Σ x(j) x(k) for j ≤ k, `ALL` × `ALL`.
+    gram: Vec<Weight>,
+    /// Σ x(j).
+    work: Vec<Weight>,
+    /// By resource: Σ x(j) y.
+    cross: Vec<Vec<Weight>>,
     /// By resource: Σ y, Σ y².
     used: Vec<[f64; 2]>,
     /// Σ a(j), Σ a(j)² of requests that began.
     begun: Vec<[f64; 2]>,
     /// By resource: Σ a(j) y.
     begun_cross: Vec<Vec<f64>>,
-}
-
-impl Normal {
-    fn new(resources: usize) -> Self {
-        let cross = vec![vec![0.0; ALL]; resources];
-        Self { gram: vec![0.0; ALL * ALL], work: vec![0.0; ALL], cross }
-    }
-
-    fn add(&mut self, row: &Row, spread: usize, used: &[f64], weight: f64) {
-        for (j, x) in &row.work {
-            let x = weight * x[spread];
-            self.work[j.index()] += x;
-            let line = &mut self.gram[j.index() * ALL..][..ALL];
-            row.work.iter().for_each(|(k, other)| line[k.index()] += x * other[spread]);
-            for (cross, y) in self.cross.iter_mut().zip(used) {
-                cross[j.index()] += x * y;
-            }
-        }
-    }
-
-    fn fold(&mut self, from: usize, to: usize) {
-        for k in 0..ALL {
-            self.gram[to * ALL + k] += core::mem::take(&mut self.gram[from * ALL + k]);
-        }
-        for k in 0..ALL {
-            self.gram[k * ALL + to] += core::mem::take(&mut self.gram[k * ALL + from]);
-        }
-        for sums in core::iter::once(&mut self.work).chain(&mut self.cross) {
-            sums[to] += core::mem::take(&mut sums[from]);
-        }
-    }
-
-    fn sums(&mut self) -> impl Iterator<Item = &mut f64> {
-        self.gram.iter_mut().chain(&mut self.work).chain(self.cross.iter_mut().flatten())
-    }
 }
 
 impl Sums {
@@ -87,7 +45,9 @@ impl Sums {
             growth: 1.0 / fading,
             weight: 1.0,
             count: 0.0,
-            normals: Spread::ALL.map(|_| Normal::new(resources)),
+            gram: vec![Weight::default(); ALL * ALL],
+            work: vec![Weight::default(); ALL],
+            cross: vec![vec![Weight::default(); ALL]; resources],
             used: vec![[0.0; 2]; resources],
             begun: vec![[0.0; 2]; ALL],
             begun_cross: vec![vec![0.0; ALL]; resources],
@@ -98,8 +58,16 @@ impl Sums {
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
-        for (spread, normal) in self.normals.iter_mut().enumerate() {
-            normal.add(row, spread, used, weight);
+        for (at, (j, x)) in row.work.iter().enumerate() {
+            let x = x.map(|x| weight * x);
+            add(&mut self.work[j.index()], x);
+            let line = &mut self.gram[j.index() * ALL..][..ALL];
+            for (k, other) in &row.work[at..] {
+                add(&mut line[k.index()], [x[0] * other[0], x[1] * other[1]]);
+            }
+            for (cross, y) in self.cross.iter_mut().zip(used) {
+                add(&mut cross[j.index()], x.map(|x| x * y));
+            }
         }
         for (j, [count]) in &row.begun {
             self.begun[j.index()][0] += weight * count;
@@ -125,7 +93,9 @@ impl Sums {
 
     fn scale(&mut self, by: f64) {
         self.count *= by;
-        self.normals.iter_mut().flat_map(Normal::sums).for_each(|sum| *sum *= by);
+        let by_spread =
+            self.gram.iter_mut().chain(&mut self.work).chain(self.cross.iter_mut().flatten());
+        by_spread.flatten().for_each(|sum| *sum *= by);
         self.begun_cross.iter_mut().flatten().for_each(|sum| *sum *= by);
         self.used.iter_mut().chain(&mut self.begun).flatten().for_each(|sum| *sum *= by);
     }
@@ -136,7 +106,19 @@ impl Sums {
         if from == to {
             return;
         }
-        self.normals.iter_mut().for_each(|normal| normal.fold(from, to));
+        // The column of all others is the first.
+        let lost = core::mem::take(&mut self.gram[place(from, from)]);
+        let both = core::mem::take(&mut self.gram[place(to, from)]);
+        add(&mut self.gram[to * ALL + to], lost);
+        add(&mut self.gram[to * ALL + to], both.map(|both| 2.0 * both));
+        for k in (1..ALL).filter(|k| *k != from) {
+            let sum = core::mem::take(&mut self.gram[place(from, k)]);
+            add(&mut self.gram[to * ALL + k], sum);
+        }
+        for sums in core::iter::once(&mut self.work).chain(&mut self.cross) {
+            let sum = core::mem::take(&mut sums[from]);
+            add(&mut sums[to], sum);
+        }
         for sums in &mut self.begun_cross {
             sums[to] += core::mem::take(&mut sums[from]);
         }
@@ -146,15 +128,19 @@ impl Sums {
         self.begun[to][1] += squares;
     }
 
-    /// Of the fit of `y` by all columns: Σ x xᵀ and Σ x y.
-    pub(crate) fn normal(&self, spread: Spread, resource: usize) -> (&[f64], &[f64]) {
-        let normal = &self.normals[spread as usize];
-        (&normal.gram, &normal.cross[resource])
+    /// Of the fit of `y`: Σ x(j) x(k).
+    pub(crate) fn products(&self, spread: Spread, j: Column, k: Column) -> f64 {
+        self.gram[place(j.index(), k.index())][spread as usize]
+    }
+
+    /// Of the fit of `y`: Σ x(j) y.
+    pub(crate) fn cross(&self, spread: Spread, j: Column, resource: usize) -> f64 {
+        self.cross[resource][j.index()][spread as usize]
     }
 
     /// Requests of this kind, in windows of today's weight.
     pub(crate) fn work(&self, column: Column) -> f64 {
-        self.normals[Spread::Whole as usize].work[column.index()] / self.weight
+        self.work[column.index()][Spread::Whole as usize] / self.weight
     }
 
     /// Σ y, in windows of today's weight.
@@ -164,9 +150,8 @@ impl Sums {
 
     /// Pearson's coefficient of two kinds' work.
     pub(crate) fn alike(&self, j: Column, k: Column) -> f64 {
-        let whole = &self.normals[Spread::Whole as usize];
-        let at = |j: Column, k: Column| whole.gram[j.index() * ALL + k.index()] / self.count;
-        let mean = |j: Column| whole.work[j.index()] / self.count;
+        let at = |j, k| self.products(Spread::Whole, j, k) / self.count;
+        let mean = |j: Column| self.work[j.index()][Spread::Whole as usize] / self.count;
         let together = at(j, k) - mean(j) * mean(k);
         let alone = |j: Column| at(j, j) - mean(j) * mean(j);
         together / libm::sqrt(alone(j) * alone(k))
@@ -187,4 +172,13 @@ impl Sums {
     pub(crate) fn windows(&self) -> f64 {
         self.count / self.weight
     }
+}
+
+/// Where Σ x(j) x(k) is.
+const fn place(j: usize, k: usize) -> usize {
+    if j < k { j * ALL + k } else { k * ALL + j }
+}
+
+fn add(sum: &mut Weight, more: Weight) {
+    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
 }

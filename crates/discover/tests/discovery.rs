@@ -9,7 +9,7 @@ const HEAVY: usize = 3;
 const LIGHT: usize = 7;
 
 fn column(number: usize) -> Column {
-    Column::new(number).unwrap()
+    Column::new(number).expect("a column of the table")
 }
 
 fn at(seconds: f64) -> Time {
@@ -175,7 +175,7 @@ fn pearsons_coefficient_is_that_of_the_definition() {
     // No window fades to speak of.
     settings.half_life = Span::from_secs(1_000_000_000);
     let mut discovery = Discovery::new(settings);
-    let (mut counts, mut uses) = (Vec::new(), Vec::new());
+    let (mut counts, mut shares) = (Vec::new(), Vec::new());
     for second in 0..500_u64 {
         let count = (chance(second) * 5.0) as u64;
         let used = 0.1 * count as f64 + 0.3 * chance(second + 10_000);
@@ -186,14 +186,14 @@ fn pearsons_coefficient_is_that_of_the_definition() {
         discovery.used(at(second as f64), at(second as f64 + 1.0), &[used]);
         discovery.advance(at(second as f64 + 1.0));
         counts.push(count as f64);
-        uses.push(used);
+        shares.push(used);
     }
     discovery.advance(at(530.0));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (a, b) = (mean(&counts), mean(&uses));
-    let together: f64 = counts.iter().zip(&uses).map(|(x, y)| (x - a) * (y - b)).sum();
+    let (a, b) = (mean(&counts), mean(&shares));
+    let together: f64 = counts.iter().zip(&shares).map(|(x, y)| (x - a) * (y - b)).sum();
     let alone = |values: &[f64], mean: f64| values.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
-    let expected = together / (alone(&counts, a) * alone(&uses, b)).sqrt();
+    let expected = together / (alone(&counts, a) * alone(&shares, b)).sqrt();
     let found = discovery.correlation(column(HEAVY), 0).unwrap();
     assert!((found.coefficient - expected).abs() < 1e-6, "{found:?} {expected}");
     assert!(found.p < 1e-9, "{found:?}");
