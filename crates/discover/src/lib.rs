@@ -1,4 +1,4 @@
-//! Which requests cause the load [seed 5].
+//! Which requests cause the load: the elephants among the ants [seed 5.2].
 //!
 //! From outside an application two things are seen: when each request was worked on, from → to, and how much of a
 //! resource (a processor, a disk, connections) was used meanwhile. [`Discovery`] is told both and says what a request

@@ -1,4 +1,5 @@
-//! Readings of the machine, and of what a server wrote down about its requests.
+//! Readings of the machine, and of what a server wrote down about its requests: what can be seen of an application from
+//! outside [seed 5.1].
 //!
 //! [`Cpu`] says how much of the CPU time of this host was in use between two readings. In a
 //! container with a quota that is the host's time and not the quota's; overload is better told by
