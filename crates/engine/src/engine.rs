@@ -14,18 +14,20 @@ use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::event::{End, Event, Meter};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
-use crate::queue::{Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::queue::{Floor, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
 use crate::retry::{Attempts, RetryAfter};
 use crate::session::Sessions;
 use crate::terminate::Terminate;
+use crate::throttle::Lanes;
 use crate::value::{Learn, Learning, Values};
 
 mod learn;
 mod reconfigure;
 mod restore;
 mod stop;
+mod throttled;
 
 /// How an engine is set up.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +71,9 @@ pub struct Status {
     pub running: u32,
     /// Requests that wait for one.
     pub waiting: u32,
-    /// How long the oldest of them has waited.
+    /// Requests that a rule holds back.
+    pub held: u32,
+    /// How long the oldest of those that wait has waited.
     pub oldest: Span,
     /// Whether newest go first somewhere: it is overload.
     pub newest_first: bool,
@@ -92,6 +96,10 @@ pub struct Engine {
     /// Until then requests are stopped sooner than when the queue is nearly full.
     pressed: Time,
     requests: Requests,
+    /// Who waits under a rule.
+    lanes: Lanes,
+    /// What of the slots goes to them although others wait.
+    floor: Floor,
     running: u32,
     sessions: Sessions,
     attempts: Attempts,
@@ -114,6 +122,8 @@ impl Engine {
             terminate: options.termination.termination(),
             stops: true,
             pressed: Time::ZERO,
+            lanes: Lanes::none(),
+            floor: Floor::new(throttled::FLOOR),
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
             attempts: Attempts::new(options.retry_window),
@@ -150,7 +160,8 @@ impl Engine {
 
     /// When [`Engine::on_timer`] is next to be called; `None`: not before the next event.
     pub fn next_timer(&self) -> Option<Time> {
-        let timers = [self.limit.next_timer(), self.next_expiry(), self.next_overdue()];
+        let (expiry, overdue) = (self.next_expiry(), self.next_overdue());
+        let timers = [self.limit.next_timer(), expiry, overdue, self.next_in_lanes()];
         timers.into_iter().flatten().min()
     }
 
@@ -174,6 +185,7 @@ impl Engine {
             self.leave_queue(now, oldest);
             actions.push(self.shed(now, oldest, Reason::WaitedTooLong));
         }
+        self.refuse_overdue_in_lanes(now, actions);
     }
 
     /// Whether requests may be stopped from now on. Who would have been meanwhile is stopped when the timer
@@ -194,6 +206,7 @@ impl Engine {
             limit: self.limit.slots(),
             running: self.running,
             waiting: moment.length() as u32,
+            held: self.lanes.length() as u32,
             oldest: moment.oldest().map_or(Span::ZERO, |id| moment.age(id)),
             newest_first: self.order.newest_first(),
             mean_service: self.pace.mean(),
@@ -249,6 +262,10 @@ impl Engine {
         self.requests.arrive(id, waiting);
         self.terminate.arrived(request.class);
         self.asks(now, &request);
+        if let Some(place) = self.lane_of(&request) {
+            actions.extend(self.enter_lane(now, id, place));
+            return;
+        }
         if self.running < self.limit.slots() {
             // Nobody waits while a slot is free: `fill` sees to that after every event.
             let refused = self
@@ -302,9 +319,11 @@ impl Engine {
             State::Waiting => {
                 self.lost(now, id);
                 self.did_not_arrive(now, id);
-                let moment = moment(now, self.pace, self.learning.values(), &self.requests);
-                self.order.departed(&moment, id);
-                self.requests.leave_queue(id);
+                if !self.leave_lane(id) {
+                    let moment = moment(now, self.pace, self.learning.values(), &self.requests);
+                    self.order.departed(&moment, id);
+                    self.requests.leave_queue(id);
+                }
                 self.requests.set(id, State::Free);
             }
             State::Running(since) => {
@@ -342,9 +361,13 @@ impl Engine {
         }
     }
 
-    /// Gives every free slot to the best that waits.
+    /// Gives every free slot to the best that waits, and to elephants what is left.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
         while self.running < self.limit.slots() && self.moment(now).length() > 0 {
+            if self.lanes.length() > 0 && self.floor.due() {
+                actions.extend(self.start_of_lanes(now, Reason::FloorShare));
+                continue;
+            }
             let moment = moment(now, self.pace, self.learning.values(), &self.requests);
             if let Some((id, reason)) = self.order.discard(&moment) {
                 self.requests.leave_queue(id);
@@ -357,10 +380,17 @@ impl Engine {
             self.requests.leave_queue(id);
             actions.push(self.start(now, id, reason));
         }
+        while self.lanes.length() > 0 && self.running < self.limit.slots() {
+            let Some(start) = self.start_of_lanes(now, Reason::AfterOthers) else { break };
+            actions.push(start);
+        }
     }
 
-    /// Takes `id` out of the order and out of the queue.
+    /// Takes `id` out of its lane, or out of the order and out of the queue.
     fn leave_queue(&mut self, now: Time, id: RequestId) {
+        if self.leave_lane(id) {
+            return;
+        }
         let moment = moment(now, self.pace, self.learning.values(), &self.requests);
         self.order.remove(&moment, id);
         self.requests.leave_queue(id);
@@ -373,20 +403,22 @@ impl Engine {
         if stoppable && self.classes[class.index()].stop.is_some() {
             self.requests.can_be_stopped(id);
         }
-        self.limit.dispatched(now, self.load());
+        self.limit.dispatched(now, self.load(now));
         Action::Dispatch { id, reason }
     }
 
     fn take_back(&mut self, now: Time, id: RequestId, since: Time, way: Way) {
         let class = self.moment(now).waiting(id).class;
-        self.limit.ended(now, self.load(), Ended { class, took: now.since(since), way });
+        self.limit.ended(now, self.load(now), Ended { class, took: now.since(since), way });
         self.running -= 1;
         self.requests.cannot_be_stopped(id);
+        self.lanes.ended(id);
         self.requests.set(id, State::Free);
     }
 
-    fn load(&self) -> Load {
-        Load { running: self.running, is_full: self.moment(Time::ZERO).length() > 0 }
+    fn load(&self, now: Time) -> Load {
+        let is_full = self.moment(now).length() > 0 || self.lanes.wants_slot(now);
+        Load { running: self.running, is_full }
     }
 
     fn shed(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {

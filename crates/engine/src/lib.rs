@@ -11,6 +11,7 @@
 //! - [`limit`] decides how many requests run at once, one file per policy.
 //! - [`levels`] decides how many threads of a pool a request gets: a machine of its own, for applications.
 //! - [`terminate`] decides how long a request may run, one file per policy.
+//! - [`throttle`] holds back what an operator has approved rules for.
 //! - [`overload`] decides whether it is overload, one file per detector.
 //! - [`session`] remembers which sessions have been served what.
 //! - [`value`] learns what requests are worth; [`retry`] knows repetitions and when to come again.
@@ -36,6 +37,7 @@ mod request;
 pub mod retry;
 pub mod session;
 pub mod terminate;
+pub mod throttle;
 pub mod value;
 
 pub use action::Action;

@@ -9,6 +9,8 @@ pub enum Reason {
     Best,
     /// Its class had waited longest, and every class gets a floor share.
     FloorShare,
+    /// A rule lets requests of its kind run when no other waits, and none did.
+    AfterOthers,
     /// The queue was full and nothing worse waited in it.
     QueueFull,
     /// The queue was full and something better came.
@@ -19,6 +21,8 @@ pub enum Reason {
     WaitedTooLong,
     /// It waited, and a new configuration left no place for it in the queue.
     Reconfigured,
+    /// A rule holds requests of its kind back, and it would have had to wait too long.
+    Throttled,
     /// Its client closed the connection.
     ClientLeft,
     /// It was stopped: it had run as long as it may.
@@ -29,15 +33,17 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
+        Self::AfterOthers,
         Self::QueueFull,
         Self::PushedOut,
         Self::PrincipalCap,
         Self::WaitedTooLong,
         Self::Reconfigured,
+        Self::Throttled,
         Self::ClientLeft,
         Self::RanTooLong,
         Self::GaveWay,
@@ -49,11 +55,13 @@ impl Reason {
             Self::SlotFree => "slot_free",
             Self::Best => "best",
             Self::FloorShare => "floor_share",
+            Self::AfterOthers => "after_others",
             Self::QueueFull => "queue_full",
             Self::PushedOut => "pushed_out",
             Self::PrincipalCap => "principal_cap",
             Self::WaitedTooLong => "waited_too_long",
             Self::Reconfigured => "reconfigured",
+            Self::Throttled => "throttled",
             Self::ClientLeft => "client_left",
             Self::RanTooLong => "ran_too_long",
             Self::GaveWay => "gave_way",
@@ -66,11 +74,18 @@ impl Reason {
             Self::SlotFree => "A slot was free and nobody waited.",
             Self::Best => "It was the best of the requests that waited.",
             Self::FloorShare => "Its class had waited longest; every class gets a floor share.",
+            Self::AfterOthers => {
+                "A rule lets requests of its kind run when no other waits, and none did."
+            }
             Self::QueueFull => "The queue was full and nothing worse waited in it.",
             Self::PushedOut => "The queue was full and a better request came.",
             Self::PrincipalCap => "Its session or address had too many requests waiting.",
             Self::WaitedTooLong => "It had waited as long as a request may.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",
+            Self::Throttled => {
+                "A rule that an operator has approved holds requests of its kind back, and it would have had \
+                 to wait too long."
+            }
             Self::ClientLeft => "Its client closed the connection.",
             Self::RanTooLong => "It had run as long as a request of its class may.",
             Self::GaveWay => {

@@ -5,6 +5,7 @@ use alloc::string::String;
 use bywash_units::Utility;
 
 use crate::terminate::Bounds;
+use crate::throttle::RuleId;
 
 /// A request in the engine's hands.
 ///
@@ -212,6 +213,8 @@ pub struct Request {
     /// Its driver would stop it while it runs, if its class can be: decided when it comes, so that nothing
     /// that changes later makes two of one mind.
     pub stoppable: bool,
+    /// The rule that it falls under, as an elephant. Of a transaction none counts.
+    pub rule: Option<RuleId>,
 }
 
 impl Request {
@@ -226,6 +229,7 @@ impl Request {
             attempt: None,
             retry: false,
             stoppable: true,
+            rule: None,
         }
     }
 }

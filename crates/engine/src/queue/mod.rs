@@ -7,6 +7,7 @@
 
 mod by_class;
 mod departures;
+mod floor;
 mod lists;
 mod principals;
 mod ranked;
@@ -19,8 +20,10 @@ use alloc::vec::Vec;
 use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;
+pub(crate) use floor::Floor;
 pub(crate) use lists::Lists;
 pub use principals::Principal;
+pub(crate) use principals::Principals;
 pub use session_first::session_first;
 pub use single::Single;
 pub use value_index::value_index;
@@ -79,7 +82,7 @@ pub struct Moment<'a> {
 impl Moment<'_> {
     /// What is known of a waiting request.
     pub fn waiting(&self, id: RequestId) -> &Waiting {
-        &self.requests.entries[id.index()].waiting
+        self.requests.waiting(id)
     }
 
     /// How long it has waited.
@@ -246,6 +249,11 @@ impl Requests {
         }
         debug_assert_eq!(self.entries[id.index()].state, State::Free, "{id:?} is in use");
         self.entries[id.index()] = entry;
+    }
+
+    /// What is known of one whose number is in use.
+    pub(crate) fn waiting(&self, id: RequestId) -> &Waiting {
+        &self.entries[id.index()].waiting
     }
 
     pub(crate) fn state(&self, id: RequestId) -> State {

@@ -22,27 +22,27 @@ pub enum Principal {
 /// Counts of waiting requests by principal. No larger than the queue that it is kept for, as a
 /// principal with nothing waiting is not in it.
 #[derive(Debug)]
-pub(super) struct Principals {
+pub(crate) struct Principals {
     waiting: HashMap<Principal, u32, KeyHasher>,
 }
 
 impl Principals {
-    pub(super) fn new(queue: u32) -> Self {
+    pub(crate) fn new(queue: u32) -> Self {
         let room = queue as usize * SPARE;
         Self { waiting: HashMap::with_capacity_and_hasher(room, KeyHasher) }
     }
 
-    pub(super) fn of(&self, principal: Option<Principal>) -> u32 {
+    pub(crate) fn of(&self, principal: Option<Principal>) -> u32 {
         principal.and_then(|principal| self.waiting.get(&principal).copied()).unwrap_or(0)
     }
 
-    pub(super) fn add(&mut self, principal: Option<Principal>) {
+    pub(crate) fn add(&mut self, principal: Option<Principal>) {
         if let Some(principal) = principal {
             *self.waiting.entry(principal).or_insert(0) += 1;
         }
     }
 
-    pub(super) fn take(&mut self, principal: Option<Principal>) {
+    pub(crate) fn take(&mut self, principal: Option<Principal>) {
         let Some(principal) = principal else { return };
         if let Some(count) = self.waiting.get_mut(&principal) {
             *count -= 1;

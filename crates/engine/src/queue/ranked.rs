@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use bywash_units::{Share, Span, Time};
 
 use super::departures::Departures;
+use super::floor::Floor;
 use super::principals::Principals;
 use super::{Lists, Moment, Order, Push, Repeats, Waiting, filled};
 use crate::catalog::Settings;
@@ -89,24 +90,6 @@ pub(super) struct Ranked<R> {
     retries: Retries,
 }
 
-/// Earns `share` of a floor dispatch with every dispatch, and says when one is due.
-#[derive(Debug)]
-struct Floor {
-    share: Share,
-    earned: f64,
-}
-
-impl Floor {
-    fn due(&mut self) -> bool {
-        self.earned += self.share.get();
-        let due = self.earned >= 1.0;
-        if due {
-            self.earned -= 1.0;
-        }
-        due
-    }
-}
-
 /// Which ranks have somebody waiting: a bit each.
 #[derive(Debug)]
 struct Occupied(Vec<u64>);
@@ -154,7 +137,7 @@ impl<R: Ranking> Ranked<R> {
             departures: Departures::new(settings.span("patience")),
             capacity: capacity as usize,
             principal_cap: settings.count("principal_cap"),
-            floor: Floor { share: settings.share("floor_share"), earned: 0.0 },
+            floor: Floor::new(settings.share("floor_share")),
             retries: Retries::new(settings),
         }
     }

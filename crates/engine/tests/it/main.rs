@@ -20,5 +20,6 @@ mod sessions;
 mod setup;
 mod site;
 mod stop;
+mod throttle;
 mod value_index;
 mod waiting;

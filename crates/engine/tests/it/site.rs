@@ -120,7 +120,7 @@ impl Site {
         self.reconfigure(self.engine.classes().to_vec(), None, options)
     }
 
-    fn obey(&mut self, actions: &[Action]) {
+    pub(crate) fn obey(&mut self, actions: &[Action]) {
         for action in actions {
             match action {
                 Action::Dispatch { id, .. } => self.running.push(*id),
