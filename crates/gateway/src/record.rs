@@ -179,6 +179,7 @@ impl Record {
         self.status = Some(status);
         self.outcome = Some(match refusal.reason {
             Reason::WaitedTooLong => Outcome::Expired,
+            Reason::Throttled => Outcome::Throttled,
             _ => Outcome::Shed,
         });
     }

@@ -21,6 +21,7 @@ use crate::shift::Shift;
 use crate::signal::Signal;
 use crate::source::Source;
 use crate::threads::Parallel;
+use crate::throttle::Throttle;
 use crate::{base, written};
 
 /// A load, ready to be played.
@@ -207,6 +208,8 @@ pub struct PolicyChoice {
     pub termination: Option<PartChoice>,
     /// Who answers for a request without a proven session.
     pub charge: Charge,
+    /// Classes that are held back.
+    pub throttles: Vec<Throttle>,
     /// Where it stands in the file, if there is one.
     pub line: Option<usize>,
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::file::{Charge, PartChoice, PolicyChoice};
+use crate::file::{Charge, PartChoice, PolicyChoice, ScenarioError};
+use crate::throttle;
 
 #[derive(Deserialize)]
 pub(crate) struct Written {
@@ -17,6 +18,8 @@ pub(crate) struct Written {
     termination: Option<Part>,
     #[serde(default)]
     charge: Charge,
+    #[serde(default)]
+    throttle: Vec<throttle::Written>,
     #[serde(flatten)]
     parameters: BTreeMap<String, toml::Value>,
 }
@@ -29,10 +32,16 @@ struct Part {
 }
 
 impl Written {
-    /// The choice of a policy that stands in this line.
-    pub(crate) fn resolve(self, line: Option<usize>) -> PolicyChoice {
+    /// The choice of a policy that stands in this line; `find` knows the classes.
+    pub(crate) fn resolve(
+        self,
+        line: Option<usize>,
+        find: impl Fn(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<PolicyChoice, ScenarioError> {
         let part = |part: Part| PartChoice { name: part.name, parameters: texts(part.parameters) };
-        PolicyChoice {
+        let throttles = self.throttle.iter().map(|throttle| throttle.resolve(&find));
+        Ok(PolicyChoice {
+            throttles: throttles.collect::<Result<_, _>>()?,
             label: self.label.unwrap_or_else(|| self.name.clone()),
             parameters: texts(self.parameters),
             limit: self.limit.map(part),
@@ -40,7 +49,7 @@ impl Written {
             charge: self.charge,
             name: self.name,
             line,
-        }
+        })
     }
 }
 

@@ -188,9 +188,12 @@ pub(crate) fn resolve(
     wrong.at(lines.key("client.think")).unless(thinks, why);
     let length = length(&file.run, lines, &mut wrong);
     let adversaries = adversary::resolve(file.adversary, &index, lines, &mut wrong);
-    let line = |i| lines.nth("policy", i);
-    let policies = file.policy.into_iter().enumerate().map(|(i, policy)| policy.resolve(line(i)));
-    let policies = policies.collect();
+    let mut policies = Vec::new();
+    for (i, policy) in file.policy.into_iter().enumerate() {
+        let line = lines.nth("policy", i);
+        let policy = policy.resolve(line, |name| find(&index, name, "policy.throttle"));
+        policies.extend(wrong.at(line).part(policy));
+    }
     let whole = || {
         Some(Scenario {
             workers: file.servers.workers,

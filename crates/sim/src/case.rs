@@ -3,7 +3,7 @@
 use bywash_engine::catalog::{LimitSettings, Settings, TerminationSettings};
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, ClassId, ClassSet, Tier};
-use bywash_scenario::{Charge, Closes, Scenario, Tally};
+use bywash_scenario::{Charge, Closes, Scenario, Tally, Throttle};
 use bywash_units::{Span, Time};
 
 use crate::adversary::Got;
@@ -19,6 +19,8 @@ pub struct Case<'a> {
     pub limit: &'a LimitSettings,
     /// What decides how long a request may run that can be stopped.
     pub termination: &'a TerminationSettings,
+    /// Classes that are held back.
+    pub throttles: &'a [Throttle],
     /// Who answers for a request without a proven session.
     pub charge: Charge,
     /// The level of load.

@@ -20,6 +20,8 @@ pub(crate) enum Happening {
     Intrusion { intruder: u32 },
     /// The servers are done with a request. Void if they said otherwise since.
     ServiceEnds { serial: u64 },
+    /// An answer that was held up arrives. Void if `serial` is no longer the one of that slot.
+    AnswerArrives { request: u32, serial: u64 },
     /// A client's patience ends. Void if `serial` is no longer the one of that slot.
     PatienceEnds { request: u32, serial: u64 },
     /// The engine asked to be called. Void if it has asked for another time since.

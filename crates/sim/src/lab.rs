@@ -8,7 +8,7 @@ use bywash_engine::catalog::{
     TerminationSettings,
 };
 use bywash_scenario::{
-    Cell, Charge, Closes, PartChoice, PolicyChoice, RunResult, Scenario, Tally, guess,
+    Cell, Charge, Closes, PartChoice, PolicyChoice, RunResult, Scenario, Tally, Throttle, guess,
 };
 
 use bywash_units::Span;
@@ -232,6 +232,7 @@ struct Chosen {
     settings: Settings,
     limit: LimitSettings,
     termination: TerminationSettings,
+    throttles: Vec<Throttle>,
     charge: Charge,
 }
 
@@ -313,7 +314,7 @@ fn choose_one(choice: &PolicyChoice, slots: u32) -> Result<Chosen, SimError> {
         None => TerminationSettings::default(),
         Some(termination) => termination_of(termination)?,
     };
-    Ok(Chosen { settings, limit, termination, charge })
+    Ok(Chosen { settings, limit, termination, throttles: choice.throttles.clone(), charge })
 }
 
 fn limit_of(choice: &PartChoice) -> Result<LimitSettings, SimError> {
@@ -415,12 +416,13 @@ fn play_all(
 ) -> Vec<Outturn> {
     let one = |job: &Job| {
         let Job { scenario, policy, rho, closes, seed } = *job;
-        let Chosen { settings, limit, termination, charge } = &chosen[scenario][policy];
+        let Chosen { settings, limit, termination, throttles, charge } = &chosen[scenario][policy];
         play(Case {
             scenario: scenarios[scenario],
             settings,
             limit,
             termination,
+            throttles,
             charge: *charge,
             rho,
             closes,

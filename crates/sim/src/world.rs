@@ -6,9 +6,10 @@
 mod instruments;
 mod people;
 
+use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId};
 use bywash_scenario::arrivals::Starts;
-use bywash_scenario::{Client, Closes, Ending, Of, Stream, Tally, WaitsFor};
+use bywash_scenario::{Client, Closes, Ending, Of, Stream, Tally, Throttle, WaitsFor};
 use bywash_units::{Span, Time, Utility};
 
 use crate::adversary::Adversaries;
@@ -113,6 +114,7 @@ impl<'a> World<'a> {
     }
 
     fn start(&mut self) {
+        self.engine.throttle(Time::ZERO, &rules(self.case.throttles), &mut self.actions);
         if self.case.scenario.sets.is_empty() {
             self.schedule_next_session();
         } else {
@@ -140,6 +142,7 @@ impl<'a> World<'a> {
             Happening::BurstComes { population } => self.burst_comes(population as usize),
             Happening::Intrusion { intruder } => self.intrude(intruder),
             Happening::ServiceEnds { serial } => self.service_ends(serial),
+            Happening::AnswerArrives { request, serial } => self.answer_arrives(request, serial),
             Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
             Happening::EngineTimer => self.engine_timer(),
             Happening::CpuReading => self.cpu_reading(),
@@ -175,9 +178,12 @@ impl<'a> World<'a> {
         let Some(id) = self.servers.finish(self.now) else { return };
         let live = *self.requests.get_mut(id);
         self.worked(&live, live.demand, !live.abandoned);
-        self.requests.free(id);
-        if !live.abandoned {
-            self.ended(&live, Ending::Completed);
+        let delay = self.delay_of(live.of.class);
+        if delay == Span::ZERO {
+            self.answer_arrives(id, live.serial);
+        } else {
+            let arrives = Happening::AnswerArrives { request: id, serial: live.serial };
+            self.events.schedule(self.now + delay, arrives);
         }
         self.tell(Event::Served {
             session: live.served_session(),
@@ -189,6 +195,21 @@ impl<'a> World<'a> {
         });
         let end = End::Answered { in_time: !live.abandoned, held_up: false, done: true };
         self.tell(Event::Finished { id: RequestId(id), end });
+    }
+
+    fn answer_arrives(&mut self, id: u32, serial: u64) {
+        let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
+        let live = *live;
+        self.requests.free(id);
+        if !live.abandoned {
+            self.ended(&live, Ending::Completed);
+        }
+    }
+
+    /// How much later than it was made an answer of this class arrives.
+    fn delay_of(&self, class: usize) -> Span {
+        let of_class = self.case.throttles.iter().find(|throttle| throttle.class == class);
+        of_class.map_or(Span::ZERO, |throttle| throttle.delay)
     }
 
     /// What an answer brings: only orders bring anything.
@@ -285,4 +306,14 @@ impl<'a> World<'a> {
             self.ended(&live, Ending::Dropped);
         }
     }
+}
+
+/// The rules of throttles that have lanes, numbered as they stand.
+fn rules(throttles: &[Throttle]) -> Vec<(RuleId, Rule)> {
+    let rule = |(number, throttle): (usize, &Throttle)| {
+        let Throttle { rate, queue, wait, at_once, .. } = *throttle;
+        let rule = at_once.map(|at_once| Rule { at_once, rate, queue, wait })?;
+        Some((RuleId(number as u32), rule))
+    };
+    throttles.iter().enumerate().filter_map(rule).collect()
 }

@@ -38,6 +38,7 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
             limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
             charge: Charge::Address,
             termination: None,
+            throttles: Vec::new(),
             line: None,
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
@@ -68,6 +69,7 @@ fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
         limit,
         charge: Charge::Session,
         termination: None,
+        throttles: Vec::new(),
         line: None,
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
@@ -179,9 +181,18 @@ fn events_are_as_many_as_requests_however_long_the_run() {
         let (settings, limit, charge) = (&settings, &limit, Charge::Session);
         let (scenario, closes) = (&scenario, Closes::Visible);
         let (termination, rho) = (&TerminationSettings::default(), 2.0);
-        let (seed, trace) = (1, None);
-        let out =
-            play(Case { scenario, settings, limit, termination, charge, rho, closes, seed, trace });
+        let out = play(Case {
+            scenario,
+            settings,
+            limit,
+            termination,
+            throttles: &[],
+            charge,
+            rho,
+            closes,
+            seed: 1,
+            trace: None,
+        });
         out.events as f64 / out.started as f64
     };
     let (short, long) = (each(5), each(30));
@@ -233,6 +244,7 @@ fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
         limit: None,
         charge: Charge::Session,
         termination: None,
+        throttles: Vec::new(),
         line: None,
     };
     scenario.policies = vec![

@@ -80,6 +80,7 @@ impl System {
                 settings: &settings,
                 limit: &self.servers.into(),
                 termination: &TerminationSettings::default(),
+                throttles: &[],
                 charge: Charge::Session,
                 rho: self.rho,
                 closes: Closes::Visible,

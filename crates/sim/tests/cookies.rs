@@ -65,8 +65,18 @@ fn case<'a>(
     termination: &'a TerminationSettings,
     closes: Closes,
 ) -> Case<'a> {
-    let (charge, rho) = (Charge::Session, 0.5);
-    Case { scenario, settings, limit, termination, charge, rho, closes, seed: 1, trace: None }
+    Case {
+        scenario,
+        settings,
+        limit,
+        termination,
+        throttles: &[],
+        charge: Charge::Session,
+        rho: 0.5,
+        closes,
+        seed: 1,
+        trace: None,
+    }
 }
 
 fn played(patience: &str, closes: Closes) -> Cell {

@@ -28,6 +28,11 @@ fn the_flash_crowd_comes_out_as_before() {
     expected("flash-crowd", &["--seeds", "2"]);
 }
 
+#[test]
+fn elephants_held_back_in_five_ways_come_out_as_before() {
+    expected("throttles", &["--seeds", "1"]);
+}
+
 /// Plays `lab/scenarios/NAME.toml`, narrowed by `options`, and compares it with
 /// `lab/expected/NAME.json`, or does what the environment says.
 fn expected(name: &str, options: &[&str]) {

@@ -143,10 +143,12 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
         Reason::SlotFree
         | Reason::Best
         | Reason::FloorShare
+        | Reason::AfterOthers
         | Reason::QueueFull
         | Reason::PushedOut
         | Reason::WaitedTooLong
         | Reason::Reconfigured
+        | Reason::Throttled
         | Reason::ClientLeft => StatusCode::SERVICE_UNAVAILABLE,
         Reason::RanTooLong | Reason::GaveWay => StatusCode::GATEWAY_TIMEOUT,
     }

@@ -1,9 +1,10 @@
 //! Who makes requests: visitors, and adversaries beside them.
 
+use bywash_engine::throttle::RuleId;
 use bywash_engine::{
     AddressKey, AttemptKey, ClassId, Event, Request, RequestId, SessionKey, Signals,
 };
-use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Visitor};
+use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Throttle, Visitor};
 use bywash_units::{Span, Time};
 
 use super::World;
@@ -192,6 +193,9 @@ impl World<'_> {
         if self.case.charge == Charge::Session {
             request.address = None;
         }
+        let of_class = |throttle: &Throttle| throttle.class == live.of.class;
+        let rule = self.case.throttles.iter().position(of_class);
+        request.rule = rule.map(|rule| RuleId(rule as u32));
         let id = self.requests.put(live);
         if patience < Span::MAX {
             let end = Happening::PatienceEnds { request: id, serial: live.serial };

@@ -104,6 +104,7 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
         parameters,
         limit: None,
         termination: None,
+        throttles: Vec::new(),
         charge,
         line: None,
     }

@@ -1,0 +1,83 @@
+//! Throttles of a policy: classes that are held back, and how.
+//!
+//! In a gateway an operator approves a rule for what was found to cause the load; here a scenario says which classes
+//! those are. What a rule grants, the engine's `throttle` says. A delay is what seed 5 does instead [seed 5.6]: the
+//! answer is made at once, and takes so much longer to arrive.
+
+use bywash_units::{Rate, Span};
+use serde::Deserialize;
+
+use crate::file::ScenarioError;
+use crate::written::span;
+
+/// How requests of a class are held back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throttle {
+    /// Which class.
+    pub class: usize,
+    /// How many of it may run at once, if they wait for others.
+    pub at_once: Option<u32>,
+    /// How many may start in a second.
+    pub rate: Option<Rate>,
+    /// How many may wait.
+    pub queue: u32,
+    /// Who would have to wait longer is refused.
+    pub wait: Span,
+    /// How much later its answer arrives.
+    pub delay: Span,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Written {
+    class: String,
+    #[serde(default)]
+    at_once: Option<u32>,
+    #[serde(default)]
+    rate: Option<f64>,
+    #[serde(default)]
+    queue: Option<u32>,
+    #[serde(default)]
+    wait: Option<String>,
+    #[serde(default)]
+    delay: Option<String>,
+}
+
+/// More wait nowhere.
+const MOST: u32 = 100_000;
+
+impl Written {
+    pub(crate) fn resolve(
+        &self,
+        find: impl Fn(&str) -> Result<usize, ScenarioError>,
+    ) -> Result<Throttle, ScenarioError> {
+        let class = find(&self.class)?;
+        let refuse = |why: &str| {
+            Err(ScenarioError::Senseless(format!("the throttle of `{}` {why}", self.class)))
+        };
+        let span = |text: &Option<String>| text.as_deref().map(span).transpose();
+        if self.at_once.is_none() && self.delay.is_none() {
+            return refuse("needs at_once, or a delay");
+        }
+        let has_lane = self.at_once.is_some();
+        if !has_lane && (self.rate.is_some() || self.queue.is_some() || self.wait.is_some()) {
+            return refuse("needs at_once for its rate, queue or wait");
+        }
+        if self.at_once.is_some_and(|many| !(1..=MOST).contains(&many))
+            || self.queue.is_some_and(|many| many > MOST)
+        {
+            return refuse("takes 1 to 100000 at once, and as many in its queue");
+        }
+        if self.rate.is_some_and(|rate| !(rate > 0.0 && rate <= 1e6)) {
+            return refuse("takes a rate above 0 and up to 1000000 a second");
+        }
+        Ok(Throttle {
+            class,
+            at_once: self.at_once,
+            rate: self.rate.map(Rate::per_second),
+            queue: self.queue.unwrap_or(100),
+            wait: span(&self.wait)?.unwrap_or(Span::from_secs(10)),
+            delay: span(&self.delay)?.unwrap_or(Span::ZERO),
+        })
+    }
+}
