@@ -1,0 +1,391 @@
+//! All elephants, and the only place where anything about them changes.
+
+mod export;
+mod file;
+
+use bywash_engine::throttle::{self, RuleId};
+use bywash_units::Span;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Effect, Gauge};
+use crate::elephant::Elephant;
+use crate::entry::{Entry, Origin, Rule, State, Trial};
+use crate::grants::{Change, Grants};
+use crate::note::{Note, What};
+use crate::word::{Word, WordError};
+
+pub use file::Written;
+
+/// Rules that can hold at once: each request is held against all of them.
+pub const MOST_RULES: usize = 64;
+/// Elephants that are remembered.
+pub const MOST_ENTRIES: usize = 256;
+
+/// Above this part of one client's an elephant may be that client's work, or its wish: an operator is asked.
+const MUCH_BY_ONE: f64 = 0.3;
+/// For how long what nobody has asked for holds.
+const AUTO: Span = Span::from_secs(3600);
+/// An elephant that nothing is decided of is forgotten so long after it was last found.
+const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
+
+/// What is done about what was found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Act {
+    /// It is proposed.
+    #[default]
+    Propose,
+    /// Whatever is sure is held back for an hour; what is not is proposed.
+    Auto,
+}
+
+/// Why a decision was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is no elephant of that number.
+    #[error("there is no elephant {0}: `bywash elephants list` has them all")]
+    Unknown(u32),
+    /// The word does not count.
+    #[error(transparent)]
+    Word(#[from] WordError),
+    /// Some of its requests are transactions.
+    #[error("some of these requests are transactions: what earns is not held back")]
+    Transacts,
+    /// The grants make no sense.
+    #[error("{0}")]
+    Grants(&'static str),
+    /// A trial is short.
+    #[error("a trial takes 10s to 10m: approve the rule if it is to hold for longer")]
+    Trial,
+    /// There are too many rules.
+    #[error("{MOST_RULES} rules hold already: undo one first")]
+    Many,
+    /// The file says so, and only the file can say otherwise.
+    #[error("this rule stands in the file: change it there, and reload")]
+    InFile,
+    /// Nothing was decided that could be undone.
+    #[error("nothing holds of elephant {0} that could be undone")]
+    Nothing(u32),
+}
+
+/// Why what was kept cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("this is no book of elephants: {0}")]
+pub struct BookError(#[from] serde_json::Error);
+
+/// A rule as it is carried out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InForce {
+    /// The elephant's number.
+    pub id: RuleId,
+    /// Which requests.
+    pub pattern: String,
+    /// How they wait.
+    pub rule: throttle::Rule,
+    /// Bytes a second of their answers, if these are held back.
+    pub bytes: Option<u64>,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Book {
+    entries: Vec<Entry>,
+    /// The next number.
+    next: u32,
+}
+
+impl Book {
+    /// What [`Book::text`] gave once. What has ended since, [`Book::tick`] says.
+    ///
+    /// # Errors
+    /// If it did not.
+    pub fn read(text: &str) -> Result<Self, BookError> {
+        let mut book: Self = serde_json::from_str(text)?;
+        book.entries.truncate(MOST_ENTRIES);
+        // A file may have been written by hand: what could not have been decided does not hold.
+        for entry in &mut book.entries {
+            if matches!(&entry.state, State::Ruled(rule) if rule.grants.wrong().is_some()) {
+                entry.state = State::Proposed;
+            }
+        }
+        let last = book.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
+        book.next = book.next.max(last);
+        Ok(book)
+    }
+
+    /// All of it, to be kept.
+    ///
+    /// # Panics
+    /// Never.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a book is made of numbers and texts")
+    }
+
+    /// All elephants, by number.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// One elephant.
+    ///
+    /// # Errors
+    /// If there is none of that number.
+    pub fn entry(&self, number: u32) -> Result<&Entry, Refused> {
+        self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
+    }
+
+    /// Rules that hold.
+    pub fn in_force(&self) -> Vec<InForce> {
+        let rule = |entry: &Entry| match &entry.state {
+            State::Ruled(rule) => Some(InForce {
+                id: RuleId(entry.number),
+                pattern: entry.pattern.clone(),
+                rule: rule.grants.rule(),
+                bytes: rule.grants.bytes,
+            }),
+            State::Proposed | State::Rejected { .. } => None,
+        };
+        self.entries.iter().filter_map(rule).collect()
+    }
+
+    /// These were found. Says what is new.
+    pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for elephant in elephants {
+            let Some(at) = self.place_of(now, &elephant.pattern, &mut notes) else { continue };
+            let entry = &mut self.entries[at];
+            // Of a page that fills two resources, the one that it fills more.
+            let is_second = entry.seen == now
+                && entry.found.as_ref().is_some_and(|f| f.of_capacity() > elephant.of_capacity());
+            if !is_second {
+                entry.found = Some(elephant);
+            }
+            entry.seen = now;
+            notes.extend(self.act(now, at, act));
+        }
+        notes
+    }
+
+    /// Where the elephant of this pattern stands; nowhere if the book is full of decisions.
+    fn place_of(&mut self, now: Timestamp, pattern: &str, notes: &mut Vec<Note>) -> Option<usize> {
+        if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
+            return Some(at);
+        }
+        if self.entries.len() == MOST_ENTRIES {
+            let open = self.entries.iter().enumerate().filter(|(_, e)| e.state == State::Proposed);
+            let (oldest, _) = open.min_by_key(|(_, entry)| entry.seen)?;
+            self.entries.remove(oldest);
+        }
+        self.next += 1;
+        self.entries.push(Entry {
+            number: self.next,
+            pattern: pattern.to_owned(),
+            found: None,
+            since: now,
+            seen: now,
+            state: State::Proposed,
+            trial: None,
+        });
+        let at = self.entries.len() - 1;
+        notes.push(self.note(now, at, What::Proposed, "bywash", "it was found to use much"));
+        Some(at)
+    }
+
+    /// Holds one back that is sure, if the file says so and nobody has decided.
+    fn act(&mut self, now: Timestamp, at: usize, act: Act) -> Option<Note> {
+        let entry = &self.entries[at];
+        let found = entry.found.as_ref()?;
+        let is_sure = !found.provisional && found.by_one <= MUCH_BY_ONE && !found.transacts;
+        if act == Act::Propose || !is_sure || entry.state != State::Proposed || self.is_full() {
+            return None;
+        }
+        let word = Word {
+            by: "bywash".into(),
+            why: "the file says that elephants are to be held back without asking".into(),
+            lasts: AUTO,
+        };
+        let grants = Grants::proposed(found);
+        Some(self.rule(now, at, grants, Origin::Auto, word))
+    }
+
+    /// An operator approves a rule, or changes the one that holds.
+    ///
+    /// # Errors
+    /// If it cannot be; then nothing has changed.
+    pub fn approve(
+        &mut self,
+        now: Timestamp,
+        number: u32,
+        change: Change,
+        word: Word,
+    ) -> Result<Note, Refused> {
+        let (at, grants, word) = self.decided(number, change, word)?;
+        Ok(self.rule(now, at, grants, Origin::Operator, word))
+    }
+
+    /// An operator tries a rule; how the site was `before`, for as long as the trial.
+    ///
+    /// # Errors
+    /// As of [`Book::approve`].
+    pub fn try_out(
+        &mut self,
+        now: Timestamp,
+        number: u32,
+        change: Change,
+        word: Word,
+        before: Gauge,
+    ) -> Result<Note, Refused> {
+        let (at, grants, word) = self.decided(number, change, word)?;
+        if word.lasts > Span::from_secs(600) {
+            return Err(Refused::Trial);
+        }
+        let entry = &mut self.entries[at];
+        let predicted = entry.found.as_ref().map(|found| Effect::of(found, &grants));
+        entry.trial = Some(Trial { grants, predicted, before, during: None });
+        Ok(self.rule(now, at, grants, Origin::Trial, word))
+    }
+
+    /// What a decision comes to, if it can be made.
+    fn decided(
+        &self,
+        number: u32,
+        change: Change,
+        word: Word,
+    ) -> Result<(usize, Grants, Word), Refused> {
+        let at = self.at(number)?;
+        let word = word.checked()?;
+        let entry = &self.entries[at];
+        if entry.found.as_ref().is_some_and(|found| found.transacts) {
+            return Err(Refused::Transacts);
+        }
+        if matches!(entry.state, State::Ruled(_)) {
+            self.not_in_file(at)?;
+        } else if self.is_full() {
+            return Err(Refused::Many);
+        }
+        let usual = entry.usual().ok_or(Refused::Nothing(number))?;
+        let grants = usual.changed(change);
+        match grants.wrong() {
+            Some(wrong) => Err(Refused::Grants(wrong)),
+            None => Ok((at, grants, word)),
+        }
+    }
+
+    /// An operator does not want an elephant held back, nor proposed, for a while.
+    ///
+    /// # Errors
+    /// If it cannot be; then nothing has changed.
+    pub fn reject(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
+        let at = self.at(number)?;
+        self.not_in_file(at)?;
+        let word = word.checked()?;
+        let until = after(now, word.lasts);
+        self.entries[at].state = State::Rejected { word: word.clone(), until };
+        let mut note = self.note(now, at, What::Rejected, &word.by, &word.why);
+        note.until = Some(until);
+        Ok(note)
+    }
+
+    /// An operator takes back what was decided.
+    ///
+    /// # Errors
+    /// If nothing was; then nothing has changed.
+    pub fn undo(&mut self, now: Timestamp, number: u32, word: Word) -> Result<Note, Refused> {
+        let at = self.at(number)?;
+        self.not_in_file(at)?;
+        let word = word.checked()?;
+        if self.entries[at].state == State::Proposed {
+            return Err(Refused::Nothing(number));
+        }
+        self.entries[at].state = State::Proposed;
+        Ok(self.note(now, at, What::Undone, &word.by, &word.why))
+    }
+
+    /// Ends what has come to its end. `gauge` tells how the site was between two moments, for trials.
+    pub fn tick(
+        &mut self,
+        now: Timestamp,
+        mut gauge: impl FnMut(&Entry, Timestamp, Timestamp) -> Gauge,
+    ) -> Vec<Note> {
+        let mut notes = Vec::new();
+        for at in 0..self.entries.len() {
+            let until = match &self.entries[at].state {
+                State::Ruled(rule) => rule.until,
+                State::Rejected { until, .. } => Some(*until),
+                State::Proposed => None,
+            };
+            if until.is_none_or(|until| now < until) {
+                continue;
+            }
+            let during = match &self.entries[at].state {
+                State::Ruled(rule) if rule.origin == Origin::Trial => {
+                    Some(gauge(&self.entries[at], rule.since, now))
+                }
+                State::Ruled(_) | State::Rejected { .. } | State::Proposed => None,
+            };
+            let entry = &mut self.entries[at];
+            if let (Some(trial), Some(during)) = (&mut entry.trial, during) {
+                trial.during = Some(during);
+            }
+            entry.state = State::Proposed;
+            notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
+        }
+        let is_kept =
+            |entry: &Entry| entry.state != State::Proposed || now < after(entry.seen, FORGOTTEN);
+        self.entries.retain(is_kept);
+        notes
+    }
+
+    fn rule(
+        &mut self,
+        now: Timestamp,
+        at: usize,
+        grants: Grants,
+        origin: Origin,
+        word: Word,
+    ) -> Note {
+        let until = Some(after(now, word.lasts));
+        let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
+        let Word { by, why, .. } = word;
+        let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
+        self.entries[at].state = State::Ruled(Rule { grants, origin, by, why, since: now, until });
+        note
+    }
+
+    fn note(&self, at: Timestamp, place: usize, what: What, by: &str, why: &str) -> Note {
+        let Entry { number, pattern, .. } = &self.entries[place];
+        Note {
+            at,
+            number: *number,
+            pattern: pattern.clone(),
+            what,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            grants: None,
+            until: None,
+        }
+    }
+
+    fn at(&self, number: u32) -> Result<usize, Refused> {
+        let at = self.entries.iter().position(|entry| entry.number == number);
+        at.ok_or(Refused::Unknown(number))
+    }
+
+    fn not_in_file(&self, at: usize) -> Result<(), Refused> {
+        match &self.entries[at].state {
+            State::Ruled(rule) if rule.origin == Origin::File => Err(Refused::InFile),
+            State::Ruled(_) | State::Rejected { .. } | State::Proposed => Ok(()),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.in_force().len() >= MOST_RULES
+    }
+}
+
+/// So long after this; the end of time if there is none.
+fn after(at: Timestamp, span: Span) -> Timestamp {
+    let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,46 @@
+//! Rules that hold, as they would stand in the configuration.
+
+use std::fmt::Write;
+
+use super::Book;
+use crate::entry::{Entry, Origin, Rule, State};
+
+impl Book {
+    /// What of the rules is not in the file, written so that it can be.
+    pub fn exported(&self) -> String {
+        let mut text = String::new();
+        for entry in &self.entries {
+            if let State::Ruled(rule) = &entry.state
+                && rule.origin != Origin::File
+            {
+                write(&mut text, entry, rule);
+            }
+        }
+        text
+    }
+}
+
+fn write(to: &mut String, entry: &Entry, rule: &Rule) {
+    // A JSON string is a TOML string: neither has raw control characters, and escapes are the same.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let until = rule.until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+    let mut line = |text: String| {
+        to.push_str(&text);
+        to.push('\n');
+    };
+    line(format!("# {}, since {}, {until}", quoted(&rule.by), rule.since));
+    line(format!("[throttle.elephant-{}]", entry.number));
+    line(format!("match = {}", quoted(&entry.pattern)));
+    line(format!("why = {}", quoted(&rule.why)));
+    let grants = &rule.grants;
+    line(format!("at_once = {}", grants.at_once));
+    if let Some(rate) = grants.rate {
+        line(format!("rate = {rate:?}"));
+    }
+    line(format!("queue = {}", grants.queue));
+    line(format!("wait = \"{}\"", grants.wait));
+    if let Some(bytes) = grants.bytes {
+        line(format!("bytes = {bytes}"));
+    }
+    let _ = writeln!(to);
+}

@@ -1,0 +1,79 @@
+//! Rules that stand in the configuration.
+
+use jiff::Timestamp;
+
+use super::{Book, MOST_RULES, Refused};
+use crate::entry::{Entry, Origin, Rule, State};
+use crate::grants::Grants;
+use crate::note::{Note, What};
+
+/// A rule as it stands in the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// Which requests.
+    pub pattern: String,
+    /// What it grants.
+    pub grants: Grants,
+    /// Why.
+    pub why: String,
+}
+
+impl Book {
+    /// These rules stand in the file, and no others. What an operator has decided of the same requests gives way.
+    ///
+    /// # Errors
+    /// If there are too many; then nothing has changed.
+    pub fn file_says(&mut self, now: Timestamp, rules: &[Written]) -> Result<Vec<Note>, Refused> {
+        let stands = |entry: &Entry| rules.iter().any(|rule| rule.pattern == entry.pattern);
+        let is_other = |entry: &&Entry| match &entry.state {
+            State::Ruled(rule) => rule.origin != Origin::File && !stands(entry),
+            State::Proposed | State::Rejected { .. } => false,
+        };
+        let others = self.entries.iter().filter(is_other).count();
+        if others + rules.len() > MOST_RULES {
+            return Err(Refused::Many);
+        }
+        let gone: Vec<usize> = (0..self.entries.len())
+            .filter(|at| is_of_file(&self.entries[*at]) && !stands(&self.entries[*at]))
+            .collect();
+        let mut notes = Vec::new();
+        for at in gone {
+            self.entries[at].state = State::Proposed;
+            notes.push(self.note(
+                now,
+                at,
+                What::Undone,
+                "the file",
+                "it does not stand there any more",
+            ));
+        }
+        for rule in rules {
+            notes.extend(self.one_of_file(now, rule));
+        }
+        Ok(notes)
+    }
+
+    fn one_of_file(&mut self, now: Timestamp, written: &Written) -> Option<Note> {
+        let Written { pattern, grants, why } = written;
+        let at = self.place_of(now, pattern, &mut Vec::new())?;
+        let holds =
+            |rule: &Rule| rule.origin == Origin::File && rule.grants == *grants && rule.why == *why;
+        if matches!(&self.entries[at].state, State::Ruled(rule) if holds(rule)) {
+            return None;
+        }
+        self.entries[at].state = State::Ruled(Rule {
+            grants: *grants,
+            origin: Origin::File,
+            by: "the file".into(),
+            why: why.clone(),
+            since: now,
+            until: None,
+        });
+        let note = self.note(now, at, What::Approved, "the file", why);
+        Some(Note { grants: Some(*grants), ..note })
+    }
+}
+
+fn is_of_file(entry: &Entry) -> bool {
+    matches!(&entry.state, State::Ruled(rule) if rule.origin == Origin::File)
+}

@@ -1,0 +1,74 @@
+//! What a rule will do, and what a trial has shown.
+
+use bywash_units::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::elephant::Elephant;
+use crate::grants::Grants;
+
+/// What is predicted of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Of the resource's capacity, the most that these requests can use under the rule.
+    pub elephants_most: f64,
+    /// Of the resource's capacity, what they use without it.
+    pub elephants_now: f64,
+    /// Requests a second of theirs that will not run, at the present rate.
+    pub held_back: f64,
+}
+
+impl Effect {
+    /// Of this rule on these requests.
+    pub fn of(elephant: &Elephant, grants: &Grants) -> Self {
+        let now = elephant.of_capacity();
+        let by_slots = f64::from(grants.at_once) / elephant.capacity;
+        let by_rate = grants.rate.map(|rate| rate * elephant.cost / elephant.capacity);
+        let most = by_rate.map_or(by_slots, |by_rate| by_slots.min(by_rate)).min(1.0);
+        let runs = if now > 0.0 { (most / now).min(1.0) } else { 1.0 };
+        Self { elephants_most: most, elephants_now: now, held_back: elephant.rate * (1.0 - runs) }
+    }
+}
+
+/// How a site was over some time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gauge {
+    /// How long, in seconds.
+    pub seconds: f64,
+    /// Share of the resource's capacity that was used.
+    pub used: f64,
+    /// Of these requests.
+    pub elephants: Lot,
+    /// Of all others.
+    pub ants: Lot,
+}
+
+/// What requests got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lot {
+    /// Answered in a second.
+    pub answered: f64,
+    /// Refused in a second.
+    pub refused: f64,
+    /// Seconds until the answer was there, of one in two.
+    pub p50: f64,
+    /// Of all but one in a hundred.
+    pub p99: f64,
+}
+
+impl Lot {
+    /// Of so many seconds in which these were answered in such times, and so many refused.
+    pub fn of(seconds: f64, times: &mut [Span], refused: u64) -> Self {
+        times.sort_unstable();
+        let at = |part: f64| {
+            let last = times.len().saturating_sub(1) as f64;
+            times.get((last * part).round() as usize).map_or(0.0, |time| time.as_secs_f64())
+        };
+        let each_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        Self {
+            answered: each_second(times.len() as f64),
+            refused: each_second(refused as f64),
+            p50: at(0.5),
+            p99: at(0.99),
+        }
+    }
+}

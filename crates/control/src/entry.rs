@@ -1,0 +1,99 @@
+//! An elephant, and all that was decided about it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::effect::{Effect, Gauge};
+use crate::elephant::Elephant;
+use crate::grants::Grants;
+use crate::word::Word;
+
+/// An elephant under its number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// What operators call it by. Given once.
+    pub number: u32,
+    /// Which requests.
+    pub pattern: String,
+    /// What was found last, if it was found: a rule of the file needs no evidence.
+    pub found: Option<Elephant>,
+    /// When it was found first, or came into the file.
+    pub since: Timestamp,
+    /// When it was found last.
+    pub seen: Timestamp,
+    /// What holds of it.
+    pub state: State,
+    /// The last trial, if there was one.
+    pub trial: Option<Trial>,
+}
+
+/// What holds of an elephant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Nobody has decided yet, or what was decided is over.
+    Proposed,
+    /// It is not to be held back, and not to be proposed, until then.
+    Rejected {
+        /// Whose word that is.
+        word: Word,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// It is held back.
+    Ruled(Rule),
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rule {
+    /// What it grants.
+    pub grants: Grants,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Who decided it.
+    pub by: String,
+    /// Why.
+    pub why: String,
+    /// Since when it holds.
+    pub since: Timestamp,
+    /// When it ends; never where the file says so.
+    pub until: Option<Timestamp>,
+}
+
+/// Where a rule comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// An operator has approved it.
+    Operator,
+    /// An operator tries it: it is measured, and short.
+    Trial,
+    /// The file says that elephants are to be held back without asking.
+    Auto,
+    /// It stands in the file.
+    File,
+}
+
+/// What a rule was tried for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The rule.
+    pub grants: Grants,
+    /// What was predicted.
+    pub predicted: Option<Effect>,
+    /// How the site was before, for as long as the trial.
+    pub before: Gauge,
+    /// How it was meanwhile, if the trial is over.
+    pub during: Option<Gauge>,
+}
+
+impl Entry {
+    /// What a rule would grant if nobody says otherwise: what it grants already, or what is proposed.
+    pub(crate) fn usual(&self) -> Option<Grants> {
+        match &self.state {
+            State::Ruled(rule) => Some(rule.grants),
+            State::Proposed | State::Rejected { .. } => self.found.as_ref().map(Grants::proposed),
+        }
+    }
+}

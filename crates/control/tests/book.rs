@@ -1,0 +1,289 @@
+//! What is decided of elephants, and what comes of it.
+
+use bywash_control::{
+    Act, Book, Change, Elephant, Gauge, Grants, Lot, MOST_ENTRIES, MOST_RULES, Note, Origin,
+    Refused, State, Timestamp, What, Word, WordError, Written,
+};
+use bywash_units::Span;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).expect("a time of this century")
+}
+
+fn search() -> Elephant {
+    Elephant {
+        pattern: "/search?q".into(),
+        twins: Vec::new(),
+        resource: "db".into(),
+        capacity: 2.0,
+        used: 0.9,
+        cost: 0.1,
+        interval: [0.09, 0.11],
+        share: 0.8,
+        rate: 14.4,
+        provisional: false,
+        by_one: 0.01,
+        transacts: false,
+        correlation: None,
+    }
+}
+
+fn other(number: usize) -> Elephant {
+    Elephant { pattern: format!("/other/{number}"), ..search() }
+}
+
+fn word(hours: u64) -> Word {
+    let lasts = Span::from_secs(hours * 3600);
+    Word { by: "the night shift".into(), why: "the database is full".into(), lasts }
+}
+
+/// A book in which a search was found.
+fn book() -> Book {
+    let mut book = Book::default();
+    let notes = book.found(at(0), vec![search()], Act::Propose);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    book
+}
+
+fn nothing(_: &bywash_control::Entry, _: Timestamp, _: Timestamp) -> Gauge {
+    panic!("no trial is over")
+}
+
+#[test]
+fn what_was_found_is_proposed_once_and_holds_nobody_back() {
+    let mut book = book();
+    assert_eq!(book.found(at(30), vec![search()], Act::Propose), []);
+    let entry = book.entry(1).unwrap();
+    assert_eq!((entry.since, entry.seen, &entry.state), (at(0), at(30), &State::Proposed));
+    assert_eq!(book.in_force(), []);
+}
+
+#[test]
+fn an_approved_rule_holds_until_its_time_is_over() {
+    let mut book = book();
+    let note = book.approve(at(1), 1, Change::default(), word(1)).unwrap();
+    assert_eq!((note.what, note.until), (What::Approved, Some(at(3601))));
+    let [rule] = &book.in_force()[..] else { panic!("one rule holds") };
+    assert_eq!((rule.id.0, rule.pattern.as_str(), rule.rule.at_once), (1, "/search?q", 2));
+    assert_eq!(book.tick(at(3600), nothing), []);
+    let notes = book.tick(at(3601), nothing);
+    assert_eq!(notes.iter().map(|note| note.what).collect::<Vec<_>>(), [What::Ended]);
+    assert_eq!(book.in_force(), []);
+}
+
+#[test]
+fn a_rule_may_be_changed_and_undone_and_keeps_its_number() {
+    let mut book = book();
+    book.approve(at(1), 1, Change::default(), word(1)).unwrap();
+    let change = Change { rate: Some(5.0), wait_ms: Some(2500), ..Change::default() };
+    book.approve(at(2), 1, change, word(2)).unwrap();
+    let again = Change { at_once: Some(1), ..Change::default() };
+    book.approve(at(3), 1, again, word(3)).unwrap();
+    let [rule] = &book.in_force()[..] else { panic!("one rule holds") };
+    let (rate, wait) = (rule.rule.rate.map(bywash_units::Rate::get), rule.rule.wait);
+    assert_eq!((rule.rule.at_once, rate, wait), (1, Some(5.0), Span::from_millis(2500)));
+    let note = book.undo(at(4), 1, word(1)).unwrap();
+    assert_eq!(note.what, What::Undone);
+    assert_eq!(book.in_force(), []);
+    assert_eq!(book.undo(at(5), 1, word(1)), Err(Refused::Nothing(1)));
+}
+
+#[test]
+fn who_is_rejected_is_left_alone_also_where_nobody_is_asked() {
+    let mut book = book();
+    book.reject(at(1), 1, word(24)).unwrap();
+    book.found(at(2), vec![search()], Act::Auto);
+    assert_eq!(book.in_force(), []);
+    book.tick(at(1 + 24 * 3600), nothing);
+    book.found(at(2 + 24 * 3600), vec![search()], Act::Auto);
+    assert_eq!(book.in_force().len(), 1);
+}
+
+#[test]
+fn without_asking_only_what_is_sure_is_held_back_and_not_for_long() {
+    let unsure = [
+        Elephant { provisional: true, ..search() },
+        Elephant { by_one: 0.31, ..search() },
+        Elephant { transacts: true, ..search() },
+    ];
+    for elephant in unsure {
+        let mut book = Book::default();
+        book.found(at(0), vec![elephant.clone()], Act::Auto);
+        assert_eq!(book.in_force(), [], "{elephant:?}");
+    }
+    let mut book = Book::default();
+    let notes = book.found(at(0), vec![search()], Act::Auto);
+    assert_eq!(
+        notes.iter().map(|note| note.what).collect::<Vec<_>>(),
+        [What::Proposed, What::Approved]
+    );
+    let State::Ruled(rule) = &book.entry(1).unwrap().state else { panic!("it is held back") };
+    assert_eq!((rule.origin, rule.until), (Origin::Auto, Some(at(3600))));
+}
+
+#[test]
+fn transactions_are_held_back_by_nobody() {
+    let mut book = Book::default();
+    book.found(at(0), vec![Elephant { transacts: true, ..search() }], Act::Propose);
+    assert_eq!(book.approve(at(1), 1, Change::default(), word(1)), Err(Refused::Transacts));
+    let trial = book.try_out(at(1), 1, Change::default(), word(1), Gauge::default());
+    assert_eq!(trial, Err(Refused::Transacts));
+}
+
+#[test]
+fn a_decision_says_who_and_why_and_for_how_long() {
+    let mut book = book();
+    let mut refused = |word: Word| book.approve(at(1), 1, Change::default(), word).unwrap_err();
+    assert_eq!(refused(Word { by: " ".into(), ..word(1) }), WordError::Nobody.into());
+    assert_eq!(refused(Word { why: String::new(), ..word(1) }), WordError::NoReason.into());
+    assert_eq!(refused(Word { why: "a\nb".into(), ..word(1) }), WordError::Unreadable.into());
+    assert_eq!(refused(Word { by: "x".repeat(201), ..word(1) }), WordError::Unreadable.into());
+    assert_eq!(refused(Word { lasts: Span::from_secs(9), ..word(1) }), WordError::Lasts.into());
+    assert_eq!(refused(word(721)), WordError::Lasts.into());
+    assert_eq!(book.in_force(), []);
+}
+
+#[test]
+fn grants_that_make_no_sense_are_refused_and_nothing_changes() {
+    let mut book = book();
+    book.approve(at(1), 1, Change::default(), word(1)).unwrap();
+    let before = book.clone();
+    let wrong = [
+        Change { at_once: Some(0), ..Change::default() },
+        Change { rate: Some(0.0), ..Change::default() },
+        Change { rate: Some(f64::NAN), ..Change::default() },
+        Change { wait_ms: Some(u64::MAX), ..Change::default() },
+        Change { bytes: Some(1), ..Change::default() },
+        Change { queue: Some(u32::MAX), ..Change::default() },
+    ];
+    for change in wrong {
+        let refused = book.approve(at(2), 1, change, word(1));
+        assert!(matches!(refused, Err(Refused::Grants(_))), "{change:?}: {refused:?}");
+    }
+    assert_eq!(book, before);
+    assert_eq!(book.approve(at(2), 9, Change::default(), word(1)), Err(Refused::Unknown(9)));
+}
+
+#[test]
+fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
+    let mut book = book();
+    let lot = |p99| Lot { answered: 10.0, refused: 0.0, p50: p99 / 10.0, p99 };
+    let before = Gauge { seconds: 60.0, used: 0.9, elephants: lot(9.0), ants: lot(8.0) };
+    let long = book.try_out(at(1), 1, Change::default(), word(1), before);
+    assert_eq!(long, Err(Refused::Trial));
+    let minute = Word { lasts: Span::from_secs(60), ..word(1) };
+    let change = Change { at_once: Some(1), ..Change::default() };
+    book.try_out(at(1), 1, change, minute, before).unwrap();
+    let during = Gauge { ants: lot(0.1), ..before };
+    let notes = book.tick(at(61), |entry, from, to| {
+        assert_eq!((entry.number, from, to), (1, at(1), at(61)));
+        during
+    });
+    assert_eq!(notes.len(), 1);
+    let entry = book.entry(1).unwrap();
+    let trial = entry.trial.as_ref().unwrap();
+    assert_eq!(
+        (trial.before, trial.during, &entry.state),
+        (before, Some(during), &State::Proposed)
+    );
+    let effect = trial.predicted.unwrap();
+    // 72 % of two processors is theirs; one at once can use half.
+    assert!(
+        (effect.elephants_now - 0.72).abs() < 1e-9 && (effect.elephants_most - 0.5).abs() < 1e-9
+    );
+    assert!((effect.held_back - 14.4 * (1.0 - 0.5 / 0.72)).abs() < 1e-9, "{effect:?}");
+}
+
+#[test]
+fn what_was_written_reads_back_and_goes_on() {
+    let mut book = book();
+    let change = Change { rate: Some(2.5), bytes: Some(1_000_000), ..Change::default() };
+    book.approve(at(1), 1, change, word(1)).unwrap();
+    book.found(at(2), vec![other(1)], Act::Propose);
+    book.reject(at(3), 2, word(2)).unwrap();
+    let mut read = Book::read(&book.text()).unwrap();
+    assert_eq!(read, book);
+    read.found(at(4), vec![other(2)], Act::Propose);
+    assert_eq!(read.entries().last().unwrap().number, 3, "a number is given once");
+    for wrong in ["", "{", "[]", "{\"entries\": 1, \"next\": 2}", "{\"entries\": [], \"next\": -1}"]
+    {
+        assert!(Book::read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_book_written_by_hand_holds_no_rule_that_nobody_could_have_approved() {
+    let mut book = book();
+    book.approve(at(1), 1, Change::default(), word(1)).unwrap();
+    let by_hand = book.text().replace("\"at_once\": 2", "\"at_once\": 0");
+    assert_ne!(by_hand, book.text());
+    assert_eq!(Book::read(&by_hand).unwrap().in_force(), []);
+}
+
+#[test]
+fn rules_of_the_file_hold_as_long_as_they_stand_there() {
+    let mut book = book();
+    book.approve(at(1), 1, Change::default(), word(1)).unwrap();
+    let grants = Grants { at_once: 1, ..Grants::proposed(&search()) };
+    let rule = |pattern: &str| Written { pattern: pattern.into(), grants, why: "too dear".into() };
+    let said = [rule("/search?q"), rule("/export")];
+    assert_eq!(book.file_says(at(2), &said).unwrap().len(), 2);
+    assert_eq!(book.file_says(at(3), &said).unwrap(), [], "nothing is new");
+    assert_eq!(book.undo(at(4), 1, word(1)), Err(Refused::InFile));
+    assert_eq!(book.approve(at(4), 1, Change::default(), word(1)), Err(Refused::InFile));
+    assert_eq!(book.tick(at(1_000_000), nothing), []);
+    let what = |notes: Vec<Note>| notes.iter().map(|note| note.what).collect::<Vec<_>>();
+    assert_eq!(what(book.file_says(at(5), &said[..1]).unwrap()), [What::Undone]);
+    assert_eq!(book.in_force().len(), 1);
+}
+
+#[test]
+fn there_are_no_more_rules_and_entries_than_fit() {
+    let mut book = Book::default();
+    book.found(at(0), (0..1000).map(other).collect(), Act::Auto);
+    assert_eq!((book.entries().len(), book.in_force().len()), (MOST_ENTRIES, MOST_RULES));
+    let open = book.entries().iter().find(|entry| entry.state == State::Proposed).unwrap().number;
+    assert_eq!(book.approve(at(1), open, Change::default(), word(1)), Err(Refused::Many));
+    let more =
+        Written { pattern: "/x".into(), grants: Grants::proposed(&search()), why: "y".into() };
+    assert_eq!(book.file_says(at(1), &[more]), Err(Refused::Many));
+    let ruled = book.in_force()[0].id.0;
+    assert!(
+        book.approve(at(1), ruled, Change::default(), word(1)).is_ok(),
+        "a rule can be changed"
+    );
+}
+
+#[test]
+fn what_is_not_found_any_more_and_not_decided_is_forgotten_after_a_week() {
+    let mut book = book();
+    book.tick(at(7 * 86_400 - 1), nothing);
+    assert_eq!(book.entries().len(), 1);
+    book.tick(at(7 * 86_400), nothing);
+    assert_eq!(book.entries().len(), 0);
+}
+
+#[test]
+fn of_a_page_that_fills_two_resources_the_fuller_one_is_shown() {
+    let mut book = Book::default();
+    let disk = Elephant { resource: "disk".into(), used: 0.3, ..search() };
+    book.found(at(0), vec![search(), disk.clone()], Act::Propose);
+    assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "db");
+    book.found(at(1), vec![disk, search()], Act::Propose);
+    assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "db");
+}
+
+#[test]
+fn what_is_exported_can_stand_in_the_file() {
+    let mut book = book();
+    let change = Change { rate: Some(2.0), ..Change::default() };
+    let why = Word { why: "say \"no\" \\ ok".into(), ..word(1) };
+    book.approve(at(1), 1, change, why).unwrap();
+    let text = book.exported();
+    let file: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
+    let rule = &file["throttle"]["elephant-1"];
+    assert_eq!(rule["match"].as_str(), Some("/search?q"));
+    assert_eq!(rule["why"].as_str(), Some("say \"no\" \\ ok"));
+    assert_eq!((rule["at_once"].as_integer(), rule["rate"].as_float()), (Some(2), Some(2.0)));
+    assert_eq!(rule["wait"].as_str(), Some("10s"));
+}
