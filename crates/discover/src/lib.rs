@@ -31,7 +31,7 @@
 //!
 //! # Rooms
 //!
-//! `template` says of which kind a request is, within bounds. `row` spreads requests over windows; `sums`
+//! [`template`] says of which kind a request is, within bounds; `kinds` which of them are told apart. `rows` spreads requests over windows; `sums`
 //! and `ring` are what is remembered of windows; `nnls` solves; `find`, `price`, `false_discovery` and `finding` are
 //! the two stages and what comes out.
 #![no_std]
@@ -51,6 +51,7 @@ mod price;
 mod ring;
 mod rows;
 mod sums;
+pub mod template;
 
 pub use columns::{Column, MOST_COLUMNS};
 pub use correlation::Correlation;

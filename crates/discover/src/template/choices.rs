@@ -1,0 +1,221 @@
+//! What one place of a URL can be, as far as it was seen: a bounded list, of which some have names.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+
+/// Clients that are told apart, to see that it is not one.
+const CLIENTS: usize = 8;
+/// Of requests or of their time: what makes so much has a name.
+const MUCH: f64 = 0.05;
+/// Before so many nothing makes much.
+const SOME: f64 = 50.0;
+/// Who makes less is not remembered.
+const FORGOTTEN: f64 = 0.5;
+
+/// One that was seen.
+#[derive(Clone, Debug)]
+struct Choice<V> {
+    is_named: bool,
+    weight: Weight,
+    /// Its seconds, and those of whom it took the place of: the least gives way.
+    score: f64,
+    clients: [u64; CLIENTS],
+    /// How many of them there are.
+    known: usize,
+    /// What is below it, if it has a name.
+    below: V,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Weight {
+    requests: f64,
+    seconds: f64,
+}
+
+impl Weight {
+    fn add(&mut self, seconds: f64) {
+        self.requests += 1.0;
+        self.seconds += seconds;
+    }
+
+    fn fade(&mut self, part: f64) {
+        self.requests *= part;
+        self.seconds *= part;
+    }
+
+    fn is_much_of(&self, all: &Self) -> bool {
+        all.requests >= SOME
+            && (self.requests >= MUCH * all.requests || self.seconds >= MUCH * all.seconds)
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Choices<V> {
+    seen: BTreeMap<Box<str>, Choice<V>>,
+    all: Weight,
+    /// More than there is room for were seen: only what makes much has a name.
+    is_crowded: bool,
+}
+
+/// A request, as far as it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    pub(super) client: u64,
+    pub(super) seconds: f64,
+}
+
+/// What is below a choice that has a name.
+pub(super) trait Below: Default {
+    /// What was is worth this part of itself from now on, and what hardly anybody asks for is forgotten: of no part,
+    /// everything.
+    fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64);
+}
+
+impl Below for () {
+    fn fade(&mut self, _: f64, _: &mut usize, _: &mut u64) {}
+}
+
+/// Whether and how a place gives names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    /// So many are seen.
+    pub(super) most: usize,
+    /// What is new has a name at once, until the place is crowded.
+    pub(super) at_once: bool,
+}
+
+impl<V> Default for Choices<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V> Choices<V> {
+    pub(super) const fn new() -> Self {
+        let all = Weight { requests: 0.0, seconds: 0.0 };
+        Self { seen: BTreeMap::new(), all, is_crowded: false }
+    }
+}
+
+impl<V: Below> Choices<V> {
+    /// A request is for this one. `room` is what there is for more; `renamed` counts names that were taken back.
+    pub(super) fn learn(
+        &mut self,
+        key: &str,
+        counted: Counted,
+        rule: Rule,
+        room: &mut usize,
+        renamed: &mut u64,
+    ) {
+        self.all.add(counted.seconds);
+        if let Some(choice) = self.seen.get_mut(key) {
+            choice.weight.add(counted.seconds);
+            choice.score += counted.seconds;
+            choice.knows(counted.client);
+            choice.is_named |= choice.known == CLIENTS && choice.weight.is_much_of(&self.all);
+            return;
+        }
+        let mut score = counted.seconds;
+        if self.seen.len() >= rule.most {
+            if !self.is_crowded {
+                self.is_crowded = true;
+                self.unname(room, renamed);
+            }
+            let Some(least) = self.give_way() else { return };
+            score += least;
+        } else if *room > 0 {
+            *room -= 1;
+        } else {
+            return;
+        }
+        let is_named = rule.at_once && !self.is_crowded;
+        let mut choice = Choice {
+            is_named,
+            weight: Weight::default(),
+            score,
+            clients: [0; CLIENTS],
+            known: 0,
+            below: V::default(),
+        };
+        choice.weight.add(counted.seconds);
+        choice.knows(counted.client);
+        self.seen.insert(key.into(), choice);
+    }
+
+    /// The least of those without a name is forgotten (Space-Saving: whoever makes more than a part in as many as there
+    /// is room for is seen). Its score.
+    fn give_way(&mut self) -> Option<f64> {
+        let unnamed = self.seen.iter().filter(|(_, choice)| !choice.is_named);
+        let (key, score) =
+            unnamed.map(|(key, choice)| (key, choice.score)).min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let key = key.clone();
+        self.seen.remove(&key);
+        Some(score)
+    }
+
+    /// Takes back the names of those that make little.
+    fn unname(&mut self, room: &mut usize, renamed: &mut u64) {
+        let all = self.all;
+        for choice in self.seen.values_mut().filter(|choice| choice.is_named) {
+            if choice.known < CLIENTS || !choice.weight.is_much_of(&all) {
+                choice.is_named = false;
+                choice.forget_below(room, renamed);
+                *renamed += 1;
+            }
+        }
+    }
+
+    /// What is below the one of this name, if it has one.
+    pub(super) fn named(&self, key: &str) -> Option<&V> {
+        self.seen.get(key).filter(|choice| choice.is_named).map(|choice| &choice.below)
+    }
+
+    pub(super) fn named_mut(&mut self, key: &str) -> Option<&mut V> {
+        let choice = self.seen.get_mut(key).filter(|choice| choice.is_named);
+        choice.map(|choice| &mut choice.below)
+    }
+
+    /// As [`Below::fade`].
+    pub(super) fn fade(&mut self, part: f64, room: &mut usize, renamed: &mut u64) {
+        self.all.fade(part);
+        self.seen.retain(|_, choice| {
+            choice.weight.fade(part);
+            choice.score *= part;
+            choice.below.fade(part, room, renamed);
+            let is_kept = choice.weight.requests >= FORGOTTEN;
+            if !is_kept {
+                choice.forget_below(room, renamed);
+                *room += 1;
+                *renamed += u64::from(choice.is_named);
+            }
+            is_kept
+        });
+        if self.seen.is_empty() {
+            self.is_crowded = false;
+        }
+    }
+
+    /// A request was for none that could ever have a name.
+    pub(super) fn passed(&mut self, counted: Counted) {
+        self.all.add(counted.seconds);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.seen.len()
+    }
+}
+
+impl<V: Below> Choice<V> {
+    fn forget_below(&mut self, room: &mut usize, renamed: &mut u64) {
+        self.below.fade(0.0, room, renamed);
+        self.below = V::default();
+    }
+
+    fn knows(&mut self, client: u64) {
+        if self.known < CLIENTS && !self.clients[..self.known].contains(&client) {
+            self.clients[self.known] = client;
+            self.known += 1;
+        }
+    }
+}
