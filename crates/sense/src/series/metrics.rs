@@ -115,7 +115,7 @@ static METRICS: &[Metric] = &[
     one("mysql_global_status_innodb_data_written", "database/written", BYTES),
     // MariaDB with userstat=1; counted when a statement ends.
     one("mysql_global_status_cpu_time", "database/cpu", Says::UsedIfCounted(Unit::Seconds, 1.0)),
-    // postgres_exporter 0.11: its own query is active while it asks.
+    // postgres_exporter 0.11: its own query is active while it asks. Later ones may have more than one.
     of("pg_stat_activity_count", "state", &["active"], "database/active", Says::Held(1.0)),
     of(
         "pg_stat_activity_count",

@@ -125,7 +125,8 @@ impl Root {
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Result<String, Unreadable> {
         let path = self.path(path);
         let read = || -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
+            // The kernel does not say how long they are; most are no longer than that.
+            let mut bytes = Vec::with_capacity(4096);
             File::open(&path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
         };

@@ -150,6 +150,7 @@ fn an_exporter_that_does_harm_costs_its_own_reading_and_is_said() {
     for (address, _) in [gigabytes, one_line, large_head, garbage, closes, short] {
         let said = wait_for(&mut exporter(address, PATIENCE)).unwrap_err().to_string();
         assert!(said.starts_with(&format!("http://{address}/metrics: ")), "{said}");
+        assert!(!said.contains("timeout"), "its size was not what ended it: {said}");
         assert!(said.len() < 400 && !said.contains('\u{1b}'), "{said:?}");
     }
 }
