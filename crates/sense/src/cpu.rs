@@ -7,23 +7,33 @@ use bywash_units::Share;
 /// CPU utilisation between readings.
 #[derive(Debug, Default)]
 pub struct Cpu {
-    last: Option<Jiffies>,
+    last: Option<Ticks>,
 }
 
-/// CPU time since boot, in clock ticks.
+/// Clock ticks of a second, as programs are told them: the kernel's `USER_HZ`, whatever its own
+/// clock is. 100 on every architecture that Rust's standard library is built for on Linux.
+pub(crate) const PER_SECOND: f64 = 100.0;
+
+/// CPU time of all processors since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Jiffies {
-    busy: u64,
-    all: u64,
+pub(crate) struct Ticks {
+    /// Spent in programs, in the kernel and in interrupts.
+    pub(crate) busy: u64,
+    /// In which somebody wanted to run and the hypervisor let another machine («steal»).
+    pub(crate) stolen: u64,
+    /// Idle and waiting for disks as well.
+    pub(crate) all: u64,
+    pub(crate) processors: u32,
 }
 
 impl Cpu {
-    /// The share of CPU time in use since the last call; `None` at the first.
+    /// The share of CPU time in use since the last call; `None` at the first. What the hypervisor
+    /// gave to others is in use: this host cannot have it.
     ///
     /// # Errors
     /// When `/proc/stat` cannot be read or has another form.
     pub fn read(&mut self) -> io::Result<Option<Share>> {
-        let now = parse(&std::fs::read_to_string("/proc/stat")?).ok_or_else(|| {
+        let now = Ticks::parse(&std::fs::read_to_string("/proc/stat")?).ok_or_else(|| {
             io::Error::other("/proc/stat does not begin with a line of cpu times")
         })?;
         let before = self.last.replace(now);
@@ -31,20 +41,30 @@ impl Cpu {
     }
 }
 
-fn between(before: Jiffies, now: Jiffies) -> Option<Share> {
+fn between(before: Ticks, now: Ticks) -> Option<Share> {
     let all = now.all.checked_sub(before.all).filter(|all| *all > 0)?;
-    Some(Share::new(now.busy.saturating_sub(before.busy) as f64 / all as f64))
+    let used = (now.busy + now.stolen).saturating_sub(before.busy + before.stolen);
+    Some(Share::new(used as f64 / all as f64))
 }
 
-/// `cpu  user nice system idle iowait irq softirq steal guest guest_nice`: idle and iowait are
-/// not in use; guest time is in user time already.
-fn parse(stat: &str) -> Option<Jiffies> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let times: Vec<u64> =
-        line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
-    let all = times.iter().sum();
-    let idle = times.get(3)? + times.get(4).unwrap_or(&0);
-    Some(Jiffies { busy: all - idle, all })
+impl Ticks {
+    /// `cpu  user nice system idle iowait irq softirq steal guest guest_nice`, and a line for each
+    /// processor: idle and iowait are not in use; guest time is in user time already
+    /// (`proc_stat(5)`).
+    pub(crate) fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let times: Vec<u64> =
+            line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let all = times.iter().try_fold(0_u64, |sum, time| sum.checked_add(*time))?;
+        let stolen = times.get(7).copied().unwrap_or(0);
+        let idle = times.get(3)? + times.get(4).unwrap_or(&0);
+        let is_one = |line: &&str| {
+            line.strip_prefix("cpu")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let processors = stat.lines().skip(1).take_while(is_one).count() as u32;
+        Some(Self { busy: all - idle - stolen, stolen, all, processors })
+    }
 }
 
 #[cfg(test)]
@@ -53,16 +73,26 @@ mod tests {
 
     #[test]
     fn waiting_for_disks_is_not_use() {
-        let before = parse("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 2").unwrap();
-        let after = parse("cpu  150 0 120 880 50 0 0 0 99 99\n").unwrap();
+        let before = Ticks::parse("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 2").unwrap();
+        let after = Ticks::parse("cpu  150 0 120 880 50 0 0 0 99 99\n").unwrap();
         let share = between(before, after).unwrap();
         assert!((share.get() - 0.35).abs() < 1e-9, "{share}");
     }
 
     #[test]
+    fn what_the_hypervisor_gave_to_others_is_told_apart() {
+        let stat = "cpu  10 1 5 100 7 2 3 40 9 9\ncpu0 1\ncpu1 1\nintr 5\ncpu2 1\n";
+        let ticks = Ticks::parse(stat).unwrap();
+        assert_eq!(ticks, Ticks { busy: 21, stolen: 40, all: 168, processors: 2 });
+    }
+
+    #[test]
     fn a_strange_file_is_no_reading() {
-        for text in ["", "cpu", "cpu  a b c d", "intr 5", "cpu  1 2 3"] {
-            assert_eq!(parse(text), None, "{text:?}");
+        let most = u64::MAX;
+        let too_much = format!("cpu  {most} {most} {most} {most} {most} 0 0 0");
+        for text in ["", "cpu", "cpu  a b c d", "intr 5", "cpu  1 2 3", "cpu  1 -2 3 4", &too_much]
+        {
+            assert_eq!(Ticks::parse(text), None, "{text:?}");
         }
     }
 

@@ -7,11 +7,15 @@
 //! meanwhile; in a container, in the container.
 //!
 //! [`access_log`] turns a line of an access log into a request: when, what, by whom, how it ended.
+//!
+//! [`series`] says how much of each resource was used between two moments: of a host, of processes and
+//! control groups, of what exporters tell.
 #![forbid(unsafe_code)]
 
 pub mod access_log;
 mod cpu;
 mod pressure;
+pub mod series;
 
 pub use cpu::Cpu;
 pub use pressure::Pressure;

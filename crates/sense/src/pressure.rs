@@ -27,9 +27,9 @@ impl Pressure {
     pub fn read(&mut self) -> io::Result<Option<Share>> {
         let text = std::fs::read_to_string(own_file().unwrap_or_else(|| HOST.into()))
             .or_else(|_| std::fs::read_to_string(HOST))?;
-        let stalled = parse(&text)
+        let stalled = Stalled::parse(&text)
             .ok_or_else(|| io::Error::other("the file of pressure has no line `some … total=`"))?;
-        let now = (Instant::now(), stalled);
+        let now = (Instant::now(), stalled.some);
         let before = self.last.replace(now);
         Ok(before.map(|(at, stalled)| {
             let passed = now.0.duration_since(at).as_secs_f64();
@@ -46,10 +46,24 @@ fn own_file() -> Option<PathBuf> {
     file.exists().then_some(file)
 }
 
-/// Microseconds of `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`.
-fn parse(text: &str) -> Option<u64> {
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    some.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+/// For how long somebody had to wait, since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stalled {
+    /// Microseconds in which at least one task waited.
+    pub(crate) some: u64,
+    /// Microseconds in which all did that had anything to do, where the kernel says it.
+    pub(crate) full: Option<u64>,
+}
+
+impl Stalled {
+    /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`, and the same of `full`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let total = |kind: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
+            line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+        };
+        Some(Self { some: total("some ")?, full: total("full ") })
+    }
 }
 
 #[cfg(test)]
@@ -57,11 +71,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_of_some_is_what_counts() {
+    fn the_totals_are_what_counts() {
         let text = "some avg10=1.00 avg60=2.00 avg300=3.00 total=4567\nfull avg10=0.00 total=9\n";
-        assert_eq!(parse(text), Some(4567));
+        assert_eq!(Stalled::parse(text), Some(Stalled { some: 4567, full: Some(9) }));
+        assert_eq!(Stalled::parse("some total=1\n").unwrap().full, None, "as older kernels say");
         for strange in ["", "full total=1", "some avg10=1", "some total=-1"] {
-            assert_eq!(parse(strange), None, "{strange:?}");
+            assert_eq!(Stalled::parse(strange), None, "{strange:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A time and its grain.
-pub(super) type Told = (Span, Span);
+pub(crate) type Told = (Span, Span);
 
 const SECOND: Span = Span::from_secs(1);
 
@@ -47,7 +47,7 @@ pub(super) fn iso(text: &str) -> Result<Told, Flaw> {
 }
 
 /// A date and a time of day in UTC: `2023-11-14` and `22:13:20`, perhaps with a fraction.
-pub(super) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
+pub(crate) fn utc(date: &str, clock: &str) -> Result<Told, Flaw> {
     let days = iso_day(date).ok_or(Flaw::Part("date like 2023-11-14"))?;
     let (clock, fraction, grain) =
         clock_of(clock).ok_or(Flaw::Part("time of day like 22:13:20"))?;

@@ -40,6 +40,8 @@ use std::hash::Hasher;
 use bywash_units::Span;
 use siphasher::sip::SipHasher13;
 
+pub(crate) use date::utc;
+
 pub use apache::{FormatFlaw, LogFormat};
 pub use files::{open, unpacked};
 pub use follow::Follow;

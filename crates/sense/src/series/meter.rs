@@ -1,0 +1,184 @@
+//! Two readings become what was used between them, or a reason why that is not known.
+//!
+//! A meter never guesses. A window whose use was not read is left out by whoever prices requests, and
+//! that costs a window; a use that was made up costs every finding that rests on it. So a counter that
+//! fell has begun anew and nothing is known of the time before, where others take what it has counted
+//! since its beginning; readings too far apart say how much was used but not when; and what no machine
+//! can have used was not used.
+//!
+//! Of a gauge nothing is known between two readings. The mean of both, times the time, is what many of
+//! them come to on average if the readings do not follow what they read.
+
+use bywash_units::{Span, Time};
+
+use super::resource::Value;
+
+/// What was used between two moments.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Used {
+    /// Since when.
+    pub from: Time,
+    /// Until when.
+    pub to: Time,
+    /// In the resource's unit.
+    pub used: f64,
+}
+
+/// Why a reading says nothing about the time before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is the first.
+    First,
+    /// The one before was too long ago.
+    Gap,
+    /// The counter has begun anew: a process or a machine was started again.
+    Reset,
+    /// It is of no later moment than the one before: the clock was set.
+    Clock,
+    /// It is negative, infinite or not a number.
+    NoNumber,
+    /// More would have been used than there is.
+    Leap,
+}
+
+/// Readings of one resource, one after the other.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    longest: Span,
+    last: Option<(Time, Value)>,
+}
+
+/// A counter may be read somewhat late, and then be on time: so many times its capacity is believed,
+const LENIENT: f64 = 4.0;
+/// and beyond that so many seconds of it, as counters have ticks.
+const TICKS: f64 = 0.1;
+
+impl Meter {
+    /// Readings further apart than that are a gap.
+    pub const fn new(longest: Span) -> Self {
+        Self { longest, last: None }
+    }
+
+    /// What was used since the reading before, of which in a second there is at most so much.
+    ///
+    /// # Errors
+    /// The reason why that is not known.
+    pub fn read(&mut self, at: Time, value: Value, most: f64) -> Result<Used, Unread> {
+        // As good as none: the next may still be near enough to the one before.
+        if !(value.get().is_finite() && value.get() >= 0.0) {
+            return Err(Unread::NoNumber);
+        }
+        let (from, before) = self.last.replace((at, value)).ok_or(Unread::First)?;
+        let elapsed = at.since(from);
+        if elapsed == Span::ZERO {
+            return Err(Unread::Clock);
+        }
+        if elapsed > self.longest {
+            return Err(Unread::Gap);
+        }
+        let seconds = elapsed.as_secs_f64();
+        let used = match (before, value) {
+            (Value::Counter(before), Value::Counter(now)) if now >= before => now - before,
+            (Value::Gauge(before), Value::Gauge(now)) => (before / 2.0 + now / 2.0) * seconds,
+            (Value::Counter(_), Value::Counter(_) | Value::Gauge(_))
+            | (Value::Gauge(_), Value::Counter(_)) => return Err(Unread::Reset),
+        };
+        if used > most * (LENIENT * seconds + TICKS) {
+            return Err(Unread::Leap);
+        }
+        Ok(Used { from, to: at, used })
+    }
+
+    /// Whether it has been read within that time.
+    pub(super) fn is_read_since(&self, then: Time) -> bool {
+        self.last.is_some_and(|(at, _)| at >= then)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Span = Span::from_secs(1);
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + SECOND * seconds
+    }
+
+    fn meter() -> Meter {
+        Meter::new(Span::from_secs(3))
+    }
+
+    #[test]
+    fn a_counter_says_what_was_used_between() {
+        let mut meter = meter();
+        assert_eq!(meter.read(at(1), Value::Counter(5.0), 2.0), Err(Unread::First));
+        let used = Used { from: at(1), to: at(3), used: 1.5 };
+        assert_eq!(meter.read(at(3), Value::Counter(6.5), 2.0), Ok(used));
+        let used = Used { from: at(3), to: at(4), used: 0.0 };
+        assert_eq!(meter.read(at(4), Value::Counter(6.5), 2.0), Ok(used));
+    }
+
+    #[test]
+    fn a_gauge_says_the_mean_of_both_ends() {
+        let mut meter = meter();
+        assert_eq!(meter.read(at(1), Value::Gauge(2.0), 100.0), Err(Unread::First));
+        let used = Used { from: at(1), to: at(3), used: 10.0 };
+        assert_eq!(meter.read(at(3), Value::Gauge(8.0), 100.0), Ok(used));
+    }
+
+    #[test]
+    fn a_missing_reading_is_a_longer_window_and_too_many_are_a_gap() {
+        let mut meter = meter();
+        assert!(meter.read(at(0), Value::Counter(0.0), 1.0).is_err());
+        assert!(meter.read(at(3), Value::Counter(1.0), 1.0).is_ok());
+        assert_eq!(meter.read(at(7), Value::Counter(2.0), 1.0), Err(Unread::Gap));
+        let used = Used { from: at(7), to: at(8), used: 0.5 };
+        assert_eq!(meter.read(at(8), Value::Counter(2.5), 1.0), Ok(used));
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_says_nothing_of_the_time_before() {
+        let mut meter = meter();
+        assert!(meter.read(at(0), Value::Counter(50.0), 1.0).is_err());
+        assert_eq!(meter.read(at(1), Value::Counter(0.5), 1.0), Err(Unread::Reset));
+        let used = Used { from: at(1), to: at(2), used: 0.25 };
+        assert_eq!(meter.read(at(2), Value::Counter(0.75), 1.0), Ok(used));
+        assert_eq!(meter.read(at(3), Value::Gauge(0.75), 1.0), Err(Unread::Reset));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_says_nothing_and_is_then_believed() {
+        let mut meter = meter();
+        assert!(meter.read(at(100), Value::Counter(1.0), 1.0).is_err());
+        assert_eq!(meter.read(at(100), Value::Counter(1.5), 1.0), Err(Unread::Clock));
+        assert_eq!(meter.read(at(40), Value::Counter(2.0), 1.0), Err(Unread::Clock));
+        let used = Used { from: at(40), to: at(41), used: 0.5 };
+        assert_eq!(meter.read(at(41), Value::Counter(2.5), 1.0), Ok(used));
+        assert_eq!(meter.read(at(4000), Value::Counter(3.0), 1.0), Err(Unread::Gap));
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_reading() {
+        let mut meter = meter();
+        assert!(meter.read(at(0), Value::Counter(1.0), 1.0).is_err());
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
+            assert_eq!(meter.read(at(1), Value::Counter(value), 1.0), Err(Unread::NoNumber));
+            assert_eq!(meter.read(at(1), Value::Gauge(value), 1.0), Err(Unread::NoNumber));
+        }
+        let used = Used { from: at(0), to: at(2), used: 1.0 };
+        assert_eq!(meter.read(at(2), Value::Counter(2.0), 1.0), Ok(used));
+    }
+
+    #[test]
+    fn more_than_there_is_was_not_used() {
+        let mut meter = meter();
+        assert!(meter.read(at(0), Value::Counter(0.0), 2.0).is_err());
+        assert!(meter.read(at(1), Value::Counter(2.2), 2.0).is_ok(), "ticks");
+        assert_eq!(meter.read(at(2), Value::Counter(1e18), 2.0), Err(Unread::Leap));
+        assert_eq!(meter.read(at(3), Value::Counter(1e18), 2.0).unwrap().used.to_bits(), 0);
+        let most = Value::Gauge(f64::MAX);
+        assert_eq!(meter.read(at(4), most, 2.0), Err(Unread::Reset));
+        assert_eq!(meter.read(at(5), most, 2.0), Err(Unread::Leap), "and nothing overflows");
+    }
+}

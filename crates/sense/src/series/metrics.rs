@@ -1,0 +1,223 @@
+//! Which metrics of which exporters say how much was used of what: the one table.
+//!
+//! What is not in it, and why:
+//! - `process_cpu_seconds_total` of every exporter: it is the exporter's own processor time and not that
+//!   of what it looks at. A database's is `host/cpu` of its host, `process/mariadbd/cpu`, or `database/cpu`
+//!   where the server counts it.
+//! - `pg_stat_database_active_time`, `mysql_global_status_busy_time`: counted when a statement ends, so a
+//!   long one would have been active within one window. How many run is read instead.
+//! - Means and maxima since the start: nothing can be said of a window from them.
+
+use std::collections::BTreeMap;
+
+use super::disks::is_whole_by_name;
+use super::exposition::Sample;
+use super::resource::{Reading, Unit, Value, may_be_part};
+use super::source::MOST;
+
+/// What a sample of a metric says.
+struct Metric {
+    name: &'static str,
+    /// The samples whose label is one of these; `None`: all.
+    only: Option<(&'static str, &'static [&'static str])>,
+    resource: Named,
+    says: Says,
+}
+
+/// Of which resource. Samples of the same are summed.
+enum Named {
+    One(&'static str),
+    /// A label's text between these, if the label's text is one that is looked at.
+    By {
+        before: &'static str,
+        label: &'static str,
+        behind: &'static str,
+        looked_at: fn(&str) -> bool,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Says {
+    /// A counter, and what one of it is in the unit.
+    Used(Unit, f64),
+    /// The same of what a server counts only if it is told to: until then it says zero.
+    UsedIfCounted(Unit, f64),
+    /// Slots that are held now, of which the exporter itself holds so many to ask.
+    Held(f64),
+    /// There is one of it more in a second.
+    There,
+    /// There is so much of it in a second.
+    Capacity,
+}
+
+const SECONDS: Says = Says::Used(Unit::Seconds, 1.0);
+const BYTES: Says = Says::Used(Unit::Bytes, 1.0);
+/// Milliseconds of many at once.
+const MILLISECONDS: Says = Says::UsedIfCounted(Unit::Held, 1e-3);
+/// Bytes of a block, unless PostgreSQL was compiled with others.
+const BLOCKS: Says = Says::Used(Unit::Bytes, 8192.0);
+
+/// Idle and iowait are not busy, steal is another machine's (see [`super::Processors`]); guest time is in
+/// user time already.
+const BUSY: &[&str] = &["user", "nice", "system", "irq", "softirq"];
+
+const DISK: Named =
+    Named::By { before: "host/disk/", label: "device", behind: "", looked_at: is_whole_by_name };
+
+const fn interface(behind: &'static str) -> Named {
+    let looked_at = |name: &str| name != "lo" && may_be_part(name);
+    Named::By { before: "host/net/", label: "device", behind, looked_at }
+}
+
+const fn all(name: &'static str, resource: Named, says: Says) -> Metric {
+    Metric { name, only: None, resource, says }
+}
+
+const fn of(
+    name: &'static str,
+    label: &'static str,
+    values: &'static [&'static str],
+    resource: &'static str,
+    says: Says,
+) -> Metric {
+    Metric { name, only: Some((label, values)), resource: Named::One(resource), says }
+}
+
+const fn one(name: &'static str, resource: &'static str, says: Says) -> Metric {
+    all(name, Named::One(resource), says)
+}
+
+static METRICS: &[Metric] = &[
+    // node_exporter 1.x
+    of("node_cpu_seconds_total", "mode", BUSY, "host/cpu", SECONDS),
+    of("node_cpu_seconds_total", "mode", &["idle"], "host/cpu", Says::There),
+    all("node_disk_io_time_seconds_total", DISK, SECONDS),
+    all("node_disk_io_time_seconds_total", DISK, Says::There),
+    all("node_network_receive_bytes_total", interface("/received"), BYTES),
+    all("node_network_transmit_bytes_total", interface("/sent"), BYTES),
+    // Of an interface without a speed it is -125000.
+    all("node_network_speed_bytes", interface("/received"), Says::Capacity),
+    all("node_network_speed_bytes", interface("/sent"), Says::Capacity),
+    one("node_pressure_cpu_waiting_seconds_total", "host/pressure/cpu/some", SECONDS),
+    one("node_pressure_io_waiting_seconds_total", "host/pressure/io/some", SECONDS),
+    one("node_pressure_io_stalled_seconds_total", "host/pressure/io/full", SECONDS),
+    one("node_pressure_memory_waiting_seconds_total", "host/pressure/memory/some", SECONDS),
+    one("node_pressure_memory_stalled_seconds_total", "host/pressure/memory/full", SECONDS),
+    // mysqld_exporter 0.14: it asks on one connection, whose thread runs while it asks.
+    one("mysql_global_status_threads_running", "database/threads_running", Says::Held(1.0)),
+    one("mysql_global_variables_max_connections", "database/threads_running", Says::Capacity),
+    one(
+        "mysql_global_status_innodb_row_lock_time",
+        "database/waiting_for_rows",
+        Says::Used(Unit::Held, 1e-3),
+    ),
+    one("mysql_global_status_innodb_data_read", "database/read", BYTES),
+    one("mysql_global_status_innodb_data_written", "database/written", BYTES),
+    // MariaDB with userstat=1; counted when a statement ends.
+    one("mysql_global_status_cpu_time", "database/cpu", Says::UsedIfCounted(Unit::Seconds, 1.0)),
+    // postgres_exporter 0.11: its own query is active while it asks. Later ones may have more than one.
+    of("pg_stat_activity_count", "state", &["active"], "database/active", Says::Held(1.0)),
+    of(
+        "pg_stat_activity_count",
+        "state",
+        &["idle in transaction", "idle in transaction (aborted)"],
+        "database/idle_in_transaction",
+        Says::Held(0.0),
+    ),
+    one("pg_settings_max_connections", "database/active", Says::Capacity),
+    // With track_io_timing.
+    one("pg_stat_database_blk_read_time", "database/reading", MILLISECONDS),
+    one("pg_stat_database_blk_write_time", "database/writing", MILLISECONDS),
+    one("pg_stat_database_blks_read", "database/read", BLOCKS),
+];
+
+/// What the samples of one answer come to.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    sums: BTreeMap<String, Sum>,
+    capacities: BTreeMap<String, f64>,
+}
+
+#[derive(Debug)]
+struct Sum {
+    unit: Unit,
+    value: Value,
+    own: f64,
+    is_counted: bool,
+}
+
+impl Gathered {
+    /// A sample more, if it is known what it says.
+    pub(super) fn add(&mut self, sample: &Sample<'_>) {
+        for metric in METRICS.iter().filter(|metric| metric.name == sample.name) {
+            if let Some(name) = metric.resource(sample) {
+                self.say(name, metric.says, sample.value);
+            }
+        }
+    }
+
+    fn say(&mut self, name: String, says: Says, value: f64) {
+        match says {
+            Says::There => self.there(name, 1.0),
+            Says::Capacity => self.there(name, value),
+            Says::Used(unit, each) => self.sum(name, unit, Value::Counter(value * each), 0.0, true),
+            Says::UsedIfCounted(unit, each) => {
+                self.sum(name, unit, Value::Counter(value * each), 0.0, value != 0.0);
+            }
+            Says::Held(own) => self.sum(name, Unit::Held, Value::Gauge(value), own, true),
+        }
+    }
+
+    fn there(&mut self, name: String, more: f64) {
+        if self.capacities.len() < MOST || self.capacities.contains_key(&name) {
+            *self.capacities.entry(name).or_default() += more;
+        }
+    }
+
+    fn sum(&mut self, name: String, unit: Unit, more: Value, own: f64, is_counted: bool) {
+        if let Some(sum) = self.sums.get_mut(&name) {
+            sum.value = match sum.value {
+                Value::Counter(value) => Value::Counter(value + more.get()),
+                Value::Gauge(value) => Value::Gauge(value + more.get()),
+            };
+            sum.is_counted |= is_counted;
+        } else if self.sums.len() < MOST {
+            self.sums.insert(name, Sum { unit, value: more, own, is_counted });
+        }
+    }
+
+    /// A reading of each resource.
+    pub(super) fn readings(self) -> Vec<Reading> {
+        let Self { sums, capacities } = self;
+        let counted = sums.into_iter().filter(|(_, sum)| sum.is_counted);
+        counted
+            .map(|(name, Sum { unit, value, own, is_counted: _ })| {
+                // Between the count and its sum nobody may have been there. Not `max`, to which NaN is 0.
+                let value = match value {
+                    Value::Gauge(value) if (0.0..own).contains(&value) => Value::Gauge(0.0),
+                    Value::Gauge(value) => Value::Gauge(value - own),
+                    Value::Counter(_) => value,
+                };
+                let capacity = capacities.get(&name).copied();
+                Reading { name, unit, capacity: None, value }.of(capacity)
+            })
+            .collect()
+    }
+}
+
+impl Metric {
+    /// Of which resource a sample is; `None` if it is of none that is looked at.
+    fn resource(&self, sample: &Sample<'_>) -> Option<String> {
+        if let Some((label, values)) = self.only {
+            let value = sample.label(label)?;
+            values.iter().find(|one| **one == value)?;
+        }
+        match self.resource {
+            Named::One(name) => Some(name.to_owned()),
+            Named::By { before, label, behind, looked_at } => {
+                let name = sample.label(label).filter(|name| looked_at(name))?;
+                Some(format!("{before}{name}{behind}"))
+            }
+        }
+    }
+}

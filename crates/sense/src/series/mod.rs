@@ -1,0 +1,66 @@
+//! How much of each resource was used between two moments: what a discovery of expensive requests
+//! compares requests with [seed 5.1].
+//!
+//! A [`Source`] is read as a whole and says [`Reading`]s: counters since some beginning, or how much is
+//! in use now. A [`Meter`] makes of two readings what was used between them, or says why that is not
+//! known: windows that were not read are left out and never guessed. A [`Sampler`] reads all sources in steps and
+//! yields [`Use`]s; [`Windows`] lays those of several sources over the same windows.
+//!
+//! | source | what it reads | resources |
+//! |---|---|---|
+//! | [`Processors`] | `/proc/stat` | `host/cpu` |
+//! | [`Disks`] | `/proc/diskstats` | `host/disk/NAME` |
+//! | [`Network`] | `/proc/net/dev` | `host/net/NAME/sent`, `/received` |
+//! | [`Processes`] | `/proc/PID/stat` | `process/NAME/cpu` |
+//! | [`Group`] | control groups, both versions | `cgroup/NAME/cpu`, `/read`, `/written` |
+//! | [`Stalls`] | pressure stall information | `host/pressure/…`, `cgroup/NAME/pressure/…` |
+//! | [`Exporter`] | exporters of Prometheus | those of a host, and `database/…` |
+//! | [`Sadf`] | files of `sadf -j` | `host/cpu`, `host/disk/NAME`, `host/net/NAME/…` |
+//!
+//! What is read may be wrong or hostile (an exporter above all): it is bounded in size and time, names are
+//! short and can be shown, and numbers that nothing can have used are no readings.
+//!
+//! ```
+//! use bywash_sense::series::{Clock, Processors, Root, Sampler};
+//! use bywash_units::Span;
+//!
+//! let clock = Clock::since(std::time::Instant::now());
+//! let mut sampler = Sampler::new(clock, Span::from_millis(2500));
+//! sampler.add("web", Processors::new(Root::host()));
+//! assert!(sampler.step().uses.is_empty(), "the first has nothing to compare with");
+//! let step = sampler.step();
+//! for one in step.uses {
+//!     println!("{} of {}: {} s of {:?}", one.resource.name, one.resource.tier, one.used, one.resource.capacity);
+//! }
+//! ```
+
+mod disks;
+mod exporter;
+mod exposition;
+mod groups;
+mod meter;
+mod metrics;
+mod network;
+mod processes;
+mod processors;
+mod resource;
+mod sadf;
+mod sampler;
+mod source;
+mod stalls;
+mod windows;
+
+pub use disks::Disks;
+pub use exporter::{Exporter, Failed, Refused};
+pub use exposition::Sample;
+pub use groups::Group;
+pub use meter::{Meter, Unread, Used};
+pub use network::Network;
+pub use processes::Processes;
+pub use processors::Processors;
+pub use resource::{Reading, Resource, Unit, Use, Value};
+pub use sadf::{NoSadf, Sadf, Told};
+pub use sampler::{Change, Left, Sampler, Step};
+pub use source::{Clock, MOST, Root, Source, Taken, Unreadable};
+pub use stalls::Stalls;
+pub use windows::{Window, Windows};

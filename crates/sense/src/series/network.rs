@@ -1,0 +1,81 @@
+//! The network of a host, from `/proc/net/dev`: `host/net/NAME/sent` and `/received`, bytes.
+//!
+//! Not what a host says to itself, unless it is asked for: on one machine that is the traffic between
+//! tiers, elsewhere it is nothing that could run short. The capacity is the speed that the interface has
+//! agreed on; virtual ones say none.
+
+use super::resource::{Reading, Unit, may_be_part};
+use super::source::{Clock, MOST, Root, Source, Taken, Unreadable};
+
+/// The interfaces of a host.
+#[derive(Clone, Debug)]
+pub struct Network {
+    root: Root,
+    loopback: bool,
+}
+
+const DEV: &str = "proc/net/dev";
+
+impl Network {
+    /// Those that lead elsewhere.
+    pub const fn new(root: Root) -> Self {
+        Self { root, loopback: false }
+    }
+
+    /// `lo` as well.
+    #[must_use]
+    pub const fn with_loopback(mut self) -> Self {
+        self.loopback = true;
+        self
+    }
+
+    /// Bytes in a second; megabits are told, or -1 or an error where nobody knows.
+    fn speed(&self, name: &str) -> Option<f64> {
+        let text = self.root.text(format!("sys/class/net/{name}/speed")).ok()?;
+        Some(text.trim().parse::<f64>().ok()? * 1e6 / 8.0)
+    }
+}
+
+impl Source for Network {
+    fn name(&self) -> &'static str {
+        "/proc/net/dev"
+    }
+
+    fn read(&mut self, clock: &Clock) -> Result<Option<Taken>, Unreadable> {
+        let text = self.root.text(DEV)?;
+        let at = clock.now();
+        let interfaces: Option<Vec<Interface<'_>>> = text.lines().skip(2).map(interface).collect();
+        let interfaces = interfaces.filter(|_| text.lines().count() >= 2).ok_or_else(|| {
+            self.root.form(DEV, "after two lines each is an interface's name and its counters")
+        })?;
+        let readings = interfaces
+            .into_iter()
+            .filter(|one| may_be_part(one.name) && (self.loopback || one.name != "lo"))
+            .take(MOST / 2)
+            .flat_map(|one| readings(one.name, one.received, one.sent, self.speed(one.name)))
+            .collect();
+        Ok(Some(Taken { at, readings }))
+    }
+}
+
+struct Interface<'a> {
+    name: &'a str,
+    received: u64,
+    sent: u64,
+}
+
+/// `eth0:` and counters, of which the first is bytes received and the ninth bytes sent
+/// (`proc_pid_net(5)`).
+fn interface(line: &str) -> Option<Interface<'_>> {
+    // An alias has a colon in its name; and a counter may stand right behind the last.
+    let (name, counters) = line.rsplit_once(':')?;
+    let mut counters = counters.split_ascii_whitespace().map(str::parse);
+    let received = counters.next()?.ok()?;
+    Some(Interface { name: name.trim(), received, sent: counters.nth(7)?.ok()? })
+}
+
+fn readings(name: &str, received: u64, sent: u64, speed: Option<f64>) -> [Reading; 2] {
+    [("received", received), ("sent", sent)].map(|(way, bytes)| {
+        Reading::counter(format!("host/net/{name}/{way}"), Unit::Bytes, bytes as f64).of(speed)
+    })
+}

@@ -1,0 +1,226 @@
+//! All sources, read again and again: what each step has found was used, and which sources have begun
+//! or ceased to fail.
+//!
+//! A source that fails costs its own resources a window and nothing else; it is tried again with every
+//! step. Only what changes is told, so that a database that is down is one line and not one a second.
+
+use std::collections::BTreeMap;
+
+use bywash_units::{Span, Time};
+
+use super::meter::{Meter, Unread};
+use super::resource::{Reading, Resource, Use};
+use super::source::{Clock, MOST, Source, Taken, Unreadable};
+
+/// Sources, and what was read of them.
+pub struct Sampler {
+    clock: Clock,
+    longest: Span,
+    sources: Vec<Fed>,
+}
+
+/// A source and its meters.
+struct Fed {
+    tier: String,
+    source: Box<dyn Source>,
+    /// By the resource's name. Who is not read for long is forgotten, so there are a few times [`MOST`].
+    meters: BTreeMap<String, Meter>,
+    fails: bool,
+}
+
+/// What a step has found.
+#[derive(Debug, Default)]
+pub struct Step {
+    /// What was used, in the order of sources.
+    pub uses: Vec<Use>,
+    /// Sources that fail and did not before, or that do not any more.
+    pub changes: Vec<Change>,
+    /// Readings that say nothing of the time before them, but for first ones: their windows are left out.
+    pub unread: Vec<Left>,
+}
+
+/// A source is not as it was.
+#[derive(Debug)]
+pub struct Change {
+    /// Its number, in the order in which they were added.
+    pub source: usize,
+    /// What it reads.
+    pub name: String,
+    /// Why it cannot be read; `None`: it can again.
+    pub failed: Option<Unreadable>,
+}
+
+/// A resource whose use is not known for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Left {
+    /// The source's number.
+    pub source: usize,
+    /// The resource's name.
+    pub name: String,
+    /// Why.
+    pub why: Unread,
+}
+
+impl Sampler {
+    /// Of nothing yet. Readings further apart than that are a gap: two and a half steps let one be missing.
+    pub const fn new(clock: Clock, longest: Span) -> Self {
+        Self { clock, longest, sources: Vec::new() }
+    }
+
+    /// A source of that tier. Its number is how many there were before.
+    pub fn add(&mut self, tier: &str, source: impl Source + 'static) -> usize {
+        let (tier, source) = (tier.to_owned(), Box::new(source));
+        self.sources.push(Fed { tier, source, meters: BTreeMap::new(), fails: false });
+        self.sources.len() - 1
+    }
+
+    /// The clock of all moments.
+    pub const fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Reads every source once. Nothing here waits for a network.
+    pub fn step(&mut self) -> Step {
+        let mut step = Step::default();
+        for (number, fed) in self.sources.iter_mut().enumerate() {
+            let failed = match fed.source.read(&self.clock) {
+                Ok(Some(taken)) => {
+                    fed.meter(number, taken, self.longest, &mut step);
+                    None
+                }
+                Ok(None) => continue,
+                Err(failed) => Some(failed),
+            };
+            if fed.fails != failed.is_some() {
+                fed.fails = failed.is_some();
+                let name = fed.source.name().to_owned();
+                step.changes.push(Change { source: number, name, failed });
+            }
+        }
+        step
+    }
+}
+
+impl Fed {
+    fn meter(&mut self, source: usize, taken: Taken, longest: Span, step: &mut Step) {
+        let Taken { at, readings } = taken;
+        for reading in readings.into_iter().take(MOST) {
+            let meter = self.meters.entry(reading.name.clone());
+            let meter = meter.or_insert_with(|| Meter::new(longest));
+            match meter.read(at, reading.value, reading.most()) {
+                Ok(used) => {
+                    let resource = self.resource(reading);
+                    let (from, to, used) = (used.from, used.to, used.used);
+                    step.uses.push(Use { resource, source, from, to, used });
+                }
+                Err(Unread::First) => {}
+                Err(why) => step.unread.push(Left { source, name: reading.name, why }),
+            }
+        }
+        self.forget(at, longest);
+    }
+
+    fn resource(&self, reading: Reading) -> Resource {
+        let Reading { name, unit, capacity, value: _ } = reading;
+        Resource { tier: self.tier.clone(), name, unit, capacity }
+    }
+
+    /// A disk that is gone, an interface of a container that has ended.
+    fn forget(&mut self, now: Time, longest: Span) {
+        self.meters.retain(|_, meter| meter.is_read_since(now - longest));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::time::Instant;
+
+    use super::super::resource::Unit;
+    use super::*;
+
+    type Said = Result<Option<Taken>, Unreadable>;
+
+    /// Says one thing after the other.
+    struct Told(VecDeque<Said>);
+
+    impl Source for Told {
+        fn name(&self) -> &'static str {
+            "told"
+        }
+
+        fn read(&mut self, _: &Clock) -> Said {
+            self.0.pop_front().expect("no test steps further")
+        }
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "beside those that fail")]
+    fn says(second: u64, readings: &[(&str, f64)]) -> Said {
+        let reading = |(name, value): &(&str, f64)| {
+            Reading::counter((*name).to_owned(), Unit::Seconds, *value).of(Some(2.0))
+        };
+        let at = Time::ZERO + Span::from_secs(second);
+        Ok(Some(Taken { at, readings: readings.iter().map(reading).collect() }))
+    }
+
+    fn fails() -> Said {
+        Err(Unreadable::NoProcess("named x".to_owned()))
+    }
+
+    fn sampler(told: Vec<Vec<Said>>) -> Sampler {
+        let mut sampler = Sampler::new(Clock::since(Instant::now()), Span::from_secs(2));
+        for (number, told) in told.into_iter().enumerate() {
+            assert_eq!(sampler.add("db", Told(told.into())), number);
+        }
+        sampler
+    }
+
+    #[test]
+    fn a_source_that_fails_is_said_once_and_the_rest_goes_on() {
+        let bad = vec![fails(), fails(), Ok(None), says(3, &[("b", 1.0)]), says(4, &[("b", 2.0)])];
+        let good = (0..5).map(|second| says(second, &[("a", second as f64 / 2.0)])).collect();
+        let mut sampler = sampler(vec![bad, good]);
+        let steps: Vec<Step> = (0..5).map(|_| sampler.step()).collect();
+        let changes = |step: &Step| {
+            step.changes.iter().map(|one| (one.source, one.failed.is_some())).collect::<Vec<_>>()
+        };
+        let told: Vec<_> = steps.iter().map(changes).collect();
+        assert_eq!(told, [vec![(0, true)], vec![], vec![], vec![(0, false)], vec![]]);
+        let counts: Vec<usize> = steps.iter().map(|step| step.uses.len()).collect();
+        assert_eq!(counts, [0, 1, 1, 1, 2]);
+        let used = &steps[4].uses[0];
+        assert_eq!(
+            (used.source, &*used.resource.name, used.resource.capacity),
+            (0, "b", Some(2.0))
+        );
+        assert_eq!((used.from.as_secs_f64(), used.to.as_secs_f64(), used.used), (3.0, 4.0, 1.0));
+    }
+
+    #[test]
+    fn a_resource_that_is_gone_is_forgotten_and_one_that_leaps_is_left_out() {
+        let told = vec![
+            says(0, &[("a", 0.0), ("gone", 1.0)]),
+            says(1, &[("a", 1e9)]),
+            says(3, &[("a", 1e9)]),
+        ];
+        let mut sampler = sampler(vec![told]);
+        assert!(sampler.step().unread.is_empty());
+        let left = Left { source: 0, name: "a".to_owned(), why: Unread::Leap };
+        assert_eq!(sampler.step().unread, [left]);
+        assert_eq!(sampler.sources[0].meters.len(), 2);
+        assert_eq!(sampler.step().uses.len(), 1);
+        assert_eq!(sampler.sources[0].meters.len(), 1);
+    }
+
+    #[test]
+    fn sources_that_say_the_same_name_are_told_apart() {
+        let mut sampler = sampler(vec![
+            vec![says(0, &[("a", 0.0)]), says(1, &[("a", 1.0)])],
+            vec![says(0, &[("a", 5.0)]), says(1, &[("a", 5.5)])],
+        ]);
+        sampler.step();
+        let used: Vec<(usize, f64)> =
+            sampler.step().uses.iter().map(|one| (one.source, one.used)).collect();
+        assert_eq!(used, [(0, 1.0), (1, 0.5)]);
+    }
+}
