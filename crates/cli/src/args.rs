@@ -136,7 +136,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Run the stop daemon: it cancels queries that work for clients who have gone
     Sentry(SentryRun),
-    /// Give answers that fill the network a lane of their own on a device (as root)
+    /// Give answers that fill the network a lane of their own on a device
     #[command(subcommand)]
     Shaper(Shaper),
     /// Report everything that is wrong with a configuration file

@@ -10,13 +10,15 @@ use crate::plan::Plan;
 #[must_use = "dropped, it removes what it has installed"]
 pub struct Held {
     plan: Plan,
+    /// What is on the device from then on may be the next one's.
+    ended: bool,
 }
 
 impl Held {
     /// Installs what is planned; see [`install`].
     pub fn take(plan: Plan) -> Result<Self, ShaperError> {
         install(&plan)?;
-        Ok(Self { plan })
+        Ok(Self { plan, ended: false })
     }
 
     /// Whether everything is still as planned. Nothing is repaired: whoever has changed it may have
@@ -29,14 +31,17 @@ impl Held {
     }
 
     /// Leaves the device as it was found, and says if that fails.
-    pub fn end(self) -> Result<(), ShaperError> {
+    pub fn end(mut self) -> Result<(), ShaperError> {
+        self.ended = true;
         remove(self.plan.device()).map(drop)
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // After `end` there is nothing left to remove; else nobody is there to tell.
-        let _ = remove(self.plan.device());
+        if !self.ended {
+            // Nobody is there to tell; the next one will find what is left.
+            let _ = remove(self.plan.device());
+        }
     }
 }

@@ -85,6 +85,10 @@ impl Shaper {
     /// each response is written, and not when its last byte was: what the kernel has not sent by then
     /// would leave by the new lane.
     ///
+    /// Where connections are paced, an ant's answer after an elephant's begins at the old pace, as the
+    /// kernel computes another only from the next acknowledgement of data: some ten milliseconds
+    /// (`benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such aftermath.
+    ///
     /// # Errors
     /// When the socket is not one, or closed. A right that is missing is none: the connection is
     /// paced instead.

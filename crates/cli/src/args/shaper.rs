@@ -7,15 +7,16 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   bywash shaper run --device eth0 --total 950mbit --elephants 50mbit --ceiling 400mbit
 
-The device is the one by which answers leave this machine. The total is a little below what the line
-carries: a queue elsewhere cannot be chosen from. Of it, answers of elephants have their rate in any case,
-and up to their ceiling what others leave; everything else may use all of it and goes first. A gateway on
-this machine finds the lanes by itself; it needs CAP_NET_RAW to use them, and paces elephants without.
+The device is the one by which answers leave this machine. The total is a little below what the
+line carries: a queue elsewhere cannot be chosen from. Of it, elephants have their rate in any case,
+and up to their ceiling what others leave; everything else may use all of it, and goes first. A
+gateway on this machine finds the lanes by itself; it needs CAP_NET_RAW to use them, and paces
+elephants without.
 
-Whatever somebody has installed on the device is left alone, and is an error; what the kernel has chosen by
-itself is replaced, and comes back when this ends by SIGTERM or Ctrl-C. A device with several hardware
-queues has one meanwhile. When the device vanishes, or somebody changes what is installed, it ends with
-code 1 and removes the rest.";
+Whatever somebody has installed on the device is left alone, and is an error. What the kernel has
+chosen by itself is replaced, and comes back when this ends by SIGTERM or Ctrl-C; a device with
+several hardware queues has one meanwhile. When the device vanishes, or somebody changes what is
+installed, it ends with code 1 and removes the rest. It needs CAP_NET_ADMIN and no other right.";
 
 /// What to do with a device.
 #[derive(Debug, Subcommand)]

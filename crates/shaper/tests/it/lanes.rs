@@ -10,8 +10,12 @@ use crate::place::{Place, answer, connection, plan};
 
 /// Takes from this thread what is needed to choose a class. Others keep it.
 pub(crate) fn give_up_rights() {
+    give_up(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
+}
+
+fn give_up(rights: CapabilitySet) {
     let mut sets = capabilities(None).unwrap();
-    sets.effective.remove(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
+    sets.effective.remove(rights);
     set_capabilities(None, sets).unwrap();
 }
 
@@ -79,6 +83,16 @@ fn without_the_right_a_connection_is_paced_and_the_reason_is_known() {
         assert_eq!(pacing(&ours), u64::MAX);
     });
     assert_eq!(place.sent("6277:20"), before);
+}
+
+#[test]
+fn the_right_to_use_raw_sockets_is_enough_to_choose_a_lane() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    place.here.within(|| {
+        give_up(CapabilitySet::all().difference(CapabilitySet::NET_RAW));
+        assert_eq!(shaper().shaping(), Shaping::Priority);
+    });
 }
 
 #[test]
