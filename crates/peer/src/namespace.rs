@@ -43,13 +43,19 @@ impl Namespace {
     /// 10.77.0.2.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (one, other) = (Self::new()?, Self::new()?);
-        let there = other.keeper.id();
-        one.run(&format!("ip link add v0 type veth peer name v0 netns {there}"))?;
-        for (end, address) in [(&one, "10.77.0.1/24"), (&other, "10.77.0.2/24")] {
-            end.run(&format!("ip address add {address} dev v0"))?;
-            end.run("ip link set v0 up")?;
-        }
+        one.cable(("v0", "10.77.0.1/24"), &other, ("v0", "10.77.0.2/24"))?;
         Ok((one, other))
+    }
+
+    /// Lays a cable (a veth) from here to `other`: of each end the device's name and its address.
+    pub fn cable(&self, ours: (&str, &str), other: &Self, theirs: (&str, &str)) -> io::Result<()> {
+        let (near, far, there) = (ours.0, theirs.0, other.keeper.id());
+        self.run(&format!("ip link add {near} type veth peer name {far} netns {there}"))?;
+        for (end, (device, address)) in [(self, ours), (other, theirs)] {
+            end.run(&format!("ip address add {address} dev {device}"))?;
+            end.run(&format!("ip link set {device} up"))?;
+        }
+        Ok(())
     }
 
     /// Calls `work` on a thread of its own in there, and waits for it.
