@@ -17,6 +17,7 @@
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
 //! | `orphans` | a query ends when its client leaves, another's never; a storm costs nothing |
 //! | `levels` | a task costs what it does in rayon; a ratio and a percentile hold when the pool is full |
+//! | `lanes` | ants do not wait behind elephants on a full line, by each way to hold elephants back |
 //! | `cores` | sharing the engine among threads costs a request little, and how far that goes |
 //! | `differential` | gateway and origin understand the same, whatever a client sends |
 
@@ -31,6 +32,7 @@ pub mod floods;
 pub mod ghost;
 pub mod h2;
 pub mod http;
+pub mod lanes;
 pub mod latency;
 pub mod levels;
 pub mod machine;

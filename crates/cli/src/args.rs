@@ -2,6 +2,7 @@
 
 #[cfg(feature = "lab")]
 mod lab;
+mod shaper;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub(crate) use lab::{
     Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
     Replay, ServiceOf, Sim, Sweep, Vary,
 };
+pub(crate) use shaper::{Lanes, Shaper};
 
 /// Where operators come in unless something else is said.
 pub(crate) fn default_admin() -> AdminAddress {
@@ -134,6 +136,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Run the stop daemon: it cancels queries that work for clients who have gone
     Sentry(SentryRun),
+    /// Give answers that fill the network a lane of their own on a device
+    #[command(subcommand)]
+    Shaper(Shaper),
     /// Report everything that is wrong with a configuration file
     Check(Check),
     /// Print the JSON Schema of the configuration file

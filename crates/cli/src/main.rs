@@ -21,6 +21,7 @@ mod requests;
 mod run;
 mod sentry;
 mod sessions;
+mod shaper;
 mod signals;
 mod state;
 mod status;
@@ -56,6 +57,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(run) => run::run(&run),
         Command::Sentry(args) => sentry::sentry(&args),
+        Command::Shaper(command) => shaper::shaper(&command),
         Command::Check(check) => check::check(&check),
         Command::Schema => print_json(&bywash_config::schema()),
         Command::Example => print(&bywash_config::example()),

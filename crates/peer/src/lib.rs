@@ -6,10 +6,11 @@
 //!
 //! Rooms: [`Kind`] is what is known of each program; [`Running`] is one that runs, by its process
 //! number; [`custody`] sees to it that none outlives us; [`scratch`] is where they may write;
-//! [`processes`] reads `/proc`; [`sys`] is the system calls, and all the unsafe code there is here.
+//! [`Namespace`] is a network of their own; [`processes`] reads `/proc`; [`sys`] is the system calls, and all the unsafe code there is here.
 
 pub mod custody;
 mod kind;
+mod namespace;
 mod port;
 pub mod processes;
 mod running;
@@ -17,6 +18,7 @@ pub mod scratch;
 pub mod sys;
 
 pub use kind::Kind;
+pub use namespace::Namespace;
 pub use port::free_port;
 pub use running::Running;
 pub use scratch::Scratch;

@@ -3,8 +3,10 @@
 //! Linux only. Every function is one call (or one object's calls) with its arguments made safe.
 #![allow(unsafe_code, reason = "direct system calls; each block states why it is sound")]
 
+use std::fs::File;
 use std::io;
 use std::mem;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -133,6 +135,13 @@ pub fn pin_to(core: usize) -> io::Result<()> {
         libc::sched_setaffinity(0, mem::size_of::<libc::cpu_set_t>(), &raw const cores)
     };
     check(result).map(drop)
+}
+
+/// Moves the calling thread, and what it starts from now on, into the network namespace that this
+/// file of `/proc` stands for.
+pub fn enter_network(place: &File) -> io::Result<()> {
+    // SAFETY: plain integers; the descriptor is borrowed, so it is open.
+    check(unsafe { libc::setns(place.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
 fn check(result: i32) -> io::Result<i32> {

@@ -16,6 +16,7 @@ mod paper;
 mod peers;
 mod replay;
 mod run;
+mod shaper;
 mod sim;
 mod status;
 mod sweep;

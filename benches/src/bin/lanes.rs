@@ -1,0 +1,116 @@
+//! Do ants wait behind elephants on a full line, and what does each way to prevent it cost?
+//!
+//! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its own.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use bywash_bench::lanes::{self, Load, Seen, Way};
+use bywash_bench::machine::Machine;
+use bywash_bench::stats::{Spread, percentile};
+use bywash_bench::table::Table;
+use bywash_peer::custody;
+use bywash_shaper::BitRate;
+use clap::Parser;
+
+/// Measures ants beside elephants on a full line
+#[derive(Debug, Parser)]
+struct Options {
+    /// Runs of each way, in turn
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Seconds that ants come in each run
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// What the line carries
+    #[arg(long, default_value = "50mbit")]
+    line: BitRate,
+    /// Bytes that wait in front of the line: 100 ms of the default one
+    #[arg(long, default_value_t = 625_000)]
+    buffer: u32,
+    /// What the server's device sends at most, where it has lanes
+    #[arg(long, default_value = "48mbit")]
+    total: BitRate,
+    /// What elephants have in any case, where they have a lane
+    #[arg(long, default_value = "2mbit")]
+    rate: BitRate,
+    /// What all elephants together may have: by a lane, by a bucket
+    #[arg(long, default_value = "16mbit")]
+    ceiling: BitRate,
+    /// What each elephant's connection is paced at
+    #[arg(long, default_value = "2mbit")]
+    pace: BitRate,
+}
+
+const ELEPHANTS: usize = 8;
+const ANTS: u32 = 40;
+
+fn main() -> ExitCode {
+    match custody::take().and_then(|()| run(&Options::parse())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lanes: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> io::Result<()> {
+    let load = Load {
+        line: options.line,
+        buffer: options.buffer,
+        elephants: ELEPHANTS,
+        elephant_bytes: 500_000,
+        ants: ANTS,
+        ant_bytes: 20_000,
+        length: Duration::from_secs(options.seconds),
+    };
+    let ways = [
+        ("no elephants", Way::NoElephants),
+        ("unshaped", Way::Unshaped),
+        ("lane", Way::Lane(options.ceiling)),
+        ("lane, no ceiling", Way::Lane(options.total)),
+        ("pacing", Way::Pacing(options.pace)),
+        ("bucket", Way::Bucket(options.ceiling)),
+    ];
+    let mut runs = vec![(Vec::new(), Vec::new()); ways.len()];
+    for _ in 0..options.rounds {
+        for ((_, way), (runs, after)) in ways.iter().zip(&mut runs) {
+            runs.push(lanes::run(*way, &load, options.total, options.rate)?);
+            if *way != Way::NoElephants {
+                after.extend(lanes::after(*way, &load, options.total, options.rate)?);
+            }
+        }
+    }
+    println!("{}", Machine::here().line());
+    println!(
+        "{ELEPHANTS} elephants of 500 kB in a loop, {ANTS} ants of 20 kB a second, a line of {} with {} \
+         bytes of queue; medians of {} runs of {} s [least–most]\n",
+        options.line, options.buffer, options.rounds, options.seconds
+    );
+    println!("{}", table(&ways, &runs));
+    Ok(())
+}
+
+/// The last column is of ants that follow an elephant on its connection, with nobody else there.
+fn table(ways: &[(&str, Way)], runs: &[(Vec<Seen>, Vec<f64>)]) -> Table {
+    let head =
+        ["way", "ants p50 ms", "ants p99 ms", "ants lost", "elephants Mbit/s", "ant after one ms"];
+    let mut table = Table::new(1, &head);
+    for ((name, _), (runs, after)) in ways.iter().zip(runs) {
+        let show = |of: &dyn Fn(&Seen) -> Option<f64>, decimals| {
+            let spread = Spread::of(runs.iter().filter_map(of));
+            spread.map_or("-".to_owned(), |spread| spread.show(decimals))
+        };
+        table.row(vec![
+            (*name).to_owned(),
+            show(&|seen| percentile(&seen.ants, 0.5), 1),
+            show(&|seen| percentile(&seen.ants, 0.99), 1),
+            runs.iter().map(|seen| seen.failed).sum::<usize>().to_string(),
+            show(&|seen| Some(seen.elephants), 1),
+            Spread::of(after.iter().copied()).map_or("-".to_owned(), |after| after.show(1)),
+        ]);
+    }
+    table
+}

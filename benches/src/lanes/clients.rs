@@ -1,0 +1,112 @@
+//! Elephants without end and ants by the clock.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Load;
+
+/// Who has waited so long has no answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Elephants fill the line before the first ant comes.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// Ants on a connection that has elephants as well.
+const PAIRS: usize = 5;
+
+/// What clients have seen of one run.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Milliseconds from when each ant was due until it had its answer.
+    pub ants: Vec<f64>,
+    /// Ants without an answer.
+    pub failed: usize,
+    /// What elephants had while ants came: Mbit/s, all together.
+    pub elephants: f64,
+}
+
+/// To be called where the clients are.
+pub(super) fn run(server: SocketAddr, elephants: usize, load: &Load) -> io::Result<Seen> {
+    let begin = Instant::now() + HEAD_START;
+    let end = begin + load.length;
+    let (ants, bytes) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+    let count = f64::from(load.ants) * load.length.as_secs_f64();
+    let ended = thread::scope(|scope| {
+        let elephants: Vec<_> = (0..elephants)
+            .map(|_| scope.spawn(|| elephant(server, (begin, end), load, &bytes)))
+            .collect();
+        for number in 0..count as u32 {
+            let due = begin + Duration::from_secs(1) * number / load.ants;
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let ants = &ants;
+            scope.spawn(move || {
+                let answered = ant(server, load).map(|()| due.elapsed().as_secs_f64() * 1e3);
+                ants.lock().expect("no ant panics").push(answered.ok());
+            });
+        }
+        elephants.into_iter().try_for_each(|one| one.join().expect("no elephant panics"))
+    });
+    ended?;
+    let all = ants.into_inner().expect("no ant panics");
+    let ants: Vec<f64> = all.iter().filter_map(|ant| *ant).collect();
+    let elephants = bytes.into_inner() as f64 * 8.0 / 1e6 / load.length.as_secs_f64();
+    Ok(Seen { failed: all.len() - ants.len(), ants, elephants })
+}
+
+/// Elephants and ants in turn on one connection: the ants' milliseconds. The first pair only begins it.
+pub(super) fn in_turn(server: SocketAddr, load: &Load) -> io::Result<Vec<f64>> {
+    let mut connection = connect(server)?;
+    let (mut elephant, mut ant) = (vec![0; load.elephant_bytes], vec![0; load.ant_bytes]);
+    let mut pair = || {
+        connection.write_all(b"e")?;
+        connection.read_exact(&mut elephant)?;
+        let asked = Instant::now();
+        connection.write_all(b"a")?;
+        connection.read_exact(&mut ant)?;
+        Ok(asked.elapsed().as_secs_f64() * 1e3)
+    };
+    (0..=PAIRS).map(|_| pair()).skip(1).collect()
+}
+
+fn ant(server: SocketAddr, load: &Load) -> io::Result<()> {
+    let mut connection = connect(server)?;
+    connection.write_all(b"a")?;
+    connection.read_exact(&mut vec![0; load.ant_bytes])
+}
+
+/// Asks again and again, and counts what comes while ants do.
+fn elephant(
+    server: SocketAddr,
+    (begin, end): (Instant, Instant),
+    load: &Load,
+    bytes: &AtomicU64,
+) -> io::Result<()> {
+    let mut connection = connect(server)?;
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        connection.write_all(b"e")?;
+        let mut left = load.elephant_bytes;
+        while left > 0 {
+            let most = left.min(chunk.len());
+            let read = connection.read(&mut chunk[..most])?;
+            let now = Instant::now();
+            if read == 0 || now >= end {
+                return Ok(());
+            }
+            left -= read;
+            if now >= begin {
+                bytes.fetch_add(read as u64, Relaxed);
+            }
+        }
+    }
+}
+
+fn connect(server: SocketAddr) -> io::Result<TcpStream> {
+    let connection = TcpStream::connect_timeout(&server, PATIENCE)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    Ok(connection)
+}

@@ -1,0 +1,105 @@
+//! Answers a byte with an answer of its size: `e` for an elephant's, `a` for an ant's.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bywash_shaper::{Lane, Mark};
+use bywash_units::{Span, Time};
+
+use super::{Load, Means};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What a program that streams writes at once.
+const CHUNK: usize = 16 << 10;
+/// Ends the server.
+const STOP: u8 = b's';
+
+pub(super) struct Server {
+    address: SocketAddr,
+    accepting: JoinHandle<io::Result<()>>,
+}
+
+/// To be called where it is to listen.
+pub(super) fn start(means: Means, load: &Load) -> io::Result<Server> {
+    let listener = TcpListener::bind("10.77.1.1:0")?;
+    let address = listener.local_addr()?;
+    let site = Arc::new(Site { means, load: load.clone(), begun: Instant::now() });
+    let accepting = thread::spawn(move || {
+        loop {
+            let (connection, peer) = listener.accept()?;
+            // Only we ourselves come from here, to say that it is over.
+            if peer.ip() == address.ip() {
+                return Ok(());
+            }
+            let site = Arc::clone(&site);
+            // Whoever has left gets no more; its error is of no interest.
+            thread::spawn(move || site.serve(connection));
+        }
+    });
+    Ok(Server { address, accepting })
+}
+
+impl Server {
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// To be called where it listens.
+    pub(super) fn stop(self) -> io::Result<()> {
+        TcpStream::connect(self.address)?.write_all(&[STOP])?;
+        self.accepting.join().map_err(|_| io::Error::other("the server has panicked"))?
+    }
+}
+
+struct Site {
+    means: Means,
+    load: Load,
+    begun: Instant,
+}
+
+impl Site {
+    fn serve(&self, mut connection: TcpStream) -> io::Result<()> {
+        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_write_timeout(Some(PATIENCE))?;
+        let (mut mark, mut wanted) = (Mark::default(), [0]);
+        while connection.read(&mut wanted)? > 0 {
+            let (lane, bytes) = match wanted[0] {
+                b'e' => (Lane::Elephant, self.load.elephant_bytes),
+                _ => (Lane::Ant, self.load.ant_bytes),
+            };
+            if let Means::Shaper(shaper) = &self.means {
+                shaper.lane(&connection, &mut mark, lane)?;
+            }
+            self.answer(&mut connection, lane, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, connection: &mut TcpStream, lane: Lane, mut left: usize) -> io::Result<()> {
+        let chunk = [b'x'; CHUNK];
+        while left > 0 {
+            let bytes = left.min(CHUNK);
+            if lane == Lane::Elephant {
+                self.wait_for(bytes);
+            }
+            connection.write_all(&chunk[..bytes])?;
+            left -= bytes;
+        }
+        Ok(())
+    }
+
+    fn wait_for(&self, bytes: usize) {
+        let Means::Bucket(bucket) = &self.means else { return };
+        let now = Time::ZERO + Span::from(self.begun.elapsed());
+        let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let moment = bucket.take(now, bytes as u32);
+        drop(bucket);
+        if let Some(moment) = moment {
+            thread::sleep(moment.since(now).to_std());
+        }
+    }
+}

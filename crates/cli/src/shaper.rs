@@ -1,0 +1,56 @@
+//! `bywash shaper`: lanes on a network device, installed by whoever has the right.
+//!
+//! A process of its own, because the right to configure devices is not one for a program that reads
+//! what strangers send. It reads its arguments, the kernel's answers and signals, and nothing else.
+
+use std::time::Duration;
+
+use bywash_handover::Supervisor;
+use bywash_shaper::{Held, Plan, ShaperError};
+
+use crate::args::{Lanes, Shaper};
+use crate::failure::Failure;
+use crate::signals::{Signals, Told};
+use crate::streams::say;
+
+/// How often it looks whether the device is still as wanted.
+const TURN: Duration = Duration::from_secs(1);
+
+pub(crate) fn shaper(command: &Shaper) -> Result<(), Failure> {
+    match command {
+        Shaper::Run(lanes) => run(plan(lanes)?),
+        Shaper::Install(lanes) => bywash_shaper::install(&plan(lanes)?).map_err(Failure::running),
+        Shaper::Check(lanes) => bywash_shaper::check(&plan(lanes)?).map_err(Failure::running),
+        Shaper::Remove { device } => match bywash_shaper::remove(device) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Failure::running(ShaperError::Missing(device.clone()))),
+            Err(error) => Err(Failure::running(error)),
+        },
+    }
+}
+
+fn plan(lanes: &Lanes) -> Result<Plan, Failure> {
+    lanes.plan().map_err(Failure::usage)
+}
+
+fn run(plan: Plan) -> Result<(), Failure> {
+    let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
+    // Before anything is installed, so that no signal leaves it behind.
+    let mut signals = Signals::catch().map_err(Failure::running)?;
+    let device = plan.device().clone();
+    let held = Held::take(plan).map_err(Failure::running)?;
+    say(format!("bywash: elephants have a lane on {device}"));
+    // A supervisor that is not told waits in vain, and says so itself.
+    let _ = supervisor.ready();
+    loop {
+        match signals.wait_for(TURN) {
+            Some(Told::End(_)) => return held.end().map_err(Failure::running),
+            Some(Told::Reload | Told::Upgrade) => {
+                say(
+                    "bywash: other rates take other arguments, and a restart: no connection is lost",
+                );
+            }
+            None => held.check().map_err(Failure::running)?,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `bywash shaper` as a process, in a network of its own. Where none can be made: `NOT TESTED`.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use bywash_peer::Namespace;
+
+use crate::binary::{Outcome, command, finish, signal, wait};
+
+const SOON: Duration = Duration::from_secs(20);
+const LANES: [&str; 8] =
+    ["--device", "v0", "--total", "50mbit", "--elephants", "2mbit", "--ceiling", "4mbit"];
+
+struct Place(Namespace);
+
+impl Place {
+    fn new() -> Option<Self> {
+        let made = Namespace::new().and_then(|place| {
+            place.run("ip link add v0 type veth peer name v1")?;
+            place.run("ip link set v0 up")?;
+            place.run("tc qdisc add dev lo root handle 1: htb")?;
+            Ok(Self(place))
+        });
+        made.inspect_err(|error| eprintln!("NOT TESTED: {error}")).ok()
+    }
+
+    fn shown(&self) -> String {
+        self.0.run("tc qdisc show dev v0").unwrap()
+    }
+
+    fn command(verb: &str, lanes: &[&str]) -> Command {
+        command(&[&["shaper", verb], lanes].concat())
+    }
+
+    fn bywash(&self, verb: &str, lanes: &[&str]) -> Outcome {
+        self.0.within(|| finish(Self::command(verb, lanes)))
+    }
+
+    /// Runs until something is installed.
+    fn run(&self) -> Child {
+        let mut child = self.0.within(|| Self::command("run", &LANES).spawn()).unwrap();
+        let mut said = String::new();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        err.read_line(&mut said).unwrap();
+        assert_eq!(said, "bywash: elephants have a lane on v0\n");
+        child
+    }
+}
+
+#[test]
+fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
+    let Some(place) = Place::new() else { return };
+    let before = place.shown();
+    let mut killed = place.run();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(place.shown().contains("htb 6277:"), "it goes on without its process");
+    let mut next = place.run();
+    assert_eq!(place.bywash("check", &LANES).code, Some(0));
+    signal(&next, "TERM");
+    assert_eq!(wait(&mut next, SOON), Some(0));
+    assert_eq!(place.shown(), before);
+}
+
+#[test]
+fn a_device_that_vanishes_or_is_changed_ends_it() {
+    for change in ["ip link del v0", "tc qdisc del dev v0 root"] {
+        let Some(place) = Place::new() else { return };
+        let mut child = place.run();
+        place.0.run(change).unwrap();
+        assert_eq!(wait(&mut child, SOON), Some(1), "{change}");
+    }
+}
+
+#[test]
+fn what_was_installed_is_checked_and_removed_by_name() {
+    let Some(place) = Place::new() else { return };
+    let before = place.shown();
+    let missing = place.bywash("check", &LANES);
+    assert_eq!(missing.code, Some(1));
+    assert_eq!(missing.err, "bywash: nothing is installed on v0\n");
+    assert_eq!(place.bywash("install", &LANES).code, Some(0));
+    assert_eq!(place.bywash("check", &LANES).code, Some(0));
+    assert_eq!(place.bywash("remove", &LANES[..2]).code, Some(0));
+    assert_eq!(place.shown(), before);
+    assert_eq!(place.bywash("remove", &LANES[..2]).code, Some(1));
+}
+
+#[test]
+fn somebody_elses_discipline_is_named_and_left_alone() {
+    let Some(place) = Place::new() else { return };
+    place
+        .0
+        .run("tc qdisc add dev v0 root handle 5: tbf rate 5mbit burst 10kb latency 50ms")
+        .unwrap();
+    let refused = place.bywash("run", &LANES);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.err.contains("v0 has a queueing discipline that is not ours, tbf 5:"),
+        "{refused:?}"
+    );
+    assert!(place.shown().contains("tbf 5:"));
+}
+
+#[test]
+fn arguments_that_cannot_be_meant_are_refused_before_anything_is_touched() {
+    let with = |at: usize, value| {
+        let mut lanes = LANES;
+        lanes[at] = value;
+        finish(Place::command("install", &lanes))
+    };
+    for (at, value, says) in [
+        (1, "v0 root", "letters, digits"),
+        (1, "", "letters, digits"),
+        (3, "50", "is not a rate"),
+        (7, "60mbit", "above the total"),
+        (7, "1mbit", "below their rate"),
+    ] {
+        let refused = with(at, value);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.err.contains(says), "{refused:?}");
+    }
+}

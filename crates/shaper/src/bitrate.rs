@@ -1,0 +1,88 @@
+//! Bits per second, and how people write them: as `tc(8)` does.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Bits per second: whole bytes, at least [`BitRate::LEAST`] and at most [`BitRate::MOST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BitRate {
+    bytes: u32,
+}
+
+/// Largest first, so that a rate is written in the largest unit that divides it.
+const UNITS: [(&str, u64); 4] =
+    [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
+
+impl BitRate {
+    /// 64 kbit/s: below, one full packet takes a fifth of a second.
+    pub const LEAST: Self = Self { bytes: 8_000 };
+    /// 32 Gbit/s: the kernel's word for a rate has 32 bits, of bytes per second.
+    pub const MOST: Self = Self { bytes: 4_000_000_000 };
+
+    /// Whole bytes per second.
+    pub const fn bytes_per_second(self) -> u32 {
+        self.bytes
+    }
+
+    /// What is left for others; `None` if that is less than [`BitRate::LEAST`].
+    pub(crate) fn less(self, taken: Self) -> Option<Self> {
+        let bytes = self.bytes.checked_sub(taken.bytes)?;
+        Some(Self { bytes }).filter(|left| *left >= Self::LEAST)
+    }
+}
+
+/// Why a text is not a rate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a rate: write a whole number and a unit from 64kbit to 32gbit, like `50mbit`"
+)]
+pub struct NoBitRate(String);
+
+impl FromStr for BitRate {
+    type Err = NoBitRate;
+
+    /// Reads `64kbit`, `50mbit`, `1gbit`. A number alone is an error: `tc` means bits by it, others
+    /// bytes.
+    fn from_str(text: &str) -> Result<Self, NoBitRate> {
+        let read = || {
+            let digits = text.find(|c: char| !c.is_ascii_digit())?;
+            let (number, unit) = text.split_at(digits);
+            let (_, bits) = UNITS.iter().find(|(name, _)| *name == unit)?;
+            let bits = number.parse::<u64>().ok()?.checked_mul(*bits)?;
+            let rate = Self { bytes: u32::try_from(bits / 8).ok()? };
+            (bits % 8 == 0 && rate >= Self::LEAST && rate <= Self::MOST).then_some(rate)
+        };
+        read().ok_or_else(|| NoBitRate(text.chars().take(40).collect()))
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = u64::from(self.bytes) * 8;
+        let unit = UNITS.iter().find(|(_, unit)| bits.is_multiple_of(*unit));
+        let (name, unit) = unit.unwrap_or(&UNITS[3]);
+        write!(f, "{}{name}", bits / unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_reads_back_as_it_was_written() {
+        for text in ["64kbit", "50mbit", "1gbit", "32gbit", "1234kbit", "1000008bit"] {
+            assert_eq!(text.parse::<BitRate>().unwrap().to_string(), text);
+        }
+        assert_eq!("1000kbit".parse::<BitRate>().unwrap().to_string(), "1mbit");
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused() {
+        let wrong = ["", "50", "mbit", "-1mbit", "1.5mbit", "50Mbit", "50 mbit", "50mbps", "1tbit"];
+        let odd = ["0mbit", "63kbit", "33gbit", "1000001bit", "99999999999999999999bit"];
+        for text in wrong.iter().chain(&odd) {
+            assert!(text.parse::<BitRate>().is_err(), "{text:?} was taken for a rate");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which way answers take: by the kernel's count of bytes, never by the time they took.
+
+use std::net::TcpStream;
+
+use bywash_shaper::{Lane, Mark, Shaper, Shaping, Without, install};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use socket2::SockRef;
+
+use crate::place::{Place, answer, connection, plan};
+
+/// Takes from this thread what is needed to choose a class. Others keep it.
+pub(crate) fn give_up_rights() {
+    give_up(CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW);
+}
+
+fn give_up(rights: CapabilitySet) {
+    let mut sets = capabilities(None).unwrap();
+    sets.effective.remove(rights);
+    set_capabilities(None, sets).unwrap();
+}
+
+fn shaper() -> Shaper {
+    Shaper::open("80mbit".parse().unwrap())
+}
+
+const LONG: usize = 200_000;
+
+#[test]
+fn each_answer_on_one_connection_leaves_by_its_own_lane() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let shaper = place.here.within(shaper);
+    assert_eq!(shaper.shaping(), Shaping::Priority);
+    let (mut ours, mut client) = connection(&place);
+    let mut mark = Mark::default();
+    for (round, lane) in [Lane::Elephant, Lane::Ant, Lane::Elephant, Lane::Ant].iter().enumerate() {
+        shaper.lane(&ours, &mut mark, *lane).unwrap();
+        let before = (place.sent("6277:10"), place.sent("6277:20"));
+        answer(&mut ours, &mut client, LONG);
+        let (ants, elephants) =
+            (place.sent("6277:10") - before.0, place.sent("6277:20") - before.1);
+        let (right, wrong) = match lane {
+            Lane::Ant => (ants, elephants),
+            Lane::Elephant => (elephants, ants),
+        };
+        assert!(right >= LONG as u64, "round {round}, {lane:?}: {right} bytes in its lane");
+        assert!(wrong < LONG as u64 / 10, "round {round}, {lane:?}: {wrong} in the other");
+    }
+}
+
+#[test]
+fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let shaper = place.here.within(shaper);
+    let (ours, _client) = connection(&place);
+    let mut mark = Mark::default();
+    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    assert_eq!(SockRef::from(&ours).priority().unwrap(), 0x6277_0020);
+    // Somebody changes it behind our back: the same lane again asks nothing, another does.
+    SockRef::from(&ours).set_priority(5).unwrap();
+    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    assert_eq!(SockRef::from(&ours).priority().unwrap(), 5);
+    shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
+    assert_eq!(SockRef::from(&ours).priority().unwrap(), 0);
+}
+
+#[test]
+fn without_the_right_a_connection_is_paced_and_the_reason_is_known() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let (mut ours, mut client) = connection(&place);
+    let before = place.sent("6277:20");
+    place.here.within(|| {
+        give_up_rights();
+        let shaper = shaper();
+        assert_eq!(shaper.shaping(), Shaping::Pacing(Without::NotPermitted));
+        let mut mark = Mark::default();
+        shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+        assert_eq!(pacing(&ours), 10_000_000);
+        answer(&mut ours, &mut client, LONG);
+        shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
+        assert_eq!(pacing(&ours), u64::MAX);
+    });
+    assert_eq!(place.sent("6277:20"), before);
+}
+
+#[test]
+fn the_right_to_use_raw_sockets_is_enough_to_choose_a_lane() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    place.here.within(|| {
+        give_up(CapabilitySet::all().difference(CapabilitySet::NET_RAW));
+        assert_eq!(shaper().shaping(), Shaping::Priority);
+    });
+}
+
+#[test]
+fn a_right_that_is_lost_while_serving_is_no_error_and_is_said_once() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| install(&plan("500mbit", "100mbit", "200mbit"))).unwrap();
+    let (ours, _client) = connection(&place);
+    place.here.within(|| {
+        let shaper = shaper();
+        assert_eq!(shaper.shaping(), Shaping::Priority);
+        let mut mark = Mark::default();
+        shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+        shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
+        give_up_rights();
+        shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+        assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
+        let lost = Shaping::Pacing(Without::NotPermitted);
+        assert_eq!(shaper.shaping(), lost);
+        assert_eq!((shaper.look(), shaper.look()), (Some(lost), None));
+    });
+}
+
+#[test]
+fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
+    let Some(place) = Place::new() else { return };
+    let wanted = plan("500mbit", "100mbit", "200mbit");
+    place.here.within(|| install(&wanted)).unwrap();
+    let (mut ours, mut client) = connection(&place);
+    let shaper = place.here.within(shaper);
+    let mut mark = Mark::default();
+    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    place.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
+    // Nobody has looked yet: a priority without classes means nothing, and hurts nobody.
+    answer(&mut ours, &mut client, LONG);
+    place.here.within(|| shaper.look()).unwrap();
+    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
+}
+
+/// As the kernel has it.
+fn pacing(socket: &TcpStream) -> u64 {
+    use std::os::fd::AsRawFd;
+    let (mut rate, mut length) = (0_u64, 8);
+    #[allow(unsafe_code, reason = "no library reads this option")]
+    // SAFETY: the socket is borrowed; the kernel writes at most `length` bytes, which `rate` has.
+    let result = unsafe {
+        let value = (&raw mut rate).cast();
+        let name = libc::SO_MAX_PACING_RATE;
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, value, &raw mut length)
+    };
+    assert_eq!((result, length), (0, 8));
+    rate
+}

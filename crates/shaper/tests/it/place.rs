@@ -1,0 +1,81 @@
+//! Two network namespaces with a cable between, and what is asked of them.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use bywash_peer::Namespace;
+use bywash_shaper::Plan;
+
+/// The first of a pair, whose device `v0` is to be shaped, and the other end.
+pub(crate) struct Place {
+    pub(crate) here: Namespace,
+    pub(crate) there: Namespace,
+}
+
+impl Place {
+    /// `None`, and said, where none can be made, or the kernel has no HTB.
+    pub(crate) fn new() -> Option<Self> {
+        let (here, there) = match Namespace::pair() {
+            Ok(pair) => pair,
+            Err(error) => {
+                eprintln!("NOT TESTED: {error}");
+                return None;
+            }
+        };
+        let place = Self { here, there };
+        let tried = place.here.run("tc qdisc add dev lo root handle 1: htb");
+        if let Err(error) = tried {
+            eprintln!("NOT TESTED: no HTB, or no tc: {error}");
+            return None;
+        }
+        Some(place)
+    }
+
+    /// What `tc` shows of the device's disciplines and classes, but for counters.
+    pub(crate) fn shown(&self) -> String {
+        let show = |what: &str| self.here.run(&format!("tc {what} show dev v0")).unwrap();
+        let shown = show("qdisc") + &show("class");
+        let mut words: Vec<&str> = shown.split(' ').collect();
+        for counter in ["refcnt", "direct_packets_stat"] {
+            if let Some(at) = words.iter().position(|word| *word == counter) {
+                words.drain(at..at + 2);
+            }
+        }
+        words.join(" ")
+    }
+
+    /// Bytes that have left by a class.
+    pub(crate) fn sent(&self, class: &str) -> u64 {
+        let shown = self.here.run(&format!("tc -s class show dev v0 classid {class}")).unwrap();
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == "Sent");
+        at.and_then(|at| words[at + 1].parse().ok()).unwrap_or_else(|| panic!("{class}: {shown:?}"))
+    }
+}
+
+pub(crate) fn plan(total: &str, elephants: &str, ceiling: &str) -> Plan {
+    plan_for("v0", total, elephants, ceiling)
+}
+
+pub(crate) fn plan_for(device: &str, total: &str, elephants: &str, ceiling: &str) -> Plan {
+    let rate = |text: &str| text.parse().unwrap();
+    Plan::new(device.parse().unwrap(), rate(total), rate(elephants), rate(ceiling)).unwrap()
+}
+
+/// A connection from the shaped end to the other.
+pub(crate) fn connection(place: &Place) -> (TcpStream, TcpStream) {
+    let listener = place.there.within(|| TcpListener::bind("10.77.0.2:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let ours = place.here.within(|| TcpStream::connect(address)).unwrap();
+    (ours, listener.accept().unwrap().0)
+}
+
+/// One answer on a connection that goes on: it is over when the client has it and asks again.
+pub(crate) fn answer(ours: &mut TcpStream, client: &mut TcpStream, bytes: usize) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| ours.write_all(&vec![b'x'; bytes]).unwrap());
+        client.read_exact(&mut vec![0; bytes]).unwrap();
+    });
+    client.write_all(b"?").unwrap();
+    ours.read_exact(&mut [0]).unwrap();
+}
