@@ -16,17 +16,21 @@
 //!
 //! # Rooms
 //!
-//! `elephant` is the evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
+//! `watch` makes evidence of requests and use, with `clients`, `tally` and `recent`; `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
 //! decided about it; `book` has them all and is the only one to change them; `note` is a line of the audit log.
 #![forbid(unsafe_code)]
 
 mod book;
+mod clients;
 mod effect;
 mod elephant;
 mod entry;
 mod grants;
 mod note;
+mod recent;
+mod tally;
 mod text;
+mod watch;
 mod word;
 
 pub use book::{Act, Book, BookError, InForce, MOST_ENTRIES, MOST_RULES, Refused, Written};
@@ -36,4 +40,5 @@ pub use entry::{Entry, Origin, Rule, State, Trial};
 pub use grants::{Change, Grants};
 pub use jiff::Timestamp;
 pub use note::{Note, What};
+pub use watch::{Seen, Watch, Watched};
 pub use word::{Word, WordError};

@@ -116,6 +116,18 @@ impl<K: Ord + Clone> Kinds<K> {
         folded
     }
 
+    /// There is no such kind any more. Its column, if it had one, is to be [folded](crate::Discovery::fold), before a
+    /// request comes.
+    pub fn forget(&mut self, kind: &K) -> Option<Column> {
+        let known = self.known.remove(kind)?;
+        if let Some(place) = known.column.and_then(Column::number) {
+            self.names[place] = None;
+        } else {
+            self.without.remove(&(Weight::of(known.weight), kind.clone()));
+        }
+        known.column
+    }
+
     /// Kinds that are watched.
     pub fn known(&self) -> usize {
         self.known.len()

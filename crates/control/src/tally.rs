@@ -1,0 +1,83 @@
+//! What is counted and needs no estimate: for how long each kind holds slots, and how many bytes it is answered with.
+
+use bywash_discover::{Column, MOST_COLUMNS};
+
+/// Of one kind, older ones counting less.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) requests: f64,
+    /// Slots times seconds.
+    pub(crate) held: f64,
+    pub(crate) bytes: f64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    kinds: Vec<Sum>,
+    all: Sum,
+    /// Seconds, older ones counting less.
+    seconds: f64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let kinds = vec![Sum::default(); MOST_COLUMNS];
+        Self { kinds, all: Sum::default(), seconds: 0.0 }
+    }
+}
+
+impl Sum {
+    fn add(&mut self, held: f64, bytes: f64) {
+        self.requests += 1.0;
+        self.held += held;
+        self.bytes += bytes;
+    }
+
+    fn fade(&mut self, part: f64) {
+        self.requests *= part;
+        self.held *= part;
+        self.bytes *= part;
+    }
+}
+
+impl Tally {
+    pub(crate) fn request(&mut self, column: Column, held: f64, bytes: f64) {
+        self.all.add(held, bytes);
+        if let Some(kind) = column.number().and_then(|number| self.kinds.get_mut(number)) {
+            kind.add(held, bytes);
+        }
+    }
+
+    pub(crate) fn passed(&mut self, seconds: f64) {
+        self.seconds += seconds;
+    }
+
+    pub(crate) fn fade(&mut self, part: f64) {
+        self.seconds *= part;
+        self.all.fade(part);
+        self.kinds.iter_mut().for_each(|kind| kind.fade(part));
+    }
+
+    pub(crate) fn forget(&mut self, column: Column) {
+        if let Some(kind) = column.number().and_then(|number| self.kinds.get_mut(number)) {
+            *kind = Sum::default();
+        }
+    }
+
+    /// Kinds that were asked for.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (Column, Sum)> + '_ {
+        let kinds = self.kinds.iter().enumerate();
+        let asked = kinds.filter(|(_, sum)| sum.requests > 0.0);
+        asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
+    }
+
+    pub(crate) const fn all(&self) -> Sum {
+        self.all
+    }
+
+    /// How long all that was.
+    pub(crate) const fn seconds(&self) -> f64 {
+        self.seconds
+    }
+}

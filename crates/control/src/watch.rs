@@ -1,0 +1,258 @@
+//! Told of requests and of what was used, it says which requests are elephants, by name.
+//!
+//! Here the parts of `discover` come together: templates name a request's kind, some kinds have a column, and columns
+//! are what costs are estimated for. Beside them stand what needs no estimate (`tally`), whose work it is (`clients`)
+//! and the last minutes one by one (`recent`).
+//!
+//! A gateway tells of requests as they end; whoever reads a log, of requests as they stand there. Moments are on one
+//! clock, and need not be now.
+
+use bywash_discover::template::{Asked, Pattern, Templates};
+use bywash_discover::{Column, Discovery, Evidence, Finding, Kinds, Resource, Settings};
+use bywash_units::{Span, Time};
+
+use crate::clients::Clients;
+use crate::effect::Gauge;
+use crate::elephant::Elephant;
+use crate::recent::Recent;
+use crate::tally::{Sum, Tally};
+
+/// A resource that is looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watched {
+    /// What operators call it.
+    pub name: String,
+    /// Units of it that there are in a second.
+    pub capacity: f64,
+    /// Units of it that are used in a second without any request.
+    pub idle: f64,
+}
+
+/// A request that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'t> {
+    /// Its method.
+    pub method: &'t str,
+    /// Path and query.
+    pub target: &'t str,
+    /// Who asked, by a number that nobody can choose.
+    pub client: u64,
+    /// When it was worked on, from then to then; `None`: it was refused.
+    pub worked: Option<(Time, Time)>,
+    /// How long its client waited for the whole answer; `None`: it got none.
+    pub response: Option<Span>,
+    /// Bytes of its answer.
+    pub bytes: u64,
+    /// It is a transaction.
+    pub transacts: bool,
+    /// It was answered, and not by saying that there is no such thing.
+    pub is_good: bool,
+}
+
+/// How often columns are given away anew, and older requests fade.
+const WEIGHED: Span = Span::from_secs(60);
+/// Of a resource that is counted, what a kind must use of its capacity to be an elephant: half of all that is asked for
+/// is somebody's, and nothing of it is wrong while there is room.
+const MUCH: f64 = 0.2;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    /// Each by itself: one that cannot be read leaves the others alone.
+    resources: Vec<(Watched, Discovery)>,
+    half_life: Span,
+    templates: Templates,
+    /// Of the templates when columns were last named.
+    version: u64,
+    kinds: Kinds<String>,
+    clients: Clients,
+    tally: Tally,
+    recent: Recent,
+    weighed: Option<Time>,
+    advanced: Time,
+}
+
+impl Watch {
+    /// Of these resources; requests that match a pin are one kind.
+    pub fn new(pins: Vec<Pattern>, resources: Vec<Watched>, half_life: Span) -> Self {
+        let discovery = |watched: Watched| {
+            let resource = Resource { capacity: watched.capacity, idle: watched.idle };
+            let settings = Settings { half_life, ..Settings::of(vec![resource]) };
+            (watched, Discovery::new(settings))
+        };
+        Self {
+            resources: resources.into_iter().map(discovery).collect(),
+            half_life,
+            templates: Templates::new(pins),
+            version: 0,
+            kinds: Kinds::default(),
+            clients: Clients::default(),
+            tally: Tally::default(),
+            recent: Recent::default(),
+            weighed: None,
+            advanced: Time::ZERO,
+        }
+    }
+
+    /// A request has ended at that moment.
+    pub fn request(&mut self, ended: Time, seen: &Seen<'_>) {
+        let Seen { method, target, client, worked, response, bytes, transacts, is_good } = *seen;
+        let took = worked.map_or(Span::ZERO, |(from, to)| to.since(from));
+        let seconds = took.as_secs_f64();
+        let name = self.templates.learn(&Asked { method, target, client, seconds, is_good });
+        if self.templates.version() != self.version {
+            self.rename();
+        }
+        let column = self.kinds.column(&name, took);
+        self.recent.ended(ended, column, response);
+        if let Some((from, to)) = worked {
+            for (_, discovery) in &mut self.resources {
+                discovery.request(column, from, to);
+            }
+            self.clients.worked(column, client, seconds, transacts);
+            self.tally.request(column, seconds, bytes as f64);
+        }
+    }
+
+    /// Names were taken back: what had one of them is no kind of its own any more.
+    fn rename(&mut self) {
+        self.version = self.templates.version();
+        for number in 0.. {
+            let Some(column) = Column::new(number) else { break };
+            let Some(name) = self.kinds.name(column).cloned() else { continue };
+            if self.templates.now(&name) != name {
+                self.kinds.forget(&name);
+                self.fold(column);
+            }
+        }
+    }
+
+    fn fold(&mut self, column: Column) {
+        for (_, discovery) in &mut self.resources {
+            discovery.fold(column);
+        }
+        self.clients.forget(column);
+        self.tally.forget(column);
+        self.recent.forget(column);
+    }
+
+    /// Between these moments so many units were used of the resource of this number, as they were given.
+    pub fn used(&mut self, resource: usize, from: Time, to: Time, used: f64) {
+        let Some((watched, discovery)) = self.resources.get_mut(resource) else { return };
+        discovery.used(from, to, &[used]);
+        let share = used / (watched.capacity * to.since(from).as_secs_f64());
+        if share.is_finite() {
+            self.recent.used(resource, to, share);
+        }
+    }
+
+    /// So far it is.
+    pub fn advance(&mut self, now: Time) {
+        for (_, discovery) in &mut self.resources {
+            discovery.advance(now);
+        }
+        self.tally.passed(now.since(self.advanced).as_secs_f64());
+        self.advanced = self.advanced.max(now);
+        let last = *self.weighed.get_or_insert(now);
+        if now.since(last) < WEIGHED {
+            return;
+        }
+        self.weighed = Some(now);
+        let part = (-now.since(last).as_secs_f64() / self.half_life.as_secs_f64()).exp2();
+        self.templates.fade(part);
+        self.rename();
+        self.clients.fade(part);
+        self.tally.fade(part);
+        for column in self.kinds.weigh(part) {
+            self.fold(column);
+        }
+    }
+
+    /// Each resource, for how long it was seen, and the share of its capacity that was used.
+    pub fn resources(&self) -> impl Iterator<Item = (&Watched, Span, f64)> {
+        self.resources.iter().map(|(watched, discovery)| {
+            let used = discovery.utilisation(0);
+            (watched, discovery.seen(), if used.is_finite() { used } else { 0.0 })
+        })
+    }
+
+    /// The elephants: by resource, the largest share first; then those that are counted. `slots`: as many as there
+    /// are. `bytes`: as many as go out in a second, if that is known.
+    pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
+        let mut elephants = Vec::new();
+        for (watched, discovery) in &self.resources {
+            let found = discovery.findings();
+            elephants.extend(found.iter().filter_map(|it| self.elephant(watched, discovery, it)));
+        }
+        elephants.extend(self.counted("slots", slots, |sum| sum.held));
+        if let Some(bytes) = bytes {
+            elephants.extend(self.counted("bytes", bytes, |sum| sum.bytes));
+        }
+        elephants
+    }
+
+    fn elephant(
+        &self,
+        resource: &Watched,
+        discovery: &Discovery,
+        finding: &Finding,
+    ) -> Option<Elephant> {
+        let name = |column: &Column| self.kinds.name(*column).cloned();
+        let correlation = discovery.correlation(finding.column, 0);
+        Some(Elephant {
+            pattern: name(&finding.column)?,
+            twins: finding.twins.iter().filter_map(name).collect(),
+            resource: resource.name.clone(),
+            capacity: resource.capacity,
+            used: discovery.utilisation(0),
+            cost: finding.cost,
+            interval: finding.interval,
+            share: finding.share,
+            rate: finding.rate,
+            provisional: finding.evidence == Evidence::Provisional,
+            by_one: self.clients.by_one(finding.column),
+            transacts: self.clients.transacts(finding.column),
+            correlation: correlation
+                .map(|found| [found.coefficient, found.p])
+                .filter(|both| both.iter().all(|number| number.is_finite())),
+        })
+    }
+
+    fn counted(&self, resource: &str, capacity: f64, of: impl Fn(Sum) -> f64) -> Vec<Elephant> {
+        let (all, seconds) = (of(self.tally.all()), self.tally.seconds());
+        if all <= 0.0 || seconds <= 0.0 || capacity <= 0.0 {
+            return Vec::new();
+        }
+        let used = all / (capacity * seconds);
+        let elephant = |(column, sum): (Column, Sum)| {
+            let cost = of(sum) / sum.requests;
+            let share = of(sum) / all;
+            (share * used >= MUCH).then(|| Elephant {
+                pattern: self.kinds.name(column).cloned().unwrap_or_default(),
+                twins: Vec::new(),
+                resource: resource.to_owned(),
+                capacity,
+                used,
+                cost,
+                interval: [cost; 2],
+                share,
+                rate: sum.requests / seconds,
+                provisional: false,
+                by_one: self.clients.by_one(column),
+                transacts: self.clients.transacts(column),
+                correlation: None,
+            })
+        };
+        let mut found: Vec<Elephant> = self.tally.kinds().filter_map(elephant).collect();
+        found.retain(|elephant| !elephant.pattern.is_empty());
+        found.sort_by(|a, b| b.share.total_cmp(&a.share));
+        found
+    }
+
+    /// How it was between two moments, for requests of this kind and for all others.
+    pub fn gauge(&self, pattern: &str, resource: &str, from: Time, to: Time) -> Gauge {
+        let column = self.kinds.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER);
+        let resource = self.resources.iter().position(|(watched, _)| watched.name == resource);
+        self.recent.gauge(column, resource, from, to)
+    }
+}

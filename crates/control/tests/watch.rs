@@ -1,0 +1,94 @@
+//! What a watch says of requests and use that are known.
+
+use bywash_control::{Seen, Watch, Watched};
+use bywash_units::{Span, Time};
+
+fn at(seconds: f64) -> Time {
+    Time::from_nanos((seconds * 1e9) as u64)
+}
+
+fn processors() -> Watched {
+    Watched { name: "db".into(), capacity: 2.0, idle: 0.0 }
+}
+
+/// A number in [0, 1) that looks like chance.
+fn chance(number: u64) -> f64 {
+    let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 11) as f64
+        / (1_u64 << 53) as f64
+}
+
+/// Half an hour: searches of 300 ms of the database, up to three a second, ten items a second of 1 ms. Everything
+/// comes from `clients`.
+fn watched(search: &str, clients: u64) -> Watch {
+    let mut watch = Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
+    for second in 0..1800_u64 {
+        let mut used = 0.0;
+        let searches = (chance(second) * 4.0) as u64;
+        for n in 0..searches + 10 {
+            let from = second as f64 + 0.05 * n as f64;
+            let is_search = n < searches;
+            let cost = if is_search { 0.3 } else { 0.001 };
+            used += cost;
+            let target = if is_search {
+                format!("{search}{n}")
+            } else {
+                format!("/item/{}", second * 10 + n)
+            };
+            watch.request(
+                at(from + cost),
+                &Seen {
+                    method: "GET",
+                    target: &target,
+                    client: if is_search { second % clients } else { 1000 + n },
+                    worked: Some((at(from), at(from + cost))),
+                    response: Some(Span::from_secs_f64(cost)),
+                    bytes: if is_search { 1_000 } else { 50_000 },
+                    transacts: false,
+                    is_good: true,
+                },
+            );
+        }
+        watch.used(0, at(second as f64), at(second as f64 + 1.0), used);
+        watch.advance(at(second as f64 + 1.0));
+    }
+    watch.advance(at(1840.0));
+    watch
+}
+
+#[test]
+fn an_elephant_is_found_by_name_with_its_cost_and_whose_it_is() {
+    let watch = watched("/search?q=", 500);
+    let found = watch.elephants(100.0, None);
+    let [search] = &found[..] else { panic!("one is: {found:?}") };
+    assert_eq!((search.pattern.as_str(), search.resource.as_str()), ("/search?q", "db"));
+    assert!((search.cost - 0.3).abs() < 0.03 && search.share > 0.9, "{search:?}");
+    assert!(!search.provisional && search.by_one < 0.05 && !search.transacts, "{search:?}");
+}
+
+#[test]
+fn an_elephant_that_is_one_clients_says_so() {
+    let found = watched("/search?q=", 1).elephants(100.0, None);
+    assert!(found[0].by_one > 0.99, "{found:?}");
+}
+
+#[test]
+fn bytes_and_slots_are_counted_where_there_are_few() {
+    let watch = watched("/search?q=", 500);
+    // Half a megabyte a second goes out, nearly all of it items.
+    let found = watch.elephants(0.5, Some(1e6));
+    let of = |resource: &str| {
+        let of = found.iter().filter(|elephant| elephant.resource == resource);
+        of.map(|elephant| elephant.pattern.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!((of("bytes"), of("slots")), (vec!["/item/*"], vec!["/search?q"]));
+    let item = found.iter().find(|elephant| elephant.resource == "bytes").expect("it is found");
+    assert!((item.cost - 50_000.0).abs() < 1.0 && (item.used - 0.5).abs() < 0.05, "{item:?}");
+}
+
+#[test]
+fn a_gauge_tells_ants_from_elephants() {
+    let gauge = watched("/search?q=", 500).gauge("/search?q", "db", at(1000.0), at(1100.0));
+    assert!((gauge.ants.answered - 10.0).abs() < 0.5, "{gauge:?}");
+    assert!((gauge.elephants.p50 - 0.3).abs() < 0.01 && gauge.used > 0.1, "{gauge:?}");
+}
