@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod elephants;
 #[cfg(feature = "lab")]
 mod lab;
 mod shaper;
@@ -152,6 +153,9 @@ pub(crate) enum Command {
     Status(Status),
     /// Show what sessions do and what they are worth, as a running gateway has learned it
     Sessions(Sessions),
+    /// Show which requests cause the load, and decide what is done about it
+    #[command(subcommand)]
+    Elephants(elephants::Elephants),
     /// Switch a running gateway's decisions off, or on again
     Bypass(Bypass),
     /// Watch requests as they end

@@ -10,6 +10,7 @@ mod check;
 #[cfg(feature = "lab")]
 mod demo;
 mod doctor;
+mod elephants;
 mod failure;
 #[cfg(feature = "lab")]
 mod lab;
@@ -64,6 +65,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reference => print(&bywash_config::reference()),
         Command::Status(status) => status::status(&status),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
+        Command::Elephants(what) => elephants::elephants(&what),
         Command::Bypass(bypass) => status::bypass(&bypass),
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),

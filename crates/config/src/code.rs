@@ -66,6 +66,13 @@ codes! {
     DATABASE_USER = "E039", "The text is no name of a user of a database.";
     LEVEL_NAME = "E040", "A level's name is of a to z, 0 to 9 and -, at most 32, and stands once.";
     LEVEL_KEYS = "E041", "The keys of levels cannot be read, are none, or everybody may read them.";
+    RESOURCES = "E042", "There are more resources than are looked at.";
+    THROTTLES = "E043", "There are more rules than a request is held against.";
+    PART_NAME = "E044", "A resource or a rule has a name that cannot be.";
+    RESOURCE = "E045", "This host has no such resource.";
+    REQUESTS = "E046", "This is no pattern of requests.";
+    EXPORTER = "E047", "The text is no URL of an exporter: http://HOST:PORT/PATH.";
+    WHY = "E048", "The reason of a rule has no words, is longer than 200 characters or more than a line.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";
     UTILITY = "W104", "A transaction is worth less than browsing, so browsing would go first.";
@@ -102,6 +109,7 @@ codes! {
     SHARED_KEYS = "E137", "Levels and session tokens share a key: who verifies the first could make the second.";
     LEVELS_UNUSED = "W138", "There are no levels, so what is said of them does nothing.";
     NO_CUSTOMER = "W139", "A field names the customer's level, and nobody is believed about it.";
+    IDLE = "E140", "More of a resource is used without requests than there is.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

@@ -7,6 +7,7 @@ use bywash_engine::classify::Classifier;
 use bywash_engine::{Class, Options};
 use bywash_units::Span;
 
+use crate::elephants::Elephants;
 use crate::identify::Identify;
 use crate::levels::{Level, Levels};
 use crate::listen::{Listen, Tls};
@@ -48,6 +49,8 @@ pub struct Config {
     pub stop: Stop,
     /// Who is told whose client has gone.
     pub sentry: Sentry,
+    /// What is looked for, and what is held back.
+    pub elephants: Elephants,
     /// The classes in the order of the file, `other` last; a class's index is its `ClassId`.
     pub classes: Vec<ClassConfig>,
     /// Method and path to class.

@@ -44,6 +44,8 @@ impl Section {
         match self.name {
             "class" => Some("home"),
             "database" => Some("shop"),
+            "resource" => Some("processors"),
+            "throttle" => Some("reports"),
             _ => None,
         }
     }

@@ -5,6 +5,7 @@
 //! parameters of policies stand in the engine's catalogue and become keys in [`parameters`].
 
 mod class;
+mod elephants;
 mod identify;
 mod levels;
 mod limits;
@@ -22,6 +23,7 @@ use crate::kind::{Kind, Listed};
 use crate::words::Worded;
 
 pub(crate) use class::*;
+pub(crate) use elephants::*;
 pub(crate) use identify::*;
 pub(crate) use levels::*;
 pub(crate) use limits::*;
@@ -52,9 +54,10 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 20] = [
+pub(crate) static SECTIONS: [&Section; 23] = [
     &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
-    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &CLASS,
+    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &ELEPHANTS,
+    &RESOURCE, &THROTTLE, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =

@@ -9,7 +9,7 @@
 //! Where to look:
 //! - `keys` is the one table of keys; reading, suggestions, [`schema()`], [`example()`] and
 //!   [`reference()`] follow from it and from the engine's catalogue of policies.
-//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry` and `network` are what comes out.
+//! - `config`, `identify`, `levels`, `listen`, `upstream`, `sentry`, `elephants` and `network` are what comes out.
 //! - `kind` is what a key takes, `read` turns one table of the file into values.
 //! - `resolve/` makes a [`Config`] of the values, one file per part, with the checks between them.
 //! - `report` collects, `render` draws.
@@ -21,6 +21,7 @@
 mod code;
 mod config;
 mod document;
+mod elephants;
 #[cfg(test)]
 mod every_key;
 mod example;
@@ -52,6 +53,7 @@ mod words;
 pub use config::{
     AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
 };
+pub use elephants::{Act, Elephants, Resource, Throttle};
 pub use example::example;
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};

@@ -3,6 +3,7 @@
 use bywash_engine::Tier;
 
 use crate::config::{Charge, Details, Mode, Safe};
+use crate::elephants::Act;
 use crate::listen::HalfClose;
 
 /// An enum that is written as one of a few words.
@@ -29,6 +30,7 @@ macro_rules! worded {
 }
 
 worded!(Mode: Observe, Enforce);
+worded!(Act: Propose, Auto);
 worded!(HalfClose: Abort, Allow);
 worded!(Charge: Session, Address);
 worded!(Details: Trusted, All, None);

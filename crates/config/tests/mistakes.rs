@@ -252,7 +252,8 @@ fn a_key_in_the_wrong_table_is_sent_home() {
     let problems = with("[queue]\nsession = \"none\"\n");
     assert_eq!(only(&problems).help.as_deref(), Some("`session` belongs under [identify]"));
     let problems = with("[queue]\ncapacity = 5\n");
-    assert_eq!(only(&problems).help.as_deref(), Some("`capacity` belongs under [order]"));
+    let homes = "`capacity` belongs under [order] or under [resource.NAME]";
+    assert_eq!(only(&problems).help.as_deref(), Some(homes));
     let problems = with("[queue]\ninterval = \"5s\"\n");
     let homes = "`interval` belongs under [health] or under [order] or under [terminate]";
     assert_eq!(only(&problems).help.as_deref(), Some(homes));

@@ -19,6 +19,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use bywash_engine::queue::Order;
+use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{
     Action, Class, ClassId, ClassSet, Counts, End, Engine, Event, Learning, Meter, Options, Pace,
     Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Standing, Status,
@@ -159,6 +160,25 @@ impl Driver {
             core.engine.reconfigure(now, classes, order, options, &mut actions);
             core.carry_out(now, actions, wakers);
         });
+    }
+
+    /// From now on these rules hold, and no others.
+    pub(crate) fn throttle(&self, rules: &[(RuleId, Rule)]) {
+        self.with(|core, now, wakers| {
+            let mut actions = std::mem::take(&mut core.actions);
+            core.engine.throttle(now, rules, &mut actions);
+            core.carry_out(now, actions, wakers);
+        });
+    }
+
+    /// How many wait and run under each rule.
+    pub(crate) fn throttled(&self) -> Vec<(RuleId, u32, u32)> {
+        self.lock().engine.throttled().collect()
+    }
+
+    /// The beginning of its clock.
+    pub(crate) const fn started(&self) -> Instant {
+        self.started
     }
 
     /// What it has learned of sessions, of how long requests take and of what follows what.

@@ -24,7 +24,7 @@ use crate::learned::{self, Learned};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
-use crate::{access_log, admin, listen, upstream, worker};
+use crate::{access_log, admin, elephants, listen, upstream, worker};
 
 /// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -162,6 +162,7 @@ impl Senses {
 impl Gateway {
     /// Lets clients and operators in.
     pub fn open(&self) {
+        self.shared.elephants.open(&self.shared.settings(), &self.shared.driver);
         self.life.send_replace(Life::Runs);
         self.operators.send_replace(Life::Runs);
     }
@@ -264,6 +265,7 @@ impl Gateway {
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
         self.shared.driver.reconfigure(classes, order, config.engine.clone());
         self.shared.put_in_force(Arc::clone(&settings));
+        self.shared.elephants.configured(&settings, &self.shared.driver);
         self.settings.send_replace(settings);
         Ok(())
     }
@@ -358,6 +360,12 @@ impl Gateway {
             Ok(())
         };
         self.helpers.push(spawn("timekeeper".into(), run)?);
+        let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
+        let run = move || {
+            elephants::watch::run(&shared, seen, &until);
+            Ok(())
+        };
+        self.helpers.push(spawn("elephants".into(), run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
         let run = move || upstream::probe::run(&shared, settings, until);
         self.helpers.push(spawn("probes".into(), run)?);

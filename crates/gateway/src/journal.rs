@@ -9,8 +9,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
 use bywash_config::Mode;
-use bywash_engine::{Outcome, SessionKey, Standing};
-use bywash_units::Span;
+use bywash_engine::{ClassId, Outcome, SessionKey, Standing};
+use bywash_units::{Span, Time};
 use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -42,6 +42,10 @@ pub(crate) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) class: Arc<str>,
+    pub(crate) class_id: ClassId,
+    /// When it got a slot, if it did, and when it ended: on the engine's clock.
+    pub(crate) runs_at: Option<Time>,
+    pub(crate) ended: Time,
     /// If there are levels.
     pub(crate) level: Option<Arc<str>>,
     pub(crate) session: Option<SessionKey>,
@@ -61,6 +65,12 @@ pub(crate) struct Decided {
 /// Entries that are kept to be asked about.
 const KEPT: usize = 10_000;
 
+/// Of method and target so much is kept.
+pub(crate) const KEPT_MESSAGE: usize = 512;
+
+/// Entries that may wait for whoever counts them all: of a tenth of a second, at a hundred thousand a second.
+const FOLLOWED: usize = 10_000;
+
 /// Entries that may wait for one watcher, and watchers at once.
 const WAITING: usize = 1024;
 const WATCHERS: usize = 8;
@@ -72,6 +82,10 @@ pub(crate) struct Journal {
     /// How many there are: nobody takes the lock for none.
     watched: AtomicUsize,
     missed: AtomicU64,
+    /// Who finds out what causes the load, and what was too much for it.
+    follower: Mutex<Option<mpsc::Sender<Arc<Entry>>>>,
+    follows: AtomicUsize,
+    unfollowed: AtomicU64,
 }
 
 impl Entry {
@@ -87,6 +101,11 @@ impl Entry {
             decided: None,
             fault: None,
         }
+    }
+
+    /// Method and target, if nothing of them was cut.
+    pub(crate) fn whole_message(&self) -> Option<(&str, &str)> {
+        (self.message.len() < KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
     }
 
     /// As a line of the log shows it.
@@ -151,6 +170,9 @@ impl Journal {
             watchers: Mutex::default(),
             watched: AtomicUsize::new(0),
             missed: AtomicU64::new(0),
+            follower: Mutex::default(),
+            follows: AtomicUsize::new(0),
+            unfollowed: AtomicU64::new(0),
         }
     }
 
@@ -164,6 +186,9 @@ impl Journal {
         if self.watched.load(Ordering::Relaxed) > 0 {
             self.show(&entry);
         }
+        if self.follows.load(Ordering::Relaxed) > 0 {
+            self.hand_on(&entry);
+        }
         let mut last = lock(&self.last);
         if last.len() == KEPT {
             last.pop_front();
@@ -175,6 +200,33 @@ impl Journal {
     pub(crate) fn refused_message(&self, peer: &Peer, fault: &'static str, status: StatusCode) {
         let (fault, status) = (Some(fault), Some(status));
         self.note(Arc::new(Entry { client: peer.address, fault, status, ..Entry::now() }));
+    }
+
+    /// Every entry from now on, for the one who counts them all.
+    pub(crate) fn follow(&self) -> mpsc::Receiver<Arc<Entry>> {
+        let (sender, receiver) = mpsc::channel(FOLLOWED);
+        *lock(&self.follower) = Some(sender);
+        self.follows.store(1, Ordering::Relaxed);
+        receiver
+    }
+
+    fn hand_on(&self, entry: &Arc<Entry>) {
+        let sent =
+            lock(&self.follower).as_ref().map(|follower| follower.try_send(Arc::clone(entry)));
+        match sent {
+            Some(Err(mpsc::error::TrySendError::Full(_))) => {
+                self.unfollowed.fetch_add(1, Ordering::Relaxed);
+            }
+            Some(Err(mpsc::error::TrySendError::Closed(_))) => {
+                self.follows.store(0, Ordering::Relaxed);
+            }
+            Some(Ok(())) | None => {}
+        }
+    }
+
+    /// Entries that were too many for whoever counts them all.
+    pub(crate) fn unfollowed(&self) -> u64 {
+        self.unfollowed.load(Ordering::Relaxed)
     }
 
     fn show(&self, entry: &Arc<Entry>) {

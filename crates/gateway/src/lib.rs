@@ -38,6 +38,7 @@ mod body;
 mod classes;
 mod client;
 mod driver;
+mod elephants;
 mod gateway;
 mod journal;
 mod learned;

@@ -14,7 +14,7 @@ use bywash_units::{Span, Time, Utility};
 use http::{StatusCode, Version};
 
 use crate::driver::{Decision, Refusal, Ticket};
-use crate::journal::{Decided, Entry};
+use crate::journal::{Decided, Entry, KEPT_MESSAGE};
 use crate::metrics::LevelMetrics;
 use crate::orphans::{self, GivenUp};
 use crate::request::Facts;
@@ -62,9 +62,6 @@ pub(crate) enum Verdict {
     /// Observed only: it would still have waited when its answer was complete.
     StillWaiting,
 }
-
-/// Of method and target so much is kept.
-const KEPT: usize = 512;
 
 impl Record {
     /// In a box, as it goes from hand to hand through all phases.
@@ -227,7 +224,7 @@ impl Record {
 
     /// Notes at its end what the engine would have done with it, if it was only observed.
     pub(crate) fn decided(&mut self, ticket: &Ticket) {
-        if self.mode() == Mode::Enforce {
+        if self.is_enforced() {
             return;
         }
         self.verdict = match ticket.decision() {
@@ -260,9 +257,9 @@ impl Record {
         self.out_of_time = true;
     }
 
-    /// Whether what the engine decides about it is carried out.
+    /// Whether what the engine decides about it is carried out: its class says so, or a rule that somebody has approved.
     pub(crate) fn is_enforced(&self) -> bool {
-        self.mode() == Mode::Enforce
+        self.mode() == Mode::Enforce || self.facts.request.rule.is_some()
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -281,10 +278,10 @@ fn protocol(version: Version) -> &'static str {
 /// Method and target, cut to what is kept. Both are ASCII: the message layer sees to that.
 fn message(request: &Request) -> Box<str> {
     let (method, target) = (request.method.as_str(), request.target.path_and_query());
-    let mut message = String::with_capacity((method.len() + 1 + target.len()).min(KEPT));
+    let mut message = String::with_capacity((method.len() + 1 + target.len()).min(KEPT_MESSAGE));
     message.push_str(method);
     message.push(' ');
-    message.push_str(target.get(..KEPT.saturating_sub(message.len())).unwrap_or(target));
+    message.push_str(target.get(..KEPT_MESSAGE.saturating_sub(message.len())).unwrap_or(target));
     message.into()
 }
 
@@ -336,6 +333,9 @@ impl Drop for Record {
             status: self.status,
             decided: Some(Decided {
                 class: Arc::clone(self.settings.class_name(self.class())),
+                class_id: self.class(),
+                runs_at: self.started,
+                ended: now,
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,

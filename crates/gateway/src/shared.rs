@@ -10,6 +10,7 @@ use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 use siphasher::sip::SipHasher13;
 
 use crate::driver::Driver;
+use crate::elephants::Elephants;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) driver: Arc<Driver>,
     pub(crate) metrics: Metrics,
     pub(crate) journal: Journal,
+    /// What causes the load, and what is done about it.
+    pub(crate) elephants: Elephants,
     /// What is in force; workers have a copy of their own and are told when it changes.
     settings: Mutex<Arc<Settings>>,
     /// No decisions at all: a plain proxy.
@@ -96,6 +99,7 @@ impl Shared {
             driver: Arc::new(driver),
             metrics,
             journal,
+            elephants: Elephants::new(),
             settings: Mutex::new(Arc::new(settings)),
             bypass: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),

@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod demo;
 mod doctor;
+mod elephants;
 mod expected;
 mod folder;
 mod gateway;

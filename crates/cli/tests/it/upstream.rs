@@ -38,6 +38,11 @@ impl Upstream {
         self.asked.recv_timeout(Duration::from_secs(20)).unwrap();
     }
 
+    /// Whether somebody has asked for `/slow` within a moment.
+    pub(crate) fn is_asked_by_now(&self) -> bool {
+        self.asked.recv_timeout(Duration::from_millis(20)).is_ok()
+    }
+
     /// Lets one `/slow` be answered.
     pub(crate) fn answer(&self) {
         self.go.send(()).unwrap();

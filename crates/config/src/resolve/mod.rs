@@ -2,6 +2,7 @@
 
 mod answers;
 mod classes;
+mod elephants;
 mod fields;
 mod health;
 mod identify;
@@ -69,6 +70,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         state: state(&document.section(&keys::STATE, report)),
         stop: stop(&document.section(&keys::STOP, report)),
         sentry: sentry(document, mode, report),
+        elephants: elephants::elephants(document, mode, report),
         classes,
         classifier,
     }

@@ -50,17 +50,19 @@ impl Lane {
         self.rule
     }
 
-    /// Somebody wants to wait behind so many. If it may not: after how long there may be a place.
+    /// Somebody wants to wait behind so many, while so many run, or `starts` at once. If it may not: after how long
+    /// there may be a place.
     pub(super) fn admit(
         &mut self,
         now: Time,
-        length: u32,
-        runs: u32,
+        (length, runs): (u32, u32),
         principal: Option<Principal>,
+        starts: bool,
     ) -> Result<(), Span> {
         let wait = self.expected_wait(now, length, runs);
         let has_many = self.principals.of(principal) >= (self.rule.queue / 4).max(1);
-        if has_many || length >= self.rule.queue || wait > self.rule.wait {
+        let has_no_place = has_many || length >= self.rule.queue || wait > self.rule.wait;
+        if has_no_place && !starts {
             return Err(wait);
         }
         self.principals.add(principal);

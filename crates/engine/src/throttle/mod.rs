@@ -110,17 +110,18 @@ impl Lanes {
         self.rules.iter().enumerate().map(counts)
     }
 
-    /// A request wants to wait in this lane. If it may not: when it may come again.
+    /// A request wants to wait in this lane, if only for the moment until it starts; `has_slot`: there is one for it. If
+    /// it may not: when it may come again.
     pub(crate) fn push(
         &mut self,
         now: Time,
         Place(at): Place,
-        id: RequestId,
-        principal: Option<Principal>,
+        (id, principal): (RequestId, Option<Principal>),
+        has_slot: bool,
     ) -> Result<(), Span> {
-        let length = self.waiting.length(at);
-        let runs = self.running.length(at);
-        self.rules[at].admit(now, length, runs, principal)?;
+        let (length, runs) = (self.waiting.length(at), self.running.length(at));
+        let starts = has_slot && length == 0 && self.rules[at].may_start(now, runs);
+        self.rules[at].admit(now, (length, runs), principal, starts)?;
         self.waiting.push_back(at, id);
         Ok(())
     }

@@ -150,6 +150,18 @@ fn one_principal_has_a_quarter_of_the_places() {
 }
 
 #[test]
+fn where_nobody_may_wait_as_many_run_as_may_run() {
+    let mut site = site(Rule { queue: 0, wait: Span::ZERO, ..Rule::at_once(2) });
+    let came = [(); 3].map(|()| elephant(&mut site));
+    let runs = came.map(|id| why_it_runs(&site, id).is_some());
+    assert_eq!((runs, site.refusal(came[2])), ([true, true, false], Some(Reason::Throttled)));
+    (0..3).for_each(|_| _ = site.arrive(MAIN));
+    ends(&mut site, came[0]);
+    let behind = elephant(&mut site);
+    assert_eq!(site.refusal(behind), Some(Reason::Throttled), "an ant has the slot");
+}
+
+#[test]
 fn a_transaction_is_under_no_rule() {
     let mut site = site(Rule::at_once(1));
     elephant(&mut site);

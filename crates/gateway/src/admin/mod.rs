@@ -8,6 +8,7 @@
 //! takes a `POST` with the field `Bywash-Admin`, which no page can send to another origin without
 //! being asked first.
 
+mod elephants;
 mod requests;
 mod sessions;
 mod status;
@@ -41,7 +42,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How long whoever watches may do so.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
-const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 8192 };
+/// A decision about an elephant says who and why in its target: two texts of 200 characters, encoded.
+const LIMITS: Limits = Limits { target: 8192, fields: 64, bytes: 16 * 1024 };
 
 /// Lets operators in while the gateway runs, serves them until it ends.
 pub(crate) fn run(
@@ -192,7 +194,14 @@ impl Operator {
         if let Some(name) = path.strip_prefix("/v1/requests/") {
             return requests::explain(shared, name);
         }
+        if let Some(number) = path.strip_prefix("/v1/elephants/") {
+            return match number {
+                "export" => elephants::export(shared),
+                number => elephants::show(shared, number),
+            };
+        }
         match path {
+            "/v1/elephants" => elephants::list(shared),
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok"),
             "/readyz" if shared.is_ready() => plain(StatusCode::OK, "ready"),
             "/readyz" if shared.is_leaving.load(Ordering::Relaxed) => {
@@ -211,12 +220,18 @@ impl Operator {
             _ => plain(
                 StatusCode::NOT_FOUND,
                 "there are /livez, /readyz, /metrics, /v1/status, /v1/sessions, /v1/tap, \
-                 /v1/requests/NAME and, to POST to, /v1/bypass",
+                 /v1/requests/NAME, /v1/elephants, /v1/elephants/NUMBER, /v1/elephants/export and, to \
+                 POST to, /v1/bypass and /v1/elephants/NUMBER/DECISION",
             ),
         }
     }
 
     fn change(&self, request: &Request) -> Reply {
+        if let Some(what) = request.target.path().strip_prefix("/v1/elephants/") {
+            let target = request.target.path_and_query();
+            let query = target.split_once('?').map_or("", |(_, query)| query);
+            return elephants::decide(&self.shared, what, query);
+        }
         match (request.target.path(), query(request).get("on").map(String::as_str)) {
             ("/v1/bypass", Some(on @ ("true" | "false"))) => {
                 self.shared.set_bypass(on == "true");

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 
 use bywash_config::{Charge, Level, Mode, Session};
-use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey};
+use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
 
@@ -68,6 +68,7 @@ pub(super) fn examine(
         attempt: Some(attempt(shared, request, session, hashed)),
         retry: signals::is_retry(&config.identify.retries, fields),
         stoppable: of_class.mode == Mode::Enforce && of_class.class.stop.is_some(),
+        rule: shared.elephants.rule_of(request).filter(|_| of_class.class.tier == Tier::Browse),
         ..EngineRequest::of(class)
     };
     let (secure, told) = (forwarded::is_secure(fields, peer), Told::of(fields));

@@ -1,0 +1,138 @@
+//! `bywash elephants`: what an operator may ask and decide.
+
+use bywash_units::Span;
+use clap::Subcommand;
+
+use super::Which;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash elephants list
+  bywash elephants show 3
+  bywash elephants try 3 --for 1m --why 'is it the search?'
+  bywash elephants approve 3 --at-once 2 --for 2h --why 'election night: search may be slow'
+  bywash elephants undo 3 --why 'the crowd has gone'
+  bywash elephants export >> bywash.toml
+
+Resources to look at stand in the file: [resource.NAME]. Whoever decides is named in the audit log:
+--by, or the name of whoever is logged in.";
+
+/// What is asked or decided.
+#[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Elephants {
+    /// Which requests cause the load, and what was decided of them
+    List(List),
+    /// One of them, with its evidence
+    Show(Show),
+    /// Hold such requests back: they wait until no other does
+    Approve(Decision),
+    /// Hold them back for a while and measure what comes of it
+    Try(Trial),
+    /// Leave them alone, and propose them no more for a while
+    Reject(Rejection),
+    /// Take back what was decided
+    Undo(Rejection),
+    /// Print the rules that hold as the file would have them
+    Export(Export),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    /// Its number
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+/// Who decides, and why.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Author {
+    /// Who decides
+    #[arg(long, env = "USER", value_name = "NAME")]
+    pub(crate) by: String,
+    /// Why: whoever comes next decides by that
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: String,
+}
+
+/// What of the rule is to be otherwise than proposed.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Otherwise {
+    /// How many may run at once
+    #[arg(long, value_name = "N")]
+    pub(crate) at_once: Option<u32>,
+    /// How many may start in a second
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<f64>,
+    /// How many may wait
+    #[arg(long, value_name = "N")]
+    pub(crate) queue: Option<u32>,
+    /// Who would have to wait longer is refused
+    #[arg(long, value_name = "SPAN")]
+    pub(crate) wait: Option<Span>,
+    /// Bytes a second of all their answers together
+    #[arg(long, value_name = "N")]
+    pub(crate) bytes: Option<u64>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Decision {
+    /// Its number
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// For how long: 30m, 2h
+    #[arg(long = "for", value_name = "SPAN", default_value = "1h")]
+    pub(crate) lasts: Span,
+    #[command(flatten)]
+    pub(crate) otherwise: Otherwise,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Trial {
+    /// Its number
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// For how long: up to 10m
+    #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
+    pub(crate) lasts: Span,
+    #[command(flatten)]
+    pub(crate) otherwise: Otherwise,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Rejection {
+    /// Its number
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// For how long it is not proposed again
+    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
+    pub(crate) lasts: Span,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}

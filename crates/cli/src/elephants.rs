@@ -1,0 +1,293 @@
+//! `bywash elephants`: which requests cause the load, and an operator's word about them.
+
+use std::fmt::Write;
+
+use bywash_report::{Align, Table};
+use bywash_units::Span;
+use serde_json::Value;
+
+use crate::args::Which;
+use crate::args::elephants::{Author, Elephants, Export, List, Otherwise, Show};
+use crate::failure::Failure;
+use crate::operator;
+use crate::streams::{print, print_json};
+
+pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
+    match what {
+        Elephants::List(args) => list(args),
+        Elephants::Show(args) => show(args),
+        Elephants::Export(args) => export(args),
+        Elephants::Approve(args) => {
+            let query = Query::of(&args.author, args.lasts).otherwise(&args.otherwise);
+            decide(&args.which, args.number, "approve", query)
+        }
+        Elephants::Try(args) => {
+            let query = Query::of(&args.author, args.lasts).otherwise(&args.otherwise);
+            decide(&args.which, args.number, "try", query)
+        }
+        Elephants::Reject(args) => {
+            decide(&args.which, args.number, "reject", Query::of(&args.author, args.lasts))
+        }
+        Elephants::Undo(args) => {
+            decide(&args.which, args.number, "undo", Query::of(&args.author, args.lasts))
+        }
+    }
+}
+
+/// What goes with a decision.
+struct Query(form_urlencoded::Serializer<'static, String>);
+
+impl Query {
+    fn of(author: &Author, lasts: Span) -> Self {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.append_pair("by", &author.by).append_pair("why", &author.why);
+        query.append_pair("for", &lasts.to_string());
+        Self(query)
+    }
+
+    fn otherwise(mut self, otherwise: &Otherwise) -> Self {
+        let Otherwise { at_once, rate, queue, wait, bytes } = otherwise;
+        let given = [
+            ("at_once", at_once.map(|n| n.to_string())),
+            ("rate", rate.map(|n| n.to_string())),
+            ("queue", queue.map(|n| n.to_string())),
+            ("wait", wait.map(|span| span.to_string())),
+            ("bytes", bytes.map(|n| n.to_string())),
+        ];
+        for (name, value) in given {
+            if let Some(value) = value {
+                self.0.append_pair(name, &value);
+            }
+        }
+        self
+    }
+}
+
+fn decide(which: &Which, number: u32, what: &str, mut query: Query) -> Result<(), Failure> {
+    let path = format!("/v1/elephants/{number}/{what}?{}", query.0.finish());
+    print(&told(&operator::post(&which.admin, &path)?))
+}
+
+fn export(args: &Export) -> Result<(), Failure> {
+    let exported = operator::get(&args.which.admin, "/v1/elephants/export")?;
+    print(exported["toml"].as_str().unwrap_or_default())
+}
+
+fn show(args: &Show) -> Result<(), Failure> {
+    let entry = operator::get(&args.which.admin, &format!("/v1/elephants/{}", args.number))?;
+    if args.json { print_json(&entry) } else { print(&told(&entry)) }
+}
+
+fn list(args: &List) -> Result<(), Failure> {
+    let all = operator::get(&args.which.admin, "/v1/elephants")?;
+    if args.json {
+        return print_json(&all);
+    }
+    let entries = all["elephants"].as_array().map_or(&[][..], Vec::as_slice);
+    let headline = headline(&all, entries.is_empty());
+    if entries.is_empty() {
+        return print(&headline);
+    }
+    print(&format!("{headline}\n{}", table(entries)))
+}
+
+fn headline(all: &Value, none: bool) -> String {
+    let mut words = String::new();
+    let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
+    if resources.is_empty() {
+        return "No resource is looked at: name one in the file, [resource.NAME] read = \"host/cpu\".\n"
+            .into();
+    }
+    let seen = number(&all["seen_s"]);
+    let _ = writeln!(
+        words,
+        "Seen for {}; {}",
+        minutes(seen),
+        if seen < 900.0 {
+            "what is found before 15 minutes is provisional"
+        } else {
+            "costs are per request, with their 95 % interval"
+        }
+    );
+    for resource in resources {
+        let state = match (resource["trouble"].as_str(), resource["used"].as_f64()) {
+            (Some(trouble), _) => plain_text(trouble),
+            (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
+            (None, None) => "not read yet".into(),
+        };
+        let _ = writeln!(words, "  {}: {state}", plain(&resource["name"]));
+    }
+    if none {
+        words.push_str("No kind of request uses more than a twentieth of any of these.\n");
+    }
+    words
+}
+
+fn table(entries: &[Value]) -> Table {
+    let mut table = Table::new(&[
+        ("", Align::Right),
+        ("requests", Align::Left),
+        ("of", Align::Left),
+        ("cost ms", Align::Right),
+        ("per s", Align::Right),
+        ("share", Align::Right),
+        ("state", Align::Left),
+    ]);
+    for entry in entries {
+        let found = &entry["found"];
+        let ms = |value: &Value| value.as_f64().map_or("—".into(), |s| format!("{:.1}", s * 1e3));
+        let percent = |value: &Value| {
+            value.as_f64().map_or("—".into(), |part| format!("{:.0} %", 100.0 * part))
+        };
+        table.push(vec![
+            plain(&entry["number"]),
+            plain(&entry["pattern"]),
+            plain(&found["resource"]),
+            ms(&found["cost"]),
+            found["rate"].as_f64().map_or("—".into(), |rate| format!("{rate:.2}")),
+            percent(&found["share"]),
+            state(entry),
+        ]);
+    }
+    table
+}
+
+fn state(entry: &Value) -> String {
+    let state = &entry["state"];
+    if let Some(rule) = state.get("ruled") {
+        let until = rule["until"]
+            .as_str()
+            .map_or("as the file says".into(), |until| format!("until {}", plain_text(until)));
+        return format!("{} {until}", plain(&rule["origin"]));
+    }
+    if let Some(rejected) = state.get("rejected") {
+        return format!("rejected until {}", plain(&rejected["until"]));
+    }
+    let is_provisional = entry["found"]["provisional"] == true;
+    if is_provisional { "proposed, provisional".into() } else { "proposed".into() }
+}
+
+/// All that there is to say of one.
+fn told(entry: &Value) -> String {
+    let mut words = format!("{} {}\n", plain(&entry["number"]), plain(&entry["pattern"]));
+    let found = &entry["found"];
+    if found.is_object() {
+        words.push_str(&evidence(found));
+    }
+    let _ = writeln!(words, "state     {}", state(entry));
+    if let Some(rule) = entry["state"].get("ruled") {
+        let _ = writeln!(words, "by        {}: {}", plain(&rule["by"]), plain(&rule["why"]));
+        let _ = writeln!(words, "rule      {}", grants(&rule["grants"]));
+        let count = |name: &str| entry[name].as_u64().unwrap_or(0);
+        let _ = writeln!(words, "now       {} wait, {} run", count("waiting"), count("running"));
+    } else if entry["proposed"].is_object() {
+        let _ = writeln!(words, "proposed  {}", grants(&entry["proposed"]));
+    }
+    let effect = &entry["effect"];
+    if effect.is_object() {
+        let _ = writeln!(
+            words,
+            "effect    of the resource they use {:.0} %, and under this rule up to {:.0} %; {:.2} a second \
+             would not run",
+            100.0 * number(&effect["elephants_now"]),
+            100.0 * number(&effect["elephants_most"]),
+            number(&effect["held_back"]),
+        );
+    }
+    if entry["trial"].is_object() {
+        words.push_str(&trial(&entry["trial"]));
+    }
+    words
+}
+
+fn evidence(found: &Value) -> String {
+    let ms = |value: &Value| 1e3 * number(value);
+    let mut words = format!(
+        "cost      {:.1} ms of {} ({:.1} to {:.1}){}\n",
+        ms(&found["cost"]),
+        plain(&found["resource"]),
+        ms(&found["interval"][0]),
+        ms(&found["interval"][1]),
+        if found["provisional"] == true { ", provisional: rather too low" } else { "" },
+    );
+    let _ = writeln!(
+        words,
+        "share     {:.0} % of what is used, which is {:.0} % of what there is; {:.2} requests a second",
+        100.0 * number(&found["share"]),
+        100.0 * number(&found["used"]),
+        number(&found["rate"]),
+    );
+    let _ = writeln!(words, "clients   one makes {:.0} % of it", 100.0 * number(&found["by_one"]));
+    let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
+    if !twins.is_empty() {
+        let twins = twins.iter().map(plain).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(words, "or        {twins}: they always come together");
+    }
+    if let Some(seed) = found["correlation"].as_array() {
+        let of = |at: usize| seed.get(at).map_or(0.0, number);
+        let _ = writeln!(words, "Pearson   r = {:.3}, p = {:.1e}", of(0), of(1));
+    }
+    words
+}
+
+fn grants(grants: &Value) -> String {
+    let mut words = format!("{} at once", plain(&grants["at_once"]));
+    if let Some(rate) = grants["rate"].as_f64() {
+        let _ = write!(words, ", {rate} a second");
+    }
+    let _ = write!(words, ", {} may wait, up to {}", grants["queue"], plain(&grants["wait"]));
+    if let Some(bytes) = grants["bytes"].as_u64() {
+        let _ = write!(words, ", {bytes} bytes a second");
+    }
+    words
+}
+
+fn trial(trial: &Value) -> String {
+    let mut words = format!("trial     {}\n", grants(&trial["grants"]));
+    for when in ["before", "during"] {
+        let gauge = &trial[when];
+        if !gauge.is_object() {
+            let _ = writeln!(words, "  {when}  not over yet");
+            continue;
+        }
+        let lot = |name: &str| {
+            let lot = &gauge[name];
+            format!(
+                "{name} {:.1}/s in {:.0} ms (p99 {:.0}), {:.1}/s refused",
+                number(&lot["answered"]),
+                1e3 * number(&lot["p50"]),
+                1e3 * number(&lot["p99"]),
+                number(&lot["refused"]),
+            )
+        };
+        let _ = writeln!(
+            words,
+            "  {when}  {:.0} % used; {}; {}",
+            100.0 * number(&gauge["used"]),
+            lot("ants"),
+            lot("elephants"),
+        );
+    }
+    words
+}
+
+fn minutes(seconds: f64) -> String {
+    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
+}
+
+/// A value as it may stand on a terminal: nothing in it that one would obey.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "—".to_owned(),
+        Value::String(text) => plain_text(text),
+        other => other.to_string(),
+    }
+}
+
+fn plain_text(text: &str) -> String {
+    text.chars().flat_map(char::escape_debug).collect()
+}

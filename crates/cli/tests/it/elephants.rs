@@ -1,0 +1,206 @@
+//! `bywash elephants`: rules of the file and of operators, on a running gateway.
+
+use std::fs;
+use std::path::Path;
+
+use bywash_control::{Act, Book, Elephant, Timestamp};
+use serde_json::Value;
+
+use crate::binary::bywash;
+use crate::folder::Folder;
+use crate::gateway::{Gateway, get};
+use crate::upstream::Upstream;
+
+/// A gateway whose book has a search in it that was found before it started.
+struct Site {
+    upstream: Upstream,
+    folder: Folder,
+    config: String,
+    gateway: Gateway,
+}
+
+impl Site {
+    /// With more in its file.
+    fn new(more: &str) -> Self {
+        let (upstream, folder) = (Upstream::new(), Folder::new());
+        let state = folder.path("state");
+        fs::create_dir(&state).unwrap();
+        let mut book = Book::default();
+        book.found(Timestamp::now(), vec![slow()], Act::Propose);
+        bywash_handover::save(Path::new(&state), "elephants", book.text().as_bytes()).unwrap();
+        let text = format!(
+            "version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\nstate.directory = \"{state}\"\n{more}",
+            upstream.url()
+        );
+        let config = folder.file("bywash.toml", text);
+        let gateway = Gateway::start(&["--config", &config]);
+        Self { upstream, folder, config, gateway }
+    }
+
+    /// `bywash elephants WHAT`: its code, and what it says.
+    fn elephants(&self, what: &[&str]) -> (Option<i32>, String) {
+        let admin = self.gateway.operators();
+        let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
+        (outcome.code, outcome.out + &outcome.err)
+    }
+
+    fn list(&self) -> Value {
+        let admin = self.gateway.operators();
+        bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
+    }
+
+    /// While one `/slow` runs, the answer to another.
+    fn second(&self) -> String {
+        let clients = self.gateway.clients();
+        let first = std::thread::spawn({
+            let clients = clients.clone();
+            move || get(&clients, "/slow")
+        });
+        self.upstream.is_asked();
+        let second = std::thread::spawn(move || get(&clients, "/slow"));
+        // Who is not refused comes to the application.
+        let refused = loop {
+            if second.is_finished() {
+                break true;
+            }
+            if self.upstream.is_asked_by_now() {
+                break false;
+            }
+        };
+        (0..=u8::from(!refused)).for_each(|_| self.upstream.answer());
+        assert!(first.join().unwrap().contains("200 OK"));
+        second.join().unwrap()
+    }
+}
+
+fn slow() -> Elephant {
+    Elephant {
+        pattern: "/slow".into(),
+        twins: Vec::new(),
+        resource: "processors".into(),
+        capacity: 2.0,
+        used: 0.9,
+        cost: 0.25,
+        interval: [0.2, 0.3],
+        share: 0.7,
+        rate: 5.04,
+        provisional: false,
+        by_one: 0.02,
+        transacts: false,
+        correlation: Some([0.57, 1e-9]),
+    }
+}
+
+const WHO: [&str; 4] = ["--by", "the night shift", "--why", "it's slow & it \"may\" be"];
+
+#[test]
+fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
+    let mut site = Site::new("");
+    let (code, text) = site.elephants(&["show", "1"]);
+    assert_eq!(code, Some(0), "{text}");
+    for words in
+        ["/slow", "250.0 ms of processors (200.0 to 300.0)", "70 %", "r = 0.570", "2 at once"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(site.second().contains("200 OK"), "nobody is held back yet");
+    let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
+    let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("the night shift: it\\'s slow & it \\\"may\\\" be"), "{text}");
+    // The classes only observe: an operator's word counts all the same.
+    let refused = site.second();
+    assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{refused}");
+    site.gateway = Gateway::start(&["--config", &site.config]);
+    assert!(site.second().starts_with("HTTP/1.1 503"), "after a restart too");
+    let (code, text) = site.elephants(&["export"]);
+    assert!(code == Some(0) && text.contains("match = \"/slow\""), "{text}");
+    let (code, _) = site.elephants(&[&["undo", "1"][..], &WHO].concat());
+    assert_eq!(code, Some(0));
+    assert!(site.second().contains("200 OK"));
+    let audit = fs::read_to_string(site.folder.path("state/elephants.audit.jsonl")).unwrap();
+    let what: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let what: Vec<&str> = what.iter().map(|note| note["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["approved", "undone"]);
+}
+
+#[test]
+fn what_is_exported_can_be_appended_to_the_file() {
+    let site = Site::new("");
+    let (code, text) = site.elephants(&[&["approve", "1", "--rate", "0.5"][..], &WHO].concat());
+    assert_eq!(code, Some(0), "{text}");
+    let (_, rules) = site.elephants(&["export"]);
+    let file = fs::read_to_string(&site.config).unwrap();
+    fs::write(&site.config, format!("{file}\n{rules}")).unwrap();
+    let checked = bywash(&["check", &site.config]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+}
+
+#[test]
+fn a_rule_of_the_file_holds_and_only_the_file_can_change_it() {
+    let rule = "[throttle.slow]\nmatch = \"/slow?...\"\nwhy = \"too dear\"\nmode = \"enforce\"\nqueue = 0\n";
+    let site = Site::new(rule);
+    assert!(site.second().starts_with("HTTP/1.1 503"));
+    let list = site.list();
+    let all = list["elephants"].as_array().unwrap();
+    let number =
+        all.iter().find(|entry| entry["pattern"] == "/slow?...").unwrap()["number"].to_string();
+    let (code, text) = site.elephants(&[&["undo", &number][..], &WHO].concat());
+    assert!(code == Some(1) && text.contains("stands in the file"), "{text}");
+    let (_, text) = site.elephants(&["list"]);
+    assert!(
+        text.contains("file as the file says") || text.contains("No resource is looked at"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_rule_of_the_file_that_only_observes_holds_nobody_back() {
+    let rule = "[throttle.slow]\nmatch = \"/slow\"\nwhy = \"too dear\"\nqueue = 0\n";
+    assert!(Site::new(rule).second().contains("200 OK"), "the file's mode is observe");
+}
+
+#[test]
+fn a_decision_that_cannot_be_made_is_told_why() {
+    let site = Site::new("");
+    for (what, words) in [
+        (&["approve", "7", "--by", "x", "--why", "y"][..], "there is no elephant 7"),
+        (&["approve", "1", "--by", " ", "--why", "y"], "who you are"),
+        (&["approve", "1", "--by", "x", "--why", "y", "--for", "1000h"], "30 days"),
+        (&["approve", "1", "--by", "x", "--why", "y", "--at-once", "0"], "may run at once"),
+        (&["try", "1", "--by", "x", "--why", "y", "--for", "1h"], "a trial takes"),
+        (&["undo", "1", "--by", "x", "--why", "y"], "nothing holds"),
+        (&["show", "7"], "there is no elephant 7"),
+    ] {
+        let (code, text) = site.elephants(what);
+        assert!(code == Some(1) && text.contains(words), "{what:?}: {code:?} {text}");
+    }
+    assert_eq!(site.list()["elephants"][0]["state"], "proposed");
+}
+
+#[test]
+fn resources_are_looked_at_and_one_that_is_not_there_says_so() {
+    let resources = "[resource.processors]\nread = \"host/cpu\"\n\
+                     [resource.gone]\nread = \"process/nobody-is-called-so/cpu\"\n\
+                     [resource.exporter]\nread = \"host/cpu\"\nfrom = \"http://127.0.0.9:9/metrics\"\n";
+    let site = Site::new(resources);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let by_name = loop {
+        let list = site.list();
+        let resources = list["resources"].as_array().unwrap().clone();
+        let find = |name: &str| resources.iter().find(|one| one["name"] == name).cloned();
+        if let (Some(_), Some(gone), Some(exporter)) =
+            (find("processors"), find("gone"), find("exporter"))
+            && !gone["trouble"].is_null()
+            && !exporter["trouble"].is_null()
+        {
+            break [find("processors").unwrap(), gone, exporter];
+        }
+        assert!(std::time::Instant::now() < end, "{list}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    assert!(by_name[0]["trouble"].is_null(), "{by_name:?}");
+    let gone = by_name[1]["trouble"].as_str().unwrap();
+    assert!(gone.contains("nobody-is-called-so"), "{gone}");
+    assert!(get(&site.gateway.clients(), "/").contains("200 OK"));
+}

@@ -1,0 +1,66 @@
+//! What is looked for, and what is held back.
+
+use bywash_engine::throttle;
+use bywash_units::Span;
+
+/// `[elephants]` with its resources, and rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Elephants {
+    /// What is done about what was found.
+    pub act: Act,
+    /// After so long what was seen counts half.
+    pub half_life: Span,
+    /// Requests that are one kind whatever is learned.
+    pub pins: Vec<String>,
+    /// Whose use is looked at; nothing is looked for if there is none.
+    pub resources: Vec<Resource>,
+    /// Rules of the file that are carried out.
+    pub throttles: Vec<Throttle>,
+}
+
+/// What is done about what was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It waits for an operator's word.
+    Propose,
+    /// What is sure is held back without one.
+    Auto,
+}
+
+impl Act {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Propose => "propose",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// A resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// What operators call it.
+    pub name: String,
+    /// What is read: `host/cpu`.
+    pub read: String,
+    /// The exporter that says it, if not this host.
+    pub from: Option<String>,
+    /// Units of it that there are in a second, if that is not as it is read.
+    pub capacity: Option<f64>,
+    /// Units of it that are used in a second without any request.
+    pub idle: f64,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Throttle {
+    /// Which requests.
+    pub pattern: String,
+    /// Why.
+    pub why: String,
+    /// How they wait.
+    pub rule: throttle::Rule,
+    /// Bytes a second of their answers.
+    pub bytes: Option<u64>,
+}

@@ -1,0 +1,202 @@
+//! Elephants as they are in force: which requests fall under which rule, and the book of all that was found and decided.
+//!
+//! Three threads meet here. Requests ask [`Elephants::rule_of`], which waits for nobody: the rules are one immutable
+//! list that is exchanged whole. The watching thread ([`watch`]) brings what it has found, and ends what has come to its
+//! end. Operators (`admin/elephants.rs`) read the book and decide. Whoever changes the book writes it down before
+//! anybody is told that it holds, and then puts its rules in force; all of that under one lock, which no request takes.
+
+mod audit;
+mod rules;
+pub(crate) mod watch;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use bywash_control::{Book, Note, Refused, Timestamp, Watch, Written};
+use bywash_engine::throttle::RuleId;
+use bywash_message::Request;
+
+use crate::driver::Driver;
+use crate::settings::Settings;
+
+pub(crate) use rules::Rules;
+pub(crate) use watch::Sight;
+
+/// The name of the file in `state.directory`.
+const FILE: &str = "elephants";
+/// Bytes of a book: so many entries with long patterns, and more.
+const MOST: u64 = 4 << 20;
+
+/// What the threads of a gateway share of its elephants.
+pub(crate) struct Elephants {
+    rules: RwLock<Arc<Rules>>,
+    /// Whether there is any: requests look no further if not.
+    has_rules: AtomicBool,
+    desk: Mutex<Desk>,
+    /// What was seen of requests and of use. Whoever holds it and the desk has taken the desk first.
+    watch: Mutex<Watch>,
+}
+
+/// The book, and where it is kept.
+#[derive(Default)]
+pub(crate) struct Desk {
+    book: Book,
+    /// Where it is kept; nowhere if nothing is said.
+    directory: Option<PathBuf>,
+    /// What was seen when somebody last looked.
+    pub(crate) sight: Sight,
+}
+
+/// Why a decision does not hold.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undecided {
+    /// It cannot be made.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It would be lost with this process.
+    #[error("it could not be written down, so it does not hold: {0}")]
+    NotKept(std::io::Error),
+}
+
+impl Elephants {
+    pub(crate) fn new() -> Self {
+        Self {
+            rules: RwLock::default(),
+            has_rules: AtomicBool::new(false),
+            desk: Mutex::default(),
+            watch: Mutex::new(Watch::new(
+                Vec::new(),
+                Vec::new(),
+                bywash_units::Span::from_secs(1800),
+            )),
+        }
+    }
+
+    /// The rule that a request falls under.
+    pub(crate) fn rule_of(&self, request: &Request) -> Option<RuleId> {
+        if !self.has_rules.load(Ordering::Relaxed) {
+            return None;
+        }
+        let rules = Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
+        rules.of(request.method.as_str(), request.target.path_and_query())
+    }
+
+    /// Reads what was decided in a process before this one, and what the file says. To be called before the first
+    /// request, and not before that process has ended its turn.
+    pub(crate) fn open(&self, settings: &Settings, driver: &Driver) {
+        let mut desk = self.desk();
+        desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
+        desk.book = desk.directory.as_deref().map_or_else(Book::default, load);
+        // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
+        let notes = desk.book.tick(Timestamp::now(), |_, _, _| bywash_control::Gauge::default());
+        desk.note(notes);
+        self.put_in_force(&desk.book, driver);
+        drop(desk);
+        self.configured(settings, driver);
+    }
+
+    /// Rules that stand in the file, from now on.
+    pub(crate) fn configured(&self, settings: &Settings, driver: &Driver) {
+        let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
+        let decided = self.decide(driver, |book| book.file_says(Timestamp::now(), &said));
+        if let Err(why) = decided {
+            eprintln!("bywash: rules of the file do not hold: {why}");
+        }
+    }
+
+    /// Changes the book, writes it down, and puts its rules in force.
+    ///
+    /// # Errors
+    /// If it cannot be; then nothing has changed.
+    pub(crate) fn decide(
+        &self,
+        driver: &Driver,
+        decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
+    ) -> Result<Vec<Note>, Undecided> {
+        let mut desk = self.desk();
+        let mut book = desk.book.clone();
+        let notes = decision(&mut book)?;
+        if notes.is_empty() {
+            // New evidence at most, which is written down with the next decision.
+            desk.book = book;
+            return Ok(notes);
+        }
+        desk.keep(&book).map_err(Undecided::NotKept)?;
+        desk.book = book;
+        desk.note(notes.clone());
+        self.put_in_force(&desk.book, driver);
+        Ok(notes)
+    }
+
+    /// The book with what was seen, to be read.
+    pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was seen, to be told more or asked.
+    pub(crate) fn watched(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Other resources are looked at from now on, or other pins hold.
+    fn watch(&self, watch: Watch) {
+        *self.watched() = watch;
+    }
+
+    /// The engine has a rule before requests come under it, and loses it after the last has.
+    fn put_in_force(&self, book: &Book, driver: &Driver) {
+        let in_force = book.in_force();
+        let rules = Arc::new(Rules::new(&in_force));
+        let lanes: Vec<_> = in_force.iter().map(|rule| (rule.id, rule.rule)).collect();
+        driver.throttle(&lanes);
+        self.has_rules.store(!rules.is_empty(), Ordering::Relaxed);
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
+    }
+}
+
+impl Desk {
+    pub(crate) const fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Whether what is decided outlives this process.
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    fn keep(&self, book: &Book) -> std::io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        bywash_handover::save(directory, FILE, book.text().as_bytes())
+    }
+
+    fn note(&self, notes: Vec<Note>) {
+        for note in notes {
+            audit::note(self.directory.as_deref(), &note);
+        }
+    }
+}
+
+fn load(directory: &std::path::Path) -> Book {
+    let read = bywash_handover::load(directory, FILE, MOST).map_err(|error| error.to_string());
+    let book = read.and_then(|bytes| {
+        let Some(bytes) = bytes else { return Ok(Book::default()) };
+        Book::read(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
+    });
+    book.unwrap_or_else(|error| {
+        eprintln!("bywash: starting without the rules that were approved before: {error}");
+        Book::default()
+    })
+}
+
+fn written(throttle: &bywash_config::Throttle) -> Written {
+    let bywash_config::Throttle { pattern, why, rule, bytes } = throttle;
+    let grants = bywash_control::Grants {
+        at_once: rule.at_once,
+        rate: rule.rate.map(bywash_units::Rate::get),
+        queue: rule.queue,
+        wait: rule.wait,
+        bytes: *bytes,
+    };
+    Written { pattern: pattern.clone(), grants, why: why.clone() }
+}

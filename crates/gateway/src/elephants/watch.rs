@@ -1,0 +1,337 @@
+//! The watching thread: it is told of requests as they end, reads resources, and brings what it finds to the book.
+//!
+//! It serves nobody, and nobody waits for it: what it is too slow for is dropped and counted. A resource that cannot be
+//! read is said once, and again when it can; the others go on. Without resources there is nothing to find; rules
+//! still end in time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bywash_config::Resource;
+use bywash_control::{Act, Book, Elephant, Entry, Gauge, Seen, Timestamp, Watch, Watched};
+use bywash_engine::Tier;
+use bywash_sense::series::{
+    Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
+    Windows,
+};
+use bywash_units::{Span, Time};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+
+use super::Elephants;
+use crate::journal;
+use crate::settings::Settings;
+use crate::shared::{Life, Shared};
+
+/// How often requests are taken from the journal.
+const TURN: Duration = Duration::from_millis(100);
+/// How often resources are read.
+const STEP: Span = Span::from_secs(1);
+/// Readings further apart say nothing of the time between.
+const LONGEST: Span = Span::from_millis(2500);
+/// So long after a window all sources have said what was used in it.
+const LATE: Span = Span::from_secs(3);
+/// How often it is asked what was found: it takes a tenth of a second.
+const ASKED: Span = Span::from_secs(10);
+
+/// What was seen when it was last looked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sight {
+    resources: Vec<Looked>,
+    missed: u64,
+}
+
+/// A resource, as it was last looked at.
+#[derive(Clone, Debug)]
+struct Looked {
+    name: String,
+    seen: Span,
+    used: Option<f64>,
+    trouble: Option<String>,
+}
+
+impl Sight {
+    /// For operators; seconds, and shares of capacities.
+    pub(crate) fn json(&self) -> Value {
+        let resource = |one: &Looked| {
+            json!({
+                "name": one.name,
+                "seen_s": one.seen.as_secs_f64(),
+                "used": one.used,
+                "trouble": one.trouble,
+            })
+        };
+        let seen = self.resources.iter().map(|one| one.seen).max().unwrap_or(Span::ZERO);
+        json!({
+            "seen_s": seen.as_secs_f64(),
+            "missed": self.missed,
+            "resources": self.resources.iter().map(resource).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Watches until the gateway drains: from then on another process does.
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    mut settings: watch::Receiver<Arc<Settings>>,
+    life: &watch::Receiver<Life>,
+) {
+    let current = Arc::clone(&settings.borrow_and_update());
+    let mut watcher = Watcher::new(shared, current);
+    while *life.borrow() < Life::Drains {
+        std::thread::sleep(TURN);
+        if *life.borrow() != Life::Runs {
+            continue;
+        }
+        if settings.has_changed().unwrap_or(false) {
+            let current = Arc::clone(&settings.borrow_and_update());
+            watcher.configured(shared, current);
+        }
+        watcher.take(shared);
+        watcher.turn(shared);
+    }
+}
+
+struct Watcher {
+    settings: Arc<Settings>,
+    /// Requests as they end, if there is anything to compare them with.
+    ended: Option<mpsc::Receiver<Arc<journal::Entry>>>,
+    sources: Sources,
+    read: Time,
+    asked: Time,
+}
+
+impl Watcher {
+    fn new(shared: &Shared, settings: Arc<Settings>) -> Self {
+        let sources = Sources::new(shared, &settings.config.elephants.resources);
+        shared.elephants.watch(watch_of(&settings, &sources.capacities));
+        let ended = (!sources.read.is_empty()).then(|| shared.journal.follow());
+        Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
+    }
+
+    /// What was seen of the same resources goes on.
+    fn configured(&mut self, shared: &Shared, settings: Arc<Settings>) {
+        let (was, is) = (&self.settings.config.elephants, &settings.config.elephants);
+        let same =
+            (&was.resources, &was.pins, was.half_life) == (&is.resources, &is.pins, is.half_life);
+        if same {
+            self.settings = settings;
+        } else {
+            *self = Self::new(shared, settings);
+        }
+    }
+
+    fn take(&mut self, shared: &Shared) {
+        let Some(ended) = &mut self.ended else { return };
+        let mut watch = shared.elephants.watched();
+        while let Ok(entry) = ended.try_recv() {
+            tell(&mut watch, &entry, shared, &self.settings);
+        }
+    }
+
+    fn turn(&mut self, shared: &Shared) {
+        let now = shared.driver.now();
+        if now < self.read + STEP {
+            return;
+        }
+        self.read = now;
+        self.sources.read(shared, now);
+        shared.elephants.watched().advance(now);
+        end(shared, now);
+        if now >= self.asked + ASKED {
+            self.asked = now;
+            self.ask(shared);
+        }
+    }
+
+    fn ask(&self, shared: &Shared) {
+        let config = &self.settings.config.elephants;
+        let slots = f64::from(shared.driver.status().limit);
+        let bytes = config.resources.iter().find(|resource| resource.read.ends_with("/sent"));
+        let bytes = bytes.and_then(|resource| resource.capacity);
+        let (found, sight) = {
+            let watch = shared.elephants.watched();
+            let found: Vec<Elephant> = if config.resources.is_empty() {
+                Vec::new()
+            } else {
+                watch.elephants(slots, bytes)
+            };
+            (found, self.sources.sight(&watch, shared.journal.unfollowed()))
+        };
+        shared.elephants.desk().sight = sight;
+        let act = match config.act {
+            bywash_config::Act::Propose => Act::Propose,
+            bywash_config::Act::Auto => Act::Auto,
+        };
+        let decided = shared
+            .elephants
+            .decide(&shared.driver, |book| Ok(book.found(Timestamp::now(), found, act)));
+        if let Err(why) = decided {
+            eprintln!("bywash: an elephant was found, and {why}");
+        }
+    }
+}
+
+/// Ends what has come to its end.
+fn end(shared: &Shared, now: Time) {
+    let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
+        let lasted = to.duration_since(from).unsigned_abs();
+        gauge_of(&shared.elephants.watched(), entry, now, Span::from(lasted))
+    };
+    let tick = |book: &mut Book| Ok(book.tick(Timestamp::now(), gauge));
+    if let Err(why) = shared.elephants.decide(&shared.driver, tick) {
+        eprintln!("bywash: a rule has come to its end, and {why}");
+    }
+}
+
+/// How the site was for so long until now, for the elephants of this entry and all others.
+pub(super) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Gauge {
+    let resource = entry.found.as_ref().map_or("", |found| found.resource.as_str());
+    watch.gauge(&entry.pattern, resource, now - lasted, now)
+}
+
+fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &Settings) {
+    let Some(decided) = &entry.decided else { return };
+    let Some((method, target)) = entry.whole_message() else { return };
+    let worked = decided.runs_at.map(|from| (from, decided.ended));
+    let answered = entry.status.is_some_and(|status| status.as_u16() < 500) && worked.is_some();
+    watch.request(
+        decided.ended,
+        &Seen {
+            method,
+            target,
+            client: shared.address_key(entry.client).0,
+            worked,
+            response: answered.then_some(decided.waited + decided.service),
+            bytes: decided.received,
+            transacts: settings.class(decided.class_id).class.tier == Tier::Transact,
+            is_good: answered && entry.status.is_some_and(|status| status.as_u16() < 400),
+        },
+    );
+}
+
+fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
+    let config = &settings.config.elephants;
+    // The configuration has seen to it that they are patterns.
+    let pins = config.pins.iter().filter_map(|pin| pin.parse().ok()).collect();
+    let watched = |(resource, capacity): (&Resource, &f64)| Watched {
+        name: resource.name.clone(),
+        capacity: *capacity,
+        idle: resource.idle,
+    };
+    let resources = config.resources.iter().zip(capacities).map(watched).collect();
+    Watch::new(pins, resources, config.half_life)
+}
+
+/// All that is read.
+struct Sources {
+    sampler: Sampler,
+    /// Of each resource, in the order of the file.
+    read: Vec<Read>,
+    /// Units that there are in a second of each; one where nobody says.
+    capacities: Vec<f64>,
+    /// By number of the source, why it cannot be read.
+    troubles: BTreeMap<usize, String>,
+}
+
+struct Read {
+    name: String,
+    /// The source's number; none could be opened if there is none.
+    source: Result<usize, String>,
+    windows: Option<Windows>,
+}
+
+impl Sources {
+    fn new(shared: &Shared, resources: &[Resource]) -> Self {
+        let mut sampler = Sampler::new(Clock::since(shared.driver.started()), LONGEST);
+        let (mut read, mut capacities) = (Vec::new(), Vec::new());
+        for resource in resources {
+            let source = add(&mut sampler, resource);
+            if let Err(why) = &source {
+                eprintln!("bywash: resource {}: {why}", resource.name);
+            }
+            let windows =
+                |source: &usize| Windows::new(STEP, vec![(*source, resource.read.clone())]);
+            let windows = source.as_ref().ok().map(windows);
+            read.push(Read { name: resource.name.clone(), source, windows });
+            capacities.push(resource.capacity.unwrap_or_else(|| processors(&resource.read)));
+        }
+        Self { sampler, read, capacities, troubles: BTreeMap::new() }
+    }
+
+    fn read(&mut self, shared: &Shared, now: Time) {
+        let Step { uses, changes, unread: _ } = self.sampler.step();
+        for change in changes {
+            let trouble = change.failed.map(|failed| failed.to_string());
+            let words = trouble.as_deref().unwrap_or("it can be read again");
+            eprintln!("bywash: {}: {words}", change.name.escape_debug());
+            match trouble {
+                Some(trouble) => _ = self.troubles.insert(change.source, trouble),
+                None => _ = self.troubles.remove(&change.source),
+            }
+        }
+        let mut watch = shared.elephants.watched();
+        for (number, read) in self.read.iter_mut().enumerate() {
+            let Some(windows) = &mut read.windows else { continue };
+            for one in &uses {
+                windows.add(one);
+            }
+            while let Some(window) = windows.next_until(now - LATE) {
+                let used = window.used.first().copied().unwrap_or(0.0);
+                watch.used(number, window.from, window.to, used);
+            }
+        }
+    }
+
+    fn sight(&self, watch: &Watch, missed: u64) -> Sight {
+        let looked = |(read, (_, seen, used)): (&Read, (&Watched, Span, f64))| {
+            let trouble = match &read.source {
+                Ok(source) => self.troubles.get(source).cloned(),
+                Err(why) => Some(why.clone()),
+            };
+            let used = (seen > Span::ZERO).then_some(used);
+            Looked { name: read.name.clone(), seen, used, trouble }
+        };
+        Sight { resources: self.read.iter().zip(watch.resources()).map(looked).collect(), missed }
+    }
+}
+
+/// The source that says how much of a resource was used, added to the others.
+fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
+    let (read, name) = (resource.read.as_str(), resource.name.as_str());
+    if let Some(url) = &resource.from {
+        let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
+        return Ok(sampler.add(name, exporter));
+    }
+    let none = || format!("there is no {}", read.escape_debug());
+    let parts: Vec<&str> = read.split('/').collect();
+    Ok(match parts.as_slice() {
+        ["host", "cpu"] => sampler.add(name, Processors::new(Root::host())),
+        ["host", "disk", ..] => sampler.add(name, Disks::new(Root::host())),
+        ["host", "net", "lo", ..] => sampler.add(name, Network::new(Root::host()).with_loopback()),
+        ["host", "net", ..] => sampler.add(name, Network::new(Root::host())),
+        ["host", "pressure", ..] => sampler.add(name, Stalls::host(Root::host())),
+        ["process", process, "cpu"] => {
+            sampler.add(name, Processes::named(Root::host(), process).ok_or_else(none)?)
+        }
+        ["cgroup", path @ .., _] => {
+            sampler.add(name, Group::new(Root::host(), &path.join("/")).ok_or_else(none)?)
+        }
+        _ => return Err(none()),
+    })
+}
+
+/// What there is of a resource whose capacity nobody says: of processors as many as this host has.
+fn processors(read: &str) -> f64 {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    if read.ends_with("/cpu") { cores() as f64 } else { 1.0 }
+}
+
+impl Elephants {
+    /// How the site was for so long until now.
+    pub(crate) fn gauge_of(&self, number: u32, lasted: Span, now: Time) -> Gauge {
+        let entry = self.desk().book().entry(number).ok().cloned();
+        entry.map_or_else(Gauge::default, |entry| gauge_of(&self.watched(), &entry, now, lasted))
+    }
+}
