@@ -20,6 +20,7 @@
 //! [`ORDER_TAG_HEADER`]. Others ignore them.
 #![forbid(unsafe_code)]
 
+mod blanks;
 mod clock;
 mod connection;
 mod error;

@@ -1,11 +1,12 @@
 //! Attempts as HTTP requests.
 
 use bytes::Bytes;
-use bywash_scenario::{Attempt, Scenario, Shown, Signal};
+use bywash_scenario::{Attempt, Scenario, Shown, Signal, Stream};
 use http::header::{CONTENT_LENGTH, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Empty;
 
+use crate::blanks::Path;
 use crate::error::LoadError;
 use crate::jar::Jar;
 use crate::options::Options;
@@ -61,7 +62,7 @@ const OURS: [&str; 14] = [
 #[derive(Debug)]
 struct Template {
     method: Method,
-    path: Uri,
+    path: Path,
     headers: HeaderMap,
 }
 
@@ -113,12 +114,23 @@ impl Requests {
         jar
     }
 
-    /// The request of an attempt, by the visitor with this jar and these marks.
-    pub(crate) fn ask(&self, attempt: &Attempt, jar: &Jar, marks: &HeaderMap) -> Question {
+    /// The path of a request of this class.
+    pub(crate) fn path(&self, class: usize, chance: &mut Stream) -> Uri {
+        self.classes[class].path.drawn(chance)
+    }
+
+    /// The request of an attempt at this path, by the visitor with this jar and these marks.
+    pub(crate) fn ask(
+        &self,
+        attempt: &Attempt,
+        path: Uri,
+        jar: &Jar,
+        marks: &HeaderMap,
+    ) -> Question {
         let template = &self.classes[attempt.class];
         let mut question = Request::new(Empty::new());
         *question.method_mut() = template.method.clone();
-        *question.uri_mut() = template.path.clone();
+        *question.uri_mut() = path;
         let mut headers = template.headers.clone();
         headers.insert(DEMAND_HEADER, attempt.demand.as_micros().into());
         if attempt.declared {
@@ -133,7 +145,7 @@ impl Requests {
 
 fn template(method: &str, path: &str, target: &Target) -> Option<Template> {
     let method = Method::from_bytes(method.as_bytes()).ok()?;
-    let path: Uri = path.starts_with('/').then(|| path.parse().ok())??;
+    let path = Path::read(path)?;
     let mut headers = HeaderMap::new();
     headers.insert(HOST, target.host.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static("bywash-load"));

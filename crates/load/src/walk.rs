@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
-use bywash_scenario::{Attempt, Closes, Ending, Next, Visitor};
+use bywash_scenario::{Attempt, Closes, Ending, Next, Stream, Visitor};
 use bywash_units::{Span, Time};
 use http::header::RETRY_AFTER;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Uri};
 use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
@@ -17,6 +17,9 @@ use crate::connection::{Answer, Broken, Connection, ask};
 use crate::field::Field;
 use crate::jar::Jar;
 use crate::slots::Slot;
+
+/// The stream of what fills her requests' blanks; those of the scenario have lower numbers.
+const BLANKS: u64 = 0x4001;
 
 /// A visitor, and what she carries.
 pub(crate) struct Walk {
@@ -28,6 +31,10 @@ pub(crate) struct Walk {
     /// When her session is meant to start.
     start: Time,
     jar: Jar,
+    /// What her requests' blanks are filled with.
+    chance: Stream,
+    /// Of her last request: who tries again asks for the same.
+    path: Uri,
     /// Her tag, and what she shows of herself.
     marks: HeaderMap,
     /// Kept between requests while the site keeps it.
@@ -55,6 +62,8 @@ impl Walk {
             set,
             marks: field.requests.marks(index, visitor.signals()),
             jar: field.requests.jar(visitor.signals()),
+            chance: Stream::new(field.seed, BLANKS, index),
+            path: Uri::default(),
             visitor,
             connection: None,
             field: Rc::clone(field),
@@ -130,7 +139,11 @@ impl Walk {
     /// Asks, and waits for the whole answer until `deadline`.
     async fn try_until(&mut self, deadline: Time, attempt: &Attempt) -> Ending {
         let field = Rc::clone(&self.field);
-        let question = field.requests.ask(attempt, &self.jar, &self.marks);
+        if !attempt.retry {
+            self.path = field.requests.path(attempt.class, &mut self.chance);
+        }
+        let path = self.path.clone();
+        let question = field.requests.ask(attempt, path, &self.jar, &self.marks);
         let kept = self.connection.take();
         let mut asking = Box::pin(ask(kept, field.target.address, question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {

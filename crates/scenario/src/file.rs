@@ -98,6 +98,8 @@ pub struct Class {
     pub earns: Utility,
     /// What it is worth, if that is not to be learned.
     pub pinned: Option<Utility>,
+    /// Pause behind it; as behind everything else if not given.
+    pub think: Option<Law>,
     /// How long a client waits for this; as for everything else if not given.
     pub patience: Option<Law>,
     /// Where it is served: an index of `servers.stations`, or the workers of the application.

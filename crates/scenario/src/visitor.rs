@@ -85,7 +85,10 @@ impl Visitor {
             .map(|class| Visit {
                 class,
                 demand: scenario.classes[class].service_at(now).draw(&mut wants),
-                think: scenario.client.think.draw(&mut wants),
+                think: scenario.classes[class]
+                    .think
+                    .unwrap_or(scenario.client.think)
+                    .draw(&mut wants),
                 order: class == scenario.graph.order,
             })
             .collect();
@@ -260,5 +263,16 @@ mod tests {
         let after = |millis| Next::After(Span::from_millis(millis));
         assert_eq!(pause(true), [after(3001), after(1)]);
         assert_eq!(pause(false), [after(1), after(1)]);
+    }
+
+    #[test]
+    fn behind_a_class_with_a_pause_of_its_own_comes_that_one() {
+        let mut scenario = small();
+        let own = Span::from_millis(50);
+        scenario.classes[0].think = Some(crate::Law::Constant(own));
+        let visits = (0..200).flat_map(|index| Visitor::new(&scenario, 1, index).visits);
+        let (of_class, others): (Vec<_>, Vec<_>) = visits.partition(|visit| visit.class == 0);
+        assert!(of_class.iter().all(|visit| visit.think == own));
+        assert!(!others.is_empty() && others.iter().all(|visit| visit.think != own));
     }
 }

@@ -84,6 +84,8 @@ struct WrittenClass {
     #[serde(default)]
     shift: Option<shift::Written>,
     #[serde(default)]
+    think: Option<Law>,
+    #[serde(default)]
     station: Option<String>,
     #[serde(default)]
     parallel: threads::Parallel,
@@ -391,6 +393,8 @@ fn resolve_class(
     let shift = class.shift.as_ref().map(|shift| shift.resolve(name)).transpose();
     let shift = wrong.part(shift);
     wrong.unless(class.service.ends(), format!("service of `{name}` must take some time, and end"));
+    let why = format!("a client that waits for ever makes no load: think of `{name}` must end");
+    wrong.unless(class.think != Some(Law::Never), why);
     let station = wrong.part(stations::of_class(stations, class.station.as_deref(), name));
     wrong.part(threads::check(class.parallel, name));
     let after = wrong.parts(class.after.iter().map(|other| find(index, other, name)));
@@ -407,6 +411,7 @@ fn resolve_class(
         stop: stop.flatten(),
         earns: Utility::new(if name == order { 1.0 } else { 0.0 }),
         pinned: None,
+        think: class.think,
         patience: None,
         station: station.flatten(),
         parallel: class.parallel,

@@ -8,12 +8,12 @@ use bywash_lease::DatabaseName;
 use bywash_site::Door;
 use tempfile::TempDir;
 
-use crate::database::Pool;
 use crate::house::House;
 use crate::lease::{Caller, Desk};
 use crate::store::{self, Store};
 use crate::worker::Worker;
 use crate::{BookstoreError, Options, Place, SchemaError, Stats};
+use bywash_database::Pool;
 
 /// A store that serves until it is stopped or dropped.
 pub struct Bookstore {
@@ -110,7 +110,7 @@ impl Bookstore {
 
 impl Drop for Bookstore {
     fn drop(&mut self) {
-        self.house.close();
+        self.house.hall.close();
         self.door.close();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so on stderr; there is nothing left to stop in it.

@@ -31,7 +31,7 @@ use std::time::Duration;
 use bywash_lease::{Answer, DatabaseName, Fault, Message, Order, RequestId};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::database::Trouble;
+use bywash_database::Trouble;
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_millis(100);

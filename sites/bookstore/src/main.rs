@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
-use std::{env, fs, thread};
 
 use bywash_bookstore::{
     Bookstore, BookstoreError, Options, Place, PlaceError, Sentry, calibrate, trace,
@@ -105,8 +105,6 @@ enum Failure {
     Bookstore(#[from] BookstoreError),
     #[error("{0}")]
     Place(#[from] PlaceError),
-    #[error("cannot read the password in {}: {cause}", path.display())]
-    Password { path: PathBuf, cause: io::Error },
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
     #[error("cannot write: {0}")]
@@ -148,13 +146,8 @@ fn serve(arguments: Serve) -> Result<(), Failure> {
 
 impl Serve {
     fn options(self) -> Result<Options, Failure> {
-        let password = password(self.password_file)?;
-        let database = match (self.database.unwrap_or(Place::Sqlite(None)), password) {
-            (place, Some(Password::Given(password))) => place.with_password(&password)?,
-            // The environment may be there for others.
-            (place @ Place::Sqlite(_), _) | (place, None) => place,
-            (place, Some(Password::Found(password))) => place.with_password(&password)?,
-        };
+        let place = self.database.unwrap_or(Place::Sqlite(None));
+        let database = place.with_password_from(self.password_file.as_deref(), PASSWORD)?;
         Ok(Options {
             listen: self.listen,
             database,
@@ -166,19 +159,6 @@ impl Serve {
             sentry: self.sentry.map(|socket| Sentry { socket, name: self.name }),
         })
     }
-}
-
-enum Password {
-    /// Asked for on the command line.
-    Given(String),
-    /// In the environment.
-    Found(String),
-}
-
-fn password(file: Option<PathBuf>) -> Result<Option<Password>, Failure> {
-    let Some(path) = file else { return Ok(env::var(PASSWORD).ok().map(Password::Found)) };
-    let text = fs::read_to_string(&path).map_err(|cause| Failure::Password { path, cause })?;
-    Ok(Some(Password::Given(text.lines().next().unwrap_or_default().to_owned())))
 }
 
 /// One line a service: its name, milliseconds, and their share of a search.

@@ -1,9 +1,8 @@
 //! What a store has done so far, for `/-/stats` and for tests.
-//!
-//! For every service `received = refused + served + orphaned + cancelled + failed` once nothing waits or runs.
 
 use std::collections::BTreeMap;
 
+use bywash_database::ServiceStats;
 use serde::Serialize;
 
 use crate::Service;
@@ -47,29 +46,6 @@ pub struct DatabaseStats {
     pub lost: u64,
     /// Pages a book has: the cost of a search is proportional to them.
     pub pages: u32,
-}
-
-/// What has become of the requests of one service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ServiceStats {
-    /// Well-formed requests.
-    pub received: u64,
-    /// Turned away with 503, because the queue was full or the store was closing.
-    pub refused: u64,
-    /// Answered, whatever the page says, to a client that was still there.
-    pub served: u64,
-    /// Answered to nobody: the client had left.
-    pub orphaned: u64,
-    /// Stopped in the database, or before it (503).
-    pub cancelled: u64,
-    /// The database was not there (503) or failed (500). Look at stderr.
-    pub failed: u64,
-    /// Microseconds of workers' time behind all of them.
-    pub busy_us: u64,
-    /// Of these: for clients that left before they were answered, whether anybody stopped their requests or not.
-    pub busy_us_departed: u64,
-    /// Of those: after they had left.
-    pub busy_us_in_vain: u64,
 }
 
 impl Stats {

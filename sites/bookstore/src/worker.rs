@@ -1,17 +1,14 @@
-//! One worker thread: takes a request, serves it to its end, answers.
-//!
-//! As in the seed's plain server it does not look at its client while it works. What stops a request early is the
-//! database, when somebody asks it to.
+//! One worker thread, as in the seed's plain server: takes a request, serves it to its end, answers.
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
 
+use bywash_database::Trouble;
+
+use crate::Service;
 use crate::ask::Ask;
-use crate::counters::{Busy, Fate};
-use crate::database::Trouble;
 use crate::files::{self, File};
-use crate::house::{House, Job};
+use crate::house::House;
 use crate::store::{Answer, Store};
 
 /// A worker and its own database connection.
@@ -22,10 +19,9 @@ pub(crate) struct Worker {
 
 /// What is written to the client.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum Made {
     Page(Answer),
     File(File),
-    Trouble(Trouble),
 }
 
 impl Worker {
@@ -33,53 +29,27 @@ impl Worker {
         Self { house, store }
     }
 
-    /// Works until the queue is closed.
-    pub(crate) fn run(mut self) {
-        while let Some(job) = self.house.queue.pop() {
-            self.take(job);
-        }
-    }
-
-    fn take(&mut self, job: Job) {
-        let house = Arc::clone(&self.house);
-        let _running = house.counters.run();
-        let begun = Instant::now();
-        let outcome = self.work(&job);
-        let stopped = match &outcome {
-            Outcome::Trouble(Trouble::Cancelled) => Some(Fate::Cancelled),
-            Outcome::Trouble(
-                Trouble::Lost(_) | Trouble::Silent | Trouble::Taken | Trouble::Failed(_),
-            ) => Some(Fate::Failed),
-            Outcome::Page(_) | Outcome::File(_) => None,
-        };
-        let done = Instant::now();
-        let left = job.reply.send(outcome);
-        let fate = stopped.unwrap_or(if left.is_none() { Fate::Served } else { Fate::Orphaned });
-        let in_vain = left.map(|left| done.saturating_duration_since(left.max(begun)));
-        let busy = Busy { all: done - begun, in_vain };
-        house.counters.ended(job.service, fate, busy);
-    }
-
-    fn work(&mut self, job: &Job) -> Outcome {
-        let visit = match &job.ask {
-            Ask::File(number) => return Outcome::File(files::file(*number)),
-            Ask::Store(visit) => visit,
-        };
-        let served = self.store.serve(visit);
-        let is_away = served.as_ref().is_err_and(Trouble::is_away);
-        if is_away || self.store.has_asked() {
-            self.house.counters.met_database(!is_away);
-        }
-        match served {
-            Ok(answer) => Outcome::Page(answer),
-            Err(trouble) => {
-                if trouble != Trouble::Cancelled {
-                    let name = job.service.name();
-                    // Nobody reading it is no reason not to serve.
-                    let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {trouble}");
-                }
-                Outcome::Trouble(trouble)
+    /// Works until the store is closed.
+    pub(crate) fn run(self) {
+        let Self { house, mut store } = self;
+        house.hall.work(|service, ask| {
+            let visit = match ask {
+                Ask::File(number) => return Ok(Made::File(files::file(*number))),
+                Ask::Store(visit) => visit,
+            };
+            let served = store.serve(visit);
+            let is_away = served.as_ref().is_err_and(Trouble::is_away);
+            if is_away || store.has_asked() {
+                house.hall.counters.met_database(!is_away);
             }
-        }
+            if let Err(trouble) = &served
+                && *trouble != Trouble::Cancelled
+            {
+                let name = Service::ALL[service].name();
+                // Nobody reading it is no reason not to serve.
+                let _unread = writeln!(std::io::stderr(), "bookstore: {name}: {trouble}");
+            }
+            served.map(Made::Page)
+        });
     }
 }

@@ -293,3 +293,26 @@ fn clients_of_a_set_ask_one_after_the_other_and_who_is_not_counted_leaves_no_fig
     assert!(asked.load(Ordering::Relaxed) as u64 > cell.completed, "the others asked too");
     assert!(most.load(Ordering::Relaxed) <= 5, "one request a client");
 }
+
+#[test]
+fn a_blank_is_filled_for_each_request_and_whoever_tries_again_asks_for_the_same() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let url = answering({
+        let asked = Arc::clone(&asked);
+        move |request| {
+            let mut asked = asked.lock().unwrap();
+            asked.push(request.uri().to_string());
+            answer(if asked.len() == 1 { 503 } else { 200 }, "")
+        }
+    });
+    let mut scenario = alone();
+    for class in &mut scenario.classes {
+        class.path = "/item?id={1..1000000}".into();
+    }
+    play(&scenario, &at(&url));
+    let asked = asked.lock().unwrap();
+    let numbers = asked.iter().map(|path| path.strip_prefix("/item?id=")?.parse::<u32>().ok());
+    let numbers: Vec<_> = numbers.map(Option::unwrap).collect();
+    assert_eq!(numbers.len(), 3);
+    assert!(numbers[0] == numbers[1] && numbers[1] != numbers[2], "{numbers:?}");
+}

@@ -9,7 +9,7 @@ use bywash_site::Sid;
 
 use super::{Page, Receipt};
 use crate::books::Cents;
-use crate::database::{Pooled, Trouble, Value};
+use bywash_database::{Pooled, Trouble, Value};
 
 /// What adding to a cart made of it.
 pub(super) struct Added {

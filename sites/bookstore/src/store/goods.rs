@@ -5,7 +5,7 @@
 //! of it, a shelf through a ninth ([`crate::books::half`], [`crate::books::shelf`]).
 
 use crate::books::{BOOKS, Book, CATEGORIES, Cents, FAVOURITE, half, shelf};
-use crate::database::{Pooled, Row, Trouble};
+use bywash_database::{Pooled, Row, Trouble};
 
 /// Columns of a [`Book`].
 const COLUMNS: &str = "b.id, b.title, b.author, b.category, b.price_cents";
@@ -52,11 +52,11 @@ fn mentioning(
     words: &str,
     (first, last): (i64, i64),
 ) -> Result<Vec<Book>, Trouble> {
-    let contains = pooled.dialect().contains;
+    let position = pooled.dialect().position;
     let select = format!(
         "SELECT {COLUMNS} FROM books b JOIN (
             SELECT book, count(*) AS hits FROM pages
-            WHERE book BETWEEN ? AND ? AND {contains} GROUP BY book
+            WHERE book BETWEEN ? AND ? AND {position}(text, ?) > 0 GROUP BY book
          ) found ON found.book = b.id
          ORDER BY found.hits DESC, b.id LIMIT {LISTED}"
     );

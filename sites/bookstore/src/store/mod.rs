@@ -14,9 +14,9 @@ use bywash_site::Sid;
 
 use crate::ask::{Visit, Wish};
 use crate::books::{Book, Cents};
-use crate::database::{Pool, Pooled, Trouble};
 use crate::lease::{Desk, Lease};
 use crate::request_id::comment;
+use bywash_database::{Pool, Pooled, Trouble};
 
 pub use schema::SchemaError;
 

@@ -3,14 +3,12 @@
 //! The books, their pages and the word that they are there are committed together: a database is full or empty,
 //! whenever whoever filled it was killed.
 
+use bywash_database::{Dialect, Pooled, Row, Trouble, Value, furnish, insert};
+
 use crate::books::{BOOKS, Book};
-use crate::database::{Dialect, Pooled, Trouble, Value};
 
 /// Raised whenever a table or a page changes; another database is refused, not converted.
 const VERSION: i64 = 1;
-
-/// Rows in one statement.
-const BATCH: usize = 100;
 
 /// Why the tables are not what this store needs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,15 +46,14 @@ pub(super) fn prepare(
     wanted: Option<u32>,
     usual: u32,
 ) -> Result<u32, SchemaError> {
-    pooled.ready(String::new())?;
-    let dialect = pooled.dialect();
-    if let Some(alone) = dialect.alone {
-        pooled.command(alone)?;
-    }
-    let facts = make(pooled, dialect, wanted.unwrap_or(usual))?;
-    if let Some(together) = dialect.together {
-        pooled.command(together)?;
-    }
+    let tables = tables(pooled.dialect());
+    let facts = furnish(pooled, &tables, &[], facts, |pooled| {
+        let pages = wanted.unwrap_or(usual);
+        fill(pooled, pages)?;
+        let facts = "INSERT INTO facts (version, pages) VALUES (?, ?)";
+        pooled.change(facts, &[VERSION.into(), i64::from(pages).into()])?;
+        Ok(Facts { version: VERSION, pages: pages.into() })
+    })?;
     if facts.version != VERSION {
         return Err(SchemaError::Version { found: facts.version });
     }
@@ -74,54 +71,44 @@ struct Facts {
     pages: i64,
 }
 
-fn make(pooled: &mut Pooled, dialect: &Dialect, pages: u32) -> Result<Facts, Trouble> {
-    for table in tables(dialect) {
-        pooled.command(&table)?;
-    }
-    if let Some(facts) = facts(pooled)? {
-        return Ok(facts);
-    }
-    let made = pooled.transaction(|pooled| {
-        // Another process with the same file may have been first.
-        if let Some(facts) = facts(pooled)? {
-            return Ok(facts);
-        }
-        fill(pooled, pages)?;
-        let facts = "INSERT INTO facts (version, pages) VALUES (?, ?)";
-        pooled.change(facts, &[VERSION.into(), i64::from(pages).into()])?;
-        Ok(Facts { version: VERSION, pages: pages.into() })
-    })?;
-    for statement in dialect.settle {
-        pooled.command(statement)?;
-    }
-    Ok(made)
-}
-
 fn facts(pooled: &mut Pooled) -> Result<Option<Facts>, Trouble> {
     let rows = pooled.query("SELECT version, pages FROM facts", &[])?;
-    let facts =
-        |row: &crate::database::Row| Ok(Facts { version: row.number(0)?, pages: row.number(1)? });
+    let facts = |row: &Row| Ok(Facts { version: row.number(0)?, pages: row.number(1)? });
     rows.first().map(facts).transpose()
 }
 
-fn tables(dialect: &Dialect) -> [String; 6] {
-    let Dialect { numbered, table, .. } = dialect;
+fn tables(dialect: &Dialect) -> [(&'static str, String); 6] {
+    let numbered = dialect.numbered;
     [
-        "facts (version BIGINT NOT NULL, pages BIGINT NOT NULL)".to_owned(),
-        "books (id BIGINT PRIMARY KEY, title VARCHAR(200) NOT NULL, author VARCHAR(200) NOT NULL,
-            category VARCHAR(50) NOT NULL, price_cents BIGINT NOT NULL, description VARCHAR(2000) NOT NULL)"
-            .to_owned(),
-        "pages (book BIGINT NOT NULL, page BIGINT NOT NULL, text VARCHAR(2000) NOT NULL, PRIMARY KEY (book, page))"
-            .to_owned(),
-        "sessions (sid VARCHAR(32) PRIMARY KEY, begun_ms BIGINT NOT NULL, changes BIGINT NOT NULL)".to_owned(),
-        "cart (sid VARCHAR(32) NOT NULL, book BIGINT NOT NULL, quantity BIGINT NOT NULL, PRIMARY KEY (sid, book))"
-            .to_owned(),
-        format!(
-            "orders (id {numbered}, sid VARCHAR(32) NOT NULL, books BIGINT NOT NULL, total_cents BIGINT NOT NULL,
-            at_ms BIGINT NOT NULL, request VARCHAR(128))"
+        ("facts", "version BIGINT NOT NULL, pages BIGINT NOT NULL".to_owned()),
+        (
+            "books",
+            "id BIGINT PRIMARY KEY, title VARCHAR(200) NOT NULL, author VARCHAR(200) NOT NULL,
+            category VARCHAR(50) NOT NULL, price_cents BIGINT NOT NULL, description VARCHAR(2000) NOT NULL"
+                .to_owned(),
+        ),
+        (
+            "pages",
+            "book BIGINT NOT NULL, page BIGINT NOT NULL, text VARCHAR(2000) NOT NULL, PRIMARY KEY (book, page)"
+                .to_owned(),
+        ),
+        (
+            "sessions",
+            "sid VARCHAR(32) PRIMARY KEY, begun_ms BIGINT NOT NULL, changes BIGINT NOT NULL".to_owned(),
+        ),
+        (
+            "cart",
+            "sid VARCHAR(32) NOT NULL, book BIGINT NOT NULL, quantity BIGINT NOT NULL, PRIMARY KEY (sid, book)"
+                .to_owned(),
+        ),
+        (
+            "orders",
+            format!(
+                "id {numbered}, sid VARCHAR(32) NOT NULL, books BIGINT NOT NULL, total_cents BIGINT NOT NULL,
+                at_ms BIGINT NOT NULL, request VARCHAR(128)"
+            ),
         ),
     ]
-    .map(|columns| format!("CREATE TABLE IF NOT EXISTS {columns} {table}"))
 }
 
 fn fill(pooled: &mut Pooled, pages: u32) -> Result<(), Trouble> {
@@ -142,19 +129,4 @@ fn fill(pooled: &mut Pooled, pages: u32) -> Result<(), Trouble> {
         vec![book.id.into(), i64::from(page).into(), book.page(page).as_str().into()]
     });
     insert(pooled, "pages (book, page, text)", rows)
-}
-
-/// Puts rows into a table, many in a statement.
-fn insert(
-    pooled: &mut Pooled,
-    columns: &str,
-    mut rows: impl Iterator<Item = Vec<Value>>,
-) -> Result<(), Trouble> {
-    loop {
-        let batch: Vec<_> = rows.by_ref().take(BATCH).collect();
-        let Some(first) = batch.first() else { return Ok(()) };
-        let row = format!("({})", vec!["?"; first.len()].join(", "));
-        let all = vec![row; batch.len()].join(", ");
-        pooled.change(&format!("INSERT INTO {columns} VALUES {all}"), &batch.concat())?;
-    }
 }

@@ -25,7 +25,8 @@ impl Application for House {
         body: Bytes,
     ) -> Result<Response<Body>, Refusal> {
         let ask = Ask::read(service, &head, &body)?;
-        let waiting = Waiting::new(self.offer(service, ask)?, self.counters.departures());
+        let waiting =
+            Waiting::new(self.hall.offer(service.index(), ask)?, self.hall.counters.departures());
         waiting.answer().await.map(respond::outcome).ok_or(Refusal::Closing)
     }
 

@@ -1,20 +1,20 @@
 //! The one place where outcomes become HTTP responses.
 
+use bywash_database::Outcome;
 use bywash_site::{Body, HTML, add, respond, text};
 use http::header::SET_COOKIE;
 use http::{Response, StatusCode};
 
 use super::page;
-use crate::database::Trouble;
 use crate::store::{Answer, Page};
-use crate::worker::Outcome;
+use crate::worker::Made;
 
 /// What a worker made of a request.
-pub(super) fn outcome(outcome: Outcome) -> Response<Body> {
+pub(super) fn outcome(outcome: Outcome<Made>) -> Response<Body> {
     match outcome {
-        Outcome::Page(answer) => shown(&answer),
-        Outcome::File(file) => respond(StatusCode::OK, file.kind, file.content),
-        Outcome::Trouble(trouble) => failed(&trouble),
+        Ok(Made::Page(answer)) => shown(&answer),
+        Ok(Made::File(file)) => respond(StatusCode::OK, file.kind, file.content),
+        Err(trouble) => trouble.answer(),
     }
 }
 
@@ -29,20 +29,4 @@ fn shown(answer: &Answer) -> Response<Body> {
         add(&mut response, SET_COOKIE, &format!("sid={sid}; Path=/; HttpOnly"));
     }
     response
-}
-
-/// What the database itself says is for the operator, on stderr.
-fn failed(trouble: &Trouble) -> Response<Body> {
-    match trouble {
-        Trouble::Cancelled => {
-            text(StatusCode::SERVICE_UNAVAILABLE, "the request was stopped in the database")
-        }
-        Trouble::Lost(_) | Trouble::Silent => {
-            text(StatusCode::SERVICE_UNAVAILABLE, "the database is not there")
-        }
-        Trouble::Taken => {
-            text(StatusCode::SERVICE_UNAVAILABLE, "no connection to the database is free")
-        }
-        Trouble::Failed(_) => text(StatusCode::INTERNAL_SERVER_ERROR, "the database failed"),
-    }
 }

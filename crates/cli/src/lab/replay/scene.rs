@@ -43,6 +43,7 @@ pub(super) fn scenario(
         pinned: class.class.pinned,
         station: None,
         parallel: bywash_scenario::Parallel::default(),
+        think: None,
         patience: class.patience.map(Law::Constant),
     });
     Scenario {

@@ -4,21 +4,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Connection, Dialect, Place, Row, Trouble, Value, connect};
+use crate::{Connection, Dialect, Place, Row, Trouble, Value, connect};
 
 /// What all workers' connections have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
-    pub(crate) place: Place,
+pub struct Pool {
+    /// Where it leads.
+    pub place: Place,
     /// After which a server that says nothing is taken for lost.
-    pub(crate) silence: Duration,
+    pub silence: Duration,
     /// Whoever writes to SQLite holds it. SQLite alone would have the second one sleep and try again, which would
     /// show as service time.
     turn: Option<Arc<Mutex<()>>>,
 }
 
 /// One worker's connection.
-pub(crate) struct Pooled {
+pub struct Pooled {
     pool: Pool,
     connection: Option<Box<dyn Connection>>,
     /// The comment in front of statements.
@@ -28,13 +29,14 @@ pub(crate) struct Pooled {
 }
 
 impl Pool {
-    pub(crate) fn new(place: Place, silence: Duration) -> Self {
+    /// Connections to `place`. A server that says nothing for longer than `silence` is taken for lost.
+    pub fn new(place: Place, silence: Duration) -> Self {
         let turn = matches!(place, Place::Sqlite(_)).then(Arc::default);
         Self { place, silence, turn }
     }
 
     /// A connection of it, not yet made.
-    pub(crate) fn pooled(&self) -> Pooled {
+    pub fn pooled(&self) -> Pooled {
         Pooled { pool: self.clone(), connection: None, mark: String::new(), begun: 0 }
     }
 }
@@ -42,7 +44,7 @@ impl Pool {
 impl Pooled {
     /// Makes the connection if there is none; statements from here on have `mark` in front. Says whether it has been
     /// there before: then it may have broken without being looked at.
-    pub(crate) fn ready(&mut self, mark: String) -> Result<bool, Trouble> {
+    pub fn ready(&mut self, mark: String) -> Result<bool, Trouble> {
         self.mark = mark;
         self.begun = 0;
         let was_there = self.connection.is_some();
@@ -53,46 +55,47 @@ impl Pooled {
     }
 
     /// How many statements have been begun since [`Pooled::ready`].
-    pub(crate) fn begun(&self) -> u32 {
+    pub fn begun(&self) -> u32 {
         self.begun
     }
 
     /// The number that the database has for it.
-    pub(crate) fn number(&self) -> Option<u64> {
+    pub fn number(&self) -> Option<u64> {
         self.connection.as_ref().map(|connection| connection.number())
     }
 
     /// What stops its statement, if nothing outside can.
-    pub(crate) fn stop(&self) -> Option<Arc<AtomicBool>> {
+    pub fn stop(&self) -> Option<Arc<AtomicBool>> {
         self.connection.as_ref().and_then(|connection| connection.stop())
     }
 
     /// Closes it. The next [`Pooled::ready`] makes another.
-    pub(crate) fn discard(&mut self) {
+    pub fn discard(&mut self) {
         self.connection = None;
     }
 
-    pub(crate) fn dialect(&self) -> &'static Dialect {
+    /// The language of its database.
+    pub fn dialect(&self) -> &'static Dialect {
         self.pool.place.dialect()
     }
 
     /// The rows of a statement.
-    pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
+    pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
         self.with(sql, |connection, sql| connection.query(sql, values))
     }
 
     /// How many rows a statement has changed.
-    pub(crate) fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
+    pub fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
         self.with(sql, |connection, sql| connection.change(sql, values))
     }
 
     /// A statement without parameters or result.
-    pub(crate) fn command(&mut self, sql: &str) -> Result<(), Trouble> {
+    pub fn command(&mut self, sql: &str) -> Result<(), Trouble> {
         self.with(sql, |connection, sql| connection.command(sql))
     }
 
     /// Runs `work` as one writing transaction. What it returns is committed.
-    pub(crate) fn transaction<T>(
+    pub fn transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {

@@ -11,22 +11,24 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Opts, OptsBuilder, Params};
 
-use super::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+use crate::{CONNECT, Connection, Dialect, Row, Trouble, Value};
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(crate) const DIALECT: Dialect = Dialect {
     name: "mariadb",
-    contains: "instr(text, ?) > 0",
+    position: "instr",
     begin: "BEGIN",
     numbered: "BIGINT AUTO_INCREMENT PRIMARY KEY",
     // To the letter, as the others compare.
     table: "ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
-    alone: Some("DO GET_LOCK('bywash-bookstore', 300)"),
-    together: Some("DO RELEASE_LOCK('bywash-bookstore')"),
-    settle: &["ANALYZE TABLE books", "ANALYZE TABLE pages"],
+    alone: Some("DO GET_LOCK('bywash-site', 300)"),
+    together: Some("DO RELEASE_LOCK('bywash-site')"),
+    settle: "ANALYZE TABLE",
 };
 
 /// `ER_QUERY_INTERRUPTED`
 const INTERRUPTED: u16 = 1317;
+/// `ER_DUP_ENTRY`
+const DUPLICATE: u16 = 1062;
 /// `ER_SERVER_SHUTDOWN` and `ER_CONNECTION_KILLED`, which come on a connection about to end.
 const ENDS: [u16; 2] = [1053, 1927];
 
@@ -37,12 +39,12 @@ const SILENT: [ErrorKind; 2] = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
 const SETTINGS: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// A connection to a server.
-pub(super) struct MariaDb {
+pub(crate) struct MariaDb {
     connection: Conn,
 }
 
 impl MariaDb {
-    pub(super) fn open(opts: &Opts, silence: Duration) -> Result<Self, Trouble> {
+    pub(crate) fn open(opts: &Opts, silence: Duration) -> Result<Self, Trouble> {
         let opts = OptsBuilder::from_opts(opts.clone())
             .tcp_connect_timeout(Some(CONNECT))
             .read_timeout(Some(silence))
@@ -112,6 +114,7 @@ fn read(value: mysql::Value) -> Result<Value, Trouble> {
 fn trouble(error: mysql::Error) -> Trouble {
     match &error {
         mysql::Error::MySqlError(told) if told.code == INTERRUPTED => Trouble::Cancelled,
+        mysql::Error::MySqlError(told) if told.code == DUPLICATE => Trouble::Duplicate,
         mysql::Error::MySqlError(told) if !ENDS.contains(&told.code) => {
             Trouble::Failed(told.message.clone())
         }

@@ -1,4 +1,6 @@
-//! The running totals behind [`Stats`](crate::Stats).
+//! What became of requests: running totals, by kind of request.
+//!
+//! For every kind `received = refused + served + orphaned + cancelled + failed` once nothing waits or runs.
 //!
 //! Shared by the HTTP thread and all workers, so every one is an atomic. They order nothing: `Relaxed` throughout, and
 //! a reading is a set of numbers each true at some moment.
@@ -6,11 +8,34 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::{Service, ServiceStats};
+use serde::Serialize;
+
+/// What has become of the requests of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServiceStats {
+    /// Well-formed requests.
+    pub received: u64,
+    /// Turned away with 503, because the queue was full or the application was closing.
+    pub refused: u64,
+    /// Answered, whatever the page says, to a client that was still there.
+    pub served: u64,
+    /// Answered to nobody: the client had left.
+    pub orphaned: u64,
+    /// Stopped in the database, or before it (503).
+    pub cancelled: u64,
+    /// The database was not there (503) or failed (500). Look at stderr.
+    pub failed: u64,
+    /// Microseconds of workers' time behind all of them.
+    pub busy_us: u64,
+    /// Of these: for clients that left before they were answered, whether anybody stopped their requests or not.
+    pub busy_us_departed: u64,
+    /// Of those: after they had left.
+    pub busy_us_in_vain: u64,
+}
 
 /// How a request that was received ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// Never queued, or thrown out of the queue when the store closed.
     Refused,
     /// Answered, and the client was there to take it.
@@ -25,16 +50,17 @@ pub(crate) enum Fate {
 
 /// How long a worker had to do with a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Busy {
-    pub(crate) all: Duration,
+pub struct Busy {
+    /// In all.
+    pub all: Duration,
     /// After its client had left, if it has.
-    pub(crate) in_vain: Option<Duration>,
+    pub in_vain: Option<Duration>,
 }
 
 /// Everything that is counted.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    services: [ServiceCounters; Service::ALL.len()],
+#[derive(Debug)]
+pub struct Counters {
+    kinds: Vec<ServiceCounters>,
     running: AtomicUsize,
     departed: AtomicU64,
     lost: AtomicU64,
@@ -55,13 +81,26 @@ struct ServiceCounters {
 }
 
 impl Counters {
-    pub(crate) fn received(&self, service: Service) {
-        self.of(service).received.fetch_add(1, Relaxed);
+    /// For so many kinds of requests, which have their numbers from 0.
+    pub fn new(kinds: usize) -> Self {
+        let kinds = (0..kinds).map(|_| ServiceCounters::default()).collect();
+        Self {
+            kinds,
+            running: AtomicUsize::new(0),
+            departed: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            is_away: AtomicBool::new(false),
+        }
+    }
+
+    /// A well-formed request has come.
+    pub fn received(&self, kind: usize) {
+        self.of(kind).received.fetch_add(1, Relaxed);
     }
 
     /// A worker was busy for so long with a request that ended so.
-    pub(crate) fn ended(&self, service: Service, fate: Fate, busy: Busy) {
-        let counters = self.of(service);
+    pub fn ended(&self, kind: usize, fate: Fate, busy: Busy) {
+        let counters = self.of(kind);
         let add = |counter: &AtomicU64, time: Duration| {
             counter.fetch_add(time.as_micros() as u64, Relaxed);
         };
@@ -81,12 +120,12 @@ impl Counters {
     }
 
     /// For whoever sees a client depart.
-    pub(crate) const fn departures(&self) -> &AtomicU64 {
+    pub const fn departures(&self) -> &AtomicU64 {
         &self.departed
     }
 
     /// The database was there, or it was not.
-    pub(crate) fn met_database(&self, is_there: bool) {
+    pub fn met_database(&self, is_there: bool) {
         self.is_away.store(!is_there, Relaxed);
         if !is_there {
             self.lost.fetch_add(1, Relaxed);
@@ -94,14 +133,14 @@ impl Counters {
     }
 
     /// Counts a worker as running until the guard is dropped.
-    pub(crate) fn run(&self) -> Running<'_> {
+    pub fn run(&self) -> Running<'_> {
         self.running.fetch_add(1, Relaxed);
         Running(&self.running)
     }
 
-    /// A reading of one service.
-    pub(crate) fn service(&self, service: Service) -> ServiceStats {
-        let counters = self.of(service);
+    /// A reading of one kind.
+    pub fn kind(&self, kind: usize) -> ServiceStats {
+        let counters = self.of(kind);
         ServiceStats {
             received: counters.received.load(Relaxed),
             refused: counters.refused.load(Relaxed),
@@ -116,28 +155,28 @@ impl Counters {
     }
 
     /// Workers running now.
-    pub(crate) fn running_now(&self) -> usize {
+    pub fn running_now(&self) -> usize {
         self.running.load(Relaxed)
     }
 
     /// Clients departed so far.
-    pub(crate) fn departed_so_far(&self) -> u64 {
+    pub fn departed_so_far(&self) -> u64 {
         self.departed.load(Relaxed)
     }
 
     /// Whether the database was there when it was last asked, and how often it was not.
-    pub(crate) fn database(&self) -> (bool, u64) {
+    pub fn database(&self) -> (bool, u64) {
         (!self.is_away.load(Relaxed), self.lost.load(Relaxed))
     }
 
-    fn of(&self, service: Service) -> &ServiceCounters {
-        &self.services[service.index()]
+    fn of(&self, kind: usize) -> &ServiceCounters {
+        &self.kinds[kind]
     }
 }
 
 /// One running worker.
 #[derive(Debug)]
-pub(crate) struct Running<'a>(&'a AtomicUsize);
+pub struct Running<'a>(&'a AtomicUsize);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {

@@ -15,26 +15,26 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, NoTls};
 
-use super::{CONNECT, Connection, Dialect, Row, Trouble, Value};
+use crate::{CONNECT, Connection, Dialect, Row, Trouble, Value};
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(crate) const DIALECT: Dialect = Dialect {
     name: "postgres",
-    contains: "strpos(text, ?) > 0",
+    position: "strpos",
     begin: "BEGIN",
     numbered: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     table: "",
     // Any number that nobody else uses in this database.
     alone: Some("SELECT pg_advisory_lock(4309004309)"),
     together: Some("SELECT pg_advisory_unlock(4309004309)"),
-    // Else the first searches would write hints into every page.
-    settle: &["VACUUM (ANALYZE) books", "VACUUM (ANALYZE) pages"],
+    // Else the first readers would write hints into every page.
+    settle: "VACUUM (ANALYZE)",
 };
 
 /// As in the seed's database, a query is one thread's work, and its cost does not depend on how many others there are.
 const SETTINGS: &str = "-c max_parallel_workers_per_gather=0 -c jit=off";
 
 /// A connection to a server.
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     runtime: Runtime,
     client: Client,
     number: u64,
@@ -42,11 +42,11 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    pub(super) fn open(config: &Config, silence: Duration) -> Result<Self, Trouble> {
+    pub(crate) fn open(config: &Config, silence: Duration) -> Result<Self, Trouble> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|cause| Trouble::Lost(cause.to_string()))?;
         let mut config = config.clone();
-        config.connect_timeout(CONNECT).application_name("bywash-bookstore").options(SETTINGS);
+        config.connect_timeout(CONNECT).application_name("bywash-site").options(SETTINGS);
         let client = runtime.block_on(async {
             let made = time::timeout(CONNECT, config.connect(NoTls)).await;
             let made = made.map_err(|_| Trouble::Silent)?;
@@ -130,6 +130,7 @@ fn trouble(error: tokio_postgres::Error) -> Trouble {
     let ends = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
     match error.as_db_error() {
         Some(told) if *told.code() == SqlState::QUERY_CANCELED => Trouble::Cancelled,
+        Some(told) if *told.code() == SqlState::UNIQUE_VIOLATION => Trouble::Duplicate,
         Some(told) if ends.contains(told.code()) => Trouble::Lost(told.message().to_owned()),
         Some(_) => Trouble::Failed(words(&error)),
         None => Trouble::Lost(words(&error)),

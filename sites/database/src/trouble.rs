@@ -2,7 +2,7 @@
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Trouble {
+pub enum Trouble {
     /// Somebody cancelled the statement. The connection is as good as before.
     #[error("the request was stopped in the database")]
     Cancelled,
@@ -15,6 +15,9 @@ pub(crate) enum Trouble {
     /// The stop daemon knows the connection as another's, or still cancels there: it is not to be used.
     #[error("the stop daemon knows the connection as another's")]
     Taken,
+    /// A row with this name is there already.
+    #[error("there is such a row already")]
+    Duplicate,
     /// It refused the statement, or answered with something else than was asked for.
     #[error("the database failed: {0}")]
     Failed(String),
@@ -22,15 +25,15 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     /// Whether the connection is of no more use.
-    pub(crate) fn ends_connection(&self) -> bool {
+    pub fn ends_connection(&self) -> bool {
         match self {
             Self::Lost(_) | Self::Silent | Self::Taken => true,
-            Self::Cancelled | Self::Failed(_) => false,
+            Self::Cancelled | Self::Duplicate | Self::Failed(_) => false,
         }
     }
 
     /// Whether there is no database.
-    pub(crate) fn is_away(&self) -> bool {
+    pub fn is_away(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::Silent)
     }
 }

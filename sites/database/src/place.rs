@@ -1,8 +1,8 @@
 //! Where the database is.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::{env, fmt, fs, io};
 
 use mysql::{Opts, OptsBuilder};
 
@@ -35,6 +35,14 @@ pub enum PlaceError {
     /// Without a database, which would be found out late.
     #[error("the address names no database: …/DATABASE")]
     NoDatabase,
+    /// The file with its password.
+    #[error("cannot read the password in {}: {cause}", path.display())]
+    Password {
+        /// Its path.
+        path: PathBuf,
+        /// What the operating system says.
+        cause: io::Error,
+    },
     /// A password for a file.
     #[error("SQLite has no passwords")]
     NoPassword,
@@ -64,6 +72,24 @@ impl FromStr for Place {
 }
 
 impl Place {
+    /// The same with the password in the first line of `file`, or else in the environment `variable`, or else its own.
+    /// The environment may be there for others, so a file of SQLite's does not mind it.
+    pub fn with_password_from(
+        self,
+        file: Option<&Path>,
+        variable: &str,
+    ) -> Result<Self, PlaceError> {
+        if let Some(path) = file {
+            let text = fs::read_to_string(path)
+                .map_err(|cause| PlaceError::Password { path: path.to_owned(), cause })?;
+            return self.with_password(text.lines().next().unwrap_or_default());
+        }
+        match (self, env::var(variable)) {
+            (place @ Self::Sqlite(_), _) | (place, Err(_)) => Ok(place),
+            (place, Ok(password)) => place.with_password(&password),
+        }
+    }
+
     /// The same with another password.
     pub fn with_password(self, password: &str) -> Result<Self, PlaceError> {
         match self {

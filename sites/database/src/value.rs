@@ -1,22 +1,25 @@
 //! What goes to a database and what comes back: three databases, one kind of value.
 
-use super::Trouble;
+use crate::Trouble;
 
 /// A parameter, or a field of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// A whole number.
     Number(i64),
+    /// Words.
     Text(String),
 }
 
 /// One row of a result.
 #[derive(Clone, Debug)]
-pub(crate) struct Row(pub(super) Vec<Value>);
+pub struct Row(pub(crate) Vec<Value>);
 
 impl Row {
     /// The number in a column.
-    pub(crate) fn number(&self, column: usize) -> Result<i64, Trouble> {
+    pub fn number(&self, column: usize) -> Result<i64, Trouble> {
         match self.0.get(column) {
             Some(Value::Number(number)) => Ok(*number),
             other => Err(Trouble::Failed(format!("column {column} is no number: {other:?}"))),
@@ -24,7 +27,7 @@ impl Row {
     }
 
     /// The text in a column.
-    pub(crate) fn text(&self, column: usize) -> Result<String, Trouble> {
+    pub fn text(&self, column: usize) -> Result<String, Trouble> {
         match self.0.get(column) {
             Some(Value::Text(text)) => Ok(text.clone()),
             other => Err(Trouble::Failed(format!("column {column} is no text: {other:?}"))),

@@ -12,17 +12,17 @@ use std::time::Duration;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, ToSql, params_from_iter};
 
-use super::{Connection, Dialect, Row, Trouble, Value};
+use crate::{Connection, Dialect, Row, Trouble, Value};
 
-pub(super) const DIALECT: Dialect = Dialect {
+pub(crate) const DIALECT: Dialect = Dialect {
     name: "sqlite",
-    contains: "instr(text, ?) > 0",
+    position: "instr",
     begin: "BEGIN IMMEDIATE",
     numbered: "INTEGER PRIMARY KEY",
     table: "",
     alone: None,
     together: None,
-    settle: &["ANALYZE"],
+    settle: "ANALYZE",
 };
 
 /// How long to wait for another process that writes to the same file.
@@ -36,14 +36,14 @@ const MAPPED: i64 = 1 << 30;
 
 /// A connection to a file.
 #[derive(Debug)]
-pub(super) struct Sqlite {
+pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
     number: u64,
     stop: Arc<AtomicBool>,
 }
 
 impl Sqlite {
-    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let stop = Arc::new(AtomicBool::new(false));
         let open = || {
@@ -119,6 +119,8 @@ fn read(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
 fn trouble(error: rusqlite::Error) -> Trouble {
     match error.sqlite_error_code() {
         Some(ErrorCode::OperationInterrupted) => Trouble::Cancelled,
+        // Of the constraints that we have, an index is the only one that good values can hurt.
+        Some(ErrorCode::ConstraintViolation) => Trouble::Duplicate,
         _ => Trouble::Failed(error.to_string()),
     }
 }

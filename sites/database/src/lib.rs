@@ -1,8 +1,14 @@
-//! Connections to a database: SQLite in this process, PostgreSQL or MariaDB beside it.
+//! What applications under test share that have a database: SQLite in this process, PostgreSQL or MariaDB beside it.
 //!
-//! One trait with what the store needs of each, so that every page is made by the same statements. Parameters are
-//! never text of a statement. Where dialects differ, [`Dialect`] has the difference.
+//! [`Connection`] has what they need of each, so that every page is made by the same statements. Parameters are
+//! never text of a statement. Where dialects differ, [`Dialect`] has the difference. A worker has one [`Pooled`], made when
+//! it is needed; [`furnish`] makes and fills tables
+//! once. Requests wait in a [`Hall`] for their worker, and [`Counters`] says what became of them.
+#![forbid(unsafe_code)]
 
+mod counters;
+mod furnish;
+mod hall;
 mod mariadb;
 mod place;
 mod pooled;
@@ -15,16 +21,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+pub use counters::{Busy, Counters, Fate, Running, ServiceStats};
+pub use furnish::{furnish, insert};
+pub use hall::{Hall, Outcome};
 pub use place::{Place, PlaceError};
-pub(crate) use pooled::{Pool, Pooled};
-pub(crate) use trouble::Trouble;
-pub(crate) use value::{Row, Value};
+pub use pooled::{Pool, Pooled};
+pub use trouble::Trouble;
+pub use value::{Row, Value};
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// One connection. Statements have `?` where their parameters go.
-pub(crate) trait Connection: Send {
+pub trait Connection: Send {
     /// The number that the database has for it; for SQLite a number of our own.
     fn number(&self) -> u64;
 
@@ -44,23 +53,23 @@ pub(crate) trait Connection: Send {
 
 /// Where the databases' languages differ.
 #[derive(Debug)]
-pub(crate) struct Dialect {
+pub struct Dialect {
     /// What it is called.
-    pub(crate) name: &'static str,
-    /// Whether a text has another in it, to the letter: first the text, then `?`.
-    pub(crate) contains: &'static str,
+    pub name: &'static str,
+    /// The function that says where in a text another begins, to the letter, and zero if it is not in it.
+    pub position: &'static str,
     /// Begins a transaction that will write.
-    pub(crate) begin: &'static str,
+    pub begin: &'static str,
     /// A whole number that numbers its rows by itself.
-    pub(crate) numbered: &'static str,
+    pub numbered: &'static str,
     /// What follows the columns of a new table.
-    pub(crate) table: &'static str,
+    pub table: &'static str,
     /// Keeps others from making the tables at the same time, until the connection ends.
-    pub(crate) alone: Option<&'static str>,
+    pub alone: Option<&'static str>,
     /// Gives that back.
-    pub(crate) together: Option<&'static str>,
-    /// What a new table is given when it is full.
-    pub(crate) settle: &'static [&'static str],
+    pub together: Option<&'static str>,
+    /// What a new table is given when it is full, before its name.
+    pub settle: &'static str,
 }
 
 /// Opens a connection.
@@ -68,7 +77,7 @@ fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, Trou
     match place {
         Place::Sqlite(Some(path)) => Ok(Box::new(sqlite::Sqlite::open(path)?)),
         Place::Sqlite(None) => {
-            Err(Trouble::Failed("a temporary file is made by the store".to_owned()))
+            Err(Trouble::Failed("a temporary file is made by whoever starts it".to_owned()))
         }
         Place::Postgres(config) => Ok(Box::new(postgres::Postgres::open(config, silence)?)),
         Place::MariaDb(opts) => Ok(Box::new(mariadb::MariaDb::open(opts, silence)?)),
@@ -77,7 +86,7 @@ fn connect(place: &Place, silence: Duration) -> Result<Box<dyn Connection>, Trou
 
 impl Place {
     /// The language of its database.
-    pub(crate) fn dialect(&self) -> &'static Dialect {
+    pub fn dialect(&self) -> &'static Dialect {
         match self {
             Self::Sqlite(_) => &sqlite::DIALECT,
             Self::Postgres(_) => &postgres::DIALECT,

@@ -1,0 +1,110 @@
+//! Paths with blanks: where a path says `{1..20}`, each request has a whole number from 1 to 20, drawn for it.
+//!
+//! Blanks that are written alike in one path have the same number, so that `user{1..9}` comes with `password{1..9}`. What
+//! is drawn follows from the run's seed and the visitor's number, as everything that she wants.
+
+use bywash_scenario::Stream;
+use http::Uri;
+
+/// A path as a class has it, checked: whatever is drawn, it is one.
+#[derive(Debug)]
+pub(crate) struct Path {
+    /// What is before the first blank, and behind each.
+    texts: Vec<String>,
+    /// For each blank which of the ranges it is of.
+    blanks: Vec<usize>,
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Path {
+    /// `None` if it is no path.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut path = Self { texts: Vec::new(), blanks: Vec::new(), ranges: Vec::new() };
+        let (mut plain, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            plain += before;
+            if let Some((range, behind)) = blank(after) {
+                path.texts.push(std::mem::take(&mut plain));
+                let known = path.ranges.iter().position(|other| *other == range);
+                path.blanks.push(known.unwrap_or(path.ranges.len()));
+                if known.is_none() {
+                    path.ranges.push(range);
+                }
+                rest = behind;
+            } else {
+                plain.push('{');
+                rest = after;
+            }
+        }
+        path.texts.push(plain + rest);
+        let least: Vec<_> = path.ranges.iter().map(|(least, _)| *least).collect();
+        let least = path.with(&least);
+        (least.starts_with('/') && least.parse::<Uri>().is_ok()).then_some(path)
+    }
+
+    /// The path of one request.
+    pub(crate) fn drawn(&self, chance: &mut Stream) -> Uri {
+        let draw = |(least, most): &(u64, u64)| {
+            let count = most - least + 1;
+            least + ((chance.unit() * count as f64) as u64).min(count - 1)
+        };
+        let numbers: Vec<_> = self.ranges.iter().map(draw).collect();
+        self.with(&numbers).parse().expect("with other numbers it was a path")
+    }
+
+    fn with(&self, numbers: &[u64]) -> String {
+        let mut text = self.texts[0].clone();
+        for (range, behind) in self.blanks.iter().zip(&self.texts[1..]) {
+            text += &numbers[*range].to_string();
+            text += behind;
+        }
+        text
+    }
+}
+
+/// Least and most, and what is behind the blank. Numbers above a billion are no more readable than they are needed.
+fn blank(text: &str) -> Option<((u64, u64), &str)> {
+    const MOST: u64 = 1_000_000_000;
+    let (range, behind) = text.split_once('}')?;
+    let (least, most) = range.split_once("..")?;
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number <= MOST);
+    let range = (number(least)?, number(most)?);
+    (range.0 <= range.1).then_some((range, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(text: &str, index: u64) -> String {
+        let path = Path::read(text).unwrap();
+        path.drawn(&mut Stream::new(1, 4, index)).to_string()
+    }
+
+    #[test]
+    fn blanks_are_filled_with_every_number_of_their_range_and_no_other() {
+        let mut seen: Vec<_> = (0..200).map(|index| drawn("/a?b={3..5}&c=d", index)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, ["/a?b=3&c=d", "/a?b=4&c=d", "/a?b=5&c=d"]);
+    }
+
+    #[test]
+    fn blanks_that_are_written_alike_are_one() {
+        for index in 0..50 {
+            let path = drawn("/?n=u{1..99}&p=p{1..99}&i={1..98}", index);
+            let (user, rest) = path.strip_prefix("/?n=u").unwrap().split_once('&').unwrap();
+            assert!(rest.starts_with(&format!("p=p{user}&i=")), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_braces_stand_for_themselves_and_what_is_no_path_is_refused() {
+        for text in ["/", "/a?b=c", "/?a={5..4}", "/?a={x}", "/?a={1..2", "/?a={1..9999999999}"] {
+            assert_eq!(drawn(text, 0), text);
+        }
+        for text in ["", "a{1..2}", "{1..2}/", "http://{1..2}/", "/ {1..2}"] {
+            assert!(Path::read(text).is_none(), "{text}");
+        }
+    }
+}

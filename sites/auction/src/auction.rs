@@ -1,0 +1,88 @@
+//! A running auction: its threads, from start to stop.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use bywash_database::{Place, Pool};
+use bywash_site::Door;
+use tempfile::TempDir;
+
+use crate::house::{House, work};
+use crate::store::{self, Store};
+use crate::{AuctionError, Options, Stats};
+
+/// An auction that serves until it is stopped or dropped.
+pub struct Auction {
+    house: Arc<House>,
+    door: Door,
+    threads: Vec<JoinHandle<()>>,
+    /// Of a temporary database. It outlives the workers, which end in `drop`.
+    _folder: Option<TempDir>,
+}
+
+impl Auction {
+    /// Opens the database, listens, and starts one thread per worker and one for HTTP. Not to be called in an event
+    /// loop: it waits for the database.
+    pub fn start(options: Options) -> Result<Self, AuctionError> {
+        options.check()?;
+        let door = Door::listen(options.listen)?;
+        let (place, folder) = match options.database.clone() {
+            Place::Sqlite(None) => {
+                let folder = TempDir::new().map_err(AuctionError::system("a folder"))?;
+                (Place::Sqlite(Some(folder.path().join("auction.db"))), Some(folder))
+            }
+            place @ (Place::Sqlite(Some(_)) | Place::Postgres(_) | Place::MariaDb(_)) => {
+                (place, None)
+            }
+        };
+        let pool = Pool::new(place, options.silence);
+        store::prepare(&pool, &options.sizes)?;
+        let house = Arc::new(House::new(options));
+        // From here on a failure drops the auction, which stops the threads started so far.
+        let mut auction = Self { house, door, threads: Vec::new(), _folder: folder };
+        for _ in 0..auction.house.options.workers {
+            auction.hire(&pool)?;
+        }
+        auction.door.open("auction-http", Arc::clone(&auction.house))?;
+        Ok(auction)
+    }
+
+    /// Where it listens, with the port it got.
+    pub fn address(&self) -> SocketAddr {
+        self.door.address()
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.house.reading()
+    }
+
+    /// Stops and joins every thread: waiting requests are refused, running ones end by themselves. Dropping the auction
+    /// does the same.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    fn hire(&mut self, pool: &Pool) -> Result<(), AuctionError> {
+        let mut store = Store::new(pool);
+        store.open()?;
+        let house = Arc::clone(&self.house);
+        let thread = thread::Builder::new().name("auction-worker".to_owned());
+        let thread =
+            thread.spawn(|| work(house, store)).map_err(AuctionError::system("a thread"))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Auction {
+    fn drop(&mut self) {
+        self.house.hall.close();
+        self.door.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so on stderr; there is nothing left to stop in it.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Why an auction could not start.
+
+use std::io;
+
+use bywash_database::Trouble;
+use bywash_site::Closed;
+
+/// Everything that can go wrong outside a request. The message carries the cause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuctionError {
+    /// The address is taken, or the operating system gives no thread or event loop for it.
+    #[error("{0}")]
+    Door(#[from] Closed),
+    /// A value outside its range.
+    #[error("{0}")]
+    Option(&'static str),
+    /// The database cannot be reached, or there are other tables of these names in it.
+    #[error("cannot use the database: {0}")]
+    Database(String),
+    /// Made by another version.
+    #[error("the database has schema {found}, this auction knows {known}")]
+    Version {
+        /// The one it has.
+        found: i64,
+        /// The one that this program makes.
+        known: i64,
+    },
+    /// Filled with something else.
+    #[error("the database has {found}, not {wanted}: use an empty one, or these numbers")]
+    Sizes {
+        /// What there is.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// The operating system gives no thread or file.
+    #[error("the operating system refuses {what}: {cause}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it says.
+        cause: io::Error,
+    },
+}
+
+impl AuctionError {
+    /// For `map_err`: the operating system refused `what`.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| Self::System { what, cause }
+    }
+}
+
+impl From<Trouble> for AuctionError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Database(trouble.to_string())
+    }
+}

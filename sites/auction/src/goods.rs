@@ -1,0 +1,216 @@
+//! Who and what there is when an auction opens: made up from numbers and a seed, the same on every machine.
+
+use bywash_scenario::Stream;
+
+use crate::Sizes;
+
+/// How many regions there are, as in `RUBiS`.
+pub const REGIONS: i64 = 62;
+
+/// Kinds of things, as many as in `RUBiS`. The *n*-th has a share of about 1/*n* of them.
+pub const CATEGORIES: [&str; 20] = [
+    "Books",
+    "Music",
+    "Computers",
+    "Clothing",
+    "Toys",
+    "Stamps",
+    "Coins",
+    "Cameras",
+    "Antiques",
+    "Jewellery",
+    "Pottery",
+    "Garden",
+    "Sport",
+    "Travel",
+    "Tickets",
+    "Tools",
+    "Phones",
+    "Furniture",
+    "Instruments",
+    "Everything else",
+];
+
+/// How many those are.
+pub(crate) const KINDS: i64 = CATEGORIES.len().cast_signed() as i64;
+
+const ADJECTIVES: [&str; 12] = [
+    "Amber", "Broken", "Distant", "Early", "Golden", "Hidden", "Marble", "Old", "Patient",
+    "Silver", "Tidal", "Velvet",
+];
+
+const NOUNS: [&str; 12] = [
+    "Anchor", "Bridge", "Compass", "Drum", "Engine", "Furnace", "Globe", "Harp", "Inkwell", "Jug",
+    "Kettle", "Lantern",
+];
+
+/// What a random number is drawn for.
+const FOR_USER: u64 = 1;
+const FOR_ITEM: u64 = 2;
+const FOR_BIDS: u64 = 3;
+const FOR_COMMENT: u64 = 4;
+
+const DAY: i64 = 86_400;
+
+/// The nickname of a generated user.
+pub fn nickname(user: i64) -> String {
+    format!("user{user}")
+}
+
+/// The password of a generated user.
+pub fn password(user: i64) -> String {
+    format!("password{user}")
+}
+
+/// The name of a region, numbered from 1.
+pub(crate) fn region(number: i64) -> String {
+    format!("Region {number}")
+}
+
+/// Where a user lives.
+pub(crate) fn home(sizes: &Sizes, user: i64) -> i64 {
+    1 + below(REGIONS, &mut Stream::new(sizes.seed, FOR_USER, user.unsigned_abs()))
+}
+
+/// What is on sale from the first day. Amounts of money are in hundredths, times in seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) category: i64,
+    pub(crate) seller: i64,
+    pub(crate) initial: i64,
+    /// Zero: it cannot be bought at once.
+    pub(crate) buy_now: i64,
+    pub(crate) quantity: i64,
+    /// From the opening.
+    pub(crate) ends: i64,
+    pub(crate) bids: Vec<Bid>,
+}
+
+/// A bid, higher than the one before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bid {
+    pub(crate) bidder: i64,
+    pub(crate) amount: i64,
+}
+
+/// What somebody has said of somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Comment {
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+    pub(crate) item: i64,
+    pub(crate) rating: i64,
+}
+
+impl Item {
+    /// The item of a number from 1 to `sizes.items`.
+    pub(crate) fn new(sizes: &Sizes, id: i64) -> Self {
+        let mut chance = Stream::new(sizes.seed, FOR_ITEM, id.unsigned_abs());
+        let (adjective, noun) = (pick(&ADJECTIVES, &mut chance), pick(&NOUNS, &mut chance));
+        let name = format!("{adjective} {noun}, No. {id}");
+        let initial = 100 * (1 + below(99, &mut chance));
+        let days = if sizes.is_over(id) {
+            -1 - below(7, &mut chance)
+        } else {
+            30 + below(335, &mut chance)
+        };
+        Self {
+            id,
+            description: format!(
+                "{name}: {}.",
+                "as good as on its first day, and kept dry ".repeat(6)
+            ),
+            name,
+            category: 1 + common(KINDS, &mut chance),
+            seller: 1 + below(sizes.users, &mut chance),
+            initial,
+            buy_now: if sizes.has_price(id) { initial * 3 } else { 0 },
+            quantity: 1 + below(10, &mut chance),
+            ends: days * DAY,
+            bids: bids(sizes, id, initial),
+        }
+    }
+
+    /// What the next bid must exceed.
+    pub(crate) fn highest(&self) -> i64 {
+        self.bids.last().map_or(0, |bid| bid.amount)
+    }
+}
+
+/// Up to twice as many as the mean.
+fn bids(sizes: &Sizes, item: i64, initial: i64) -> Vec<Bid> {
+    let mut chance = Stream::new(sizes.seed, FOR_BIDS, item.unsigned_abs());
+    let count = below(2 * sizes.bids + 1, &mut chance);
+    let mut amount = initial - 50;
+    let mut bid = |_| {
+        amount += 50 + below(200, &mut chance);
+        Bid { bidder: 1 + below(sizes.users, &mut chance), amount }
+    };
+    (0..count).map(&mut bid).collect()
+}
+
+impl Comment {
+    /// The comment of a number from 1 to `sizes.comments`.
+    pub(crate) fn new(sizes: &Sizes, number: i64) -> Self {
+        let mut chance = Stream::new(sizes.seed, FOR_COMMENT, number.unsigned_abs());
+        Self {
+            from: 1 + below(sizes.users, &mut chance),
+            to: 1 + below(sizes.users, &mut chance),
+            item: 1 + below(sizes.items, &mut chance),
+            rating: below(11, &mut chance) - 5,
+        }
+    }
+}
+
+/// A whole number from 0 to below `count`.
+fn below(count: i64, chance: &mut Stream) -> i64 {
+    ((chance.unit() * count as f64) as i64).min(count - 1)
+}
+
+/// The same, the *n*-th with a chance of about 1/*n*.
+fn common(count: i64, chance: &mut Stream) -> i64 {
+    let power = (count as f64 + 1.0).powf(chance.unit());
+    (power as i64).clamp(1, count) - 1
+}
+
+fn pick<'a>(from: &[&'a str], chance: &mut Stream) -> &'a str {
+    from[below(from.len().cast_signed() as i64, chance) as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { users: 100, items: 2_000, bids: 5, comments: 10, seed: 5 };
+
+    #[test]
+    fn bids_rise_and_begin_at_the_initial_price() {
+        for id in 1..=200 {
+            let item = Item::new(&SIZES, id);
+            let amounts: Vec<_> = item.bids.iter().map(|bid| bid.amount).collect();
+            assert!(amounts.is_sorted_by(|one, next| one < next), "{amounts:?}");
+            assert!(amounts.first().is_none_or(|first| *first >= item.initial), "{item:?}");
+        }
+    }
+
+    #[test]
+    fn some_categories_have_many_times_the_items_of_others() {
+        let mut counts = [0; CATEGORIES.len()];
+        for id in 1..=SIZES.items {
+            counts[Item::new(&SIZES, id).category as usize - 1] += 1;
+        }
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        assert!(counts[0] > 10 * counts[CATEGORIES.len() - 1], "{counts:?}");
+    }
+
+    #[test]
+    fn one_seed_makes_one_auction() {
+        let other = Sizes { seed: 6, ..SIZES };
+        assert_eq!(Item::new(&SIZES, 7), Item::new(&SIZES, 7));
+        assert_ne!(Item::new(&SIZES, 7), Item::new(&other, 7));
+        assert_ne!(Comment::new(&SIZES, 7), Comment::new(&other, 7));
+    }
+}

@@ -1,0 +1,61 @@
+//! What the HTTP thread and the workers share: the hall between them, and what there is to say of it.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use bywash_database::{Hall, Trouble};
+
+use crate::ask::Wish;
+use crate::stats::DatabaseStats;
+use crate::store::{Answer, Store};
+use crate::{Options, Page, Stats};
+
+/// A running auction as its threads see it.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) options: Options,
+    pub(crate) hall: Hall<Wish, Answer>,
+}
+
+impl House {
+    pub(crate) fn new(options: Options) -> Self {
+        let hall = Hall::new(Page::ALL.len(), options.backlog);
+        Self { options, hall }
+    }
+
+    /// A reading of everything.
+    pub(crate) fn reading(&self) -> Stats {
+        let counters = &self.hall.counters;
+        let pages = Page::ALL.map(|page| (page, counters.kind(page.index())));
+        let (reachable, lost) = counters.database();
+        let kind = self.options.database.dialect().name;
+        Stats {
+            busy_us: pages.iter().map(|(_, page)| page.busy_us).sum(),
+            pages: pages.into(),
+            queue_length: self.hall.length(),
+            running: counters.running_now(),
+            departed: counters.departed_so_far(),
+            workers: self.options.workers,
+            backlog: self.options.backlog,
+            database: DatabaseStats { kind, reachable, lost },
+        }
+    }
+}
+
+/// One worker's life.
+#[expect(clippy::needless_pass_by_value, reason = "a thread owns what it works with")]
+pub(crate) fn work(house: Arc<House>, mut store: Store) {
+    house.hall.work(|page, wish| {
+        let served = store.serve(wish);
+        let is_away = served.as_ref().is_err_and(Trouble::is_away);
+        if is_away || store.has_asked() {
+            house.hall.counters.met_database(!is_away);
+        }
+        if let Err(trouble) = &served {
+            // Nobody reading it is no reason not to serve.
+            let _unread =
+                writeln!(std::io::stderr(), "auction: {}: {trouble}", Page::ALL[page].path());
+        }
+        served
+    });
+}

@@ -1,0 +1,133 @@
+//! The auction as a program of its own.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use bywash_auction::{Auction, AuctionError, Options, Place, PlaceError, Sizes};
+use bywash_site::Signals;
+use clap::Parser;
+use tokio::runtime::Builder;
+
+/// Has the password of the database, if it stands neither in its address nor in a file.
+const PASSWORD: &str = "BYWASH_AUCTION_PASSWORD";
+
+/// An auction in the manner of `RUBiS` with an expensive database, to be overloaded.
+///
+/// It serves / and `RUBiS`'s pages under /PHP. A generated user N is userN with the password passwordN.
+/// GET /-/stats tells what became of the requests, GET /-/health whether the auction is up.
+#[derive(Debug, Parser)]
+#[command(name = "bywash-auction", version)]
+struct Arguments {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:3002")]
+    listen: SocketAddr,
+
+    /// SQLite file, postgres://USER:PASSWORD@HOST:PORT/DATABASE or mysql://…; filled if empty; a temporary file
+    /// without this. The password can also stand in the environment as `BYWASH_AUCTION_PASSWORD`
+    #[arg(long, value_name = "PLACE")]
+    database: Option<Place>,
+
+    /// File with the password of the database in its first line
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Requests that run at a time, each with a database connection
+    #[arg(long, default_value_t = 16)]
+    workers: usize,
+
+    /// Requests that may wait for a worker; when they do, the answer is 503
+    #[arg(long, default_value_t = 511)]
+    backlog: usize,
+
+    /// Users
+    #[arg(long, default_value_t = Sizes::default().users)]
+    users: i64,
+
+    /// Items; four of five are still on sale
+    #[arg(long, default_value_t = Sizes::default().items)]
+    items: i64,
+
+    /// Bids an item has on average: what a search costs is about proportional to them
+    #[arg(long, default_value_t = Sizes::default().bids)]
+    bids: i64,
+
+    /// Comments on users
+    #[arg(long, default_value_t = Sizes::default().comments)]
+    comments: i64,
+
+    /// What is drawn
+    #[arg(long, default_value_t = Sizes::default().seed)]
+    seed: u64,
+
+    /// Take a database server for lost that says nothing for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    silence: u64,
+}
+
+/// How long running requests may go on after a signal to end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why the program ended badly.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Auction(#[from] AuctionError),
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().options().and_then(run) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bywash-auction: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Arguments {
+    fn options(self) -> Result<Options, Failure> {
+        let Self { listen, workers, backlog, users, items, bids, comments, seed, .. } = self;
+        let place = self.database.unwrap_or(Place::Sqlite(None));
+        Ok(Options {
+            listen,
+            database: place.with_password_from(self.password_file.as_deref(), PASSWORD)?,
+            workers,
+            backlog,
+            sizes: Sizes { users, items, bids, comments, seed },
+            silence: Duration::from_secs(self.silence),
+        })
+    }
+}
+
+fn run(options: Options) -> Result<(), Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Signals)?;
+    let signals = Signals::caught(&runtime).map_err(Failure::Signals)?;
+    // Outside of the event loop: connections to a database have event loops of their own.
+    let auction = Auction::start(options)?;
+    let (address, kind) = (auction.address(), auction.stats().database.kind);
+    // Nobody reading the line is no reason not to serve.
+    let _ = writeln!(io::stdout(), "auction listening on http://{address}, {kind}");
+    runtime.block_on(signals.first());
+    leave(auction)
+}
+
+/// Gives running requests a moment. What a database does not let go of ends with the process.
+fn leave(auction: Auction) -> Result<(), Failure> {
+    let (done, left) = mpsc::channel();
+    let stopping = thread::Builder::new().spawn(move || {
+        auction.stop();
+        done.send(())
+    });
+    stopping.map_err(Failure::Signals)?;
+    let _ = left.recv_timeout(GRACE);
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What the operator of an auction may choose.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bywash_database::Place;
+
+use crate::AuctionError;
+
+/// More threads than this is a typing error, not a capacity.
+const MAX_WORKERS: usize = 1024;
+
+/// More rows than this is a typing error: some gigabytes.
+const MAX_ROWS: i64 = 10_000_000;
+
+/// The capacity of an auction, how much there is in it, and where it lives.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen; port 0 takes a free one, see [`crate::Auction::address`].
+    pub listen: SocketAddr,
+    /// Where items and bids are. They are made if they are missing.
+    pub database: Place,
+    /// How many requests run at a time, each with a database connection, 1 to 1024.
+    pub workers: usize,
+    /// How many requests may wait for a worker, at least 1.
+    pub backlog: usize,
+    /// What an empty database is filled with; one that is full must have been filled with the same.
+    pub sizes: Sizes,
+    /// After which a database server that says nothing is taken for lost. Longer than any query may take.
+    pub silence: Duration,
+}
+
+/// How much there is when the auction opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Users, who sell, bid and comment.
+    pub users: i64,
+    /// Items; four of five are still on sale.
+    pub items: i64,
+    /// Bids an item has on average: what a search costs is about proportional to them.
+    pub bids: i64,
+    /// Comments.
+    pub comments: i64,
+    /// What is drawn.
+    pub seed: u64,
+}
+
+/// Their numbers tell items apart, so that whoever makes load knows what it can ask for.
+impl Sizes {
+    /// Whether an item's auction was over when this one opened: the last fifth.
+    pub const fn is_over(&self, item: i64) -> bool {
+        item > self.items * 4 / 5
+    }
+
+    /// Whether an item can be bought at once: the first two fifths.
+    pub const fn has_price(&self, item: i64) -> bool {
+        item <= self.items * 2 / 5
+    }
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { users: 10_000, items: 8_000, bids: 10, comments: 20_000, seed: 5 }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            database: Place::Sqlite(None),
+            workers: 16,
+            backlog: 511,
+            sizes: Sizes::default(),
+            silence: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Options {
+    /// Refuses what could not work rather than guessing what was meant.
+    pub(crate) fn check(&self) -> Result<(), AuctionError> {
+        let Sizes { users, items, bids, comments, seed } = self.sizes;
+        let is_row_count = |least| move |count: i64| (least..=MAX_ROWS).contains(&count);
+        let refusals = [
+            ((1..=MAX_WORKERS).contains(&self.workers), "workers must be from 1 to 1024"),
+            (self.backlog > 0, "backlog must be at least 1"),
+            (is_row_count(1)(users), "users must be from 1 to 10,000,000"),
+            (is_row_count(1)(items), "items must be from 1 to 10,000,000"),
+            ((0..=1_000).contains(&bids), "bids must be from 0 to 1,000"),
+            (is_row_count(0)(comments), "comments must be from 0 to 10,000,000"),
+            (
+                i64::try_from(seed).is_ok(),
+                "seed must be below 2^63, as databases have no larger number",
+            ),
+            (!self.silence.is_zero(), "a database needs time to answer"),
+        ];
+        let wrong = refusals.into_iter().find(|(is_good, _)| !is_good);
+        wrong.map_or(Ok(()), |(_, why)| Err(AuctionError::Option(why)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_can_be_run() {
+        assert!(Options::default().check().is_ok());
+    }
+
+    #[test]
+    fn what_could_not_work_is_refused() {
+        let sized = |sizes| Options { sizes, ..Options::default() };
+        let usual = Sizes::default();
+        let wrong = [
+            Options { workers: 0, ..Options::default() },
+            Options { workers: 1025, ..Options::default() },
+            Options { backlog: 0, ..Options::default() },
+            Options { silence: Duration::ZERO, ..Options::default() },
+            sized(Sizes { users: 0, ..usual }),
+            sized(Sizes { items: 10_000_001, ..usual }),
+            sized(Sizes { bids: -1, ..usual }),
+            sized(Sizes { comments: -1, ..usual }),
+            sized(Sizes { seed: u64::MAX, ..usual }),
+        ];
+        for options in wrong {
+            assert!(matches!(options.check(), Err(AuctionError::Option(_))), "{options:?}");
+        }
+    }
+}

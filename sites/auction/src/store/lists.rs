@@ -1,0 +1,89 @@
+//! Lists: categories, regions, and what a search finds.
+//!
+//! A search lists what is on sale by how many people have bid on it. Nobody keeps that number, so each search joins
+//! the category's items with all their bids, counts, and sorts: its cost goes with the bids of the category, which is
+//! why the categories differ as much as they do. A search in a region looks up its sellers' items first, and also
+//! counts what was said of each seller: few rows, each dearer, as every bid meets every comment.
+
+use bywash_database::{Pooled, Row, Trouble};
+
+use super::{Answer, now};
+use crate::Page;
+use crate::ask::Search;
+
+/// Something with a number and a name.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+}
+
+/// An item in a list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) initial: i64,
+    /// Zero if nobody has bid.
+    pub(crate) highest: i64,
+    pub(crate) bidders: i64,
+}
+
+pub(super) fn categories(pooled: &mut Pooled) -> Result<Vec<Named>, Trouble> {
+    named(pooled, "SELECT id, name FROM categories ORDER BY id")
+}
+
+pub(super) fn regions(pooled: &mut Pooled) -> Result<Vec<Named>, Trouble> {
+    named(pooled, "SELECT id, name FROM regions ORDER BY id")
+}
+
+fn named(pooled: &mut Pooled, select: &str) -> Result<Vec<Named>, Trouble> {
+    let name = |row: &Row| Ok(Named { id: row.number(0)?, name: row.text(1)? });
+    pooled.query(select, &[])?.iter().map(name).collect()
+}
+
+pub(super) fn search(pooled: &mut Pooled, search: &Search) -> Result<Answer, Trouble> {
+    let Search { category, region, page, listed } = *search;
+    let (sellers, order, local) = match region {
+        None => ("", "", ""),
+        Some(_) => (
+            "JOIN users u ON u.id = i.seller LEFT JOIN comments c ON c.to_user = u.id",
+            "count(DISTINCT c.id) DESC,",
+            "AND u.region = ?",
+        ),
+    };
+    let select = format!(
+        "SELECT i.id, i.name, i.initial_price, i.highest, count(DISTINCT b.bidder) AS bidders
+         FROM items i LEFT JOIN bids b ON b.item = i.id {sellers}
+         WHERE i.category = ? AND i.ends > ? {local}
+         GROUP BY i.id, i.name, i.initial_price, i.highest
+         ORDER BY bidders DESC, {order} i.id LIMIT ? OFFSET ?"
+    );
+    let mut values = vec![category.into(), now().into()];
+    values.extend(region.map(Into::into));
+    values.extend([listed.into(), (page * listed).into()]);
+    let rows = pooled.query(&select, &values)?;
+    let items = rows.iter().map(item).collect::<Result<Vec<_>, _>>()?;
+    let next = (items.len().cast_signed() as i64 == listed).then(|| address(search));
+    Ok(Answer::Found { items, next })
+}
+
+/// Of the next page.
+fn address(search: &Search) -> String {
+    let Search { category, region, page, listed } = search;
+    let rest = format!("category={category}&page={}&nbOfItems={listed}", page + 1);
+    match region {
+        None => format!("{}?{rest}", Page::SearchItemsByCategory.path()),
+        Some(region) => format!("{}?region={region}&{rest}", Page::SearchItemsByRegion.path()),
+    }
+}
+
+fn item(row: &Row) -> Result<Listed, Trouble> {
+    Ok(Listed {
+        id: row.number(0)?,
+        name: row.text(1)?,
+        initial: row.number(2)?,
+        highest: row.number(3)?,
+        bidders: row.number(4)?,
+    })
+}

@@ -1,0 +1,133 @@
+//! The auction on its database: which request asks for what. One [`Store`] per worker, with a connection of its own.
+
+mod lists;
+mod schema;
+mod shown;
+mod trade;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bywash_database::{Pool, Pooled, Trouble};
+
+use crate::ask::{Who, Wish};
+use crate::deed::{Deed, Still};
+
+pub(crate) use lists::{Listed, Named};
+pub(crate) use schema::prepare;
+pub(crate) use shown::{Account, Item, Said, Trade, User};
+
+/// One worker's way to the database.
+pub(crate) struct Store {
+    pooled: Pooled,
+}
+
+/// What there is to show.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Still(Still),
+    Auth {
+        deed: Deed,
+        item: i64,
+    },
+    Categories {
+        categories: Vec<Named>,
+        region: Option<i64>,
+        sells: bool,
+    },
+    Regions(Vec<Named>),
+    /// Items, and the address of the next page if there may be one.
+    Found {
+        items: Vec<Listed>,
+        next: Option<String>,
+    },
+    Item(Item),
+    User {
+        user: User,
+        said: Vec<Said>,
+    },
+    Bids {
+        item: Item,
+        bids: Vec<Trade>,
+    },
+    /// The form for what shall be done with an item, for who may.
+    Form {
+        deed: Deed,
+        who: Who,
+        item: Item,
+    },
+    SellForm {
+        category: i64,
+    },
+    AboutMe(Box<Account>),
+    /// It is done, and committed.
+    Done(&'static str),
+    /// There is no such thing.
+    Missing(&'static str),
+    /// Nickname and password are not anybody's.
+    Stranger,
+    /// It cannot be done now.
+    Declined(&'static str),
+}
+
+impl Store {
+    pub(crate) fn new(pool: &Pool) -> Self {
+        Self { pooled: pool.pooled() }
+    }
+
+    /// Makes the connection before anybody needs it.
+    pub(crate) fn open(&mut self) -> Result<(), Trouble> {
+        self.pooled.ready(String::new()).map(drop)
+    }
+
+    /// Whether the database was asked anything for the last request.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.pooled.begun() > 0
+    }
+
+    /// Serves one request. What is said to be done is committed.
+    ///
+    /// A connection may have broken since its last use, with the database behind it there again. So a request whose
+    /// first statement meets that is tried once more: none of it has been done.
+    pub(crate) fn serve(&mut self, wish: &Wish) -> Result<Answer, Trouble> {
+        let was_there = self.pooled.ready(String::new())?;
+        match self.answer(wish) {
+            Err(Trouble::Lost(_)) if was_there && self.pooled.begun() <= 1 => {
+                self.pooled.ready(String::new())?;
+                self.answer(wish)
+            }
+            answer => answer,
+        }
+    }
+
+    fn answer(&mut self, wish: &Wish) -> Result<Answer, Trouble> {
+        let pooled = &mut self.pooled;
+        match wish {
+            Wish::Still(page) => Ok(Answer::Still(*page)),
+            Wish::Auth { deed, item } => Ok(Answer::Auth { deed: *deed, item: *item }),
+            Wish::SellForm { category } => Ok(Answer::SellForm { category: *category }),
+            Wish::Categories { region, sells } => lists::categories(pooled).map(|categories| {
+                Answer::Categories { categories, region: *region, sells: *sells }
+            }),
+            Wish::Regions => lists::regions(pooled).map(Answer::Regions),
+            Wish::Search(search) => lists::search(pooled, search),
+            Wish::Item(item) => shown::or_missing(shown::item(pooled, *item), Answer::Item),
+            Wish::User(user) => shown::user(pooled, *user),
+            Wish::Bids(item) => shown::bids(pooled, *item),
+            Wish::AboutMe(who) => shown::about(pooled, who),
+            Wish::Form { deed, who, item } => shown::form(pooled, *deed, who, *item),
+            Wish::StoreBuyNow { who, item, quantity } => trade::buy(pooled, who, *item, *quantity),
+            Wish::StoreBid { who, item, bid } => trade::bid(pooled, who, *item, *bid),
+            Wish::StoreComment { who, item, to, rating, words } => {
+                trade::comment(pooled, who, *item, *to, (*rating, words))
+            }
+            Wish::RegisterItem { who, sale } => trade::sell(pooled, who, sale),
+            Wish::RegisterUser { who, region } => trade::register(pooled, who, *region),
+        }
+    }
+}
+
+/// Seconds since 1970; zero for a clock set before that.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,104 @@
+//! What is written: bids, purchases, comments, new users and items.
+//!
+//! Each rule of the auction is the condition of one `UPDATE`. A second bidder waits there for the first, and the
+//! database looks at the row again when it is her turn: no bid is stored that does not exceed the highest, nothing is sold
+//! that is not there, and nothing after the end.
+
+use bywash_database::{Pooled, Trouble, Value};
+
+use super::shown::{item, known};
+use super::{Answer, now};
+use crate::ask::{Sale, Who};
+
+const DAY: i64 = 86_400;
+
+pub(super) fn bid(pooled: &mut Pooled, who: &Who, id: i64, amount: i64) -> Result<Answer, Trouble> {
+    pooled.transaction(|pooled| {
+        let Some(bidder) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let update = "UPDATE items SET highest = ?, bid_count = bid_count + 1
+                      WHERE id = ? AND ends > ? AND quantity > 0 AND highest < ? AND initial_price <= ?";
+        let values = [amount, id, now(), amount, amount].map(Value::from);
+        if pooled.change(update, &values)? == 0 {
+            return declined(pooled, id, "the bid must exceed the highest and reach the initial price");
+        }
+        let insert = "INSERT INTO bids (bidder, item, amount, at) VALUES (?, ?, ?, ?)";
+        pooled.change(insert, &[bidder, id, amount, now()].map(Value::from))?;
+        Ok(Answer::Done("Your bid is the highest now."))
+    })
+}
+
+/// When the last piece is sold the auction is over.
+pub(super) fn buy(pooled: &mut Pooled, who: &Who, id: i64, count: i64) -> Result<Answer, Trouble> {
+    pooled.transaction(|pooled| {
+        let Some(buyer) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let update = "UPDATE items SET quantity = quantity - ?
+                      WHERE id = ? AND ends > ? AND quantity >= ? AND buy_now > 0";
+        if pooled.change(update, &[count, id, now(), count].map(Value::from))? == 0 {
+            return declined(pooled, id, "it cannot be bought at once, or there are not so many");
+        }
+        let over = "UPDATE items SET ends = ? WHERE id = ? AND quantity = 0";
+        pooled.change(over, &[now(), id].map(Value::from))?;
+        let insert = "INSERT INTO purchases (buyer, item, quantity, at) VALUES (?, ?, ?, ?)";
+        pooled.change(insert, &[buyer, id, count, now()].map(Value::from))?;
+        Ok(Answer::Done("It is yours."))
+    })
+}
+
+pub(super) fn comment(
+    pooled: &mut Pooled,
+    who: &Who,
+    id: i64,
+    to: i64,
+    (rating, words): (i64, &str),
+) -> Result<Answer, Trouble> {
+    pooled.transaction(|pooled| {
+        let Some(from) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        if item(pooled, id)?.is_none() {
+            return Ok(Answer::Missing("item"));
+        }
+        let update = "UPDATE users SET rating = rating + ?, comments = comments + 1 WHERE id = ?";
+        if pooled.change(update, &[rating, to].map(Value::from))? == 0 {
+            return Ok(Answer::Missing("user"));
+        }
+        let insert = "INSERT INTO comments (from_user, to_user, item, rating, words, at) VALUES (?, ?, ?, ?, ?, ?)";
+        let [from, to, id, rating, at] = [from, to, id, rating, now()].map(Value::from);
+        pooled.change(insert, &[from, to, id, rating, words.into(), at])?;
+        Ok(Answer::Done("Your comment is stored."))
+    })
+}
+
+pub(super) fn sell(pooled: &mut Pooled, who: &Who, sale: &Sale) -> Result<Answer, Trouble> {
+    pooled.transaction(|pooled| {
+        let Some(seller) = known(pooled, who)? else { return Ok(Answer::Stranger) };
+        let Sale { name, description, category, initial, buy_now, quantity, days } = sale;
+        let insert = "INSERT INTO items (name, description, category, seller, initial_price, buy_now, quantity,
+                      bid_count, highest, ends) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?)";
+        let texts = [name.as_str(), description].map(Value::from);
+        let ends = now() + days * DAY;
+        let numbers = [*category, seller, *initial, *buy_now, *quantity, ends].map(Value::from);
+        pooled.change(insert, &[&texts[..], &numbers].concat())?;
+        Ok(Answer::Done("Your item is on sale."))
+    })
+}
+
+pub(super) fn register(pooled: &mut Pooled, who: &Who, region: i64) -> Result<Answer, Trouble> {
+    let made = pooled.transaction(|pooled| {
+        let insert = "INSERT INTO users (nickname, password, region, rating, comments, since) VALUES (?, ?, ?, 0, 0, ?)";
+        let texts = [who.nickname.as_str(), &who.password].map(Value::from);
+        pooled.change(insert, &[&texts[..], &[region, now()].map(Value::from)].concat())
+    });
+    match made {
+        Ok(_) => Ok(Answer::Done("Welcome.")),
+        Err(Trouble::Duplicate) => Ok(Answer::Declined("somebody has this nickname")),
+        Err(trouble) => Err(trouble),
+    }
+}
+
+/// Why an item was not changed.
+fn declined(pooled: &mut Pooled, id: i64, why: &'static str) -> Result<Answer, Trouble> {
+    Ok(match item(pooled, id)? {
+        None => Answer::Missing("item"),
+        Some(item) if item.is_over => Answer::Declined("the auction is over"),
+        Some(_) => Answer::Declined(why),
+    })
+}

@@ -1,0 +1,31 @@
+//! The life of one request on the HTTP side: queue, wait, respond.
+
+use bytes::Bytes;
+use bywash_site::{Application, Body, Refusal, Waiting};
+use http::request::Parts;
+use http::{Method, Response};
+use serde::Serialize;
+
+use super::respond;
+use crate::Page;
+use crate::ask::Wish;
+use crate::house::House;
+
+impl Application for House {
+    type Page = Page;
+
+    fn page(path: &str) -> Option<(Page, Method)> {
+        Page::at(path).map(|page| (page, page.method()))
+    }
+
+    async fn visit(&self, page: Page, head: Parts, body: Bytes) -> Result<Response<Body>, Refusal> {
+        let wish = Wish::read(page, &head, &body)?;
+        let owed = self.hall.offer(page.index(), wish)?;
+        let waiting = Waiting::new(owed, self.hall.counters.departures());
+        waiting.answer().await.map(respond::outcome).ok_or(Refusal::Closing)
+    }
+
+    fn stats(&self) -> impl Serialize {
+        self.reading()
+    }
+}

@@ -1,0 +1,59 @@
+//! Forms, of fields that are shown and fields that are not.
+
+use std::fmt::Write;
+
+use crate::Page;
+use crate::ask::Who;
+
+/// `name` for a field, or `name=value` for one that its visitor does not see.
+pub(super) fn form(page: Page, fields: &[&str]) -> String {
+    let method = page.method().as_str().to_ascii_lowercase();
+    let mut form = format!("<form method=\"{method}\" action=\"{}\">\n", page.path());
+    for field in fields {
+        // Writing to a string cannot fail.
+        let _ = match field.split_once('=') {
+            Some((name, value)) => {
+                let value = escaped(value);
+                writeln!(form, "<input type=\"hidden\" name=\"{name}\" value=\"{value}\">")
+            }
+            None if *field == "password" => {
+                writeln!(form, "<p>password: <input type=\"password\" name=\"password\"></p>")
+            }
+            None => writeln!(form, "<p>{field}: <input name=\"{field}\"></p>"),
+        };
+    }
+    form + "<button>go on</button></form>\n"
+}
+
+/// The fields that say who somebody is: `RUBiS` has no sessions.
+pub(super) fn hidden(who: &Who) -> [String; 2] {
+    [format!("nickname={}", who.nickname), format!("password={}", who.password)]
+}
+
+/// What people have written, as text of a page or in quotation marks.
+pub(super) fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            plain => safe.push(plain),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_people_write_is_markup() {
+        let form = form(Page::StoreBid, &["nickname=\"><script>'&", "bid"]);
+        assert!(form.contains("value=\"&quot;&gt;&lt;script&gt;&#39;&amp;\""), "{form}");
+        assert!(form.contains("<input name=\"bid\">"), "{form}");
+    }
+}

@@ -1,0 +1,6 @@
+//! The HTTP side: requests are read, queued, and answered. The thread is [`bywash_site::Door`]'s.
+
+mod exchange;
+mod form;
+mod html;
+mod respond;

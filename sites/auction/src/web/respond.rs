@@ -1,0 +1,24 @@
+//! The one place where outcomes become HTTP responses.
+
+use bywash_database::Outcome;
+use bywash_site::{Body, HTML, respond, text};
+use http::{Response, StatusCode};
+
+use super::html;
+use crate::deed::Still;
+use crate::store::Answer;
+
+/// Something in grey, 160 × 48.
+const LOGO: &[u8] = include_bytes!("logo.jpg");
+
+/// What a worker made of a request.
+pub(super) fn outcome(outcome: Outcome<Answer>) -> Response<Body> {
+    match outcome {
+        Ok(Answer::Still(Still::Logo)) => respond(StatusCode::OK, "image/jpeg", LOGO),
+        Ok(Answer::Missing(what)) => text(StatusCode::NOT_FOUND, &format!("no such {what}")),
+        Ok(Answer::Stranger) => text(StatusCode::FORBIDDEN, "wrong nickname or password"),
+        Ok(Answer::Declined(why)) => text(StatusCode::CONFLICT, why),
+        Ok(answer) => respond(StatusCode::OK, HTML, html::render(&answer)),
+        Err(trouble) => trouble.answer(),
+    }
+}

@@ -1,0 +1,109 @@
+//! Requests between the HTTP thread and the workers: one bounded first-come-first-served queue, and the totals.
+//!
+//! A worker serves a request to its end and then answers; it does not look at its client while it works. What stops a
+//! request early is the database, when somebody asks it to.
+
+use std::time::Instant;
+
+use bywash_site::{Body, Owed, Queue, Refusal, Reply, exchange, text};
+use http::{Response, StatusCode};
+
+use crate::{Busy, Counters, Fate, Trouble};
+
+/// What comes of a request: a page, or why there is none.
+pub type Outcome<P> = Result<P, Trouble>;
+
+/// The queue between the HTTP thread, which pushes, and the workers, who pop. Closing happens once and is never undone.
+#[derive(Debug)]
+pub struct Hall<A, P> {
+    /// What has become of the requests so far.
+    pub counters: Counters,
+    queue: Queue<Job<A, P>>,
+}
+
+/// A request on its way to a worker.
+#[derive(Debug)]
+struct Job<A, P> {
+    kind: usize,
+    ask: A,
+    /// Dropped unused, it tells the HTTP side that the application gave the request up.
+    reply: Reply<Outcome<P>>,
+}
+
+impl<A, P> Hall<A, P> {
+    /// Open, for so many kinds of requests, of which at most `backlog` wait.
+    pub fn new(kinds: usize, backlog: usize) -> Self {
+        Self { counters: Counters::new(kinds), queue: Queue::new(backlog) }
+    }
+
+    /// Puts a request into the queue; what comes of it is owed. If it never comes, the hall was closed first.
+    pub fn offer(&self, kind: usize, ask: A) -> Result<Owed<Outcome<P>>, Refusal> {
+        let (reply, answer) = exchange();
+        self.counters.received(kind);
+        self.queue.push(Job { kind, ask, reply }).map_err(|job| self.refuse(&job))?;
+        Ok(answer)
+    }
+
+    /// Takes no more requests and turns away the waiting ones.
+    pub fn close(&self) {
+        for job in self.queue.close() {
+            self.refuse(&job);
+        }
+    }
+
+    /// How many requests wait.
+    pub fn length(&self) -> usize {
+        self.queue.length()
+    }
+
+    /// One worker's life: serves one request after the other until the hall is closed.
+    pub fn work(&self, mut serve: impl FnMut(usize, &A) -> Outcome<P>) {
+        while let Some(job) = self.queue.pop() {
+            let _running = self.counters.run();
+            let begun = Instant::now();
+            let outcome = serve(job.kind, &job.ask);
+            let stopped = outcome.as_ref().err().map(Trouble::fate);
+            let done = Instant::now();
+            let left = job.reply.send(outcome);
+            let answered = if left.is_none() { Fate::Served } else { Fate::Orphaned };
+            let in_vain = left.map(|left| done.saturating_duration_since(left.max(begun)));
+            let busy = Busy { all: done - begun, in_vain };
+            self.counters.ended(job.kind, stopped.unwrap_or(answered), busy);
+        }
+    }
+
+    fn refuse(&self, job: &Job<A, P>) -> Refusal {
+        self.counters.ended(job.kind, Fate::Refused, Busy::default());
+        Refusal::Busy
+    }
+}
+
+impl Trouble {
+    fn fate(&self) -> Fate {
+        match self {
+            Self::Cancelled => Fate::Cancelled,
+            Self::Lost(_) | Self::Silent | Self::Taken | Self::Duplicate | Self::Failed(_) => {
+                Fate::Failed
+            }
+        }
+    }
+
+    /// What the client is told. What the database itself says is for the operator.
+    pub fn answer(&self) -> Response<Body> {
+        let (status, line) = match self {
+            Self::Cancelled => {
+                (StatusCode::SERVICE_UNAVAILABLE, "the request was stopped in the database")
+            }
+            Self::Lost(_) | Self::Silent => {
+                (StatusCode::SERVICE_UNAVAILABLE, "the database is not there")
+            }
+            Self::Taken => {
+                (StatusCode::SERVICE_UNAVAILABLE, "no connection to the database is free")
+            }
+            Self::Duplicate | Self::Failed(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "the database failed")
+            }
+        };
+        text(status, line)
+    }
+}
