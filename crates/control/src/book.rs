@@ -22,6 +22,8 @@ pub const MOST_RULES: usize = 64;
 /// Elephants that are remembered.
 pub const MOST_ENTRIES: usize = 256;
 
+/// Of a resource's capacity, what an elephant uses at least that is held back without asking.
+const MUCH: f64 = 0.2;
 /// Above this part of one client's an elephant may be that client's work, or its wish: an operator is asked.
 const MUCH_BY_ONE: f64 = 0.3;
 /// For how long what nobody has asked for holds.
@@ -149,26 +151,42 @@ impl Book {
         self.entries.iter().filter_map(rule).collect()
     }
 
-    /// These were found. Says what is new.
+    /// These were found, and no others. Says what is sure now and was not. What was provisional and is not found again
+    /// was nothing.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
         for elephant in elephants {
-            let Some(at) = self.place_of(now, &elephant.pattern, &mut notes) else { continue };
+            let Some(at) = self.place_of(now, &elephant.pattern) else { continue };
             let entry = &mut self.entries[at];
+            let was_sure = entry.found.as_ref().is_some_and(|found| !found.provisional);
             // Of a page that fills two resources, the one that it fills more.
             let is_second = entry.seen == now
                 && entry.found.as_ref().is_some_and(|f| f.of_capacity() > elephant.of_capacity());
+            let is_sure = !elephant.provisional;
             if !is_second {
                 entry.found = Some(elephant);
             }
             entry.seen = now;
+            if is_sure && !was_sure {
+                notes.push(self.note(
+                    now,
+                    at,
+                    What::Proposed,
+                    "bywash",
+                    "it was found to use much",
+                ));
+            }
             notes.extend(self.act(now, at, act));
         }
+        self.entries.retain(|entry| {
+            let is_provisional = entry.found.as_ref().is_some_and(|found| found.provisional);
+            entry.seen == now || entry.state != State::Proposed || !is_provisional
+        });
         notes
     }
 
     /// Where the elephant of this pattern stands; nowhere if the book is full of decisions.
-    fn place_of(&mut self, now: Timestamp, pattern: &str, notes: &mut Vec<Note>) -> Option<usize> {
+    fn place_of(&mut self, now: Timestamp, pattern: &str) -> Option<usize> {
         if let Some(at) = self.entries.iter().position(|entry| entry.pattern == pattern) {
             return Some(at);
         }
@@ -187,9 +205,7 @@ impl Book {
             state: State::Proposed,
             trial: None,
         });
-        let at = self.entries.len() - 1;
-        notes.push(self.note(now, at, What::Proposed, "bywash", "it was found to use much"));
-        Some(at)
+        Some(self.entries.len() - 1)
     }
 
     /// Holds one back that is sure, if the file says so and nobody has decided.
@@ -197,7 +213,13 @@ impl Book {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
         let is_sure = !found.provisional && found.by_one <= MUCH_BY_ONE && !found.transacts;
-        if act == Act::Propose || !is_sure || entry.state != State::Proposed || self.is_full() {
+        let is_much = found.of_capacity() >= MUCH;
+        if act == Act::Propose
+            || !is_sure
+            || !is_much
+            || entry.state != State::Proposed
+            || self.is_full()
+        {
             return None;
         }
         let word = Word {

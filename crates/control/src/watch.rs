@@ -51,6 +51,8 @@ pub struct Seen<'t> {
 
 /// How often columns are given away anew, and older requests fade.
 const WEIGHED: Span = Span::from_secs(60);
+/// Of less time nothing is said.
+const SOME: Span = Span::from_secs(60);
 /// Of a resource that is counted, what a kind must use of its capacity to be an elephant: half of all that is asked for
 /// is somebody's, and nothing of it is wrong while there is room.
 const MUCH: f64 = 0.2;
@@ -181,6 +183,9 @@ impl Watch {
     pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
+            if discovery.seen() < SOME {
+                continue;
+            }
             let found = discovery.findings();
             elephants.extend(found.iter().filter_map(|it| self.elephant(watched, discovery, it)));
         }

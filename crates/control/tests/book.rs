@@ -105,6 +105,7 @@ fn without_asking_only_what_is_sure_is_held_back_and_not_for_long() {
         Elephant { provisional: true, ..search() },
         Elephant { by_one: 0.31, ..search() },
         Elephant { transacts: true, ..search() },
+        Elephant { used: 0.2, ..search() },
     ];
     for elephant in unsure {
         let mut book = Book::default();
@@ -119,6 +120,22 @@ fn without_asking_only_what_is_sure_is_held_back_and_not_for_long() {
     );
     let State::Ruled(rule) = &book.entry(1).unwrap().state else { panic!("it is held back") };
     assert_eq!((rule.origin, rule.until), (Origin::Auto, Some(at(3600))));
+}
+
+#[test]
+fn what_was_provisional_and_is_not_found_again_was_nothing() {
+    let mut book = Book::default();
+    let early = Elephant { provisional: true, ..search() };
+    assert_eq!(book.found(at(0), vec![early.clone(), other(1)], Act::Propose).len(), 1);
+    assert_eq!(book.found(at(10), vec![early], Act::Propose), []);
+    assert_eq!(book.entries().len(), 2, "what was sure stays for a while");
+    let notes = book.found(at(20), vec![search()], Act::Propose);
+    assert_eq!(notes.iter().map(|note| note.number).collect::<Vec<_>>(), [1], "it is sure now");
+    let again = Elephant { provisional: true, ..other(2) };
+    book.found(at(30), vec![again], Act::Propose);
+    book.approve(at(31), 3, Change::default(), word(1)).unwrap();
+    book.found(at(40), Vec::new(), Act::Propose);
+    assert_eq!(book.entries().len(), 3, "a decision keeps it");
 }
 
 #[test]

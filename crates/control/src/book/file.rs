@@ -55,7 +55,7 @@ impl Book {
 
     fn one_of_file(&mut self, now: Timestamp, written: &Written) -> Option<Note> {
         let Written { pattern, grants, why } = written;
-        let at = self.place_of(now, pattern, &mut Vec::new())?;
+        let at = self.place_of(now, pattern)?;
         let holds =
             |rule: &Rule| rule.origin == Origin::File && rule.grants == *grants && rule.why == *why;
         if matches!(&self.entries[at].state, State::Ruled(rule) if holds(rule)) {
