@@ -1,5 +1,7 @@
 //! What a rule says.
 
+use std::ops::RangeInclusive;
+
 use bywash_engine::throttle;
 use bywash_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -62,8 +64,8 @@ impl Grants {
     }
 
     const MOST: u32 = 100_000;
-    /// Bytes a second below which nothing arrives.
-    const LEAST_BYTES: u64 = 1000;
+    /// Bytes a second that can be kept to.
+    const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;
 
     /// These, but for what is to be otherwise.
     pub(crate) fn changed(self, change: Change) -> Self {
@@ -86,8 +88,8 @@ impl Grants {
             Some("up to 100000 may wait")
         } else if self.wait > Span::from_secs(3600) {
             Some("nobody waits longer than an hour (1h)")
-        } else if self.bytes.is_some_and(|bytes| bytes < Self::LEAST_BYTES) {
-            Some("at least 1000 bytes a second must be let through")
+        } else if self.bytes.is_some_and(|bytes| !Self::BYTES.contains(&bytes)) {
+            Some("8000 to 4000000000 bytes a second may go through")
         } else {
             None
         }

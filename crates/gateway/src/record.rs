@@ -156,7 +156,7 @@ impl Record {
 
     /// The level that the application is told: of a request that is only observed or bypassed, none.
     pub(crate) fn level_to_tell(&self) -> Option<Level> {
-        self.facts.level.filter(|_| self.is_enforced() && self.standing.is_some())
+        self.facts.level.filter(|_| self.class_enforces() && self.standing.is_some())
     }
 
     /// The engine was asked, and it had proven this.
@@ -259,7 +259,12 @@ impl Record {
 
     /// Whether what the engine decides about it is carried out: its class says so, or a rule that somebody has approved.
     pub(crate) fn is_enforced(&self) -> bool {
-        self.mode() == Mode::Enforce || self.facts.request.rule.is_some()
+        self.class_enforces() || self.facts.request.rule.is_some()
+    }
+
+    /// Whether its class says so: where it only observes, a rule holds requests back and changes nothing else.
+    pub(crate) fn class_enforces(&self) -> bool {
+        self.mode() == Mode::Enforce
     }
 
     pub(crate) fn mode(&self) -> Mode {
@@ -339,7 +344,7 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
-                mode: self.mode(),
+                mode: if self.is_enforced() { Mode::Enforce } else { Mode::Observe },
                 verdict: self.verdict,
                 outcome,
                 waited,

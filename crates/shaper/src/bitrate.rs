@@ -19,6 +19,12 @@ impl BitRate {
     /// 32 Gbit/s: the kernel's word for a rate has 32 bits, of bytes per second.
     pub const MOST: Self = Self { bytes: 4_000_000_000 };
 
+    /// So many bytes a second; `None` below the least and above the most.
+    pub fn of_bytes(bytes: u64) -> Option<Self> {
+        let rate = Self { bytes: u32::try_from(bytes).ok()? };
+        (Self::LEAST..=Self::MOST).contains(&rate).then_some(rate)
+    }
+
     /// Whole bytes per second.
     pub const fn bytes_per_second(self) -> u32 {
         self.bytes

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Params};
+use mysql::{Conn, Opts, OptsBuilder, Params, Statement};
 
 use crate::{CONNECT, Connection, Dialect, Row, Trouble, Value};
 
@@ -56,6 +56,20 @@ impl MariaDb {
         let made = Conn::new(opts).map_err(|cause| Trouble::Lost(cause.to_string()))?;
         Ok(Self { connection: made })
     }
+
+    /// Prepares a statement, and lets it go whatever becomes of it: the server has room for some thousands, and the
+    /// library only lets go of what leaves its cache.
+    fn prepared<T>(
+        &mut self,
+        sql: &str,
+        run: impl FnOnce(&mut Conn, &Statement) -> mysql::Result<T>,
+    ) -> Result<T, Trouble> {
+        let statement = self.connection.prep(sql).map_err(trouble)?;
+        let done = run(&mut self.connection, &statement);
+        let closed = self.connection.close(statement);
+        let value = done.map_err(trouble)?;
+        closed.map_err(trouble).map(|()| value)
+    }
 }
 
 impl Connection for MariaDb {
@@ -64,13 +78,18 @@ impl Connection for MariaDb {
     }
 
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, Trouble> {
-        let rows: Vec<mysql::Row> = self.connection.exec(sql, params(values)).map_err(trouble)?;
+        let run = |connection: &mut Conn, statement: &Statement| {
+            connection.exec::<mysql::Row, _, _>(statement, params(values))
+        };
+        let rows = self.prepared(sql, run)?;
         rows.into_iter().map(row).collect()
     }
 
     fn change(&mut self, sql: &str, values: &[Value]) -> Result<u64, Trouble> {
-        self.connection.exec_drop(sql, params(values)).map_err(trouble)?;
-        Ok(self.connection.affected_rows())
+        self.prepared(sql, |connection, statement| {
+            connection.exec_drop(statement, params(values))?;
+            Ok(connection.affected_rows())
+        })
     }
 
     fn command(&mut self, sql: &str) -> Result<(), Trouble> {

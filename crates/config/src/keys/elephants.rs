@@ -2,7 +2,7 @@
 
 use bywash_units::Span;
 
-use super::{HOUR, MIB, millis};
+use super::{HOUR, millis};
 use crate::config::Mode;
 use crate::elephants::Act;
 use crate::key::{Key, Section};
@@ -133,7 +133,7 @@ pub(crate) const WAIT: Key = Key::new(
 );
 pub(crate) const BYTES: Key = Key::optional(
     "bytes",
-    Kind::Bytes { min: 1000, max: 1024 * 1024 * MIB },
+    Kind::Bytes { min: 8_000, max: 4_000_000_000 },
     "1MiB",
     "Bytes a second of all their answers together; as many as go through if not set.",
 );

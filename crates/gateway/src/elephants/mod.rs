@@ -6,6 +6,7 @@
 //! anybody is told that it holds, and then puts its rules in force; all of that under one lock, which no request takes.
 
 mod audit;
+mod bytes;
 mod rules;
 pub(crate) mod watch;
 
@@ -20,6 +21,7 @@ use bywash_message::Request;
 use crate::driver::Driver;
 use crate::settings::Settings;
 
+pub(crate) use bytes::Paced;
 pub(crate) use rules::Rules;
 pub(crate) use watch::Sight;
 
@@ -78,8 +80,16 @@ impl Elephants {
         if !self.has_rules.load(Ordering::Relaxed) {
             return None;
         }
-        let rules = Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner));
-        rules.of(request.method.as_str(), request.target.path_and_query())
+        self.rules().of(request.method.as_str(), request.target.path_and_query())
+    }
+
+    /// How the bytes of an answer under this rule are let through, if they are held back.
+    pub(crate) fn paced(&self, rule: Option<RuleId>) -> Option<Paced> {
+        self.rules().bucket_of(rule?).map(Paced::new)
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads what was decided in a process before this one, and what the file says. To be called before the first
@@ -147,7 +157,7 @@ impl Elephants {
     /// The engine has a rule before requests come under it, and loses it after the last has.
     fn put_in_force(&self, book: &Book, driver: &Driver) {
         let in_force = book.in_force();
-        let rules = Arc::new(Rules::new(&in_force));
+        let rules = Arc::new(Rules::new(&in_force, &self.rules(), driver.now()));
         let lanes: Vec<_> = in_force.iter().map(|rule| (rule.id, rule.rule)).collect();
         driver.throttle(&lanes);
         self.has_rules.store(!rules.is_empty(), Ordering::Relaxed);

@@ -1,20 +1,54 @@
 //! The rules that hold, as requests are held against them: the most specific first.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bywash_control::InForce;
 use bywash_discover::template::Pattern;
 use bywash_engine::throttle::RuleId;
+use bywash_shaper::{BitRate, Bucket};
+use bywash_units::Time;
+
+use super::bytes::SharedBucket;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Rules(Vec<(Pattern, RuleId)>);
+pub(crate) struct Rules(Vec<Rule>);
+
+struct Rule {
+    pattern: Pattern,
+    id: RuleId,
+    /// If bytes of answers are held back.
+    bucket: Option<SharedBucket>,
+}
+
+/// Bytes that may go at once, however long none did.
+const BURST: u32 = 64 * 1024;
 
 impl Rules {
     /// Of a book. A pattern that is none any more, from a book that another version has written, holds nobody back.
-    pub(crate) fn new(in_force: &[InForce]) -> Self {
-        let rule = |rule: &InForce| Some((rule.pattern.parse::<Pattern>().ok()?, rule.id));
+    /// Answers that are on their way share what they had `before`, at the new rate.
+    pub(crate) fn new(in_force: &[InForce], before: &Self, now: Time) -> Self {
+        let rule = |rule: &InForce| {
+            let bucket = rule.bytes.and_then(BitRate::of_bytes);
+            let bucket = bucket.map(|rate| before.bucket_at(rule.id, rate, now));
+            Some(Rule { pattern: rule.pattern.parse().ok()?, id: rule.id, bucket })
+        };
         let mut rules: Vec<_> = in_force.iter().filter_map(rule).collect();
-        rules.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+        rules.sort_unstable_by(|a, b| b.pattern.cmp(&a.pattern));
         Self(rules)
+    }
+
+    fn bucket_at(&self, id: RuleId, rate: BitRate, now: Time) -> SharedBucket {
+        let Some(bucket) = self.bucket_of(id) else {
+            return Arc::new(Mutex::new(Bucket::new(rate, BURST)));
+        };
+        bucket.lock().unwrap_or_else(PoisonError::into_inner).set_rate(now, rate);
+        bucket
+    }
+
+    /// What answers under this rule share, if their bytes are held back.
+    pub(crate) fn bucket_of(&self, id: RuleId) -> Option<SharedBucket> {
+        self.0.iter().find(|rule| rule.id == id)?.bucket.clone()
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -23,7 +57,7 @@ impl Rules {
 
     /// The rule for a request, if there is one.
     pub(crate) fn of(&self, method: &str, target: &str) -> Option<RuleId> {
-        let found = self.0.iter().find(|(pattern, _)| pattern.matches(method, target));
-        found.map(|(_, id)| *id)
+        let found = self.0.iter().find(|rule| rule.pattern.matches(method, target));
+        found.map(|rule| rule.id)
     }
 }

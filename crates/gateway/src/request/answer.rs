@@ -9,8 +9,9 @@
 //! against `limits.streams`.
 
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use bywash_engine::{End, Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
@@ -23,6 +24,7 @@ use super::refuse::{self, Voice};
 use super::success;
 use crate::body::Piece;
 use crate::driver::{Progress, Ticket};
+use crate::elephants::Paced;
 use crate::record::Record;
 use crate::reply::{Answer, Reply, Tunnel};
 use crate::shared::StreamSeat;
@@ -58,6 +60,8 @@ pub(crate) struct Stream {
     endless: bool,
     /// There was no room for more of it: its client was slow to take it.
     held_up: bool,
+    /// A rule holds its bytes back.
+    paced: Option<Paced>,
     /// `None` once the request has ended.
     running: Option<Streaming>,
 }
@@ -90,6 +94,8 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     if endless {
         running.gives_slot_back(served.filter(|_| gets_on(status)), earned);
     }
+    let (shared, facts) = (&running.worker.shared, running.record.facts());
+    let paced = shared.elephants.paced(facts.request.rule);
     let mut stream = Stream {
         exchange: Some(exchange),
         deadline,
@@ -100,6 +106,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         sent: 0,
         endless,
         held_up: false,
+        paced,
         running: Some(running),
     };
     let body = if matches!(framing, Framing::None | Framing::Length(0)) {
@@ -204,6 +211,13 @@ impl Stream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Piece, UpstreamError>> {
+        if let Some(paced) = self.paced.as_mut().filter(|paced| paced.holds()) {
+            let piece = ready!(paced.poll(cx));
+            self.deadline.progressed();
+            if let Some(piece) = piece {
+                return Poll::Ready(Ok(Piece::Data(piece)));
+            }
+        }
         let Some(exchange) = &mut self.exchange else {
             return Poll::Ready(Ok(Piece::End(None)));
         };
@@ -224,7 +238,11 @@ impl Stream {
                 if let Some(running) = &mut self.running {
                     running.record.received(data.len());
                 }
-                Ok(Piece::Data(data))
+                match self.paced(data) {
+                    Some(data) => Ok(Piece::Data(data)),
+                    // It waits: whoever asks is woken when it is due.
+                    None => return self.poll_piece(cx),
+                }
             }
             Ok(Piece::End(trailers)) => {
                 self.end();
@@ -235,6 +253,17 @@ impl Stream {
                 Err(error)
             }
         })
+    }
+
+    /// A piece that has come, unless a rule lets it wait.
+    fn paced(&mut self, data: Bytes) -> Option<Bytes> {
+        let (Some(paced), Some(running)) = (&mut self.paced, &self.running) else {
+            return Some(data);
+        };
+        let due = paced.take(running.worker.shared.driver.now(), data);
+        // How long it takes says nothing of the upstream.
+        self.held_up |= due.is_none();
+        due
     }
 
     /// The client reads slowly: that the answer does not get on is not the upstream's doing.

@@ -37,7 +37,7 @@ pub(super) fn session_served(
     let begun = examine::session_begun(settings, fields);
     let session = begun.map(|cookie| shared.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };
-    if !(asked && record.is_enforced() && gets_on(status)) || may_be_kept(status, fields) {
+    if !(asked && record.class_enforces() && gets_on(status)) || may_be_kept(status, fields) {
         return session;
     }
     let begins = session != facts.request.session;

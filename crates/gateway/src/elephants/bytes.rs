@@ -1,0 +1,112 @@
+//! Bytes of elephants' answers, let through at their rule's rate: all answers under one rule share one bucket.
+//!
+//! A piece that is not due waits here, and behind it the upstream. So no answer is buffered, and an elephant keeps its slot
+//! for as long as its answer takes: there are only as many as the rule lets run at once.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use bywash_shaper::Bucket;
+use bywash_units::Time;
+use tokio::time::Sleep;
+
+/// What all answers under a rule share.
+pub(crate) type SharedBucket = Arc<Mutex<Bucket>>;
+
+/// An answer under a rule.
+pub(crate) struct Paced {
+    bucket: SharedBucket,
+    held: Option<(Bytes, Pin<Box<Sleep>>)>,
+}
+
+impl Paced {
+    pub(crate) const fn new(bucket: SharedBucket) -> Self {
+        Self { bucket, held: None }
+    }
+
+    /// Whether a piece waits.
+    pub(crate) const fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// A piece has come at that moment: given back at once, or kept until it is due.
+    pub(crate) fn take(&mut self, now: Time, piece: Bytes) -> Option<Bytes> {
+        let many = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+        let Some(due) = self.bucket().take(now, many) else { return Some(piece) };
+        let sleep = tokio::time::sleep(due.since(now).to_std());
+        self.held = Some((piece, Box::pin(sleep)));
+        None
+    }
+
+    /// The piece that waits, when it is due; nothing if none does.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some((_, sleep)) = &mut self.held else { return Poll::Ready(None) };
+        ready!(sleep.as_mut().poll(cx));
+        Poll::Ready(self.held.take().map(|(piece, _)| piece))
+    }
+
+    fn bucket(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whoever leaves while a piece waits leaves its bytes to the others.
+impl Drop for Paced {
+    fn drop(&mut self) {
+        if let Some((piece, _)) = self.held.take() {
+            self.bucket().give_back(u32::try_from(piece.len()).unwrap_or(u32::MAX));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use bywash_shaper::BitRate;
+    use bywash_units::Span;
+
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// Eight thousand bytes a second, of which ten thousand may go at once.
+    fn bucket() -> SharedBucket {
+        Arc::new(Mutex::new(Bucket::new(BitRate::LEAST, 10_000)))
+    }
+
+    fn piece(bytes: usize) -> Bytes {
+        vec![7; bytes].into()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_piece_that_is_not_due_waits_and_comes_whole() {
+        let mut paced = Paced::new(bucket());
+        assert!(paced.take(at(0), piece(10_000)).is_some(), "a burst");
+        assert!(paced.take(at(0), piece(4_000)).is_some(), "paid for by the next");
+        assert!(paced.take(at(0), piece(8_000)).is_none() && paced.holds());
+        let begun = tokio::time::Instant::now();
+        let came = poll_fn(|cx| paced.poll(cx)).await;
+        assert_eq!((came.map(|piece| piece.len()), paced.holds()), (Some(8_000), false));
+        assert_eq!(begun.elapsed().as_millis(), Duration::from_millis(500).as_millis());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_answers_under_a_rule_share_its_rate_and_who_leaves_takes_nothing_along() {
+        let bucket = bucket();
+        let [mut one, mut other] = [(); 2].map(|()| Paced::new(Arc::clone(&bucket)));
+        assert!(one.take(at(0), piece(18_000)).is_some());
+        assert!(one.take(at(0), piece(80_000)).is_none());
+        drop(one);
+        // A second is missing from what may go at once; the ten of the one who left are not.
+        assert!(other.take(at(0), piece(1)).is_none() && other.holds());
+        let begun = tokio::time::Instant::now();
+        assert!(poll_fn(|cx| other.poll(cx)).await.is_some());
+        assert_eq!(begun.elapsed().as_secs(), 1);
+    }
+}
