@@ -109,6 +109,7 @@ pub(crate) struct ClassMetrics {
 pub(crate) struct Gauges {
     pub(crate) limit: Gauge,
     pub(crate) running: Gauge,
+    pub(crate) held: Gauge,
     pub(crate) newest_first: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) sessions: Gauge,
@@ -431,6 +432,7 @@ impl Gauges {
         };
         gauge("bywash_limit", "Slots", &this.limit);
         gauge("bywash_running", "Requests that hold a slot", &this.running);
+        gauge("bywash_held", "Requests that wait under a rule for elephants", &this.held);
         gauge("bywash_newest_first", "1 while newest go first: it is overload", &this.newest_first);
         gauge("bywash_connections", "Open client connections", &this.connections);
         gauge(

@@ -24,6 +24,7 @@ pub(super) fn status(shared: &Shared) -> Value {
         "limit": status.limit,
         "running": status.running,
         "waiting": status.waiting,
+        "held": status.held,
         "oldest_wait_ms": status.oldest.as_millis(),
         "newest_first": status.newest_first,
         "mean_service_ms": status.mean_service.as_secs_f64() * 1e3,
@@ -103,6 +104,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     let gauges = shared.metrics.gauges();
     gauges.limit.set(i64::from(status.limit));
     gauges.running.set(i64::from(status.running));
+    gauges.held.set(i64::from(status.held));
     gauges.newest_first.set(i64::from(status.newest_first));
     gauges.sessions.set(i64::from(status.sessions));
     let connections = shared.connections.load(Ordering::Relaxed);
