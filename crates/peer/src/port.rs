@@ -1,8 +1,10 @@
 //! Ports for programs that cannot be given one by the kernel and asked which it was.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU16, Ordering};
+
+use socket2::{Domain, Socket, Type};
 
 /// A port nobody listens on, below the range the kernel takes for outgoing connections, so that
 /// none of those can take it before its user does.
@@ -12,19 +14,35 @@ pub fn free_port() -> io::Result<u16> {
     let start = 20_000 + (std::process::id() % 100) as u16 * 100;
     for _ in 0..1000 {
         let port = start + NEXT.fetch_add(1, Ordering::Relaxed) % 2000;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if is_free(port)? {
             return Ok(port);
         }
     }
     Err(io::Error::other("no free port"))
 }
 
+/// Whether it can be bound. We never listen on it: a program that another thread starts meanwhile
+/// has our sockets until it is executed, and would accept connections in its place.
+fn is_free(port: u16) -> io::Result<bool> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    Ok(socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).is_ok())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
     fn free_ports_differ() {
         assert_ne!(free_port().unwrap(), free_port().unwrap());
+    }
+
+    #[test]
+    fn a_port_that_somebody_listens_on_is_not_free() {
+        let listener = TcpListener::bind(("127.0.0.1", free_port().unwrap())).unwrap();
+        assert!(!is_free(listener.local_addr().unwrap().port()).unwrap());
     }
 }
