@@ -5,7 +5,7 @@
 //! nobody leased is looked for four times.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ const PAUSES_OF_MARKS: [u64; 3] = [20, 180, 800];
 
 /// Requests that are pursued at a time.
 const MOST_JOBS: usize = 65_536;
+
+/// Statements that are known to be cancelled: of those that were last, for one of them takes a moment to end.
+const MOST_ENDING: usize = 1024;
 
 /// How long a release may wait for a cancellation: applications give up the daemon that does not answer in 100 ms.
 const RELEASE: Duration = Duration::from_millis(50);
@@ -106,6 +109,9 @@ pub(crate) struct Canceller {
     pub(crate) complaint: Option<String>,
     /// When it is asked again how it is.
     pub(crate) greet_at: Time,
+    /// What was cancelled last, by connection and serial: it may be seen again before it has ended, and two may have
+    /// asked for it.
+    pub(crate) ending: VecDeque<(u64, u64)>,
 }
 
 impl Canceller {
@@ -256,6 +262,7 @@ impl Canceller {
         if let Some(uptime) = self.database.new_uptime() {
             // It may have been started anew, and count from one again.
             self.desk.is_up_for(&self.name, uptime);
+            self.ending.clear();
         }
         Ok(found)
     }
@@ -274,6 +281,9 @@ impl Canceller {
     ) -> Vec<Victim> {
         let mut victims = Vec::new();
         for running in found {
+            if self.ending.contains(&(running.connection, running.serial)) {
+                continue;
+            }
             let (job, is_leased) = match leased.get(&running.connection) {
                 Some(job) => (*job, true),
                 None => match marked(jobs, &running.text) {
@@ -330,7 +340,10 @@ impl Canceller {
             self.spend(1);
             let verdict = self.cancel_one(&victim, &backend).await;
             match verdict {
-                Ok(Verdict::Cancelled) => self.done(job, &victim),
+                Ok(Verdict::Cancelled) => {
+                    self.remember(&victim.running);
+                    self.done(job, &victim);
+                }
                 Ok(Verdict::Gone) => self.spare(job, Spared::Gone),
                 Ok(Verdict::Refused) => self.spare(job, Spared::Refused),
                 Err(error) => {
@@ -365,6 +378,17 @@ impl Canceller {
             self.desk.lose(backend);
         }
         verdict
+    }
+
+    /// A statement without a serial cannot be told from the next of its connection.
+    fn remember(&mut self, running: &Running) {
+        if running.serial == 0 {
+            return;
+        }
+        if self.ending.len() == MOST_ENDING {
+            self.ending.pop_front();
+        }
+        self.ending.push_back((running.connection, running.serial));
     }
 
     fn is_down(&mut self, error: &DatabaseError) {

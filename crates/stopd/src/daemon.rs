@@ -1,6 +1,6 @@
 //! From a configuration to a running daemon, and its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -217,6 +217,7 @@ fn desk(config: &Sentry, journal: &Journal) -> (Rc<Desk>, JoinSet<()>) {
             down_until: None,
             complaint: None,
             greet_at: desk.now(),
+            ending: VecDeque::new(),
         };
         cancellers.spawn_local(canceller.run(receiver));
     }

@@ -82,6 +82,27 @@ fn a_query_that_begins_after_the_stop_under_the_same_lease_is_cancelled_as_well(
 }
 
 #[test]
+fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
+    let kind = Kind::Postgres;
+    let _peace = PEACE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(site) = Site::of(kind, |_| {}) else { return };
+    let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
+    let (works, watch) = (Connection::new(kind), Connection::new(kind));
+    let stubborn = format!("stubborn_{}", works.number);
+    let body = "BEGIN PERFORM pg_sleep(20); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(0.5); END";
+    let create = format!("CREATE FUNCTION {stubborn}() RETURNS void LANGUAGE plpgsql AS '{body}'");
+    assert_eq!(watch.run(&create), End::Done);
+    lease(&mut app, "r1", &works);
+    works.begin_seen(&format!("SELECT {stubborn}()"), &watch);
+    assert_eq!(gateway.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
+    // It is looked for again and again, for both who have asked.
+    assert_eq!(app.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
+    assert_eq!(works.end(), End::Done, "a second cancellation would have ended it");
+    assert_eq!(site.log().matches("cancelled").count(), 1);
+    watch.run(&format!("DROP FUNCTION {stubborn}"));
+}
+
+#[test]
 fn what_writes_is_spared_unless_the_operator_says_otherwise() {
     with_each(|kind| {
         let (works, watch) = (Connection::new(kind), Connection::new(kind));
