@@ -89,7 +89,8 @@ fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
     let (mut app, mut gateway) = (Client::of(&site), Client::of(&site));
     let (works, watch) = (Connection::new(kind), Connection::new(kind));
     let stubborn = format!("stubborn_{}", works.number);
-    let body = "BEGIN PERFORM pg_sleep(20); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(0.5); END";
+    let body =
+        "BEGIN PERFORM pg_sleep(20); EXCEPTION WHEN query_canceled THEN PERFORM pg_sleep(0.5); END";
     let create = format!("CREATE FUNCTION {stubborn}() RETURNS void LANGUAGE plpgsql AS '{body}'");
     assert_eq!(watch.run(&create), End::Done);
     lease(&mut app, "r1", &works);
