@@ -71,7 +71,7 @@ codes! {
     PART_NAME = "E044", "A resource or a rule has a name that cannot be.";
     RESOURCE = "E045", "This host has no such resource.";
     REQUESTS = "E046", "This is no pattern of requests.";
-    EXPORTER = "E047", "The text is no URL of an exporter: http://HOST:PORT/PATH.";
+    EXPORTER = "E047", "A resource is read neither from an exporter, http://HOST:PORT/PATH, nor of the process of a file.";
     WHY = "E048", "The reason of a rule has no words, is longer than 200 characters or more than a line.";
     TIE = "E101", "The same pattern stands twice, so a request would be of two classes.";
     THRESHOLDS = "E102", "The lower threshold lies above the upper one.";

@@ -1,5 +1,7 @@
 //! What is looked for, and what is held back.
 
+use std::path::PathBuf;
+
 use bywash_engine::throttle;
 use bywash_units::Span;
 
@@ -37,6 +39,15 @@ impl Act {
     }
 }
 
+/// Where a resource is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The exporter of this URL says it.
+    Exporter(String),
+    /// It is of the process whose number stands in this file, and of all that it has started.
+    ProcessFile(PathBuf),
+}
+
 /// A resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
@@ -44,8 +55,8 @@ pub struct Resource {
     pub name: String,
     /// What is read: `host/cpu`.
     pub read: String,
-    /// The exporter that says it, if not this host.
-    pub from: Option<String>,
+    /// Where that is, if not on this host, or of which of its processes.
+    pub from: Option<From>,
     /// Units of it that there are in a second, if that is not as it is read.
     pub capacity: Option<f64>,
     /// Units of it that are used in a second without any request.

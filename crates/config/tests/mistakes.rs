@@ -260,6 +260,24 @@ fn a_key_in_the_wrong_table_is_sent_home() {
 }
 
 #[test]
+fn a_resource_is_of_this_host_or_of_an_exporter_or_of_the_process_of_a_file() {
+    for (read, from, code) in [
+        ("host/cpu", None, None),
+        ("host/cpu", Some("http://10.0.0.7:9100/metrics"), None),
+        ("process/mariadbd/cpu", Some("/run/mysqld/mysqld.pid"), None),
+        ("host/cpu", Some("/run/mysqld/mysqld.pid"), Some("E047")),
+        ("process/mariadbd", Some("/run/mysqld/mysqld.pid"), Some("E045")),
+        ("process/mariadbd/cpu", Some("run/mysqld.pid"), Some("E047")),
+        ("mysql/questions", None, Some("E045")),
+        ("host/cpu", Some("http://:9100/metrics"), Some("E047")),
+    ] {
+        let from = from.map(|from| format!("from = \"{from}\"\n")).unwrap_or_default();
+        let problems = with(&format!("[resource.database]\nread = \"{read}\"\n{from}"));
+        assert_eq!(problems.iter().next().map(|p| p.code), code, "{read} {from}: {problems}");
+    }
+}
+
+#[test]
 fn listeners_that_collide_are_refused() {
     for (http, admin, code) in [
         ("127.0.0.1:7070", "127.0.0.1:7070", Some("E107")),

@@ -67,9 +67,13 @@ pub(crate) const READ: Key = Key::required(
 );
 pub(crate) const FROM: Key = Key::optional(
     "from",
-    Kind::Text { takes: "http://HOST:PORT/PATH", regex: "^http://[^/?#@\\s]+(/[^#\\s]*)?$" },
+    Kind::Text {
+        takes: "http://HOST:PORT/PATH of an exporter, or for process/NAME/cpu the path of a file with a number",
+        regex: "^(http://[^/?#@\\s]+(/[^#\\s]*)?|/.+)$",
+    },
     "http://127.0.0.1:9100/metrics",
-    "The exporter that says it, node_exporter, mysqld_exporter or postgres_exporter; this host if not set.",
+    "The exporter that says it, node_exporter, mysqld_exporter or postgres_exporter; this host if not set. Or the \
+     file with the number of the process that is meant, if there are several of its name: /run/mysqld/mysqld.pid.",
 );
 pub(crate) const CAPACITY: Key = Key::optional(
     "capacity",

@@ -1,6 +1,7 @@
 //! `[elephants]`, `[resource.NAME]` and `[throttle.NAME]`.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use bywash_discover::template::Pattern;
 use bywash_engine::throttle::Rule;
@@ -10,7 +11,7 @@ use super::server;
 use crate::code::{self, Code};
 use crate::config::Mode;
 use crate::document::{Document, Entry};
-use crate::elephants::{Elephants, Resource, Throttle};
+use crate::elephants::{Elephants, From, Resource, Throttle};
 use crate::key::Section;
 use crate::keys;
 use crate::read::{self, Values};
@@ -79,19 +80,24 @@ fn values_of(entry: &Entry<'_, '_>, section: &Section, report: &mut Report) -> V
 fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
     let values = values_of(entry, &keys::RESOURCE, report);
     let read = values.of(&keys::READ).text();
-    let from = values.get(&keys::FROM).map(|url| url.text().to_string());
+    let from = values.get(&keys::FROM).map(|from| from_where(from.text()));
     if let Some((_, at)) = values.given(&keys::READ)
-        && from.is_none()
+        && !matches!(from, Some(From::Exporter(_)))
         && !is_of_this_host(read)
     {
         let message = format!("`{}` is nothing that can be read of this host", shown(read));
         let help = format!("it takes {}", keys::READ.kind.takes());
         report.add(Finding::new(&code::RESOURCE, at, message).help(help));
     }
-    if let Some((url, at)) = values.given(&keys::FROM)
-        && !is_exporter(url.text())
+    let can_be = match &from {
+        Some(From::Exporter(url)) => is_exporter(url),
+        Some(From::ProcessFile(_)) => read.starts_with("process/"),
+        None => true,
+    };
+    if let Some((text, at)) = values.given(&keys::FROM)
+        && !can_be
     {
-        let message = format!("`{}` is no exporter", shown(url.text()));
+        let message = format!("`{}` does not say `{}`", shown(text.text()), shown(read));
         let help = format!("it takes {}", keys::FROM.kind.takes());
         report.add(Finding::new(&code::EXPORTER, at, message).help(help));
     }
@@ -104,6 +110,14 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
         report.add(Finding::new(&code::IDLE, at, message).help(help));
     }
     Resource { name: entry.name.to_string(), read: read.to_string(), from, capacity, idle }
+}
+
+fn from_where(text: &str) -> From {
+    if text.starts_with('/') {
+        From::ProcessFile(PathBuf::from(text))
+    } else {
+        From::Exporter(text.to_string())
+    }
 }
 
 /// Whether there may be such a resource on a host; whether there is, who reads it finds out.

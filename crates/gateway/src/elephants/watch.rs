@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bywash_config::Resource;
+use bywash_config::{From, Resource};
 use bywash_control::{Act, Book, Elephant, Entry, Gauge, Seen, Timestamp, Watch, Watched};
 use bywash_engine::Tier;
 use bywash_sense::series::{
@@ -303,7 +303,7 @@ impl Sources {
 /// The source that says how much of a resource was used, added to the others.
 fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     let (read, name) = (resource.read.as_str(), resource.name.as_str());
-    if let Some(url) = &resource.from {
+    if let Some(From::Exporter(url)) = &resource.from {
         let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
         return Ok(sampler.add(name, exporter));
     }
@@ -316,7 +316,11 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
         ["host", "net", ..] => sampler.add(name, Network::new(Root::host())),
         ["host", "pressure", ..] => sampler.add(name, Stalls::host(Root::host())),
         ["process", process, "cpu"] => {
-            sampler.add(name, Processes::named(Root::host(), process).ok_or_else(none)?)
+            let processes = match &resource.from {
+                Some(From::ProcessFile(file)) => Processes::led(Root::host(), process, file),
+                _ => Processes::named(Root::host(), process),
+            };
+            sampler.add(name, processes.ok_or_else(none)?)
         }
         ["cgroup", path @ .., _] => {
             sampler.add(name, Group::new(Root::host(), &path.join("/")).ok_or_else(none)?)

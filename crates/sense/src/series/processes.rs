@@ -1,4 +1,4 @@
-//! Processes chosen by their name or their control group, with all that they start: `process/NAME/cpu`,
+//! Processes chosen by their name, their number or their control group, with all that they start: `process/NAME/cpu`,
 //! from `/proc/PID/stat`.
 //!
 //! A sum over processes falls whenever one ends, so it is no counter. Here it is made one:
@@ -12,11 +12,13 @@
 //!   nobody. It is never more than one window's, but programs that are started anew for every request
 //!   are seen as their control group only ([`Group`](super::Group)).
 //!
-//! Whoever may run programs on a host may give them any name. Where others do, choose by control group.
+//! Whoever may run programs on a host may give them any name. Where others do, choose by control group, or by the file
+//! in which the first of them has written its number: it is read at each look, and after a restart says another.
 //! A look reads a small file for each process of the host.
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::processors;
 use super::resource::{Reading, Unit, may_be_part};
@@ -39,6 +41,8 @@ pub struct Processes {
 enum Chosen {
     /// As the kernel shows it, which is its first 15 bytes.
     Named(String),
+    /// Of the number that stands in this file.
+    Led(PathBuf),
     /// In this control group or one below.
     In(String),
 }
@@ -71,6 +75,13 @@ impl Processes {
         Some(Self::of(root, &format!("named {name}"), name, Chosen::Named(kept)))
     }
 
+    /// The one whose number stands in the first line of a file (`/run/mysqld/mysqld.pid`, `postmaster.pid`), and all that
+    /// it has started, under a name of their own.
+    pub fn led(root: Root, name: &str, file: &Path) -> Option<Self> {
+        let what = format!("of {}", shown(file));
+        may_be_part(name).then(|| Self::of(root, &what, name, Chosen::Led(file.to_owned())))
+    }
+
     /// Those in a control group, by its path as in `/proc/PID/cgroup`, under a name of their own.
     pub fn in_group(root: Root, name: &str, group: &str) -> Option<Self> {
         let group = group.trim_matches('/');
@@ -90,6 +101,7 @@ impl Processes {
     fn look(&self) -> Result<HashMap<u32, Process>, Unreadable> {
         let folder = self.root.path("proc");
         let unreadable = |error| Unreadable::File { path: shown(&folder), error };
+        let leader = self.leader()?;
         let mut all = HashMap::new();
         for entry in fs::read_dir(&folder).map_err(unreadable)? {
             let name = entry.map_err(unreadable)?.file_name();
@@ -104,16 +116,29 @@ impl Processes {
                 let (path, what) = (shown(&folder), "processes");
                 return Err(Unreadable::TooMuch { path, most: PROCESSES, what });
             }
-            process.chosen = self.is_chosen(number, name);
+            process.chosen = leader == Some(number) || self.is_chosen(number, name);
             all.insert(number, process);
         }
         choose_children(&mut all);
         Ok(all)
     }
 
+    /// The number of the file, if one says who is chosen.
+    fn leader(&self) -> Result<Option<u32>, Unreadable> {
+        let Chosen::Led(file) = &self.chosen else { return Ok(None) };
+        let file = file.strip_prefix("/").unwrap_or(file);
+        let text = self.root.text(file)?;
+        let number = text.lines().next().and_then(|line| line.trim().parse().ok());
+        let number = number.filter(|number| *number > 1);
+        number
+            .map(Some)
+            .ok_or_else(|| self.root.form(file, "the number of a process in its first line"))
+    }
+
     fn is_chosen(&self, number: u32, name: &str) -> bool {
         match &self.chosen {
             Chosen::Named(chosen) => name == chosen,
+            Chosen::Led(_) => false,
             Chosen::In(group) => {
                 let groups = self.root.text(format!("proc/{number}/cgroup")).unwrap_or_default();
                 groups.lines().any(|line| is_within(line, group))

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use bywash_sense::series::{
     Disks, Group, Network, Processes, Processors, Reading, Root, Sampler, Source, Stalls, Unit,
@@ -175,6 +176,24 @@ fn processes_of_a_host_are_chosen_with_what_they_start() {
         for source in [&mut named, &mut grouped] {
             assert_eq!(told(&read(source))[0].1, 0.49, "30 ticks of its own, 12 and 7");
         }
+        let file = Path::new("/run/fpm.pid");
+        let mut led = Processes::led(host.root(), "fpm", file).unwrap();
+        assert!(fails(&mut led).contains("fpm.pid: No such file"));
+        fs::create_dir(host.0.path().join("run")).unwrap();
+        for text in ["", "php", "-5", "0", "1", "99999999999"] {
+            host.write("run/fpm.pid", text);
+            assert!(
+                fails(&mut led).contains("the number of a process in its first line"),
+                "{text}"
+            );
+        }
+        host.write("run/fpm.pid", "601\n/var/lib/php\n");
+        assert_eq!(told(&read(&mut led)), [("process/fpm/cpu", 0.0, Some(2.0))]);
+        stat(601, "php-fpm8.2", 600, 9000, 105, 42);
+        stat(603, "php-fpm8.2", 600, 9900, 70, 0);
+        assert_eq!(told(&read(&mut led))[0].1, 0.05, "its own, and not its neighbour's");
+        host.write("run/fpm.pid", "4000000\n");
+        assert!(fails(&mut led).contains("no process of /run/fpm.pid"));
         let mut none = Processes::named(host.root(), "postgres").unwrap();
         assert!(fails(&mut none).contains("no process named postgres"));
     }
