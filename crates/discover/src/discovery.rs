@@ -9,7 +9,7 @@ use bywash_units::{Span, Time};
 use crate::columns::Column;
 use crate::correlation::Correlation;
 use crate::finding::{Case, Finding};
-use crate::ring::Ring;
+use crate::ring::Rings;
 use crate::rows::Rows;
 use crate::sums::Sums;
 
@@ -56,7 +56,7 @@ pub struct Discovery {
     /// Of the windows that are open: seconds of it that were read, and what was used of each resource.
     used: VecDeque<(f64, Vec<f64>)>,
     sums: Sums,
-    ring: Ring,
+    rings: Rings,
     /// Requests, or parts of them, that came too late or too early to be counted.
     lost: f64,
 }
@@ -71,7 +71,7 @@ impl Discovery {
             rows: Rows::new(settings.step, open),
             used: VecDeque::new(),
             sums: Sums::new(settings.resources.len(), fading),
-            ring: Ring::new(windows(COARSE)),
+            rings: Rings::new(windows(COARSE)),
             lost: 0.0,
             settings,
         }
@@ -121,7 +121,7 @@ impl Discovery {
             let row = self.rows.close();
             match self.used.pop_front() {
                 Some((read, used)) if read >= READ => {
-                    self.ring.add(number, &row, &used);
+                    self.rings.add(number, &row, &used);
                     let beyond = used.iter().zip(&self.settings.resources);
                     let idle = self.settings.step.as_secs_f64();
                     let beyond: Vec<f64> =
@@ -137,7 +137,7 @@ impl Discovery {
     pub fn fold(&mut self, column: Column) {
         self.rows.fold(column);
         self.sums.fold(column);
-        self.ring.fold(column);
+        self.rings.fold(column);
     }
 
     /// Requests that were not counted, as they came too late or too early.
@@ -147,7 +147,7 @@ impl Discovery {
 
     /// What has been seen, in time.
     pub fn seen(&self) -> Span {
-        Span::from_nanos(self.ring.steps() * self.settings.step.as_nanos())
+        Span::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
     }
 
     /// The seed's line of a kind and a resource; `None` where nothing varied.
@@ -157,12 +157,12 @@ impl Discovery {
 
     /// Share of its capacity that was used of a resource.
     pub fn utilisation(&self, resource: usize) -> f64 {
-        let used: f64 = self.ring.windows().map(|window| window.used[resource]).sum();
+        let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
     /// Elephants, by resource, the largest share first.
     pub fn findings(&self) -> Vec<Finding> {
-        Case { settings: &self.settings, sums: &self.sums, ring: &self.ring }.findings()
+        Case { settings: &self.settings, sums: &self.sums, rings: &self.rings }.findings()
     }
 }

@@ -14,14 +14,12 @@ const LEAST: f64 = 0.005;
 /// Coefficient of two kinds' work from which they are not told apart.
 const TWINS: f64 = 0.95;
 
-/// A kind, what it seems to cost, and those that always come with it.
+/// A kind, and those that always come with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
     pub(crate) column: Column,
     pub(crate) twins: Vec<Column>,
-    /// Seconds of the resource for each request: too low rather than too high.
-    pub(crate) cost: f64,
-    /// Of all that was used.
+    /// Of all that was used, about.
     pub(crate) share: f64,
 }
 
@@ -43,7 +41,7 @@ pub(crate) fn find(sums: &Sums, spread: Spread, resource: usize) -> Vec<Candidat
     for (column, cost) in seen.iter().zip(costs) {
         let share = cost * sums.work(*column) / used;
         if *column != Column::OTHER && share > LEAST {
-            candidates.push(Candidate { column: *column, twins: Vec::new(), cost, share });
+            candidates.push(Candidate { column: *column, twins: Vec::new(), share });
         }
     }
     candidates.sort_by(|a, b| b.share.total_cmp(&a.share));

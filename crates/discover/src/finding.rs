@@ -9,13 +9,17 @@ use crate::discovery::{Resource, Settings};
 use crate::false_discovery::threshold;
 use crate::find::{Candidate, find, seen};
 use crate::price::{Price, Windows};
-use crate::ring::Ring;
+use crate::ring::{Length, Rings};
 use crate::rows::Spread;
 use crate::sums::Sums;
 
 /// Before that all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
-/// Lengths of windows that costs are looked for with, in coarse windows, if there are as many of them as [`WINDOWS`].
+/// What candidates are chosen and tested with. Short windows would name those who come in the same second.
+const TEST: Length = Length::Coarse(1);
+/// The same while there are few coarse windows: short ones find more, and what they name is provisional.
+const EARLY_TEST: Length = Length::Step;
+/// Coarse windows that costs are looked for with after short ones, if there are as many of them as [`WINDOWS`].
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
 /// With fewer windows nothing is sure.
 const WINDOWS: u64 = 60;
@@ -31,7 +35,7 @@ const CLOSE: f64 = 0.5;
 /// What a finding rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
-    /// A few minutes: costs are too low rather than too high, and nothing is known about how sure they are.
+    /// A few minutes: costs are too low rather than too high, and how sure they are is not known.
     Provisional,
     /// A test that withstood the many that were made.
     Confirmed,
@@ -66,7 +70,7 @@ pub struct Finding {
 pub(crate) struct Case<'d> {
     pub(crate) settings: &'d Settings,
     pub(crate) sums: &'d Sums,
-    pub(crate) ring: &'d Ring,
+    pub(crate) rings: &'d Rings,
 }
 
 /// The candidates of one resource, and how requests are best spread for it.
@@ -83,10 +87,9 @@ impl Case<'_> {
         let mut suspects: Vec<Suspects> =
             resources.map(|resource| self.suspects(resource)).collect();
         let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
-        if is_enough {
-            // One at a time: of two that are alike each hides behind the other, until one has gone.
-            while self.leaves_one_out(&mut suspects) {}
-        }
+        // One at a time: of two that are alike each hides behind the other, until one has gone.
+        let test = if is_enough { TEST } else { EARLY_TEST };
+        while self.leaves_one_out(&mut suspects, test) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
             let mut of_one: Vec<Finding> =
@@ -100,13 +103,13 @@ impl Case<'_> {
 
     /// Seconds that were seen.
     fn seconds(&self) -> f64 {
-        self.ring.steps() as f64 * self.settings.step.as_secs_f64()
+        self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    fn windows(&self, of: &Suspects, times: u64) -> Windows {
+    fn windows(&self, of: &Suspects, length: Length) -> Windows {
         let Resource { idle, .. } = self.settings.resources[of.resource];
         let idle = idle * self.settings.step.as_secs_f64();
-        let windows = self.ring.together(times);
+        let windows = self.rings.windows(length);
         Windows::new(&windows, &of.candidates, of.spread, of.resource, idle)
     }
 
@@ -117,12 +120,12 @@ impl Case<'_> {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
             let mut suspects = Suspects { resource, spread, candidates };
-            let windows = self.windows(&suspects, 1);
+            let windows = self.windows(&suspects, TEST);
             let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
             let mut alone =
                 (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
             suspects.candidates.retain(|_| alone.next().unwrap_or(true));
-            let prices = self.windows(&suspects, 1).prices();
+            let prices = self.windows(&suspects, TEST).prices();
             (prices.iter().map(|price| price.share * price.share).sum::<f64>(), suspects)
         };
         let [whole, late] = Spread::ALL.map(with);
@@ -130,9 +133,9 @@ impl Case<'_> {
     }
 
     /// Leaves the one out that withstands the test least, or is far from an elephant. Whether there was one.
-    fn leaves_one_out(&self, suspects: &mut [Suspects]) -> bool {
+    fn leaves_one_out(&self, suspects: &mut [Suspects], test: Length) -> bool {
         let prices: Vec<Vec<Price>> =
-            suspects.iter().map(|of| self.windows(of, 1).prices()).collect();
+            suspects.iter().map(|of| self.windows(of, test).prices()).collect();
         let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
         let believed = threshold(&p, seen(self.sums).len() * suspects.len(), FALSE);
         let all = prices.iter().enumerate().flat_map(|(of, prices)| {
@@ -149,9 +152,12 @@ impl Case<'_> {
     /// Costs by the shortest windows whose cost longer ones do not contradict (Lepski's rule): long windows are unsure,
     /// short ones wrong, as a request's work is not where its span is.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
-        let windows = self.ring.windows().count() as u64;
-        let lengths =
-            LENGTHS.into_iter().filter(|length| *length == 1 || windows / length >= WINDOWS);
+        let windows = self.rings.coarse().len() as u64;
+        let lengths = LENGTHS
+            .into_iter()
+            .filter(|times| *times == 1 || windows / times >= WINDOWS)
+            .map(Length::Coarse);
+        let lengths = core::iter::once(Length::Step).chain(lengths);
         let prices: Vec<Vec<Price>> =
             lengths.map(|length| self.windows(of, length).prices()).collect();
         let finding = |(at, candidate): (usize, &Candidate)| {
@@ -162,36 +168,40 @@ impl Case<'_> {
                 price.margin < price.cost && by_length().skip(length + 1).all(longer)
             };
             let (_, price) = by_length().enumerate().find(is_close)?;
-            Some(Finding {
-                resource: of.resource,
-                column: candidate.column,
-                twins: candidate.twins.clone(),
-                cost: price.cost,
-                interval: [price.cost - price.margin, price.cost + price.margin],
-                share: price.share,
-                rate: price.requests / self.seconds(),
-                p: prices[0][at].p,
-                evidence: Evidence::Confirmed,
-                spread: of.spread,
-            })
+            let price = Price { p: prices[1][at].p, ..price };
+            Some(self.finding(of, candidate, &price, Evidence::Confirmed))
         };
         of.candidates.iter().enumerate().filter_map(finding).collect()
     }
 
     fn provisional(&self, of: &Suspects) -> Vec<Finding> {
-        let seconds = self.sums.windows() * self.settings.step.as_secs_f64();
-        let finding = |candidate: &Candidate| Finding {
+        let prices = self.windows(of, TEST).prices();
+        let both = of.candidates.iter().zip(&prices);
+        both.map(|(candidate, price)| {
+            let price = Price { margin: 0.0, ..*price };
+            self.finding(of, candidate, &price, Evidence::Provisional)
+        })
+        .collect()
+    }
+
+    fn finding(
+        &self,
+        of: &Suspects,
+        candidate: &Candidate,
+        price: &Price,
+        evidence: Evidence,
+    ) -> Finding {
+        Finding {
             resource: of.resource,
             column: candidate.column,
             twins: candidate.twins.clone(),
-            cost: candidate.cost,
-            interval: [candidate.cost; 2],
-            share: candidate.share,
-            rate: self.sums.work(candidate.column) / seconds,
-            p: 1.0,
-            evidence: Evidence::Provisional,
+            cost: price.cost,
+            interval: [price.cost - price.margin, price.cost + price.margin],
+            share: price.share,
+            rate: price.requests / self.seconds(),
+            p: price.p,
+            evidence,
             spread: of.spread,
-        };
-        of.candidates.iter().map(finding).collect()
+        }
     }
 }

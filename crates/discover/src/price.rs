@@ -5,11 +5,11 @@ use alloc::vec::Vec;
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::columns::Column;
 use crate::find::Candidate;
 use crate::nnls::nnls;
-use crate::ring::Coarse;
+use crate::ring::Window;
 use crate::rows::Spread;
+use crate::sums::ALL;
 
 /// Windows to fit, what each used of a resource beyond its idle use, and what was worked on in it.
 pub(crate) struct Windows {
@@ -33,13 +33,13 @@ pub(crate) struct Price {
 
 impl Windows {
     pub(crate) fn new(
-        windows: &[Vec<&Coarse>],
+        windows: &[Vec<&Window>],
         candidates: &[Candidate],
         spread: Spread,
         resource: usize,
         idle: f64,
     ) -> Self {
-        let used = |window: &Vec<&Coarse>| {
+        let used = |window: &Vec<&Window>| {
             window
                 .iter()
                 .map(|part| part.used[resource] - idle * f64::from(part.steps))
@@ -47,15 +47,15 @@ impl Windows {
         };
         let used = DVector::from_iterator(windows.len(), windows.iter().map(used));
         let rest = candidates.len();
-        let place = |column: Column| {
-            let own = candidates.iter().position(|candidate| candidate.column == column);
-            let is_twin = || candidates.iter().any(|candidate| candidate.twins.contains(&column));
-            own.or_else(|| (!is_twin()).then_some(rest))
-        };
+        let mut places = [Some(rest); ALL];
+        candidates.iter().flat_map(|one| &one.twins).for_each(|twin| places[twin.index()] = None);
+        for (place, candidate) in candidates.iter().enumerate() {
+            places[candidate.column.index()] = Some(place);
+        }
         let mut design = DMatrix::zeros(windows.len(), rest + 1);
         for (t, window) in windows.iter().enumerate() {
-            for (column, weight) in window.iter().flat_map(|part| &part.row.work) {
-                if let Some(place) = place(*column) {
+            for (column, weight) in window.iter().flat_map(|part| part.work.all()) {
+                if let Some(place) = places[column.index()] {
                     design[(t, place)] += weight[spread as usize];
                 }
             }

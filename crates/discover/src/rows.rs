@@ -30,39 +30,56 @@ impl Spread {
 /// A request's weight in a window, by [`Spread`].
 pub(crate) type Weight = [f64; Spread::ALL.len()];
 
-/// What was worked on in one window: few kinds of many.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Row {
-    /// Weights by kind, each kind once, in their order.
-    pub(crate) work: Vec<(Column, Weight)>,
-    /// Requests that began, in the same way.
-    pub(crate) begun: Vec<(Column, [f64; 1])>,
+/// Weights by kind, each kind once, in their order.
+#[derive(Clone, Debug)]
+pub(crate) struct ByKind<const N: usize>(Vec<(Column, [f64; N])>);
+
+/// What was worked on.
+pub(crate) type Work = ByKind<{ Spread::ALL.len() }>;
+
+impl<const N: usize> Default for ByKind<N> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
 }
 
-impl Row {
+impl<const N: usize> ByKind<N> {
+    fn put(&mut self, column: Column, weight: [f64; N]) {
+        match self.0.binary_search_by_key(&column, |(known, _)| *known) {
+            Ok(at) => self.0[at].1.iter_mut().zip(weight).for_each(|(sum, more)| *sum += more),
+            Err(at) => self.0.insert(at, (column, weight)),
+        }
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
-        other.work.iter().for_each(|(column, weight)| add(&mut self.work, *column, *weight));
-        other.begun.iter().for_each(|(column, count)| add(&mut self.begun, *column, *count));
+        other.all().iter().for_each(|(column, weight)| self.put(*column, *weight));
+    }
+
+    pub(crate) fn all(&self) -> &[(Column, [f64; N])] {
+        &self.0
     }
 
     /// What was of one kind is of the others now.
     pub(crate) fn fold(&mut self, column: Column) {
-        fold(&mut self.work, column);
-        fold(&mut self.begun, column);
+        if let Ok(at) = self.0.binary_search_by_key(&column, |(known, _)| *known) {
+            let (_, weight) = self.0.remove(at);
+            self.put(Column::OTHER, weight);
+        }
     }
 }
 
-fn add<const N: usize>(weights: &mut Vec<(Column, [f64; N])>, column: Column, weight: [f64; N]) {
-    match weights.binary_search_by_key(&column, |(known, _)| *known) {
-        Ok(at) => weights[at].1.iter_mut().zip(weight).for_each(|(sum, weight)| *sum += weight),
-        Err(at) => weights.insert(at, (column, weight)),
-    }
+/// One window: few kinds of many.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) work: Work,
+    /// Requests that began.
+    pub(crate) begun: ByKind<1>,
 }
 
-fn fold<const N: usize>(weights: &mut Vec<(Column, [f64; N])>, column: Column) {
-    if let Ok(at) = weights.binary_search_by_key(&column, |(known, _)| *known) {
-        let (_, weight) = weights.remove(at);
-        add(weights, Column::OTHER, weight);
+impl Row {
+    fn fold(&mut self, column: Column) {
+        self.work.fold(column);
+        self.begun.fold(column);
     }
 }
 
@@ -93,14 +110,14 @@ impl Rows {
         let late = Time::from_nanos(to.as_nanos().saturating_sub(self.step.as_nanos())).max(from);
         let (begins, ends) = (self.number(from), self.number(to));
         if let Some(row) = self.row(begins) {
-            add(&mut row.begun, column, [1.0]);
+            row.begun.put(column, [1.0]);
         }
         let last = ends.min(self.first + self.most as u64);
         let mut kept = 0.0;
         for number in begins.max(self.first)..=last {
             let weight = [self.part(number, from, to), self.part(number, late, to)];
             if let Some(row) = self.row(number) {
-                add(&mut row.work, column, weight);
+                row.work.put(column, weight);
                 kept += weight[0];
             }
         }

@@ -58,18 +58,18 @@ impl Sums {
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
-        for (at, (j, x)) in row.work.iter().enumerate() {
+        for (at, (j, x)) in row.work.all().iter().enumerate() {
             let x = x.map(|x| weight * x);
             add(&mut self.work[j.index()], x);
             let line = &mut self.gram[j.index() * ALL..][..ALL];
-            for (k, other) in &row.work[at..] {
+            for (k, other) in &row.work.all()[at..] {
                 add(&mut line[k.index()], [x[0] * other[0], x[1] * other[1]]);
             }
             for (cross, y) in self.cross.iter_mut().zip(used) {
                 add(&mut cross[j.index()], x.map(|x| x * y));
             }
         }
-        for (j, [count]) in &row.begun {
+        for (j, [count]) in row.begun.all() {
             self.begun[j.index()][0] += weight * count;
             self.begun[j.index()][1] += weight * count * count;
         }
@@ -77,7 +77,7 @@ impl Sums {
             self.used[resource][0] += weight * y;
             self.used[resource][1] += weight * y * y;
             let cross = &mut self.begun_cross[resource];
-            row.begun.iter().for_each(|(j, [count])| cross[j.index()] += weight * count * y);
+            row.begun.all().iter().for_each(|(j, [count])| cross[j.index()] += weight * count * y);
         }
         self.pass(1);
     }
