@@ -58,6 +58,9 @@ pub struct Tally {
     requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
+    /// Sessions that came to their end, and how long they took all together.
+    sessions: u64,
+    in_sessions: Span,
     timeline: Vec<Second>,
 }
 
@@ -107,6 +110,8 @@ impl Tally {
             requests_planned: 0,
             orders_planned: 0,
             orders_possible: 0.0,
+            sessions: 0,
+            in_sessions: Span::ZERO,
             timeline: vec![
                 Second::default();
                 if seconds <= LONGEST_TIMELINE { seconds } else { 0 }
@@ -178,6 +183,12 @@ impl Tally {
     /// A session is over; so many of its requests were never made.
     pub fn session_over(&mut self, not_generated: u64) {
         self.not_generated += not_generated;
+    }
+
+    /// A session came to its end, and not only to that of the run: it `lasted` from the first request to the last answer.
+    pub fn session_ended(&mut self, lasted: Span) {
+        self.sessions += 1;
+        self.in_sessions += lasted;
     }
 
     /// Service time went, until `now`, to a request that was answered in time.
