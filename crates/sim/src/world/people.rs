@@ -200,6 +200,7 @@ impl World<'_> {
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));
+        self.asked[live.of.class] += 1;
         let id = self.requests.put(live);
         if patience < Span::MAX {
             let end = Happening::PatienceEnds { request: id, serial: live.serial };
