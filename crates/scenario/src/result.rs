@@ -93,7 +93,8 @@ pub struct Cell {
     /// Sessions that came to their end within the run.
     #[serde(default)]
     pub sessions: u64,
-    /// How long these took on average, from the first request to the last answer, in seconds; 0 if none did.
+    /// How long these took on average, from the first request to the last answer, in seconds; 0 if none did. What would
+    /// have ended later is not among them [seed 5.8].
     #[serde(default)]
     pub session_s: f64,
     /// Second by second, for a run of at most an hour: the sum over the seeds.

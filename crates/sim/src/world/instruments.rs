@@ -45,8 +45,7 @@ impl World<'_> {
         });
         self.asked.fill(0);
         // Clients of sets are there to the end.
-        let comes =
-            if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
+        let comes = if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
         if comes {
             self.events.schedule(self.now + step, Happening::Trace);
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bywash_units::Span;
-use serde::de::{Deserializer, Error};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 use super::metric::{Metric, Played};
 
@@ -249,7 +249,9 @@ mod tests {
             invalid: None,
             cells: vec![],
         };
-        let runs = [("r".to_owned(), Played { scenario, result, planned: None, correlations: vec![] })].into();
+        let runs =
+            [("r".to_owned(), Played { scenario, result, planned: None, correlations: vec![] })]
+                .into();
         paper.outcomes(&runs).unwrap()[0].verdict
     }
 
