@@ -65,18 +65,17 @@ fn of_cell(runs: &[Traced], classes: usize) -> Correlations {
 
 /// Pearson's coefficient of a class's requests and the work of a step.
 fn pearson(samples: &[Sample], class: usize) -> Option<f64> {
-    let pairs = || {
-        let pair = |sample: &Sample| (f64::from(sample.asked[class]), sample.work.as_secs_f64());
-        samples.iter().map(pair)
+    let mean = |of: &dyn Fn(&Sample) -> f64| {
+        samples.iter().map(of).sum::<f64>() / samples.len().max(1) as f64
     };
-    let n = samples.len() as f64;
-    let (x, y) = pairs().fold((0.0, 0.0), |(x, y), (a, b)| (x + a / n, y + b / n));
-    let sums = pairs().fold((0.0, 0.0, 0.0), |(xx, yy, xy), (a, b)| {
-        let (a, b) = (a - x, b - y);
-        (xx + a * a, yy + b * b, xy + a * b)
-    });
-    let (xx, yy, xy) = sums;
-    (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt())
+    let asked = |sample: &Sample| f64::from(sample.asked[class]);
+    let work = |sample: &Sample| sample.work.as_secs_f64();
+    let (usual, usually) = (mean(&asked), mean(&work));
+    let more = |sample: &Sample| (asked(sample) - usual, work(sample) - usually);
+    let requests = mean(&|sample| more(sample).0.powi(2));
+    let works = mean(&|sample| more(sample).1.powi(2));
+    let both = mean(&|sample| more(sample).0 * more(sample).1);
+    (requests > 0.0 && works > 0.0).then(|| both / (requests * works).sqrt())
 }
 
 #[cfg(test)]
