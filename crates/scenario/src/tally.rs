@@ -357,4 +357,26 @@ mod tests {
             assert_eq!(tally.wasted, Some(Span::from_secs(1)));
         }
     }
+
+    #[test]
+    fn sessions_that_ended_are_told_by_their_mean_and_answers_by_the_longest() {
+        let scenario = small();
+        let tally = |seconds: &[u64]| {
+            let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+            for second in seconds {
+                let lasted = Span::from_secs(*second);
+                tally.session_ended(lasted);
+                let of = Of { class: 0, order: false };
+                tally.ended(of, Time::ZERO + lasted, lasted, Ending::Completed);
+            }
+            tally
+        };
+        let tallies = [tally(&[1, 2]), tally(&[6])];
+        let cell = Tally::cell(&tallies, &scenario, "x", 0.5, Closes::Visible);
+        assert_eq!((cell.sessions, cell.session_s), (3, 3.0));
+        // To one part in a hundred, as the histogram tells values.
+        assert!((cell.classes[0].longest_ms - 6000.0).abs() < 60.0, "{:?}", cell.classes[0]);
+        let none = Tally::cell(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
+        assert_eq!((none.sessions, none.session_s, none.classes[0].longest_ms), (0, 0.0, 0.0));
+    }
 }

@@ -86,8 +86,11 @@ const COUNTS: [(&str, Count); 4] = [
     ("dropped", Count::Dropped),
 ];
 
+/// What is measured of the class of a name.
+type OfClass = fn(String) -> Metric;
+
 /// What is told of a class, by the words in front of its name.
-const OF_CLASS: [(&str, fn(String) -> Metric); 7] = [
+const OF_CLASS: [(&str, OfClass); 7] = [
     ("mean s of ", Metric::MeanOf),
     ("deviation % of ", Metric::DeviationOf),
     ("answered of ", Metric::Answered),
@@ -120,9 +123,8 @@ impl FromStr for Metric {
         if let Some(span) = text.strip_prefix("over ") {
             return span.parse().map(Self::Over).map_err(|_| unknown());
         }
-        let of_class = |(words, of): &(&str, fn(String) -> Self)| {
-            text.strip_prefix(words).map(|class| of(class.into()))
-        };
+        let of_class =
+            |(words, of): &(&str, OfClass)| text.strip_prefix(words).map(|class| of(class.into()));
         if let Some(metric) = OF_CLASS.iter().find_map(of_class) {
             return Ok(metric);
         }
