@@ -75,6 +75,11 @@ impl Ledger {
         self.tally.session_over(not_generated);
     }
 
+    /// A visitor came to the end of her session, before the run was over.
+    pub(crate) fn session_ended(&mut self, lasted: Span) {
+        self.tally.session_ended(lasted);
+    }
+
     /// Something was done `lag` after its moment.
     pub(crate) fn late(&mut self, lag: Span) {
         self.lag.saturating_record(lag.as_micros());

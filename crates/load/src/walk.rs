@@ -91,7 +91,13 @@ impl Walk {
             self.field.ledger.borrow_mut().late(lag);
             let (ended, ending) = self.request(intended).await;
             match self.visitor.ended(&self.field.scenario, ending) {
-                Next::Gone { not_generated } => return Some(not_generated),
+                Next::Gone { not_generated } => {
+                    if self.set.is_none() || ended <= self.field.last_arrival {
+                        let books = self.field.books(self.set);
+                        books.borrow_mut().session_ended(ended.since(start));
+                    }
+                    return Some(not_generated);
+                }
                 Next::After(pause) => intended = ended + pause,
             }
             let over = match self.set {

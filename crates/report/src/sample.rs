@@ -52,6 +52,8 @@ pub(crate) fn cell(policy: &str, rho: f64, closes: Closes) -> Cell {
         },
         classes: ["home", "search", "confirm"].map(|name| class(name, loss)).into(),
         per_seed: Vec::new(),
+        sessions: 0,
+        session_s: 0.0,
         timeline: if rho > 1.2 { timeline(rho, loss) } else { Vec::new() },
     }
 }
@@ -81,6 +83,7 @@ fn class(name: &str, loss: f64) -> ClassCell {
         deviation: 0.5,
         p50_ms: 8.25,
         p99_ms: 1_830.0,
+        longest_ms: 2_400.0,
         response: distribution(1.0 + 8.0 * loss),
     }
 }

@@ -46,6 +46,11 @@ impl Responses {
         self.0.mean() / 1e3
     }
 
+    /// The longest; 0 if nothing was completed.
+    pub(crate) fn longest_ms(&self) -> f64 {
+        self.0.max() as f64 / 1e3
+    }
+
     /// Standard deviation over mean; 0 if nothing was completed.
     pub(crate) fn deviation(&self) -> f64 {
         if self.0.is_empty() { 0.0 } else { self.0.stdev() / self.0.mean() }

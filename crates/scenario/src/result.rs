@@ -90,6 +90,13 @@ pub struct Cell {
     /// The figures of each seed, in the order of the seeds: what their errors are made of.
     #[serde(default)]
     pub per_seed: Vec<SeedFigures>,
+    /// Sessions that came to their end within the run.
+    #[serde(default)]
+    pub sessions: u64,
+    /// How long these took on average, from the first request to the last answer, in seconds; 0 if none did. What would
+    /// have ended later is not among them [seed 5.8].
+    #[serde(default)]
+    pub session_s: f64,
     /// Second by second, for a run of at most an hour: the sum over the seeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Second>,
@@ -132,6 +139,9 @@ pub struct ClassCell {
     pub p50_ms: f64,
     /// 99th percentile, milliseconds.
     pub p99_ms: f64,
+    /// The longest, milliseconds.
+    #[serde(default)]
+    pub longest_ms: f64,
     /// All of them.
     #[serde(default, skip_serializing_if = "Distribution::is_empty")]
     pub response: Distribution,

@@ -58,6 +58,9 @@ pub struct Tally {
     requests_planned: u64,
     orders_planned: u64,
     orders_possible: f64,
+    /// Sessions that came to their end, and how long they took all together.
+    sessions: u64,
+    in_sessions: Span,
     timeline: Vec<Second>,
 }
 
@@ -107,6 +110,8 @@ impl Tally {
             requests_planned: 0,
             orders_planned: 0,
             orders_possible: 0.0,
+            sessions: 0,
+            in_sessions: Span::ZERO,
             timeline: vec![
                 Second::default();
                 if seconds <= LONGEST_TIMELINE { seconds } else { 0 }
@@ -178,6 +183,12 @@ impl Tally {
     /// A session is over; so many of its requests were never made.
     pub fn session_over(&mut self, not_generated: u64) {
         self.not_generated += not_generated;
+    }
+
+    /// A session came to its end, and not only to that of the run: it `lasted` from the first request to the last answer.
+    pub fn session_ended(&mut self, lasted: Span) {
+        self.sessions += 1;
+        self.in_sessions += lasted;
     }
 
     /// Service time went, until `now`, to a request that was answered in time.
@@ -345,5 +356,27 @@ mod tests {
             tally.worked(Span::from_secs(3));
             assert_eq!(tally.wasted, Some(Span::from_secs(1)));
         }
+    }
+
+    #[test]
+    fn sessions_that_ended_are_told_by_their_mean_and_answers_by_the_longest() {
+        let scenario = small();
+        let tally = |seconds: &[u64]| {
+            let mut tally = Tally::new(&scenario, 0.5, Span::from_secs(10));
+            for second in seconds {
+                let lasted = Span::from_secs(*second);
+                tally.session_ended(lasted);
+                let of = Of { class: 0, order: false };
+                tally.ended(of, Time::ZERO + lasted, lasted, Ending::Completed);
+            }
+            tally
+        };
+        let tallies = [tally(&[1, 2]), tally(&[6])];
+        let cell = Tally::cell(&tallies, &scenario, "x", 0.5, Closes::Visible);
+        assert_eq!((cell.sessions, cell.session_s), (3, 3.0));
+        // To one part in a hundred, as the histogram tells values.
+        assert!((cell.classes[0].longest_ms - 6000.0).abs() < 60.0, "{:?}", cell.classes[0]);
+        let none = Tally::cell(&[tally(&[])], &scenario, "x", 0.5, Closes::Visible);
+        assert_eq!((none.sessions, none.session_s, none.classes[0].longest_ms), (0, 0.0, 0.0));
     }
 }

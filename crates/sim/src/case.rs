@@ -40,6 +40,8 @@ pub struct Trace {
     pub every: Span,
     /// With what the engine has learned of what requests are worth.
     pub worths: bool,
+    /// With how many requests came.
+    pub asked: bool,
 }
 
 /// How things stood over a step of time.
@@ -62,6 +64,8 @@ pub struct Sample {
     /// By class: what the engine took a session to be worth that had come there, if that was asked
     /// for.
     pub worths: Vec<f64>,
+    /// By class: requests that came in the step, if that was asked for.
+    pub asked: Vec<u32>,
 }
 
 /// What a run yields.

@@ -14,6 +14,7 @@
 
 mod adversary;
 mod case;
+mod correlation;
 pub mod elephants;
 mod events;
 pub mod lab;
@@ -26,7 +27,9 @@ mod threads;
 mod world;
 
 pub use adversary::Got;
+pub use bywash_discover::Correlation;
 pub use case::{Case, Outturn, Sample, Trace};
+pub use correlation::{Correlations, correlations};
 pub use lab::{Job, SimError, Traced, on_all_cores, run, run_all, runs, trace};
 pub use phases::{Phase, phases};
 pub use world::play;

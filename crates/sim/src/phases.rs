@@ -105,6 +105,7 @@ mod tests {
             inside: 5.0,
             workers: 10.0,
             worths: Vec::new(),
+            asked: Vec::new(),
         }
     }
 

@@ -51,6 +51,8 @@ struct World<'a> {
     read: Meters,
     /// As of the last step of the trace.
     traced: Meters,
+    /// Requests by class that came since.
+    asked: Vec<u32>,
     out: Outturn,
 }
 
@@ -110,6 +112,7 @@ impl<'a> World<'a> {
             service: (None, 0),
             read: Meters::default(),
             traced: Meters::default(),
+            asked: vec![0; scenario.classes.len()],
         }
     }
 

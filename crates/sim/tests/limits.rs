@@ -25,7 +25,7 @@ fn only(scenario: &Scenario, label: &str) -> Scenario {
 }
 
 fn runs(scenario: &Scenario) -> Vec<Traced> {
-    trace(scenario, Trace { every: STEP, worths: false }, &|_, _| ())
+    trace(scenario, Trace { every: STEP, worths: false, asked: false }, &|_, _| ())
         .expect("the scenario can be simulated")
 }
 

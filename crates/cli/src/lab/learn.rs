@@ -42,7 +42,7 @@ pub(crate) fn learn(args: &LearnRun) -> Result<(), Failure> {
         return Err(wrong(&args.scenario, &why));
     }
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: EVERY, worths: true }, &progress);
+    let runs = trace(&scenario, Trace { every: EVERY, worths: true, asked: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let rows: Vec<Row> =

@@ -23,7 +23,7 @@ pub(crate) fn limits(args: &LimitsRun) -> Result<(), Failure> {
     scenario.first_seed = args.first_seed.unwrap_or(scenario.first_seed);
     suits(&scenario).map_err(|why| wrong(&args.scenario, &why))?;
     let (bar, progress) = progress_bar();
-    let runs = trace(&scenario, Trace { every: STEP, worths: false }, &progress);
+    let runs = trace(&scenario, Trace { every: STEP, worths: false, asked: false }, &progress);
     let runs = runs.map_err(|error| wrong(&args.scenario, &error.to_string()))?;
     bar.finish_and_clear();
     let judge = |seeds: &[Traced]| Verdict {

@@ -33,6 +33,11 @@ fn elephants_held_back_in_five_ways_come_out_as_before() {
     expected("throttles", &["--seeds", "1"]);
 }
 
+#[test]
+fn seed_5_stock_and_held_back_comes_out_as_before() {
+    expected("seed-5", &["--seeds", "1"]);
+}
+
 /// Plays `lab/scenarios/NAME.toml`, narrowed by `options`, and compares it with
 /// `lab/expected/NAME.json`, or does what the environment says.
 fn expected(name: &str, options: &[&str]) {

@@ -58,6 +58,21 @@ fn every_figure_of_seed_4_holds_or_is_off_for_a_reason_that_shows() {
 }
 
 #[test]
+fn every_figure_of_seed_5_holds_or_is_off_for_a_reason_that_shows() {
+    let outcome = bywash(&["lab", "paper", "5", "--json"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let paper = outcome.json();
+    assert_eq!(paper["kept"], true);
+    let figures = paper["figures"].as_array().unwrap();
+    let holds = figures.iter().filter(|figure| figure["verdict"] == "holds").count();
+    // Its clients cannot have been those that it tells of: docs/seeds/5-selfman.md.
+    assert!(2 * holds >= figures.len(), "{holds} of {}", figures.len());
+    for claim in ["5.3", "5.6", "5.7", "5.8"] {
+        assert!(figures.iter().any(|figure| figure["claim"] == claim), "{claim}");
+    }
+}
+
+#[test]
 fn a_paper_that_is_not_there_is_misuse() {
     for (args, words) in [
         (&["9"][..], "there is no paper 9; there is 1, 2"),

@@ -59,6 +59,8 @@ impl Tally {
             response: sum.responses(&scenario.classes),
             classes: scenario.classes.iter().zip(&sum.classes).map(class_cell).collect(),
             per_seed,
+            sessions: sum.sessions,
+            session_s: share(sum.in_sessions.as_secs_f64(), sum.sessions as f64),
             timeline: sum.timeline,
         }
     }
@@ -80,6 +82,8 @@ impl Tally {
         self.requests_planned += other.requests_planned;
         self.orders_planned += other.orders_planned;
         self.orders_possible += other.orders_possible;
+        self.sessions += other.sessions;
+        self.in_sessions += other.in_sessions;
     }
 
     fn total(&self, count: fn(&ClassTally) -> u64) -> u64 {
@@ -154,6 +158,7 @@ fn class_cell((class, tally): (&Class, &ClassTally)) -> ClassCell {
         deviation: tally.response.deviation(),
         p50_ms: tally.response.quantile_ms(0.5),
         p99_ms: tally.response.quantile_ms(0.99),
+        longest_ms: tally.response.longest_ms(),
         response: tally.response.distribution(),
     }
 }

@@ -25,7 +25,7 @@ impl World<'_> {
     }
 
     pub(super) fn trace(&mut self) {
-        let Some(Trace { every: step, worths }) = self.case.trace else { return };
+        let Some(Trace { every: step, worths, asked }) = self.case.trace else { return };
         let (was, meters) = (self.traced, self.servers.meters(self.now));
         self.traced = meters;
         let status = self.engine.status(self.now);
@@ -41,8 +41,12 @@ impl World<'_> {
             inside: mean(meters.waited, was.waited),
             workers: mean(meters.manned, was.manned),
             worths: if worths { self.worths() } else { Vec::new() },
+            asked: if asked { self.asked.clone() } else { Vec::new() },
         });
-        if !self.arrivals_over {
+        self.asked.fill(0);
+        // Clients of sets are there to the end.
+        let comes = if self.clients.is_empty() { !self.arrivals_over } else { self.now < self.end };
+        if comes {
             self.events.schedule(self.now + step, Happening::Trace);
         }
     }

@@ -58,6 +58,8 @@ pub(super) struct Guest {
     cookie: bool,
     /// She is always there: which of the clients of all sets.
     client: Option<u32>,
+    /// When her session began.
+    since: Time,
 }
 
 impl World<'_> {
@@ -73,7 +75,8 @@ impl World<'_> {
         let visitor = scenario.visitor(seed, self.sessions, self.now);
         let rho_now = scenario.profile.rho_at(rho, self.now);
         self.out.tally.session(scenario, &visitor, self.now, rho_now);
-        let guest = Guest { number: self.sessions, visitor, cookie: false, client: None };
+        let (number, since) = (self.sessions, self.now);
+        let guest = Guest { number, visitor, cookie: false, client: None, since };
         let visitor = self.visitors.put(guest);
         self.sessions += 1;
         self.attempt(visitor);
@@ -101,7 +104,8 @@ impl World<'_> {
         if of.counted {
             self.out.tally.session(scenario, &visitor, self.now, rho);
         }
-        let guest = Guest { number: session, visitor, cookie: false, client: Some(client) };
+        let (number, since) = (session, self.now);
+        let guest = Guest { number, visitor, cookie: false, client: Some(client), since };
         let visitor = self.visitors.put(guest);
         self.attempt(visitor);
     }
@@ -196,6 +200,7 @@ impl World<'_> {
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));
+        self.asked[live.of.class] += 1;
         let id = self.requests.put(live);
         if patience < Span::MAX {
             let end = Happening::PatienceEnds { request: id, serial: live.serial };
@@ -235,7 +240,8 @@ impl World<'_> {
         let response = self.now.since(live.made);
         let guest = self.visitors.get_mut(number);
         guest.cookie |= ending == Ending::Completed;
-        let (client, next) = (guest.client, guest.visitor.ended(self.case.scenario, ending));
+        let (client, since) = (guest.client, guest.since);
+        let next = guest.visitor.ended(self.case.scenario, ending);
         // A client of a set is not done when the time is over: what she had till then is what counts.
         let counts = self.counts(client) && (client.is_none() || self.now <= self.end);
         if counts && client.is_some() {
@@ -258,6 +264,7 @@ impl World<'_> {
             Next::Gone { not_generated } => {
                 if counts {
                     self.out.tally.session_over(not_generated);
+                    self.out.tally.session_ended(self.now.since(since));
                 }
                 self.visitors.free(number);
                 if let Some(client) = client {

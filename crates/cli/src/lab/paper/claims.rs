@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bywash_units::Span;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 use super::metric::{Metric, Played};
 
@@ -35,6 +37,14 @@ pub(super) struct Run {
     /// Requests that were planned in the paper's run: counts are scaled to it.
     #[serde(default)]
     pub(super) planned: Option<f64>,
+    /// Steps in which requests of each class are correlated with the servers' work, if they are: `1s`.
+    #[serde(default, deserialize_with = "step")]
+    pub(super) correlate: Option<Span>,
+}
+
+fn step<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// A claim, numbered as in `docs/seeds`.
@@ -239,7 +249,9 @@ mod tests {
             invalid: None,
             cells: vec![],
         };
-        let runs = [("r".to_owned(), Played { scenario, result, planned: None })].into();
+        let runs =
+            [("r".to_owned(), Played { scenario, result, planned: None, correlations: vec![] })]
+                .into();
         paper.outcomes(&runs).unwrap()[0].verdict
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Written as in `completed %`, `completed of login`, `over 15s`. The percentages are of what visitors
 //! meant to ask for, which is the seed's base; counts are scaled to the paper's number of planned
-//! requests and are those of one run.
+//! requests and are those of one run. Several classes are told as one: `answered of search + browse`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use bywash_scenario::{Cell, ClassCell, RunResult, Scenario, Tier};
+use bywash_sim::{Correlation, Correlations};
 use bywash_units::Span;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -19,6 +20,8 @@ pub(super) struct Played {
     pub(super) result: RunResult,
     /// Requests that were planned in the paper's run.
     pub(super) planned: Option<f64>,
+    /// What goes with the load, if that was looked for.
+    pub(super) correlations: Vec<Correlations>,
 }
 
 /// How requests of a class ended.
@@ -47,6 +50,22 @@ pub(super) enum Metric {
     DeviationOf(String),
     /// How many of a class were answered in a run.
     Answered(String),
+    /// How many were answered in a run.
+    Total,
+    /// The same, in a second.
+    Rate,
+    /// Mean time from the first request of a session to its last answer, in seconds, of those that ended in the run.
+    Session,
+    /// The longest response time of what was answered, in seconds.
+    Longest,
+    /// 99th percentile of the response times of a class, in milliseconds.
+    Slow(String),
+    /// Pearson's coefficient of a class's requests and the servers' work.
+    Correlation(String),
+    /// Its p-value.
+    Chance(String),
+    /// Of what the servers could have done in a run that looks for correlations, what they did, in percent.
+    Used,
     /// Of what was asked for, the share that was answered and took no longer, in percent.
     Within(Span),
     /// As in the result, in percent.
@@ -67,6 +86,20 @@ const COUNTS: [(&str, Count); 4] = [
     ("dropped", Count::Dropped),
 ];
 
+/// What is measured of the class of a name.
+type OfClass = fn(String) -> Metric;
+
+/// What is told of a class, by the words in front of its name.
+const OF_CLASS: [(&str, OfClass); 7] = [
+    ("mean s of ", Metric::MeanOf),
+    ("deviation % of ", Metric::DeviationOf),
+    ("answered of ", Metric::Answered),
+    ("utility of ", Metric::Utility),
+    ("p99 ms of ", Metric::Slow),
+    ("r of ", Metric::Correlation),
+    ("p of ", Metric::Chance),
+];
+
 impl FromStr for Metric {
     type Err = String;
 
@@ -77,6 +110,11 @@ impl FromStr for Metric {
             "useful work %" => return Ok(Self::UsefulWork),
             "loss %" => return Ok(Self::Loss),
             "mean ms" => return Ok(Self::Mean),
+            "answered" => return Ok(Self::Total),
+            "answered a second" => return Ok(Self::Rate),
+            "session s" => return Ok(Self::Session),
+            "longest s" => return Ok(Self::Longest),
+            "used %" => return Ok(Self::Used),
             _ => (),
         }
         if let Some(span) = text.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" %")) {
@@ -85,17 +123,10 @@ impl FromStr for Metric {
         if let Some(span) = text.strip_prefix("over ") {
             return span.parse().map(Self::Over).map_err(|_| unknown());
         }
-        if let Some(class) = text.strip_prefix("mean s of ") {
-            return Ok(Self::MeanOf(class.into()));
-        }
-        if let Some(class) = text.strip_prefix("deviation % of ") {
-            return Ok(Self::DeviationOf(class.into()));
-        }
-        if let Some(class) = text.strip_prefix("answered of ") {
-            return Ok(Self::Answered(class.into()));
-        }
-        if let Some(class) = text.strip_prefix("utility of ") {
-            return Ok(Self::Utility(class.into()));
+        let of_class =
+            |(words, of): &(&str, OfClass)| text.strip_prefix(words).map(|class| of(class.into()));
+        if let Some(metric) = OF_CLASS.iter().find_map(of_class) {
+            return Ok(metric);
         }
         let named =
             COUNTS.iter().find_map(|(name, count)| Some((text.strip_prefix(name)?, *count)));
@@ -123,6 +154,14 @@ impl fmt::Display for Metric {
             Self::MeanOf(class) => write!(f, "mean s of {class}"),
             Self::DeviationOf(class) => write!(f, "deviation % of {class}"),
             Self::Answered(class) => write!(f, "answered of {class}"),
+            Self::Total => f.write_str("answered"),
+            Self::Rate => f.write_str("answered a second"),
+            Self::Session => f.write_str("session s"),
+            Self::Longest => f.write_str("longest s"),
+            Self::Used => f.write_str("used %"),
+            Self::Slow(class) => write!(f, "p99 ms of {class}"),
+            Self::Correlation(class) => write!(f, "r of {class}"),
+            Self::Chance(class) => write!(f, "p of {class}"),
             Self::Within(span) => write!(f, "within {span} %"),
             Self::Of(count, class) => write!(f, "{} of {class}", name(*count)),
             Self::Over(span) => write!(f, "over {span}"),
@@ -167,15 +206,24 @@ impl Metric {
                 let count: u64 = all.iter().map(|class| class.completed).sum();
                 Ok(sum.sum::<f64>() / 1000.0 / count as f64)
             }
-            Self::DeviationOf(class) => {
-                let mut all = classes(run, cell, class)?;
-                let (Some(only), None) = (all.next(), all.next()) else {
-                    return Err(format!(
-                        "`{class}` is more than one class: deviations do not add up"
-                    ));
-                };
-                Ok(100.0 * only.deviation)
+            Self::DeviationOf(class) => only(run, cell, class).map(|class| 100.0 * class.deviation),
+            Self::Total => Ok(cell.completed as f64 / run.result.seeds.len() as f64),
+            Self::Rate => {
+                let seconds = cell.duration_s * run.result.seeds.len() as f64;
+                Ok(cell.completed as f64 / seconds)
             }
+            Self::Session if cell.sessions == 0 => Err("no session came to its end".into()),
+            Self::Session => Ok(cell.session_s),
+            Self::Longest => {
+                let longest = cell.classes.iter().map(|class| class.longest_ms);
+                Ok(longest.fold(0.0, f64::max) / 1000.0)
+            }
+            Self::Slow(class) => only(run, cell, class).map(|class| class.p99_ms),
+            Self::Correlation(class) => {
+                correlation(run, policy, class).map(|found| found.coefficient)
+            }
+            Self::Chance(class) => correlation(run, policy, class).map(|found| found.p),
+            Self::Used => correlations(run, policy).map(|found| 100.0 * found.used),
             Self::Answered(class) => {
                 let count: u64 = classes(run, cell, class)?.map(|class| class.completed).sum();
                 Ok(count as f64 / run.result.seeds.len() as f64)
@@ -214,7 +262,29 @@ impl Count {
     }
 }
 
-/// The cells of a class, or of all classes that browse.
+/// The cell of a class, of which something is asked that does not add up.
+fn only<'c>(run: &Played, cell: &'c Cell, name: &str) -> Result<&'c ClassCell, String> {
+    let mut all = classes(run, cell, name)?;
+    match (all.next(), all.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(format!("`{name}` is more than one class: that does not add up")),
+    }
+}
+
+fn correlations<'r>(run: &'r Played, policy: &str) -> Result<&'r Correlations, String> {
+    let found = run.correlations.iter().find(|found| found.policy == policy);
+    found.ok_or_else(|| format!("`{policy}` needs a run with `correlate`"))
+}
+
+fn correlation(run: &Played, policy: &str, class: &str) -> Result<Correlation, String> {
+    let found = correlations(run, policy)?;
+    let mut lines = run.scenario.classes.iter().zip(&found.classes);
+    let line = lines.find(|(one, _)| one.name == class);
+    let (_, line) = line.ok_or_else(|| format!("there is no class `{class}`"))?;
+    line.ok_or_else(|| format!("nothing of `{class}` varied"))
+}
+
+/// The cells of a class, of several, or of all classes that browse.
 fn classes<'c>(
     run: &Played,
     cell: &'c Cell,
@@ -222,7 +292,8 @@ fn classes<'c>(
 ) -> Result<impl Iterator<Item = &'c ClassCell>, String> {
     let browsing = name == "browsing";
     let wanted = |(class, told): (&bywash_scenario::file::Class, &'c ClassCell)| {
-        let mine = if browsing { class.tier == Tier::Browse } else { class.name == name };
+        let named = || name.split(" + ").any(|one| one == class.name);
+        let mine = if browsing { class.tier == Tier::Browse } else { named() };
         mine.then_some(told)
     };
     let found: Vec<&ClassCell> =
@@ -262,6 +333,15 @@ mod tests {
             "mean ms",
             "mean s of search",
             "answered of home",
+            "answered of home + search",
+            "answered",
+            "answered a second",
+            "session s",
+            "longest s",
+            "p99 ms of home",
+            "r of search",
+            "p of search",
+            "used %",
             "deviation % of high",
             "within 1s %",
         ] {

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use bywash_scenario::{RunResult, Scenario, Setting};
+use bywash_sim::SimError;
 
 use self::claims::{Outcome, Paper};
 use self::metric::Played;
@@ -22,15 +23,16 @@ use crate::failure::Failure;
 use crate::streams::{print, print_json};
 
 /// The papers that are in the program, by number.
-const PAPERS: [(u32, &str); 4] = [
+const PAPERS: [(u32, &str); 5] = [
     (1, include_str!("../../../../../lab/papers/1.toml")),
     (2, include_str!("../../../../../lab/papers/2.toml")),
     (3, include_str!("../../../../../lab/papers/3.toml")),
     (4, include_str!("../../../../../lab/papers/4.toml")),
+    (5, include_str!("../../../../../lab/papers/5.toml")),
 ];
 
 /// The scenarios that papers play, by the name of the file.
-const SCENARIOS: [(&str, &str); 9] = [
+const SCENARIOS: [(&str, &str); 10] = [
     ("seed-1", include_str!("../../../../../lab/scenarios/seed-1.toml")),
     ("seed-1-order", include_str!("../../../../../lab/scenarios/seed-1-order.toml")),
     ("seed-1-table", include_str!("../../../../../lab/scenarios/seed-1-table.toml")),
@@ -40,6 +42,7 @@ const SCENARIOS: [(&str, &str); 9] = [
     ("seed-2-ranking", include_str!("../../../../../lab/scenarios/seed-2-ranking.toml")),
     ("seed-3", include_str!("../../../../../lab/scenarios/seed-3.toml")),
     ("seed-4", include_str!("../../../../../lab/scenarios/seed-4.toml")),
+    ("seed-5", include_str!("../../../../../lab/scenarios/seed-5.toml")),
 ];
 
 pub(super) fn paper(args: &args::Paper) -> Result<(), Failure> {
@@ -71,10 +74,13 @@ fn play(paper: &Paper) -> Result<BTreeMap<String, Played>, Failure> {
     let (results, _) = bywash_sim::run_all(&scenarios, &progress).map_err(Failure::running)?;
     bar.finish_and_clear();
     let played = |((run, scenario), result): ((&claims::Run, Scenario), RunResult)| {
+        let correlate = |every| bywash_sim::correlations(&scenario, every, &|_, _| ());
+        let correlations = run.correlate.map_or_else(|| Ok(Vec::new()), correlate)?;
         let planned = run.planned;
-        (run.name.clone(), Played { scenario, result, planned })
+        Ok((run.name.clone(), Played { scenario, result, planned, correlations }))
     };
-    Ok(paper.runs.iter().zip(scenarios).zip(results).map(played).collect())
+    let played = paper.runs.iter().zip(scenarios).zip(results).map(played);
+    played.collect::<Result<_, SimError>>().map_err(Failure::running)
 }
 
 fn scenario(run: &claims::Run) -> Result<Scenario, Failure> {
