@@ -3,10 +3,11 @@
 //! Needs root, `ip` and `tc`, and a kernel with HTB and TBF; everything happens in networks of its own.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use bywash_bench::lanes::{self, Load, Seen, Way};
+use bywash_bench::lanes::{self, Load, Rates, Seen, Way};
 use bywash_bench::machine::Machine;
 use bywash_bench::stats::{Spread, percentile};
 use bywash_bench::table::Table;
@@ -41,6 +42,9 @@ struct Options {
     /// What each elephant's connection is paced at
     #[arg(long, default_value = "2mbit")]
     pace: BitRate,
+    /// The program `bywash`, which is to be the server as a gateway; it has no pacing
+    #[arg(long, value_name = "PROGRAM")]
+    gateway: Option<PathBuf>,
 }
 
 const ELEPHANTS: usize = 8;
@@ -66,7 +70,7 @@ fn run(options: &Options) -> io::Result<()> {
         ant_bytes: 20_000,
         length: Duration::from_secs(options.seconds),
     };
-    let ways = [
+    let mut ways = vec![
         ("no elephants", Way::NoElephants),
         ("unshaped", Way::Unshaped),
         ("lane", Way::Lane(options.ceiling)),
@@ -74,12 +78,17 @@ fn run(options: &Options) -> io::Result<()> {
         ("pacing", Way::Pacing(options.pace)),
         ("bucket", Way::Bucket(options.ceiling)),
     ];
+    let rates = Rates { total: options.total, rate: options.rate };
+    let program = options.gateway.as_deref();
+    if program.is_some() {
+        ways.retain(|(_, way)| !matches!(way, Way::Pacing(_)));
+    }
     let mut runs = vec![(Vec::new(), Vec::new()); ways.len()];
     for _ in 0..options.rounds {
         for ((_, way), (runs, after)) in ways.iter().zip(&mut runs) {
-            runs.push(lanes::run(*way, &load, options.total, options.rate)?);
+            runs.push(lanes::run(*way, &load, rates, program)?);
             if *way != Way::NoElephants {
-                after.extend(lanes::after(*way, &load, options.total, options.rate)?);
+                after.extend(lanes::after(*way, &load, rates, program)?);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Elephants without end and ants by the clock.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Load;
+use crate::http;
 
 /// Who has waited so long has no answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,6 +17,14 @@ const HEAD_START: Duration = Duration::from_secs(2);
 
 /// Ants on a connection that has elephants as well.
 const PAIRS: usize = 5;
+
+/// Which server they ask, and in which words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    /// A request and a head before the answer's bytes, or one byte and none.
+    pub(super) speaks_http: bool,
+}
 
 /// What clients have seen of one run.
 #[derive(Debug, Clone)]
@@ -29,7 +38,7 @@ pub struct Seen {
 }
 
 /// To be called where the clients are.
-pub(super) fn run(server: SocketAddr, elephants: usize, load: &Load) -> io::Result<Seen> {
+pub(super) fn run(server: Server, elephants: usize, load: &Load) -> io::Result<Seen> {
     let begin = Instant::now() + HEAD_START;
     let end = begin + load.length;
     let (ants, bytes) = (Mutex::new(Vec::new()), AtomicU64::new(0));
@@ -57,41 +66,41 @@ pub(super) fn run(server: SocketAddr, elephants: usize, load: &Load) -> io::Resu
 }
 
 /// Elephants and ants in turn on one connection: the ants' milliseconds. The first pair only begins it.
-pub(super) fn in_turn(server: SocketAddr, load: &Load) -> io::Result<Vec<f64>> {
-    let mut connection = connect(server)?;
+pub(super) fn in_turn(server: Server, load: &Load) -> io::Result<Vec<f64>> {
+    let mut connection = Connection::open(server)?;
     let (mut elephant, mut ant) = (vec![0; load.elephant_bytes], vec![0; load.ant_bytes]);
     let mut pair = || {
-        connection.write_all(b"e")?;
-        connection.read_exact(&mut elephant)?;
+        connection.ask("e")?;
+        connection.reader.read_exact(&mut elephant)?;
         let asked = Instant::now();
-        connection.write_all(b"a")?;
-        connection.read_exact(&mut ant)?;
+        connection.ask("a")?;
+        connection.reader.read_exact(&mut ant)?;
         Ok(asked.elapsed().as_secs_f64() * 1e3)
     };
     (0..=PAIRS).map(|_| pair()).skip(1).collect()
 }
 
-fn ant(server: SocketAddr, load: &Load) -> io::Result<()> {
-    let mut connection = connect(server)?;
-    connection.write_all(b"a")?;
-    connection.read_exact(&mut vec![0; load.ant_bytes])
+fn ant(server: Server, load: &Load) -> io::Result<()> {
+    let mut connection = Connection::open(server)?;
+    connection.ask("a")?;
+    connection.reader.read_exact(&mut vec![0; load.ant_bytes])
 }
 
 /// Asks again and again, and counts what comes while ants do.
 fn elephant(
-    server: SocketAddr,
+    server: Server,
     (begin, end): (Instant, Instant),
     load: &Load,
     bytes: &AtomicU64,
 ) -> io::Result<()> {
-    let mut connection = connect(server)?;
+    let mut connection = Connection::open(server)?;
     let mut chunk = vec![0; 64 << 10];
     loop {
-        connection.write_all(b"e")?;
+        connection.ask("e")?;
         let mut left = load.elephant_bytes;
         while left > 0 {
             let most = left.min(chunk.len());
-            let read = connection.read(&mut chunk[..most])?;
+            let read = connection.reader.read(&mut chunk[..most])?;
             let now = Instant::now();
             if read == 0 || now >= end {
                 return Ok(());
@@ -104,9 +113,35 @@ fn elephant(
     }
 }
 
-fn connect(server: SocketAddr) -> io::Result<TcpStream> {
-    let connection = TcpStream::connect_timeout(&server, PATIENCE)?;
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
-    Ok(connection)
+struct Connection {
+    reader: BufReader<TcpStream>,
+    speaks_http: bool,
+}
+
+impl Connection {
+    fn open(server: Server) -> io::Result<Self> {
+        let stream = TcpStream::connect_timeout(&server.address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { reader: BufReader::new(stream), speaks_http: server.speaks_http })
+    }
+
+    /// Asks for `e` or `a`; the next that comes are the answer's bytes.
+    fn ask(&mut self, what: &str) -> io::Result<()> {
+        if !self.speaks_http {
+            return self.reader.get_mut().write_all(what.as_bytes());
+        }
+        self.reader.get_mut().write_all(http::get(&format!("/{what}")).as_bytes())?;
+        let (mut line, mut is_first) = (String::new(), true);
+        while line != "\r\n" {
+            line.clear();
+            if self.reader.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            if std::mem::take(&mut is_first) && !line.starts_with("HTTP/1.1 200 ") {
+                return Err(io::Error::other(line));
+            }
+        }
+        Ok(())
+    }
 }

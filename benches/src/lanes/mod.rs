@@ -4,14 +4,16 @@
 //! clients: so many bits, and a queue in front of it that drops what does not fit, as routers have. The
 //! server shapes its own way out, below that. Elephants ask again as soon as they have their answer; ants
 //! come at fixed moments, whatever becomes of those before, each on a connection of its own, and are timed
-//! from the moment they were due. Sockets are plain ones: what is measured is the kernel, not a server.
+//! from the moment they were due. Sockets are plain ones: what is measured is the kernel, not a server. Or the gateway is
+//! the server (`gateway.rs`): then it is all of it together.
 
 mod clients;
+mod gateway;
 mod server;
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ use bywash_peer::Namespace;
 use bywash_shaper::{BitRate, Bucket, Held, Plan, Shaper, Shaping};
 
 pub use clients::Seen;
+use clients::Server;
 
 /// What is on the way, and how much of it.
 #[derive(Debug, Clone)]
@@ -54,34 +57,53 @@ pub enum Way {
     Bucket(BitRate),
 }
 
-/// One run of one way. Lanes share `total`, and of it elephants have `rate` in any case.
-pub fn run(way: Way, load: &Load, total: BitRate, rate: BitRate) -> io::Result<Seen> {
+/// Of lanes: they share `total`, and of it elephants have `rate` in any case.
+#[derive(Debug, Clone, Copy)]
+pub struct Rates {
+    /// Of everything.
+    pub total: BitRate,
+    /// Of elephants.
+    pub rate: BitRate,
+}
+
+/// One run of one way, with plain sockets, or this program as the gateway.
+pub fn run(way: Way, load: &Load, rates: Rates, program: Option<&Path>) -> io::Result<Seen> {
     let elephants = if way == Way::NoElephants { 0 } else { load.elephants };
-    behind(way, load, total, rate, |server| clients::run(server, elephants, load))
+    behind(way, load, rates, program, |server| clients::run(server, elephants, load))
 }
 
 /// Milliseconds of ants that come after an elephant on the same connection, on a line that is theirs.
-pub fn after(way: Way, load: &Load, total: BitRate, rate: BitRate) -> io::Result<Vec<f64>> {
-    behind(way, load, total, rate, |server| clients::in_turn(server, load))
+pub fn after(way: Way, load: &Load, rates: Rates, program: Option<&Path>) -> io::Result<Vec<f64>> {
+    behind(way, load, rates, program, |server| clients::in_turn(server, load))
 }
 
 fn behind<T: Send>(
     way: Way,
     load: &Load,
-    total: BitRate,
-    rate: BitRate,
-    clients: impl FnOnce(SocketAddr) -> io::Result<T> + Send,
+    rates: Rates,
+    program: Option<&Path>,
+    clients: impl FnOnce(Server) -> io::Result<T> + Send,
 ) -> io::Result<T> {
     let networks = Networks::new(load)?;
-    let held = networks.server.within(|| hold(way, total, rate))?;
+    if let Some(program) = program {
+        return networks.server.within(|| {
+            let site = gateway::Site::start(way, load, rates, program)?;
+            let server = Server { address: gateway::Site::address(), speaks_http: true };
+            let seen = networks.clients.within(|| clients(server));
+            site.stop()?;
+            seen
+        });
+    }
+    let held = networks.server.within(|| hold(way, rates))?;
     let server = networks.server.within(|| server::start(Means::of(way)?, load))?;
-    let seen = networks.clients.within(|| clients(server.address()));
+    let asked = Server { address: server.address(), speaks_http: false };
+    let seen = networks.clients.within(|| clients(asked));
     networks.server.within(|| server.stop())?;
     networks.server.within(|| held.map_or(Ok(()), Held::end)).map_err(io::Error::other)?;
     seen
 }
 
-fn hold(way: Way, total: BitRate, rate: BitRate) -> io::Result<Option<Held>> {
+fn hold(way: Way, Rates { total, rate }: Rates) -> io::Result<Option<Held>> {
     let Way::Lane(ceiling) = way else { return Ok(None) };
     let device = "v0".parse().map_err(io::Error::other)?;
     let plan = Plan::new(device, total, rate, ceiling).map_err(io::Error::other)?;

@@ -84,7 +84,10 @@ fn list(args: &List) -> Result<(), Failure> {
         return print_json(&all);
     }
     let entries = all["elephants"].as_array().map_or(&[][..], Vec::as_slice);
-    let headline = headline(&all, entries.is_empty());
+    let mut headline = headline(&all, entries.is_empty());
+    if entries.iter().any(|entry| entry["lanes"].is_object()) {
+        let _ = writeln!(headline, "Bytes are held back {}.", lanes(&all["lanes"]));
+    }
     if entries.is_empty() {
         return print(&headline);
     }
@@ -178,6 +181,9 @@ fn told(entry: &Value) -> String {
     if let Some(rule) = entry["state"].get("ruled") {
         let _ = writeln!(words, "by        {}: {}", plain(&rule["by"]), plain(&rule["why"]));
         let _ = writeln!(words, "rule      {}", grants(&rule["grants"]));
+        if entry["lanes"].is_object() {
+            let _ = writeln!(words, "bytes     {}", lanes(&entry["lanes"]));
+        }
         let count = |name: &str| entry[name].as_u64().unwrap_or(0);
         let _ = writeln!(words, "now       {} wait, {} run", count("waiting"), count("running"));
     } else if entry["proposed"].is_object() {
@@ -240,6 +246,16 @@ fn grants(grants: &Value) -> String {
         let _ = write!(words, ", {bytes} bytes a second");
     }
     words
+}
+
+/// What holds bytes of answers back, and why it is not something better.
+fn lanes(lanes: &Value) -> String {
+    if lanes["in_force"] == true {
+        "by a lane of the network device, at its rates; on HTTP/2 and by other devices by a bucket"
+            .into()
+    } else {
+        format!("by a bucket: {}", plain_text(lanes["why"].as_str().unwrap_or("—")))
+    }
 }
 
 fn trial(trial: &Value) -> String {

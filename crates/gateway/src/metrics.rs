@@ -23,6 +23,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
+use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::orphans::Counts;
 use crate::record::Verdict;
@@ -51,6 +52,7 @@ pub(crate) struct Metrics {
     failed_accepts: Counter,
     failed_watches: Counter,
     dropped_spans: Counter,
+    held_back: Vec<Counter>,
     orphans: Counts,
     gauges: Gauges,
     servers: ServerFamilies,
@@ -110,6 +112,7 @@ pub(crate) struct Gauges {
     pub(crate) limit: Gauge,
     pub(crate) running: Gauge,
     pub(crate) held: Gauge,
+    pub(crate) lanes: Gauge,
     pub(crate) newest_first: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) sessions: Gauge,
@@ -207,6 +210,16 @@ fn orphans(registry: &mut Registry) -> Counts {
     }
 }
 
+/// Of answers whose bytes are held back.
+fn held_back(registry: &mut Registry) -> Vec<Counter> {
+    labelled(
+        registry,
+        ("bywash_held_answers", "lane"),
+        "Answers whose bytes a rule holds back: by a lane of the network device (yes), or by a bucket and why",
+        ["yes"].into_iter().chain(NoLane::all().map(NoLane::name)),
+    )
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
@@ -270,6 +283,7 @@ impl Metrics {
                 "bywash_dropped_spans",
                 "Spans that did not arrive at the collector of log.traces",
             ),
+            held_back: held_back(&mut registry),
             orphans: orphans(&mut registry),
             gauges: Gauges::register(&mut registry),
             servers: ServerFamilies::register(&mut registry),
@@ -314,6 +328,11 @@ impl Metrics {
 
     pub(crate) fn token_given(&self) {
         self.tokens_given.inc();
+    }
+
+    /// Bytes of an answer are held back by a lane, or by a bucket, as there is none.
+    pub(crate) fn held_back(&self, why: Option<NoLane>) {
+        self.held_back[why.map_or(0, |why| 1 + why.number())].inc();
     }
 
     pub(crate) fn too_slow(&self) {
@@ -433,6 +452,11 @@ impl Gauges {
         gauge("bywash_limit", "Slots", &this.limit);
         gauge("bywash_running", "Requests that hold a slot", &this.running);
         gauge("bywash_held", "Requests that wait under a rule for elephants", &this.held);
+        gauge(
+            "bywash_lanes",
+            "1 while there are lanes of the device for elephants' answers",
+            &this.lanes,
+        );
         gauge("bywash_newest_first", "1 while newest go first: it is overload", &this.newest_first);
         gauge("bywash_connections", "Open client connections", &this.connections);
         gauge(

@@ -8,6 +8,7 @@ use http::StatusCode;
 use tokio::sync::mpsc;
 
 use crate::body::Piece;
+use crate::elephants::Paced;
 use crate::request::{Stream, Streaming};
 use crate::upstream::UpstreamError;
 use crate::wire::Wire;
@@ -92,6 +93,14 @@ impl Answer {
     pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
         if let Self::Stream(stream) = self {
             stream.poll_upload(cx);
+        }
+    }
+
+    /// What holds its bytes back, if a rule for elephants does.
+    pub(crate) fn held_back(&mut self) -> Option<&mut Paced> {
+        match self {
+            Self::Stream(stream) => stream.held_back(),
+            Self::Empty | Self::Local(_) | Self::Later(_) | Self::Tunnel(_) => None,
         }
     }
 

@@ -106,6 +106,18 @@ impl AsyncWrite for Stream {
     }
 }
 
+/// The socket, whatever is spoken on it.
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+            Self::TlsClient(stream) => stream.get_ref().0.as_fd(),
+            Self::TlsServer(stream) => stream.get_ref().0.as_fd(),
+        }
+    }
+}
+
 impl AsFd for Rewound {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()

@@ -38,12 +38,14 @@ pub(crate) fn root(kernel: &mut Kernel, device: u32) -> io::Result<Root> {
     steadily(|| read_root(kernel, device))
 }
 
-/// Whether any device has our root.
-pub(crate) fn is_anywhere(kernel: &mut Kernel) -> io::Result<bool> {
+/// The numbers of the devices that have our root.
+pub(crate) fn devices(kernel: &mut Kernel) -> io::Result<Vec<u32>> {
     steadily(|| {
-        let mut found = false;
+        let mut found = Vec::new();
         kernel.list(netlink::GET_QDISC, 0, |about, attributes| {
-            found |= is_ours(about) && attribute(attributes, KIND) == Some(HTB);
+            if is_ours(about) && attribute(attributes, KIND) == Some(HTB) {
+                found.push(about.device);
+            }
         })?;
         Ok(found)
     })

@@ -6,14 +6,15 @@
 //!   the device by which answers leave: [`install`], [`check`], [`remove`], and [`Held`] for as long
 //!   as it runs. It listens to nobody. What it may do is in its arguments ([`Plan`]).
 //! - The gateway puts a connection into one of them by the priority of its socket, for each response
-//!   anew: [`Shaper`]. Where there are no classes, or it lacks the right, it has TCP pace the
+//!   anew: [`Shaper`]. Where there are no classes, or it lacks the right, or the connection leaves by
+//!   another device, it holds them back by a [`Bucket`]; who has none can have TCP pace the
 //!   connection.
 //!
 //! The kernel is what they share: the classes have fixed numbers, and whoever wants to know whether
 //! they are there asks it, every second. So no file and no socket can say anything that is not true.
 //!
-//! Streams of HTTP/2 share a connection, where neither would hit the right one: for them there is a
-//! [`Bucket`].
+//! Streams of HTTP/2 share a connection, where neither a class nor TCP would hit the right one: for them
+//! there is only the [`Bucket`].
 
 mod bitrate;
 mod bucket;
@@ -24,6 +25,7 @@ mod htb;
 mod install;
 mod netlink;
 mod plan;
+mod route;
 mod shaper;
 mod shaping;
 mod sys;

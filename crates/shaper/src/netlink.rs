@@ -51,6 +51,14 @@ pub(crate) struct Subject {
     pub(crate) parent: u32,
 }
 
+impl Subject {
+    /// `struct tcmsg`; the family is any.
+    fn bytes(self) -> Vec<u8> {
+        let words = [0, self.device, self.handle, self.parent, 0];
+        words.into_iter().flat_map(u32::to_ne_bytes).collect()
+    }
+}
+
 /// Attributes that are to be sent: each its length, its number, its value, filled up to four bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes(Vec<u8>);
@@ -129,8 +137,8 @@ impl Kernel {
         about: Subject,
         with: &Attributes,
     ) -> io::Result<()> {
-        self.send(kind, flags | libc::NLM_F_ACK, about, with)?;
-        self.answers(|_, _| ())
+        self.send(kind, flags | libc::NLM_F_ACK, &about.bytes(), with)?;
+        self.answers(|_| Some(()))
     }
 
     /// Calls `each` with everything of that kind, and its attributes. Of qdiscs the kernel lists
@@ -139,27 +147,41 @@ impl Kernel {
         &mut self,
         kind: u16,
         device: u32,
-        each: impl FnMut(Subject, &[u8]),
+        mut each: impl FnMut(Subject, &[u8]),
     ) -> io::Result<()> {
         let about = Subject { device, handle: 0, parent: 0 };
-        self.send(kind, libc::NLM_F_DUMP, about, &Attributes::default())?;
+        self.send(kind, libc::NLM_F_DUMP, &about.bytes(), &Attributes::default())?;
+        self.answers(|body| {
+            each(subject(body)?, body.get(SUBJECT..)?);
+            Some(())
+        })
+    }
+
+    /// Asks for one thing, and calls `each` with what comes: what it is about, and attributes behind. `None` of it
+    /// is an answer that is not understood.
+    pub(crate) fn ask(
+        &mut self,
+        kind: u16,
+        about: &[u8],
+        with: &Attributes,
+        each: impl FnMut(&[u8]) -> Option<()>,
+    ) -> io::Result<()> {
+        self.send(kind, libc::NLM_F_ACK, about, with)?;
         self.answers(each)
     }
 
-    fn send(&mut self, kind: u16, flags: i32, about: Subject, with: &Attributes) -> io::Result<()> {
+    fn send(&mut self, kind: u16, flags: i32, about: &[u8], with: &Attributes) -> io::Result<()> {
         self.sequence += 1;
-        let length = HEAD + SUBJECT + with.0.len();
+        let length = HEAD + about.len() + with.0.len();
         let flags = (libc::NLM_F_REQUEST | flags) as u16;
         let mut message = Vec::with_capacity(length);
         message.extend((length as u32).to_ne_bytes());
         message.extend(kind.to_ne_bytes());
         message.extend(flags.to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
-        // From: filled in by the kernel. Then the family: any.
-        message.extend([0; 8]);
-        for word in [about.device, about.handle, about.parent, 0] {
-            message.extend(word.to_ne_bytes());
-        }
+        // From: filled in by the kernel.
+        message.extend([0; 4]);
+        message.extend(about);
         message.extend(&with.0);
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, &message, SendFlags::empty(), &kernel)?;
@@ -167,7 +189,7 @@ impl Kernel {
     }
 
     /// Reads the answers to what was last sent, to their end.
-    fn answers(&mut self, mut each: impl FnMut(Subject, &[u8])) -> io::Result<()> {
+    fn answers(&mut self, mut each: impl FnMut(&[u8]) -> Option<()>) -> io::Result<()> {
         let mut buffer = vec![0; DATAGRAM];
         loop {
             let read = recv(&self.socket, &mut buffer[..], RecvFlags::TRUNC);
@@ -198,7 +220,7 @@ struct Message<'a> {
 }
 
 /// Takes one answer; true if it was the last.
-fn answer(message: &Message<'_>, each: &mut impl FnMut(Subject, &[u8])) -> io::Result<bool> {
+fn answer(message: &Message<'_>, each: &mut impl FnMut(&[u8]) -> Option<()>) -> io::Result<bool> {
     if message.flags & INTERRUPTED != 0 {
         return Err(io::ErrorKind::Interrupted.into());
     }
@@ -208,11 +230,7 @@ fn answer(message: &Message<'_>, each: &mut impl FnMut(Subject, &[u8])) -> io::R
             0 => Ok(true),
             errno => Err(io::Error::from_raw_os_error(errno.wrapping_neg())),
         },
-        _ => {
-            let about = subject(message.body).ok_or_else(garbled)?;
-            each(about, &message.body[SUBJECT..]);
-            Ok(false)
-        }
+        _ => each(message.body).map(|()| false).ok_or_else(garbled),
     }
 }
 
@@ -264,7 +282,11 @@ mod tests {
         fn whatever_comes_is_read_within_its_bounds(bytes: Vec<u8>, number: u16) {
             let _ = attribute(&bytes, number);
             if let Some((message, rest)) = cut(&bytes) {
-                let _ = answer(&message, &mut |_, rest| prop_assert_len(rest, &bytes));
+                let _ = answer(&message, &mut |body| {
+                    let _ = subject(body);
+                    prop_assert_len(body, &bytes);
+                    Some(())
+                });
                 prop_assert!(rest.len() < bytes.len());
             }
         }

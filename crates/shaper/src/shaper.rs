@@ -1,17 +1,20 @@
 //! The gateway's side: puts a connection into a lane, by what there is.
 //!
-//! One setsockopt for a response that changes the lane, none for one that does not. What there is may
-//! change while the gateway serves: whoever holds the device ends, or somebody takes the right away.
-//! It is noticed by [`Shaper::look`], and a right that is missing at once; the answers go on, paced.
+//! One setsockopt for a response that changes the lane, none for one that does not; before a response
+//! goes into it, the kernel is asked by which device it leaves. What there is may change while the
+//! gateway serves: whoever holds the device ends, or somebody takes the right away. It is noticed by
+//! [`Shaper::look`], and a right that is missing at once; the answers go on, paced if that is wanted.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::{PoisonError, RwLock};
 
 use socket2::SockRef;
 
 use crate::bitrate::BitRate;
 use crate::plan::ELEPHANTS;
+use crate::route;
 use crate::shaping::{Shaping, Without};
 use crate::sys;
 
@@ -47,19 +50,48 @@ pub struct Shaper {
     shaping: AtomicU8,
     /// The last that was told, so that each change is told once.
     told: AtomicU8,
-    /// Bytes per second of one connection where there is no lane.
+    /// Bytes per second of one connection where there is no lane; [`UNWANTED`] for any.
     pace: AtomicU32,
+    /// Those that have lanes, by number.
+    devices: RwLock<Vec<u32>>,
 }
+
+/// Nobody is paced. No rate is as low as this.
+const UNWANTED: u32 = 0;
 
 impl Shaper {
     /// Looks what there is; where there is no lane each elephant's connection has `pace`.
     pub fn open(pace: BitRate) -> Self {
-        let number = Shaping::here().number();
-        Self {
-            shaping: AtomicU8::new(number),
-            told: AtomicU8::new(number),
-            pace: AtomicU32::new(pace.bytes_per_second()),
-        }
+        Self::new(pace.bytes_per_second())
+    }
+
+    /// Looks what there is; where there is no lane nothing is done, and the caller holds the answer back by a
+    /// [`Bucket`](crate::Bucket).
+    pub fn without_pacing() -> Self {
+        Self::new(UNWANTED)
+    }
+
+    fn new(pace: u32) -> Self {
+        let shaper = Self {
+            shaping: AtomicU8::default(),
+            told: AtomicU8::default(),
+            pace: AtomicU32::new(pace),
+            devices: RwLock::default(),
+        };
+        shaper.told.store(shaper.find().number(), Relaxed);
+        shaper
+    }
+
+    fn find(&self) -> Shaping {
+        let (shaping, devices) = Shaping::here();
+        let shaping = self.paced(shaping);
+        *self.devices.write().unwrap_or_else(PoisonError::into_inner) = devices;
+        self.shaping.store(shaping.number(), Relaxed);
+        shaping
+    }
+
+    fn paced(&self, shaping: Shaping) -> Shaping {
+        if self.pace.load(Relaxed) == UNWANTED { shaping.unpaced() } else { shaping }
     }
 
     /// What there is. To be said when serving begins.
@@ -71,8 +103,7 @@ impl Shaper {
     /// called about once a second, on a thread that serves no request: it waits for the kernel's
     /// list of devices.
     pub fn look(&self) -> Option<Shaping> {
-        let now = Shaping::here();
-        self.shaping.store(now.number(), Relaxed);
+        let now = self.find();
         (self.told.swap(now.number(), Relaxed) != now.number()).then_some(now)
     }
 
@@ -89,27 +120,45 @@ impl Shaper {
     /// kernel computes another only from the next acknowledgement of data: some ten milliseconds
     /// (`benches/src/lanes`). A [`Bucket`](crate::Bucket) has no such aftermath.
     ///
+    /// Gives what holds an elephant's answer back on this connection from now on; of an ant's, what would.
+    ///
     /// # Errors
     /// When the socket is not one, or closed. A right that is missing is none: the connection is
-    /// paced instead.
-    pub fn lane(&self, socket: impl AsFd, mark: &mut Mark, lane: Lane) -> io::Result<()> {
-        let shaping = self.shaping();
+    /// paced instead, if that is wanted.
+    pub fn lane(&self, socket: impl AsFd, mark: &mut Mark, lane: Lane) -> io::Result<Shaping> {
+        let mut shaping = self.shaping();
+        let is_in_lane = mark.0 == Given::Priority;
+        if (lane, shaping, is_in_lane) == (Lane::Elephant, Shaping::Priority, false)
+            && !self.has_lane(&socket)
+        {
+            shaping = self.paced(Shaping::Pacing(Without::Elsewhere));
+        }
         let wanted = match (lane, shaping) {
             (Lane::Elephant, Shaping::Priority) => Given::Priority,
             (Lane::Elephant, Shaping::Pacing(_)) => Given::Paced(self.pace.load(Relaxed)),
-            (Lane::Elephant, Shaping::Nothing) | (Lane::Ant, _) => Given::Nothing,
+            (Lane::Elephant, Shaping::Nothing(_)) | (Lane::Ant, _) => Given::Nothing,
         };
         if mark.0 == wanted {
-            return Ok(());
+            return Ok(shaping);
         }
         match mark.give(&socket, wanted) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let paced = Shaping::Pacing(Without::NotPermitted);
-                self.shaping.store(paced.number(), Relaxed);
-                mark.give(&socket, Given::Paced(self.pace.load(Relaxed)))
+                let lost = self.paced(Shaping::Pacing(Without::NotPermitted));
+                self.shaping.store(lost.number(), Relaxed);
+                if let Shaping::Pacing(_) = lost {
+                    mark.give(&socket, Given::Paced(self.pace.load(Relaxed)))?;
+                }
+                Ok(lost)
             }
-            other => other,
+            other => other.map(|()| shaping),
         }
+    }
+
+    /// Whether what is sent on this connection leaves by a device that has lanes. One of which the kernel does not
+    /// say it has none.
+    fn has_lane(&self, socket: &impl AsFd) -> bool {
+        let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
+        route::device(socket).is_ok_and(|device| device.is_some_and(|one| devices.contains(&one)))
     }
 }
 

@@ -10,8 +10,8 @@ Examples:
 The device is the one by which answers leave this machine. The total is a little below what the
 line carries: a queue elsewhere cannot be chosen from. Of it, elephants have their rate in any case,
 and up to their ceiling what others leave; everything else may use all of it, and goes first. A
-gateway on this machine finds the lanes by itself; it needs CAP_NET_RAW to use them, and paces
-elephants without.
+gateway on this machine finds the lanes by itself; it needs CAP_NET_RAW to use them (before Linux
+5.17: CAP_NET_ADMIN), and holds elephants back by buckets without.
 
 Whatever somebody has installed on the device is left alone, and is an error. What the kernel has
 chosen by itself is replaced, and comes back when this ends by SIGTERM or Ctrl-C; a device with

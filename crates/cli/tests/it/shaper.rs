@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use bywash_peer::Namespace;
 
-use crate::binary::{Outcome, command, finish, signal, wait};
+use crate::binary::{Outcome, bywash, command, finish, signal, wait};
+use crate::folder::Folder;
+use crate::gateway::{Gateway, get};
+use crate::upstream::Upstream;
 
 const SOON: Duration = Duration::from_secs(20);
 const LANES: [&str; 8] =
@@ -61,6 +64,35 @@ fn a_device_is_left_as_it_was_found_even_if_a_predecessor_was_killed() {
     signal(&next, "TERM");
     assert_eq!(wait(&mut next, SOON), Some(0));
     assert_eq!(place.shown(), before);
+}
+
+/// The rule, a client and the gateway are in one network; the client is told nothing of all this.
+#[test]
+fn a_gateway_says_what_holds_bytes_back_and_that_the_shaper_has_ended() {
+    let Some(place) = Place::new() else { return };
+    place.0.within(|| {
+        let (upstream, folder) = (Upstream::new(), Folder::new());
+        let rule = "[throttle.big]\nmatch = \"/big\"\nwhy = \"it fills the line\"\nmode = \"enforce\"\nbytes = \"1MiB\"\n";
+        let text = format!(
+            "version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\n{rule}",
+            upstream.url()
+        );
+        let mut shaper = place.run();
+        let mut gateway = Gateway::start(&["--config", &folder.file("bywash.toml", text)]);
+        gateway.hear("have a lane of the network device");
+        let admin = gateway.operators();
+        let told = |what: &[&str], words: &str| {
+            let outcome = bywash(&[&["elephants"], what, &["--admin", &admin]].concat());
+            assert!(outcome.code == Some(0) && outcome.out.contains(words), "{words}: {outcome:?}");
+        };
+        told(&["show", "1"], "bytes     by a lane of the network device");
+        signal(&shaper, "TERM");
+        assert_eq!(wait(&mut shaper, SOON), Some(0));
+        gateway.hear("held back by buckets: no device has a lane for them");
+        told(&["show", "1"], "bytes     by a bucket: no device has a lane for them");
+        told(&["list"], "Bytes are held back by a bucket");
+        assert!(get(&gateway.clients(), "/big").contains("200 OK"), "it goes on");
+    });
 }
 
 #[test]

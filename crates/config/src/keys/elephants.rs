@@ -139,5 +139,6 @@ pub(crate) const BYTES: Key = Key::optional(
     "bytes",
     Kind::Bytes { min: 8_000, max: 4_000_000_000 },
     "1MiB",
-    "Bytes a second of all their answers together; as many as go through if not set.",
+    "Bytes a second of all their answers together; as many as go through if not set. On HTTP/1, \
+     where `bywash shaper` has made lanes, answers have the rates of those instead.",
 );

@@ -21,8 +21,10 @@ pub(super) fn list(shared: &Shared) -> Reply {
     let throttled = shared.driver.throttled();
     let desk = shared.elephants.desk();
     let entries = desk.book().entries().iter();
-    let entries: Vec<Value> = entries.map(|entry| described(entry, &throttled)).collect();
+    let described = |entry| described(shared, entry, &throttled);
+    let entries: Vec<Value> = entries.map(described).collect();
     let mut answer = desk.sight.json();
+    answer["lanes"] = shared.elephants.lanes.json();
     answer["kept"] = desk.is_kept().into();
     answer["elephants"] = entries.into();
     drop(desk);
@@ -35,7 +37,7 @@ pub(super) fn show(shared: &Shared, number: &str) -> Reply {
     let found = number.parse().map_err(|_| NO_NUMBER.to_owned()).and_then(|number| {
         let desk = shared.elephants.desk();
         let entry = desk.book().entry(number).map_err(|why| why.to_string());
-        entry.map(|entry| described(entry, &throttled))
+        entry.map(|entry| described(shared, entry, &throttled))
     });
     match found {
         Ok(entry) => json(StatusCode::OK, &entry),
@@ -148,13 +150,18 @@ impl Given {
     }
 }
 
-/// An entry, what a rule would do, and how many wait and run under the one that holds.
-fn described(entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Value {
+/// An entry, what a rule would do, how many wait and run under the one that holds, and what holds their bytes back.
+fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Value {
     let mut value = serde_json::to_value(entry).expect("an entry is made of numbers and texts");
     let grants = match &entry.state {
         State::Ruled(rule) => Some(rule.grants),
         State::Proposed | State::Rejected { .. } => entry.found.as_ref().map(Grants::proposed),
     };
+    if let State::Ruled(rule) = &entry.state
+        && rule.grants.bytes.is_some()
+    {
+        value["lanes"] = shared.elephants.lanes.json();
+    }
     if let (Some(found), Some(grants)) = (&entry.found, grants) {
         let effect = Effect::of(found, &grants);
         value["proposed"] = serde_json::to_value(grants).expect("as above");

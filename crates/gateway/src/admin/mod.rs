@@ -15,6 +15,7 @@ mod status;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,13 +25,14 @@ use std::time::Duration;
 use bytes::BytesMut;
 use bywash_handover::Listener;
 use bywash_message::{Fault, Fields, Limits, Request};
+use bywash_shaper::Mark;
 use http::{Method, StatusCode};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::LocalSet;
 
 use crate::client::{Back, Body, Handler, Phase, h1};
-use crate::reply::Reply;
+use crate::reply::{Answer, Reply};
 use crate::shared::{Life, Shared};
 use crate::stream::Stream;
 
@@ -166,6 +168,8 @@ impl Handler for Operator {
     fn body_rate(&self) -> u64 {
         0
     }
+
+    fn takes_lane(&self, _socket: BorrowedFd<'_>, _mark: &mut Mark, _answer: &mut Answer) {}
 
     fn speaks_http2(&self) -> bool {
         false

@@ -105,6 +105,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.limit.set(i64::from(status.limit));
     gauges.running.set(i64::from(status.running));
     gauges.held.set(i64::from(status.held));
+    gauges.lanes.set(i64::from(shared.elephants.lanes.missing().is_none()));
     gauges.newest_first.set(i64::from(status.newest_first));
     gauges.sessions.set(i64::from(status.sessions));
     let connections = shared.connections.load(Ordering::Relaxed);

@@ -19,6 +19,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes, BytesMut};
 use bywash_message::{Decoder, Fault, Fields, Framing, Head, Limits, Part, Request};
+use bywash_shaper::Mark;
 use http::{Method, StatusCode, Version};
 
 use super::pace::Pace;
@@ -37,6 +38,8 @@ pub(crate) struct Conn {
     old: Cell<bool>,
     /// The present request asks for another protocol.
     upgrades: Cell<bool>,
+    /// The lane that the connection was last put into.
+    mark: Cell<Mark>,
     limits: Limits,
 }
 
@@ -95,6 +98,7 @@ impl Conn {
             answered: Cell::new(false),
             old: Cell::new(false),
             upgrades: Cell::new(false),
+            mark: Cell::default(),
             limits,
         })
     }

@@ -261,7 +261,8 @@ async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane) {
     if let Framing::Length(length) = framing {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
-    let body = if head { body.without_body() } else { body };
+    let mut body = if head { body.without_body() } else { body };
+    handler.shares(&mut body);
     let is_empty = matches!(body, Answer::Empty);
     outgoing.answered.set(true);
     let sent = outgoing.respond.borrow_mut().send_response(response, is_empty);

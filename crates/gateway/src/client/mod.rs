@@ -16,17 +16,20 @@ mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bywash_message::{Fault, Fields, Framing, Request};
+use bywash_shaper::{Lane, Mark};
 use http::StatusCode;
 use tokio::net::TcpStream;
 
 use crate::body::{BodyError, Piece};
-use crate::reply::Reply;
+use crate::elephants::NoLane;
+use crate::reply::{Answer, Reply};
 use crate::request::{self, Peer};
 use crate::settings::Settings;
 use crate::shared::{Door, Seat};
@@ -55,6 +58,9 @@ pub(crate) trait Handler {
     fn is_stopping(&self) -> bool;
     /// Bytes a second that a body must make.
     fn body_rate(&self) -> u64;
+    /// An answer comes next on this connection, which carries no other: it goes by its lane, or what holds it back
+    /// does so here.
+    fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
     /// Whether a connection in clear may turn out to be HTTP/2.
     fn speaks_http2(&self) -> bool;
 }
@@ -223,6 +229,13 @@ impl Plane {
         self.worker.clients.quarters()
     }
 
+    /// An answer comes next that shares the connection with others.
+    fn shares(&self, answer: &mut Answer) {
+        if answer.held_back().is_some() {
+            self.worker.shared.metrics.held_back(Some(NoLane::Http2));
+        }
+    }
+
     fn flooded(&self, flood: Flood) {
         self.worker.shared.metrics.flooded(flood);
     }
@@ -259,6 +272,19 @@ impl Handler for Plane {
 
     fn body_rate(&self) -> u64 {
         self.worker.settings().config.limits.body_rate
+    }
+
+    fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer) {
+        let shared = &self.worker.shared;
+        let Some(paced) = answer.held_back() else {
+            let _ = shared.elephants.lanes.enter(socket, mark, Lane::Ant);
+            return;
+        };
+        let entered = shared.elephants.lanes.enter(socket, mark, Lane::Elephant);
+        if entered.is_ok() {
+            paced.enters_lane();
+        }
+        shared.metrics.held_back(entered.err().map(NoLane::Without));
     }
 
     fn speaks_http2(&self) -> bool {

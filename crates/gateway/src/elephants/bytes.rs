@@ -1,4 +1,5 @@
-//! Bytes of elephants' answers, let through at their rule's rate: all answers under one rule share one bucket.
+//! Bytes of elephants' answers, let through at their rule's rate: all answers under one rule share one bucket. Answers that
+//! have a lane of the network device take nothing from it.
 //!
 //! A piece that is not due waits here, and behind it the upstream. So no answer is buffered, and an elephant keeps its slot
 //! for as long as its answer takes: there are only as many as the rule lets run at once.
@@ -19,11 +20,24 @@ pub(crate) type SharedBucket = Arc<Mutex<Bucket>>;
 pub(crate) struct Paced {
     bucket: SharedBucket,
     held: Option<(Bytes, Pin<Box<Sleep>>)>,
+    /// The kernel holds it back.
+    has_lane: bool,
 }
 
 impl Paced {
     pub(crate) const fn new(bucket: SharedBucket) -> Self {
-        Self { bucket, held: None }
+        Self { bucket, held: None, has_lane: false }
+    }
+
+    /// Its connection is in a lane: from now on its pieces are not held back here.
+    pub(crate) const fn enters_lane(&mut self) {
+        self.has_lane = true;
+    }
+
+    /// Whether it is still in its lane, of which there are any or not. Once lost, the bucket has what is left of it.
+    pub(crate) const fn stays_in_lane(&mut self, there_are: bool) -> bool {
+        self.has_lane = self.has_lane && there_are;
+        self.has_lane
     }
 
     /// Whether a piece waits.
@@ -94,6 +108,18 @@ mod tests {
         let came = poll_fn(|cx| paced.poll(cx)).await;
         assert_eq!((came.map(|piece| piece.len()), paced.holds()), (Some(8_000), false));
         assert_eq!(begun.elapsed().as_millis(), Duration::from_millis(500).as_millis());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_loses_its_lane_waits_from_then_on() {
+        let mut paced = Paced::new(bucket());
+        assert!(!paced.stays_in_lane(true), "it has none yet");
+        paced.enters_lane();
+        assert!(paced.stays_in_lane(true) && paced.stays_in_lane(true));
+        assert!(!paced.stays_in_lane(false));
+        assert!(!paced.stays_in_lane(true), "one that comes back is the next answer's");
+        assert!(paced.take(at(0), piece(20_000)).is_some(), "nothing was taken before");
+        assert!(paced.take(at(0), piece(1)).is_none());
     }
 
     #[tokio::test(start_paused = true)]

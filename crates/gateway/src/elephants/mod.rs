@@ -4,9 +4,16 @@
 //! list that is exchanged whole. The watching thread ([`watch`]) brings what it has found, and ends what has come to its
 //! end. Operators (`admin/elephants.rs`) read the book and decide. Whoever changes the book writes it down before
 //! anybody is told that it holds, and then puts its rules in force; all of that under one lock, which no request takes.
+//!
+//! **Bytes.** What a rule holds back of answers' bytes goes by a lane of the network device ([`lanes`]) or through the
+//! rule's bucket ([`bytes`]), each answer by itself. An answer begins with the bucket (`request/answer.rs`). HTTP/1
+//! writes one answer at a time, and has the socket: before a head is written it puts the connection into the lane of that
+//! answer (`client/h1/answer.rs`), and one that got the elephants' lane leaves the bucket alone for as long as there are lanes.
+//! On HTTP/2 answers share a socket, and keep the bucket.
 
 mod audit;
 mod bytes;
+mod lanes;
 mod rules;
 pub(crate) mod watch;
 
@@ -22,6 +29,7 @@ use crate::driver::Driver;
 use crate::settings::Settings;
 
 pub(crate) use bytes::Paced;
+pub(crate) use lanes::{Lanes, NoLane};
 pub(crate) use rules::Rules;
 pub(crate) use watch::Sight;
 
@@ -35,6 +43,8 @@ pub(crate) struct Elephants {
     rules: RwLock<Arc<Rules>>,
     /// Whether there is any: requests look no further if not.
     has_rules: AtomicBool,
+    /// Ways out for answers whose bytes are held back.
+    pub(crate) lanes: Lanes,
     desk: Mutex<Desk>,
     /// What was seen of requests and of use. Whoever holds it and the desk has taken the desk first.
     watch: Mutex<Watch>,
@@ -66,6 +76,7 @@ impl Elephants {
         Self {
             rules: RwLock::default(),
             has_rules: AtomicBool::new(false),
+            lanes: Lanes::open(),
             desk: Mutex::default(),
             watch: Mutex::new(Watch::new(
                 Vec::new(),

@@ -140,6 +140,7 @@ impl Watcher {
         }
         self.read = now;
         self.sources.read(shared, now);
+        shared.elephants.lanes.look();
         shared.elephants.watched().advance(now);
         end(shared, now);
         if now >= self.asked + ASKED {

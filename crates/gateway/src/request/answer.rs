@@ -255,11 +255,20 @@ impl Stream {
         })
     }
 
+    /// What holds its bytes back, if a rule does.
+    pub(crate) const fn held_back(&mut self) -> Option<&mut Paced> {
+        self.paced.as_mut()
+    }
+
     /// A piece that has come, unless a rule lets it wait.
     fn paced(&mut self, data: Bytes) -> Option<Bytes> {
         let (Some(paced), Some(running)) = (&mut self.paced, &self.running) else {
             return Some(data);
         };
+        let lanes = &running.worker.shared.elephants.lanes;
+        if paced.stays_in_lane(lanes.missing().is_none()) {
+            return Some(data);
+        }
         let due = paced.take(running.worker.shared.driver.now(), data);
         // How long it takes says nothing of the upstream.
         self.held_up |= due.is_none();

@@ -31,6 +31,7 @@ mod h2c;
 mod interim;
 mod journal;
 mod kept;
+mod lanes;
 mod learned;
 mod levels;
 mod life;

@@ -18,14 +18,14 @@ use crate::upstream::{Upstream, with_fields};
 use crate::wire::{BOUND, Wire};
 
 /// A certificate for these names, in two files, and what its clients believe.
-struct Certified {
+pub(crate) struct Certified {
     chain: PathBuf,
     key: PathBuf,
     der: CertificateDer<'static>,
 }
 
 impl Certified {
-    fn new(file: &str, names: &[&str]) -> Self {
+    pub(crate) fn new(file: &str, names: &[&str]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let [chain, key] = ["pem", "key"].map(|end| folder.join(format!("tls-{file}.{end}")));
         let mut this = Self { chain, key, der: CertificateDer::from(Vec::new()) };
@@ -45,7 +45,7 @@ impl Certified {
 }
 
 /// Serves these certificates on a port of its own.
-fn serving(upstream: &Upstream, certified: &[&Certified]) -> Setup {
+pub(crate) fn serving(upstream: &Upstream, certified: &[&Certified]) -> Setup {
     let list = |path: fn(&Certified) -> &PathBuf| {
         let paths: Vec<_> = certified.iter().map(|one| path(one).display().to_string()).collect();
         format!("{paths:?}")
@@ -56,11 +56,11 @@ fn serving(upstream: &Upstream, certified: &[&Certified]) -> Setup {
         .set("tls.keys", &list(|one| &one.key))
 }
 
-fn https(gateway: &Running) -> SocketAddr {
+pub(crate) fn https(gateway: &Running) -> SocketAddr {
     gateway.gateway().https().expect("it listens there")
 }
 
-fn config(believed: &[&Certified], protocols: &[&[u8]]) -> Arc<ClientConfig> {
+pub(crate) fn config(believed: &[&Certified], protocols: &[&[u8]]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for certified in believed {
         roots.add(certified.der.clone()).unwrap();
@@ -73,10 +73,10 @@ fn config(believed: &[&Certified], protocols: &[&[u8]]) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-type Tls = StreamOwned<ClientConnection, StdStream>;
+pub(crate) type Tls = StreamOwned<ClientConnection, StdStream>;
 
 /// A connection to the host of this name.
-fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>) -> Tls {
+pub(crate) fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>) -> Tls {
     let stream = StdStream::connect(address).unwrap();
     stream.set_read_timeout(Some(BOUND)).unwrap();
     let name = ServerName::try_from(name.to_owned()).unwrap();
@@ -84,7 +84,7 @@ fn connect(address: SocketAddr, name: &str, config: Arc<ClientConfig>) -> Tls {
 }
 
 /// Everything that comes back for these bytes, until the gateway closes, however it does so.
-fn answer(tls: &mut Tls, request: &str) -> std::io::Result<String> {
+pub(crate) fn answer(tls: &mut Tls, request: &str) -> std::io::Result<String> {
     tls.write_all(request.as_bytes())?;
     let mut all = Vec::new();
     match tls.read_to_end(&mut all) {
@@ -93,7 +93,7 @@ fn answer(tls: &mut Tls, request: &str) -> std::io::Result<String> {
     }
 }
 
-fn last(target: &str) -> String {
+pub(crate) fn last(target: &str) -> String {
     get(target).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")
 }
 

@@ -34,7 +34,7 @@ fn each_answer_on_one_connection_leaves_by_its_own_lane() {
     let (mut ours, mut client) = connection(&place);
     let mut mark = Mark::default();
     for (round, lane) in [Lane::Elephant, Lane::Ant, Lane::Elephant, Lane::Ant].iter().enumerate() {
-        shaper.lane(&ours, &mut mark, *lane).unwrap();
+        place.here.within(|| shaper.lane(&ours, &mut mark, *lane)).unwrap();
         let before = (place.sent("6277:10"), place.sent("6277:20"));
         answer(&mut ours, &mut client, LONG);
         let (ants, elephants) =
@@ -55,11 +55,11 @@ fn a_connection_is_asked_of_the_kernel_only_when_its_lane_changes() {
     let shaper = place.here.within(shaper);
     let (ours, _client) = connection(&place);
     let mut mark = Mark::default();
-    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0x6277_0020);
     // Somebody changes it behind our back: the same lane again asks nothing, another does.
     SockRef::from(&ours).set_priority(5).unwrap();
-    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 5);
     shaper.lane(&ours, &mut mark, Lane::Ant).unwrap();
     assert_eq!(SockRef::from(&ours).priority().unwrap(), 0);
@@ -83,6 +83,28 @@ fn without_the_right_a_connection_is_paced_and_the_reason_is_known() {
         assert_eq!(pacing(&ours), u64::MAX);
     });
     assert_eq!(place.sent("6277:20"), before);
+}
+
+#[test]
+fn a_connection_that_leaves_by_a_device_without_lanes_is_in_none() {
+    let Some(place) = Place::new() else { return };
+    place.here.within(|| {
+        install(&plan("500mbit", "100mbit", "200mbit")).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let ours = listener.accept().unwrap().0;
+        let mut mark = Mark::default();
+        let paced = shaper().lane(&ours, &mut mark, Lane::Elephant).unwrap();
+        assert_eq!(paced, Shaping::Pacing(Without::Elsewhere));
+        assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
+        let mut mark = Mark::default();
+        shaper().lane(&ours, &mut mark, Lane::Ant).unwrap();
+        let without = Shaper::without_pacing();
+        assert_eq!(without.shaping(), Shaping::Priority);
+        let nothing = without.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+        assert_eq!(nothing, Shaping::Nothing(Without::Elsewhere));
+        assert_eq!(SockRef::from(&ours).priority().unwrap(), 0);
+    });
 }
 
 #[test]
@@ -123,12 +145,12 @@ fn an_elephant_in_the_lane_when_it_goes_is_paced_from_its_next_answer_on() {
     let (mut ours, mut client) = connection(&place);
     let shaper = place.here.within(shaper);
     let mut mark = Mark::default();
-    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     place.here.within(|| bywash_shaper::remove(wanted.device())).unwrap();
     // Nobody has looked yet: a priority without classes means nothing, and hurts nobody.
     answer(&mut ours, &mut client, LONG);
     place.here.within(|| shaper.look()).unwrap();
-    shaper.lane(&ours, &mut mark, Lane::Elephant).unwrap();
+    place.here.within(|| shaper.lane(&ours, &mut mark, Lane::Elephant)).unwrap();
     assert_eq!((pacing(&ours), SockRef::from(&ours).priority().unwrap()), (10_000_000, 0));
 }
 

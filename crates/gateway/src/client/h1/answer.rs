@@ -2,6 +2,7 @@
 //! connection then.
 
 use std::future::poll_fn;
+use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ const DISCARDS: Duration = Duration::from_secs(10);
 impl Conn {
     /// Writes an answer. Says whether another request may follow.
     pub(super) async fn answer(&self, handler: &impl Handler, reply: Reply, asked: Asked) -> After {
-        let Reply { status, reason, fields, framing, close, body } = reply;
+        let Reply { status, reason, fields, framing, close, mut body } = reply;
+        self.takes_lane(handler, &mut body);
         let framing =
             if asked.old && framing == Framing::Chunked { Framing::UntilClose } else { framing };
         let close = close
@@ -46,6 +48,14 @@ impl Conn {
         write(self.wire.borrow_mut().out());
         let body = if asked.head { body.without_body() } else { body };
         self.finish(handler, body, framing, close).await
+    }
+
+    /// Before its head: all of an answer goes by one lane. Of the answer before it what the kernel has not sent yet goes by
+    /// it as well, if its client has asked for both at once: no more than `stream::UNSENT`.
+    fn takes_lane(&self, handler: &impl Handler, body: &mut Answer) {
+        let mut mark = self.mark.get();
+        handler.takes_lane(self.wire.borrow().stream.as_fd(), &mut mark, body);
+        self.mark.set(mark);
     }
 
     /// Whether there are bytes behind a wish for another protocol that was not granted: they may be
