@@ -17,7 +17,7 @@
 //! # Rooms
 //!
 //! `summary` is told; `moment` judges its clock; `kinds` says of which template a request is, `tally` what is counted
-//! of one; `sessions` and `graph` are who asked for what after what; `minutes` is load over time, `patience` who left
+//! of one; `guests`, `sessions` and `graph` are who asked for what after what; `minutes` is load over time, `patience` who left
 //! when. `role` guesses what a template is for, `order` which one is the order, `classes` makes proposals of both.
 //! `advice` is the outcome, `file` the configuration, `crowd` its visitors.
 #![forbid(unsafe_code)]
@@ -27,6 +27,7 @@ mod classes;
 mod crowd;
 mod file;
 mod graph;
+mod guests;
 mod kinds;
 mod load;
 mod minutes;
@@ -48,7 +49,7 @@ pub use file::{Around, file};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
 pub use patience::{Leaving, Patience};
-pub use request::{End, Request};
+pub use request::{Client, End, Request};
 pub use role::Role;
 pub use sessions::MOST as MOST_SESSIONS;
 pub use summary::{Settings, Summary};

@@ -11,8 +11,8 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// Path and query.
     pub target: &'a str,
-    /// Who asked, by a number that nobody can choose; `None`: the line does not tell.
-    pub client: Option<u64>,
+    /// Who asked.
+    pub client: Client,
     /// How it ended.
     pub end: End,
     /// How long it waited before it was worked on, if the line tells.
@@ -54,6 +54,38 @@ impl Request<'_> {
     /// Whether there is such a thing as it asked for.
     pub(crate) fn is_good(&self) -> bool {
         matches!(self.end, End::Answered(200..400) | End::Untold)
+    }
+}
+
+/// Who asked, by numbers that nobody can choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Client {
+    /// Whoever has this number, an address and a browser.
+    Known(u64),
+    /// Whoever has this session.
+    Session {
+        /// The session.
+        session: u64,
+        /// Her address.
+        address: u64,
+    },
+    /// Somebody without a session, at this address.
+    Stranger {
+        /// The address.
+        address: u64,
+    },
+    /// The line does not tell.
+    Untold,
+}
+
+impl Client {
+    /// Something that is the same for the same one.
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            Self::Known(number) => number,
+            Self::Session { address, .. } | Self::Stranger { address } => address,
+            Self::Untold => 0,
+        }
     }
 }
 

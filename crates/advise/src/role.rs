@@ -105,6 +105,21 @@ const FILES: [&str; 33] = [
 ];
 const SEARCH: [&str; 6] = ["search", "find", "suche", "suggest", "autocomplete", "recherche"];
 const SOUGHT: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
+/// Parameters that say which one of many.
+const ONE: [&str; 12] = [
+    "id",
+    "item",
+    "itemId",
+    "item_id",
+    "product",
+    "productId",
+    "product_id",
+    "article",
+    "sku",
+    "p",
+    "pid",
+    "isbn",
+];
 const CART: [&str; 6] = ["cart", "basket", "bag", "warenkorb", "panier", "trolley"];
 const CHECKOUT: [&str; 9] = [
     "checkout", "shipping", "delivery", "payment", "pay", "billing", "kasse", "address", "onepage",
@@ -149,6 +164,9 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let words = words(target);
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    if path.ends_with("**") {
+        return Role::Other;
+    }
     let is_first = matches!(path, "/" | "/index.html" | "/index.php" | "/home" | "/index.htm");
     let is_sought =
         query.split('&').any(|one| SOUGHT.contains(&one.split('=').next().unwrap_or("")));
@@ -164,16 +182,21 @@ pub(crate) fn role(template: &str, is_file: bool) -> Role {
         Role::Login
     } else if has(&SEARCH) || is_sought {
         Role::Search
-    } else if path
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .is_some_and(|last| last.starts_with('*'))
-    {
+    } else if has_one(query) || has_one_of_many(path) {
         Role::Item
     } else {
         Role::Browse
     }
+}
+
+/// Whether a parameter says which one of many.
+fn has_one(query: &str) -> bool {
+    query.split('&').any(|one| ONE.contains(&one.split('=').next().unwrap_or_default()))
+}
+
+/// Whether the path ends in one of many.
+fn has_one_of_many(path: &str) -> bool {
+    path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.starts_with('*'))
 }
 
 /// How much the words of a template speak for its being the order, from 0 to 1.
@@ -219,6 +242,8 @@ mod tests {
             ("/item/*", Role::Item),
             ("/*.html", Role::Item),
             ("/books", Role::Browse),
+            ("/details?id", Role::Item),
+            ("/a/**?...", Role::Other),
             ("/api/v1/*", Role::Api),
             ("/SearchItemsByCategory.php?category", Role::Search),
             ("/shippingOptions", Role::Checkout),

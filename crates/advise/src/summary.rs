@@ -4,12 +4,13 @@ use bywash_discover::template::{Asked, Pattern};
 use bywash_units::{Span, Time};
 
 use crate::graph::{Graph, PAGES};
+use crate::guests::Guests;
 use crate::kinds::{Folded, Pages, page};
 use crate::load::Load;
 use crate::minutes::Minutes;
 use crate::moment::{Clock, Moment};
 use crate::patience::Patience;
-use crate::request::{End, Request};
+use crate::request::{Client, End, Request};
 use crate::role::is_file;
 use crate::sessions::{Sessions, Visit};
 use crate::tally::{LEVELS, Tally};
@@ -37,6 +38,7 @@ pub struct Summary {
     /// How often the place of each page was given away.
     generations: Vec<u16>,
     pub(crate) graph: Graph,
+    guests: Guests,
     pub(crate) sessions: Sessions,
     pub(crate) minutes: Minutes,
     pub(crate) patience: Patience,
@@ -107,6 +109,7 @@ impl Summary {
             tallies: vec![Tally::default(); PAGES],
             generations: vec![0; PAGES],
             graph: Graph::new(PAGES),
+            guests: Guests::default(),
             sessions: Sessions::default(),
             minutes: Minutes::default(),
             patience: Patience::default(),
@@ -127,7 +130,7 @@ impl Summary {
             &Asked {
                 method: request.method,
                 target: request.target,
-                client: request.client.unwrap_or_default(),
+                client: request.client.number(),
                 seconds,
                 is_good: request.is_good(),
             },
@@ -158,7 +161,7 @@ impl Summary {
         let counts = &mut self.counts;
         counts.requests += 1;
         counts.files += u64::from(is_file);
-        counts.strangers += u64::from(request.client.is_none());
+        counts.strangers += u64::from(request.client == Client::Untold);
         match request.end {
             End::Left => counts.left += 1,
             End::Refused => counts.refused += 1,
@@ -185,7 +188,8 @@ impl Summary {
         } else {
             self.minutes.page(request.began, request.service);
         }
-        let Some(client) = request.client else { return };
+        let client = self.guests.whose(request.client, request.began, &mut self.sessions);
+        let Some(client) = client else { return };
         let visit = Visit {
             client,
             began: request.began,

@@ -1,6 +1,6 @@
 //! A summary of visitors whose ways are known.
 
-use bywash_advise::{Advice, Around, End, Request, Role, Settings, Summary, file};
+use bywash_advise::{Advice, Around, Client, End, Request, Role, Settings, Summary, file};
 use bywash_units::{Span, Time};
 
 const START: u64 = 1_700_000_000;
@@ -19,7 +19,7 @@ fn add(summary: &mut Summary, line: &Line<'_>) {
         began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.at),
         method,
         target,
-        client: Some(line.client),
+        client: Client::Known(line.client),
         end: line.end,
         waited: None,
         service: line.service.map(Span::from_secs_f64),

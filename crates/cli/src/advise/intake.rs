@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use bywash_advise::{End, Request, Summary};
+use bywash_advise::{Client, End, Request, Summary};
 use bywash_sense::access_log::{self, Flaw, Format, Line, Lines, Logged, Parser, Who, unpacked};
 use bywash_units::{Span, Time};
 use serde_json::{Value, json};
@@ -243,10 +243,10 @@ fn shown(line: &[u8]) -> String {
 
 fn request<'a>(logged: &'a Logged<'_>) -> Request<'a> {
     let client = match logged.who {
-        Who::Session { session, .. } => Some(session),
-        Who::Stranger { address } => Some(address),
-        Who::Browser(browser) => Some(browser),
-        Who::Untold => None,
+        Who::Session { session, address } => Client::Session { session, address },
+        Who::Stranger { address } => Client::Stranger { address },
+        Who::Browser(browser) => Client::Known(browser),
+        Who::Untold => Client::Untold,
     };
     let end = match logged.end {
         access_log::End::Answered(status) | access_log::End::Late(status) => End::Answered(status),

@@ -36,7 +36,13 @@ fn refused(log: impl AsRef<[u8]>) -> Outcome {
 }
 
 fn notes(found: &Value) -> String {
-    found["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+    found["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| note.as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
@@ -91,7 +97,12 @@ fn the_evening_is_understood_and_foretold() {
     assert_eq!(bywash(&["advise", EVENING, "--json"]).json()["forecast"], found["forecast"]);
     let text = bywash(&["advise", EVENING]);
     assert_eq!(text.code, Some(0), "{text:?}");
-    for part in ["Proposed classes", "What comes after what", "Forecast by the simulator", "--out bywash.toml"] {
+    for part in [
+        "Proposed classes",
+        "What comes after what",
+        "Forecast by the simulator",
+        "--out bywash.toml",
+    ] {
         assert!(text.out.contains(part), "{part}: {}", text.out);
     }
     assert_eq!(text.err, "", "no bar where no terminal is");
@@ -106,7 +117,10 @@ fn utilities_are_what_visitors_did() {
         assert!((is - worth).abs() < 0.02, "{name}: {is}");
     }
     let toml = found["toml"].as_str().unwrap();
-    assert!(toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transact\""), "{toml}");
+    assert!(
+        toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transact\""),
+        "{toml}"
+    );
     assert!(toml.contains("after = [\"cart\"]"), "{toml}");
     assert!(found["forecast"]["runs"][0]["goodput"].as_f64().unwrap() > 0.0);
 }
@@ -114,10 +128,17 @@ fn utilities_are_what_visitors_did() {
 #[test]
 fn the_operator_knows_the_order_better() {
     let found = advise(shop(""), &["--order", "POST /cart/add"]);
-    assert_eq!((&found["order"], &found["order_was_told"]), (&"POST /cart/add".into(), &true.into()));
+    assert_eq!(
+        (&found["order"], &found["order_was_told"]),
+        (&"POST /cart/add".into(), &true.into())
+    );
     assert_eq!(class(&found, "order")["patterns"][0], "POST /cart/add");
     let found = advise(shop(""), &["--order", "POST /nowhere"]);
-    assert!(found["order"].is_null() && notes(&found).contains("No request is like"), "{}", notes(&found));
+    assert!(
+        found["order"].is_null() && notes(&found).contains("No request is like"),
+        "{}",
+        notes(&found)
+    );
 }
 
 #[test]
@@ -137,7 +158,10 @@ fn patience_is_estimated_where_the_log_tells_it() {
         log += &line(second, second, "GET /a", status, " rt=2.000 urt=2.000");
     }
     let found = advise(log, &[]);
-    assert_eq!((&found["patience"]["left"], &found["patience"]["stayed"]), (&200.into(), &400.into()));
+    assert_eq!(
+        (&found["patience"]["left"], &found["patience"]["stayed"]),
+        (&200.into(), &400.into())
+    );
     let mean = found["patience"]["mean"].as_f64().unwrap();
     assert!((mean - 6.0).abs() < 0.1, "two seconds each, of whom a third leaves: {mean}");
     assert!(found["toml"].as_str().unwrap().contains("\npatience = "));
@@ -158,11 +182,17 @@ fn every_format_becomes_a_configuration() {
              \"request_time\":0.3,\"remote_addr\":\"::1\"}}\n"
         )
     });
-    let w3c = "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken\n".to_owned()
-        + &times(&|second| format!("2023-11-14 22:13:{second:02} 10.0.0.1 GET /a/{second} - 200 40\n"));
+    let w3c = "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken\n"
+        .to_owned()
+        + &times(&|second| {
+            format!("2023-11-14 22:13:{second:02} 10.0.0.1 GET /a/{second} - 200 40\n")
+        });
     for (name, log) in [("haproxy", haproxy), ("nginx", nginx), ("w3c", w3c)] {
         let found = advise(log, &[]);
-        assert_eq!((&found["log"]["files"][0]["format"], &found["counts"]["timed"]), (&name.into(), &60.into()));
+        assert_eq!(
+            (&found["log"]["files"][0]["format"], &found["counts"]["timed"]),
+            (&name.into(), &60.into())
+        );
     }
     let apache = times(&|second| line(second, 1, "GET /a", 200, " 40000 X"));
     let format = "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X";
@@ -173,15 +203,40 @@ fn every_format_becomes_a_configuration() {
 #[test]
 fn whatever_strangers_write_the_configuration_is_one_and_terminals_are_safe() {
     let words = [
-        "/a\\\"]\\n[class.x]", "/\\x1b[2J", "/'''", "/\"", "/é/ü", "/%0a[upstream]", "/../../etc", "//", "/#", "/;",
-        "/\\\\", "/*", "/**", "/*/x", "/a?b=\\\"&c=]", "/${x}", "/[class.order]", "*", "http://h/x", "/\u{202e}x", "/order/confirm\u{7f}",
+        "/a\\\"]\\n[class.x]",
+        "/\\x1b[2J",
+        "/'''",
+        "/\"",
+        "/é/ü",
+        "/%0a[upstream]",
+        "/../../etc",
+        "//",
+        "/#",
+        "/;",
+        "/\\\\",
+        "/*",
+        "/**",
+        "/*/x",
+        "/a?b=\\\"&c=]",
+        "/${x}",
+        "/[class.order]",
+        "*",
+        "http://h/x",
+        "/\u{202e}x",
+        "/order/confirm\u{7f}",
     ];
     let mut log = String::new();
     for second in 0..3000_u64 {
         let word = words[second as usize % words.len()];
         let method = ["GET", "POST", "G3T", "get", "OTHER", "PROPFIND"][second as usize % 6];
         log += &line(second, second, &format!("{method} {word}"), 200, " rt=0.010 urt=0.010");
-        log += &line(second, second, &format!("GET /{word}{}", "x".repeat(second as usize % 300)), 200, "");
+        log += &line(
+            second,
+            second,
+            &format!("GET /{word}{}", "x".repeat(second as usize % 300)),
+            200,
+            "",
+        );
     }
     let found = advise(&log, &[]);
     assert!(found["counts"]["requests"].as_u64().unwrap() > 1000);
@@ -212,7 +267,8 @@ fn a_file_that_is_there_stays_unless_forced() {
 fn what_is_no_log_is_an_error_that_says_why() {
     assert!(refused("").err.contains("no line in it"));
     assert!(refused("hello\nworld\n").err.contains("no line is a request, of 2"));
-    let noise: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let noise: Vec<u8> =
+        (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let outcome = refused(noise);
     assert!(outcome.err.lines().all(|line| line.len() < 400), "{}", outcome.err);
     refused(b"\x1f\x8b\x08\x00");
@@ -225,7 +281,8 @@ fn what_is_no_log_is_an_error_that_says_why() {
 }
 
 fn packed(text: &str) -> Vec<u8> {
-    let mut gzip = Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut gzip =
+        Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut into, text) = (gzip.stdin.take().unwrap(), text.to_owned());
     let writer = std::thread::spawn(move || into.write_all(text.as_bytes()));
     let packed = gzip.wait_with_output().unwrap().stdout;
@@ -241,7 +298,8 @@ fn of_a_cut_or_mixed_log_the_rest_is_read_and_that_is_said() {
     let requests = found["counts"]["requests"].as_u64().unwrap();
     assert!((1..960).contains(&requests), "{requests}");
     assert!(notes(&found).contains("cannot be read to its end"), "{}", notes(&found));
-    let mixed = shop("") + "{\"msec\":\"1700000000.5\",\"request\":\"GET / HTTP/1.1\"}\n\u{1b}[2J\n";
+    let mixed =
+        shop("") + "{\"msec\":\"1700000000.5\",\"request\":\"GET / HTTP/1.1\"}\n\u{1b}[2J\n";
     let found = advise(mixed, &[]);
     assert_eq!((&found["counts"]["requests"], &found["log"]["flawed"]), (&960.into(), &2.into()));
 }
@@ -251,7 +309,10 @@ fn rotated_logs_are_read_in_the_order_of_their_time_and_standard_input_too() {
     let folder = Folder::new();
     let all = shop("");
     let cut = all.match_indices('\n').nth(500).unwrap().0 + 1;
-    let (old, new) = (folder.file("access.log.1.gz", packed(&all[..cut])), folder.file("access.log", &all[cut..]));
+    let (old, new) = (
+        folder.file("access.log.1.gz", packed(&all[..cut])),
+        folder.file("access.log", &all[cut..]),
+    );
     let found = bywash(&["advise", &new, &old, "--json"]).json();
     assert_eq!(found["clients"], advise(&all, &[])["clients"]);
     let mut child = command(&["advise", "-", "--json"]);
@@ -308,11 +369,18 @@ fn a_report_that_takes_the_processors_is_found() {
         let found = advise(log, &args);
         let elephants = found["elephants"].as_array().unwrap();
         assert_eq!(elephants.len(), 1, "{elephants:?}\n{}", notes(&found));
-        assert_eq!((&elephants[0]["pattern"], &elephants[0]["resource"]), (&"/report/all".into(), &"host/cpu".into()));
+        assert_eq!(
+            (&elephants[0]["pattern"], &elephants[0]["resource"]),
+            (&"/report/all".into(), &"host/cpu".into())
+        );
         let cost = elephants[0]["cost"].as_f64().unwrap();
         assert!((cost / 4.0 - 1.0).abs() < 0.2, "{cost}");
         assert!(found["toml"].as_str().unwrap().contains("# match = \"/report/all\""));
-        assert!(notes(&found).contains(if local { "+02:00:00 ahead" } else { "UTC, as the file says" }));
+        assert!(notes(&found).contains(if local {
+            "+02:00:00 ahead"
+        } else {
+            "UTC, as the file says"
+        }));
     }
 }
 
@@ -324,7 +392,9 @@ fn metrics_of_another_time_or_an_unknown_zone_say_so() {
     let outcome = bywash(&["advise", &log, "--metrics", &metrics]);
     assert_eq!(outcome.code, Some(78), "{outcome:?}");
     assert!(outcome.err.contains("--metrics-offset"), "{}", outcome.err);
-    let found = bywash(&["advise", &log, "--metrics", &metrics, "--metrics-offset=-12:00", "--json"]).json();
+    let found =
+        bywash(&["advise", &log, "--metrics", &metrics, "--metrics-offset=-12:00", "--json"])
+            .json();
     assert!(notes(&found).contains("of another time than the log"), "{}", notes(&found));
     assert_eq!(found["elephants"].as_array().map(Vec::len), Some(0));
     for wrong in ["{}", "", "[1]"] {
@@ -337,7 +407,11 @@ fn metrics_of_another_time_or_an_unknown_zone_say_so() {
 fn a_hundred_thousand_urls_are_few_templates() {
     let mut log = String::new();
     for number in 0..100_000_u64 {
-        let _ = write!(log, "{}", line(number / 10, number, &format!("GET /x{number}y/z?k{number}={number}"), 200, ""));
+        let _ = write!(
+            log,
+            "{}",
+            line(number / 10, number, &format!("GET /x{number}y/z?k{number}={number}"), 200, "")
+        );
     }
     let found = advise(log, &[]);
     assert!(found["pages"].as_array().unwrap().len() <= 257);
