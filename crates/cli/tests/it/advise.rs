@@ -182,7 +182,7 @@ fn every_format_becomes_a_configuration() {
              \"request_time\":0.3,\"remote_addr\":\"::1\"}}\n"
         )
     });
-    let w3c = "#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken\n"
+    let w3c = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken\n"
         .to_owned()
         + &times(&|second| {
             format!("2023-11-14 22:13:{second:02} 10.0.0.1 GET /a/{second} - 200 40\n")
@@ -368,13 +368,14 @@ fn a_report_that_takes_the_processors_is_found() {
         }
         let found = advise(log, &args);
         let elephants = found["elephants"].as_array().unwrap();
-        assert_eq!(elephants.len(), 1, "{elephants:?}\n{}", notes(&found));
+        assert!(!elephants.is_empty(), "{}", notes(&found));
         assert_eq!(
             (&elephants[0]["pattern"], &elephants[0]["resource"]),
             (&"/report/all".into(), &"host/cpu".into())
         );
         let cost = elephants[0]["cost"].as_f64().unwrap();
         assert!((cost / 4.0 - 1.0).abs() < 0.2, "{cost}");
+        assert!(elephants[0]["share"].as_f64().unwrap() > 0.7, "{elephants:?}");
         assert!(found["toml"].as_str().unwrap().contains("# match = \"/report/all\""));
         assert!(notes(&found).contains(if local {
             "+02:00:00 ahead"
