@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::classes::{Places, Proposed, Template};
 use crate::crowd::Crowd;
 use crate::graph::{Graph, PAGES};
-use crate::load::{Seen, Utilisation};
+use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, order};
 use crate::patience::Leaving;
@@ -183,7 +183,7 @@ impl Summary {
             orders,
             patience: self.patience.leaving(),
             busy,
-            resources: self.load.as_ref().map_or_else(Vec::new, |load| load.utilisations()),
+            resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
             elephants: elephants.unwrap_or_default(),
             notes: Vec::new(),
             crowd,
@@ -338,7 +338,7 @@ impl Summary {
         self.notes_of_time(advice, lasted, &mut notes);
         match (&advice.order, &self.order) {
             (None, Some(told)) => {
-                notes.push(format!("No request is like `{}`: no order is known.", plain(told)))
+                notes.push(format!("No request is like `{}`: no order is known.", plain(told)));
             }
             (None, None) => notes.push(
                 "No order was found: name it with --order 'POST /PATH', or utilities \

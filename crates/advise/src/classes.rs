@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bywash_engine::ClassId;
 use bywash_engine::classify::{Classifier, Pattern};
+use bywash_units::Span;
 use serde::Serialize;
 
 use crate::graph::Graph;
@@ -126,8 +127,13 @@ impl Places {
             let transacts = match role {
                 Role::Order | Role::Checkout => worth.is_some(),
                 Role::Cart | Role::Login => worth.is_some_and(|worth| worth >= LIKELY),
-                Role::Home | Role::Browse | Role::Item | Role::Search => false,
-                Role::Api | Role::Static | Role::Other => false,
+                Role::Home
+                | Role::Browse
+                | Role::Item
+                | Role::Search
+                | Role::Api
+                | Role::Static
+                | Role::Other => false,
             };
             Some(Proposed {
                 role,
@@ -137,7 +143,7 @@ impl Places {
                 errors: share(tally.errors, tally.requests),
                 left: share(tally.left, tally.requests),
                 service: tally.service.quantiles(),
-                light: tally.light(light).map(|mean| mean.as_secs_f64()),
+                light: tally.light(light).map(Span::as_secs_f64),
                 worth: if role == Role::Static { worth.map(|_| 0.0) } else { worth },
                 transacts,
                 after: if transacts { after(role, graph) } else { Vec::new() },

@@ -255,7 +255,7 @@ mod tests {
             provisional: false,
             transacts: false,
         };
-        let text = elephants(&[seen.clone()]);
+        let text = elephants(std::slice::from_ref(&seen));
         assert!(text.lines().all(|line| line.is_empty() || line.starts_with("# ")), "{text}");
         assert_eq!(elephants(&[Seen { transacts: true, ..seen }]), "");
     }

@@ -137,7 +137,9 @@ mod tests {
 
     fn peaks(of: &[(u64, u64)]) -> (Peak, Peak) {
         let mut minutes = Minutes::default();
-        of.iter().for_each(|(from, to)| minutes.page(at(*from), Some(Span::from_secs(to - from))));
+        for (from, to) in of {
+            minutes.page(at(*from), Some(Span::from_secs(to - from)));
+        }
         minutes.peaks(3600.0, true).unwrap()
     }
 

@@ -118,7 +118,7 @@ impl Account {
             unpacked(BufReader::with_capacity(PIECE, progress.counting(file)))
         };
         let format_of = |reader: &mut dyn BufRead| {
-            let told = reader.fill_buf().map(|beginning| Format::detect(beginning));
+            let told = reader.fill_buf().map(Format::detect);
             told.map(|told| format.cloned().or(told).unwrap_or(Format::Usual))
         };
         let whole = opened.and_then(|mut reader| {

@@ -59,7 +59,7 @@ pub(crate) fn advise(args: &Advise) -> Result<(), Failure> {
         json["toml"] = toml.into();
         return print_json(&json);
     }
-    print(&told::text(&advice, &account, &forecast, args.out.is_some()))
+    print(&told::text(&advice, &account, forecast.as_ref(), args.out.is_some()))
 }
 
 /// Whether the configuration may be written there, before a log of an hour is read.

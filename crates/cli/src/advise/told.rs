@@ -15,7 +15,7 @@ const WAYS: usize = 12;
 pub(super) fn text(
     advice: &Advice,
     account: &Account,
-    forecast: &Option<Forecast>,
+    forecast: Option<&Forecast>,
     is_written: bool,
 ) -> String {
     let mut text = head(advice, account);
@@ -64,10 +64,10 @@ fn head(advice: &Advice, account: &Account) -> String {
     );
     let clients = &advice.clients;
     let _ = writeln!(text, "{} sessions (a pause of 30 minutes ends one)", clients.sessions);
-    let number = |found: &Option<Quantiles>| {
+    let number = |found: Option<Quantiles>| {
         found.map_or("-".into(), |it| format!("{:.0} / {:.0} / {:.0}", it.p50, it.p90, it.p99))
     };
-    let times = |found: &Option<Quantiles>| {
+    let times = |found: Option<Quantiles>| {
         found.map_or("-".into(), |it| {
             format!("{} / {} / {}", span(it.p50), span(it.p90), span(it.p99))
         })
@@ -75,10 +75,10 @@ fn head(advice: &Advice, account: &Account) -> String {
     let _ = writeln!(
         text,
         "  of half, nine in ten, 99 in 100 no more than: pages {}, requests {}, think time {}, length {}",
-        number(&clients.pages),
-        number(&clients.requests),
-        times(&clients.think),
-        times(&clients.lasted)
+        number(clients.pages),
+        number(clients.requests),
+        times(clients.think),
+        times(clients.lasted)
     );
     if let Some(busy) = &advice.busy {
         let _ = write!(
@@ -288,7 +288,7 @@ fn plain(text: &str) -> String {
 }
 
 fn percent(part: f64) -> String {
-    let digits = if part < 0.0995 { 1 } else { 0 };
+    let digits = usize::from(part < 0.0995);
     format!("{:.*} %", digits, 100.0 * part)
 }
 
