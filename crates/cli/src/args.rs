@@ -1,5 +1,7 @@
 //! The command line.
 
+#[cfg(feature = "lab")]
+mod advise;
 pub(crate) mod elephants;
 #[cfg(feature = "lab")]
 mod lab;
@@ -12,6 +14,8 @@ use bywash_config::AdminAddress;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
+#[cfg(feature = "lab")]
+pub(crate) use advise::Advise;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{
     Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
@@ -164,6 +168,9 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Find what on this machine, in front or behind keeps the gateway from its work
     Doctor(Doctor),
+    #[cfg(feature = "lab")]
+    /// Propose a configuration by what access logs tell of a site
+    Advise(Advise),
     /// Make a file of keys for session tokens or for levels, or exchange the key in one
     TokenKeys(TokenKeys),
     #[cfg(feature = "lab")]

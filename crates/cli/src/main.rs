@@ -4,6 +4,8 @@
 //! running, 2 misused, 69 the admin listener cannot be reached, 78 the configuration is wrong,
 //! 99 a promise was not kept.
 
+#[cfg(feature = "lab")]
+mod advise;
 mod args;
 mod certificates;
 mod check;
@@ -71,6 +73,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Explain(explain) => requests::explain(&explain),
         Command::TokenKeys(keys) => token_keys::token_keys(&keys),
         Command::Doctor(doctor) => doctor::doctor(&doctor),
+        #[cfg(feature = "lab")]
+        Command::Advise(args) => advise::advise(&args),
         #[cfg(feature = "lab")]
         Command::Demo(demo) => demo::demo(&demo),
         #[cfg(feature = "lab")]

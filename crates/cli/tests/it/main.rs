@@ -1,6 +1,7 @@
 //! The binary from outside: what it prints where, and the code it ends with.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
+mod advise;
 mod binary;
 mod check;
 mod compare;

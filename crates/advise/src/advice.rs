@@ -1,0 +1,411 @@
+//! What follows from a summary.
+
+use serde::Serialize;
+
+use crate::classes::{Places, Proposed, Template};
+use crate::crowd::Crowd;
+use crate::graph::{Graph, PAGES};
+use crate::load::{Load, Seen, Utilisation};
+use crate::minutes::Peak;
+use crate::order::{Candidate, order};
+use crate::patience::Leaving;
+use crate::role::{Role, role};
+use crate::summary::Summary;
+use crate::times::Quantiles;
+
+/// Ways from page to page that are told.
+const WAYS: usize = 40;
+
+/// All that is told of a log.
+#[derive(Debug, Serialize)]
+pub struct Advice {
+    /// What was counted.
+    pub counts: Counts,
+    /// Who came.
+    pub clients: Clients,
+    /// Templates, the most asked for first.
+    pub pages: Vec<Page>,
+    /// The most used ways from page to page.
+    pub ways: Vec<Way>,
+    /// Proposed classes.
+    pub classes: Vec<Proposed>,
+    /// The template whose success is an order.
+    pub order: Option<String>,
+    /// Whether somebody said so, or it is a guess.
+    pub order_was_told: bool,
+    /// Orders that succeeded.
+    pub orders: u64,
+    /// Who left when.
+    pub patience: Leaving,
+    /// Load at its highest; `None` of a log without requests.
+    pub busy: Option<Busy>,
+    /// How the resources were used that were written down meanwhile.
+    resources: Vec<Utilisation>,
+    /// Which requests use them.
+    pub elephants: Vec<Seen>,
+    /// What whoever reads this should know.
+    pub notes: Vec<String>,
+    /// Visitors like those of the log.
+    #[serde(skip)]
+    pub crowd: Crowd,
+}
+
+/// What was counted of all requests.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counts {
+    /// Requests.
+    pub requests: u64,
+    /// Of these, for files.
+    pub files: u64,
+    /// Whose client left.
+    pub left: u64,
+    /// That were refused (429, 503).
+    pub refused: u64,
+    /// That nobody answered (502, 504, broken off).
+    pub failed: u64,
+    /// Answered with another 5xx.
+    pub errors: u64,
+    /// Whose duration is known.
+    pub timed: u64,
+    /// Out of time.
+    pub strays: u64,
+    /// From the first to the last: seconds since 1970.
+    pub from: u64,
+    /// See `from`.
+    pub to: u64,
+    /// What lies between, seconds.
+    pub lasted: f64,
+}
+
+/// Who came.
+#[derive(Clone, Debug, Serialize)]
+pub struct Clients {
+    /// Sessions.
+    pub sessions: u64,
+    /// Ended for want of room.
+    pub evicted: u64,
+    /// Not over when the log was.
+    pub open: usize,
+    /// Requests of a session, files among them.
+    pub requests: Option<Quantiles>,
+    /// Pages of a session.
+    pub pages: Option<Quantiles>,
+    /// Seconds from one page to the next request for one.
+    pub think: Option<Quantiles>,
+    /// Seconds that a session of two pages or more lasted.
+    pub lasted: Option<Quantiles>,
+}
+
+/// A template.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page {
+    /// Its name; `None`: all that have none of their own.
+    pub template: Option<String>,
+    /// The class that its requests would have.
+    pub class: Role,
+    /// Requests.
+    pub requests: u64,
+    /// Of all.
+    pub share: f64,
+    /// Seconds.
+    pub service: Option<Quantiles>,
+    /// Of the sessions that were here, the part that went no further.
+    pub exit: Option<f64>,
+    /// The probability that a session which is here ends in an order.
+    pub worth: Option<f64>,
+}
+
+/// A way from one template to another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Way {
+    /// From here.
+    pub from: Option<String>,
+    /// To here.
+    pub to: Option<String>,
+    /// How often.
+    pub times: u64,
+    /// Of those who were there.
+    pub probability: f64,
+}
+
+/// Load at its highest.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Busy {
+    /// The minute with most requests.
+    pub most: Peak,
+    /// The minute in which most were worked on at once.
+    pub fullest: Peak,
+    /// Places that held them but for one minute in forty or so: what was worked on at once and two of its square
+    /// roots, as independent visitors scatter.
+    pub places: Option<u32>,
+}
+
+impl Summary {
+    /// The outcome.
+    pub fn advice(mut self) -> Advice {
+        let open = self.finish();
+        let light = self.level.light();
+        let names: Vec<Option<String>> =
+            (0..PAGES).map(|page| self.pages.name(page).map(str::to_owned)).collect();
+        let order_page = self.order_page(&names);
+        let success = |page: usize| {
+            let tally = &self.tallies[page];
+            if Some(page) == order_page {
+                tally.success as f64 / tally.requests.max(1) as f64
+            } else {
+                0.0
+            }
+        };
+        let success: Vec<f64> = (0..PAGES).map(success).collect();
+        let worth = order_page.map(|_| self.graph.worth(&success));
+        let templates = self.templates(&names, order_page);
+        let places = Places::new(&templates);
+        let graph = self.graph.grouped(Role::ALL.len(), |page| Some(places.role(page).index()));
+        let of_roles = worth.as_ref().map(|worth| self.of_roles(&places, worth));
+        let all = (light, self.counts.requests);
+        let classes = places.propose(&templates, &graph, of_roles.as_deref(), all);
+        let orders = order_page.map_or(0, |page| self.tallies[page].success);
+        let crowd = Crowd::new(&self, &places, &graph, order_page, light);
+        let transacts = |page| matches!(places.role(page), Role::Order | Role::Checkout);
+        let elephants = self
+            .load
+            .as_ref()
+            .map(|load| load.elephants(|page| names.get(page).cloned().flatten(), transacts));
+        let busy = self.busy();
+        let mut advice = Advice {
+            counts: self.counts(),
+            clients: self.clients(open),
+            pages: self.told(&names, &places, worth.as_deref()),
+            ways: self.ways(&names),
+            classes,
+            order: order_page.and_then(|page| names[page].clone()),
+            order_was_told: self.order.is_some(),
+            orders,
+            patience: self.patience.leaving(),
+            busy,
+            resources: self.load.as_ref().map_or_else(Vec::new, Load::utilisations),
+            elephants: elephants.unwrap_or_default(),
+            notes: Vec::new(),
+            crowd,
+        };
+        advice.notes = self.notes(&advice);
+        advice
+    }
+
+    fn order_page(&self, names: &[Option<String>]) -> Option<usize> {
+        if let Some(told) = &self.order {
+            return names.iter().position(|name| name.as_ref() == Some(told));
+        }
+        let candidates = names.iter().enumerate().filter_map(|(page, name)| {
+            let tally = self.tallies.get(page)?;
+            Some(Candidate { page, name: name.as_deref()?, tally })
+        });
+        order(candidates, &self.graph)
+    }
+
+    fn templates<'a>(
+        &'a self,
+        names: &'a [Option<String>],
+        order: Option<usize>,
+    ) -> Vec<Template<'a>> {
+        let one = |(page, tally): (usize, &'a crate::tally::Tally)| {
+            let name = names[page].as_deref();
+            let role = match name {
+                _ if Some(page) == order => Role::Order,
+                Some(name) => role(name, tally.is_file()),
+                None => Role::Other,
+            };
+            Template { page, name: name.unwrap_or_default(), role, tally }
+        };
+        let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
+        all.map(one).collect()
+    }
+
+    /// What a visit to each role is worth: the mean of its pages.
+    fn of_roles(&self, places: &Places, worth: &[f64]) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0); Role::ALL.len()];
+        for (page, tally) in self.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file()) {
+            let (sum, weight) = &mut sums[places.role(page).index()];
+            *sum += worth[page] * tally.requests as f64;
+            *weight += tally.requests as f64;
+        }
+        sums.iter().map(|(sum, weight)| if *weight > 0.0 { sum / weight } else { 0.0 }).collect()
+    }
+
+    fn counts(&self) -> Counts {
+        let of = self.counts;
+        let seconds = |time: bywash_units::Time| time.as_nanos() / 1_000_000_000;
+        Counts {
+            requests: of.requests,
+            files: of.files,
+            left: of.left,
+            refused: of.refused,
+            failed: of.failed,
+            errors: of.errors,
+            timed: of.timed,
+            strays: self.clock.strays,
+            from: self.first.map_or(0, seconds),
+            to: seconds(self.last),
+            lasted: self.lasted().as_secs_f64(),
+        }
+    }
+
+    fn clients(&self, open: usize) -> Clients {
+        let of = &self.sessions;
+        Clients {
+            sessions: of.all,
+            evicted: of.evicted,
+            open,
+            requests: of.requests.quantiles(),
+            pages: of.pages.quantiles(),
+            think: of.think.quantiles(),
+            lasted: of.lasted.quantiles(),
+        }
+    }
+
+    fn told(&self, names: &[Option<String>], places: &Places, worth: Option<&[f64]>) -> Vec<Page> {
+        let all = self.tallies.iter().enumerate().filter(|(_, tally)| tally.requests > 0);
+        let one = |(page, tally): (usize, &crate::tally::Tally)| {
+            let leaves = self.graph.leaves(page);
+            Page {
+                template: names[page].clone(),
+                class: places.role(page),
+                requests: tally.requests,
+                share: tally.requests as f64 / self.counts.requests as f64,
+                service: tally.service.quantiles(),
+                exit: (leaves > 0).then(|| self.graph.exits[page] as f64 / leaves as f64),
+                worth: worth.filter(|_| !tally.is_file()).map(|worth| worth[page]),
+            }
+        };
+        let mut pages: Vec<Page> = all.map(one).collect();
+        pages.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.template.cmp(&b.template)));
+        pages
+    }
+
+    fn ways(&self, names: &[Option<String>]) -> Vec<Way> {
+        let mut ways: Vec<(u64, usize, usize)> = Vec::new();
+        for from in 0..PAGES {
+            ways.extend((0..PAGES).map(|to| (self.graph.steps(from, to), from, to)));
+        }
+        ways.retain(|(times, ..)| *times > 0);
+        ways.sort_unstable_by_key(|(times, from, to)| (std::cmp::Reverse(*times), *from, *to));
+        let way = |(times, from, to): &(u64, usize, usize)| Way {
+            from: names[*from].clone(),
+            to: names[*to].clone(),
+            times: *times,
+            probability: *times as f64 / self.graph.leaves(*from) as f64,
+        };
+        ways.iter().take(WAYS).map(way).collect()
+    }
+
+    fn busy(&self) -> Option<Busy> {
+        let has_durations = self.counts.timed > 0;
+        let (most, fullest) = self.minutes.peaks(self.lasted().as_secs_f64(), has_durations)?;
+        let places = fullest
+            .at_once
+            .map(|at_once| (at_once + 2.0 * at_once.sqrt()).ceil().clamp(1.0, 1e5) as u32);
+        Some(Busy { most, fullest, places })
+    }
+
+    fn notes(&self, advice: &Advice) -> Vec<String> {
+        let mut notes = Vec::new();
+        let Counts { requests, timed, left, lasted, .. } = advice.counts;
+        let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
+        if timed == 0 {
+            notes.push("The log has no durations: nothing can be said of patience, places, costs and the future. Apache \
+                httpd writes them with %D, nginx with $request_time and $upstream_response_time.".into());
+        } else if 10 * timed < 9 * requests {
+            notes.push(format!(
+                "Only {:.0} % of the requests have a duration.",
+                percent(timed, requests)
+            ));
+        }
+        if left == 0 {
+            notes.push("No client is seen to leave. nginx tells it with 499, HAProxy with C in its flags, Apache httpd \
+                with %X; a format without that, or a hop that hides it, says nothing about patience.".into());
+        } else if advice.patience.mean.is_none() {
+            notes.push(format!(
+                "Too few clients left to estimate patience: {}.",
+                advice.patience.left
+            ));
+        }
+        if self.counts.strangers > 0 {
+            let share = percent(self.counts.strangers, requests);
+            notes.push(format!(
+                "Of {share:.0} % of the requests nobody knows who asked: they are in no session."
+            ));
+        }
+        self.notes_of_time(advice, lasted, &mut notes);
+        match (&advice.order, &self.order) {
+            (None, Some(told)) => {
+                notes.push(format!("No request is like `{}`: no order is known.", plain(told)));
+            }
+            (None, None) => notes.push(
+                "No order was found: name it with --order 'POST /PATH', or utilities \
+                stay unknown."
+                    .into(),
+            ),
+            (Some(name), _)
+                if advice
+                    .classes
+                    .iter()
+                    .all(|class| class.role != Role::Order || class.patterns.is_empty()) =>
+            {
+                notes.push(format!("The order, {}, cannot be told from other requests by method and path alone, which \
+                    is all that classes know.", plain(name)));
+            }
+            (Some(_), _) => {}
+        }
+        for class in advice.classes.iter().filter(|class| 20 * class.strangers > class.requests) {
+            notes.push(format!("{:.0} % of class `{}` are for something else by their parameters, which classes do \
+                not know.", percent(class.strangers, class.requests), class.role.name()));
+        }
+        notes
+    }
+
+    fn notes_of_time(&self, advice: &Advice, lasted: f64, notes: &mut Vec<String>) {
+        let clock = &self.clock;
+        let clients = &advice.clients;
+        if clock.strays + clock.backward > 0 {
+            notes.push(format!(
+                "The clock jumps: back {} times, on by more than an hour {} times; {} requests were out of time and are \
+                 in no session and no minute.",
+                clock.backward, clock.forward, clock.strays
+            ));
+        }
+        if clients.evicted > 0 {
+            notes.push(format!(
+                "{} sessions were ended early, as more than {} were open at once.",
+                clients.evicted,
+                crate::sessions::MOST
+            ));
+        }
+        if 10 * clients.open as u64 > clients.sessions && lasted > 0.0 {
+            notes.push(format!(
+                "The log ends before {} of {} sessions were over (a pause of 30 minutes): they are taken to have left, \
+                 so utilities are rather too low.",
+                clients.open, clients.sessions
+            ));
+        }
+        if self.minutes.beyond > 0 {
+            notes.push(format!(
+                "{} requests are beyond the {} minutes that are looked at for the peak.",
+                self.minutes.beyond,
+                crate::minutes::MOST
+            ));
+        }
+    }
+}
+
+/// What a stranger wrote, as it may be shown: nothing in it that a terminal or a file would obey.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().take(200).flat_map(char::escape_debug).collect()
+}
+
+impl Crowd {
+    pub(crate) fn of_graph(graph: &Graph) -> (u64, u64) {
+        let roles = 0..Role::ALL.len();
+        let pages = roles.clone().map(|role| graph.leaves(role)).sum();
+        (pages, roles.map(|role| graph.entries[role]).sum())
+    }
+}

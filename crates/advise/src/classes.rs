@@ -1,0 +1,249 @@
+//! Classes that are proposed: what templates are for, as patterns, and what such requests are worth.
+//!
+//! What is told of a class is told of the requests that its patterns take, not of those it was meant for: a sample of
+//! each template goes through the very classifier that the gateway has.
+
+use std::collections::BTreeMap;
+
+use bywash_engine::ClassId;
+use bywash_engine::classify::{Classifier, Pattern};
+use bywash_units::Span;
+use serde::Serialize;
+
+use crate::graph::Graph;
+use crate::patterns::{pattern, takes_all};
+use crate::role::Role;
+use crate::tally::Tally;
+use crate::times::Quantiles;
+
+/// Patterns of one class: those that are asked for most.
+const MOST: usize = 32;
+/// Part of those who come to a transaction that must come from where it is said that they do.
+const NEARLY_ALL: f64 = 0.98;
+/// A page from which fewer come there is not named.
+const FEW: f64 = 0.005;
+/// A visit that ends in an order more often than not is part of a purchase.
+const LIKELY: f64 = 0.5;
+
+/// A class that is proposed.
+#[derive(Clone, Debug, Serialize)]
+pub struct Proposed {
+    /// What its requests are for.
+    pub role: Role,
+    /// The patterns, the most asked for first.
+    pub patterns: Vec<String>,
+    /// Requests that these patterns take.
+    pub requests: u64,
+    /// Of all requests of the log.
+    pub share: f64,
+    /// Refused, failed, or answered with 5xx, of them.
+    pub errors: f64,
+    /// Whose client left, of them.
+    pub left: f64,
+    /// How long they were worked on, seconds.
+    pub service: Option<Quantiles>,
+    /// The same while the site had little to do, mean in seconds.
+    pub light: Option<f64>,
+    /// The probability that a session which is here ends in an order; `None`: no order is known.
+    pub worth: Option<f64>,
+    /// It is part of a purchase.
+    pub transacts: bool,
+    /// The classes from which nearly all come here; empty if they come from elsewhere as well.
+    pub after: Vec<Role>,
+    /// Requests that are for something else by their words, and that its patterns take all the same.
+    pub strangers: u64,
+}
+
+/// One template on its way into a class.
+pub(crate) struct Template<'a> {
+    pub(crate) page: usize,
+    pub(crate) name: &'a str,
+    pub(crate) role: Role,
+    pub(crate) tally: &'a Tally,
+}
+
+/// Which role each page has by the patterns, and the patterns of each role.
+pub(crate) struct Places {
+    pub(crate) of_page: BTreeMap<usize, Role>,
+    patterns: BTreeMap<Role, Vec<String>>,
+}
+
+impl Places {
+    pub(crate) fn new(templates: &[Template<'_>]) -> Self {
+        let patterns = patterns(templates);
+        let rules = patterns.iter().flat_map(|(role, patterns)| {
+            let class = ClassId(role.index() as u8);
+            patterns.iter().filter_map(move |text| Some((Pattern::parse(text).ok()?, class)))
+        });
+        let other = ClassId(Role::Other.index() as u8);
+        let classifier = Classifier::new(rules, other).ok();
+        let of_page = templates.iter().map(|template| {
+            let sample = template.tally.sample.as_ref();
+            // An odd spelling is mended by the gateway; here it would only be no sample.
+            let sample = sample.filter(|(_, path)| path.starts_with('/') && !path.contains('%'));
+            let taken = sample.zip(classifier.as_ref()).map(|((method, path), classifier)| {
+                let method = if matches!(&**method, "HEAD" | "OPTIONS" | "TRACE" | "") {
+                    "GET"
+                } else {
+                    method
+                };
+                Role::ALL[classifier.class(method, path).index()]
+            });
+            let own = || {
+                let known = pattern(template.name).filter(|text| {
+                    patterns.get(&template.role).is_some_and(|all| all.contains(text))
+                });
+                known.map_or(Role::Other, |_| template.role)
+            };
+            (template.page, taken.unwrap_or_else(own))
+        });
+        let of_page = of_page.collect();
+        Self { of_page, patterns }
+    }
+
+    pub(crate) fn role(&self, page: usize) -> Role {
+        self.of_page.get(&page).copied().unwrap_or(Role::Other)
+    }
+
+    /// The classes, in the order of roles. `worth` is that of each role, `graph` has roles as its states.
+    pub(crate) fn propose(
+        &self,
+        templates: &[Template<'_>],
+        graph: &Graph,
+        worth: Option<&[f64]>,
+        (light, all): (usize, u64),
+    ) -> Vec<Proposed> {
+        let one = |role: Role| {
+            let own = || templates.iter().filter(move |template| self.role(template.page) == role);
+            let mut tally = Tally::default();
+            own().for_each(|template| tally.merge(template.tally.clone()));
+            let patterns = self.patterns.get(&role).cloned().unwrap_or_default();
+            if tally.requests == 0 && patterns.is_empty() {
+                return None;
+            }
+            let strangers = own().filter(|template| template.role != role && role != Role::Other);
+            let share = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+            let worth = worth.map(|worth| worth[role.index()]);
+            let transacts = match role {
+                Role::Order | Role::Checkout => worth.is_some(),
+                Role::Cart | Role::Login => worth.is_some_and(|worth| worth >= LIKELY),
+                Role::Home
+                | Role::Browse
+                | Role::Item
+                | Role::Search
+                | Role::Api
+                | Role::Static
+                | Role::Other => false,
+            };
+            Some(Proposed {
+                role,
+                patterns,
+                requests: tally.requests,
+                share: share(tally.requests, all),
+                errors: share(tally.errors, tally.requests),
+                left: share(tally.left, tally.requests),
+                service: tally.service.quantiles(),
+                light: tally.light(light).map(Span::as_secs_f64),
+                worth: if role == Role::Static { worth.map(|_| 0.0) } else { worth },
+                transacts,
+                after: if transacts { after(role, graph) } else { Vec::new() },
+                strangers: strangers.map(|template| template.tally.requests).sum(),
+            })
+        };
+        let mut classes: Vec<Proposed> = Role::ALL.into_iter().filter_map(one).collect();
+        let has = |role: Role, all: &[Proposed]| {
+            role != Role::Other
+                && all.iter().any(|one| one.role == role && !one.patterns.is_empty())
+        };
+        let known: Vec<bool> = Role::ALL.iter().map(|role| has(*role, &classes)).collect();
+        for class in &mut classes {
+            if !class.after.iter().all(|role| known[role.index()]) {
+                class.after.clear();
+            }
+        }
+        classes
+    }
+}
+
+/// The patterns of each role: of templates with the same one the most asked for says what it is for.
+fn patterns(templates: &[Template<'_>]) -> BTreeMap<Role, Vec<String>> {
+    let mut asked: BTreeMap<String, BTreeMap<Role, u64>> = BTreeMap::new();
+    for template in templates.iter().filter(|template| template.role != Role::Other) {
+        let Some(pattern) = pattern(template.name) else { continue };
+        *asked.entry(pattern).or_default().entry(template.role).or_default() +=
+            template.tally.requests;
+    }
+    let mut by_role: BTreeMap<Role, Vec<(u64, String)>> = BTreeMap::new();
+    for (pattern, roles) in asked {
+        let all = roles.values().sum();
+        let most = roles.iter().max_by_key(|(role, requests)| (**requests, **role == Role::Order));
+        let Some((role, _)) = most else { continue };
+        if takes_all(&pattern) && !matches!(role, Role::Browse | Role::Item) {
+            continue;
+        }
+        by_role.entry(*role).or_default().push((all, pattern));
+    }
+    let most = |(role, mut patterns): (Role, Vec<(u64, String)>)| {
+        patterns.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        (role, patterns.into_iter().take(MOST).map(|(_, pattern)| pattern).collect())
+    };
+    by_role.into_iter().map(most).collect()
+}
+
+/// From where nearly all come to it.
+fn after(role: Role, graph: &Graph) -> Vec<Role> {
+    let to = role.index();
+    let from = |other: Role| graph.steps(other.index(), to) as f64;
+    let others = || Role::ALL.into_iter().filter(|other| *other != role);
+    let all = others().map(from).sum::<f64>() + graph.entries[to] as f64;
+    let named: Vec<Role> =
+        others().filter(|other| *other != Role::Other && from(*other) >= FEW * all).collect();
+    let covered: f64 = named.iter().map(|other| from(*other)).sum();
+    if all > 0.0 && covered >= NEARLY_ALL * all { named } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(requests: u64, sample: (&str, &str)) -> Tally {
+        let sample = Some((sample.0.into(), sample.1.into()));
+        Tally { requests, sample, ..Tally::default() }
+    }
+
+    #[test]
+    fn a_class_has_what_its_patterns_take() {
+        let tallies = [
+            ("/shop?q", Role::Search, tally(10, ("GET", "/shop"))),
+            ("/shop", Role::Browse, tally(90, ("GET", "/shop"))),
+            ("/item/*", Role::Item, tally(50, ("HEAD", "/item/7"))),
+            ("/*.png", Role::Static, tally(70, ("GET", "/a.png"))),
+            ("POST /buy", Role::Order, tally(5, ("POST", "/buy"))),
+        ];
+        let all = tallies.iter().enumerate();
+        let templates: Vec<Template<'_>> = all
+            .map(|(page, (name, role, tally))| Template { page, name, role: *role, tally })
+            .collect();
+        let places = Places::new(&templates);
+        let roles: Vec<Role> = (0..5).map(|page| places.role(page)).collect();
+        // By its path alone a search of the shop is a page of the shop, and a picture beside it is anything.
+        assert_eq!(roles, [Role::Browse, Role::Browse, Role::Item, Role::Other, Role::Order]);
+        let mut graph = Graph::new(Role::ALL.len());
+        graph.entries[Role::Browse.index()] = 9;
+        for _ in 0..99 {
+            graph.step(Role::Item.index(), Role::Order.index());
+        }
+        let worth = [0.1; 11];
+        let classes = places.propose(&templates, &graph, Some(&worth), (0, 225));
+        let of = |role| classes.iter().find(|class| class.role == role).unwrap();
+        assert_eq!((of(Role::Browse).requests, of(Role::Browse).strangers), (100, 10));
+        assert_eq!(
+            (of(Role::Order).transacts, &of(Role::Order).after[..]),
+            (true, &[Role::Item][..])
+        );
+        assert!(classes.iter().all(|class| class.role != Role::Search));
+        graph.entries[Role::Order.index()] = 9;
+        let classes = places.propose(&templates, &graph, Some(&worth), (0, 225));
+        assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
+    }
+}

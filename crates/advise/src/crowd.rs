@@ -1,0 +1,170 @@
+//! Visitors who behave like those of a log: they come in by the pages by which those came, go on as those went on,
+//! think as long, and ask for as much work.
+//!
+//! A service is drawn from all that were measured of its class, times what brings its mean to that of the quiet hours:
+//! so the crowd asks for work, and not for the waiting that was in the log's durations.
+
+use bywash_units::{Span, Time};
+
+use crate::classes::Places;
+use crate::graph::Graph;
+use crate::role::Role;
+use crate::summary::Summary;
+use crate::tally::Tally;
+use crate::times::Times;
+
+/// Steps of the longest visit.
+const LONGEST: usize = 200;
+
+/// A kind of request in a crowd.
+#[derive(Clone, Debug, Default)]
+struct Kind {
+    service: Times,
+    /// By what a measured service is multiplied.
+    factor: f64,
+    /// Probability that a request is an order.
+    order: f64,
+    requests: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    kinds: Vec<Kind>,
+    graph: Graph,
+    think: Times,
+}
+
+/// One request of a visitor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// What for.
+    pub role: Role,
+    /// The work that it asks for.
+    pub service: Span,
+    /// The pause behind it.
+    pub think: Span,
+    /// It is an order.
+    pub order: bool,
+}
+
+impl Crowd {
+    pub(crate) fn new(
+        summary: &Summary,
+        places: &Places,
+        graph: &Graph,
+        order: Option<usize>,
+        light: usize,
+    ) -> Self {
+        let mut kinds = vec![Tally::default(); Role::ALL.len()];
+        let mut orders = vec![0.0; Role::ALL.len()];
+        let pages = summary.tallies.iter().enumerate().filter(|(_, tally)| !tally.is_file());
+        for (page, tally) in pages {
+            let role = places.role(page).index();
+            kinds[role].merge(tally.clone());
+            if Some(page) == order {
+                orders[role] += tally.success as f64;
+            }
+        }
+        let kind = |(tally, orders): (Tally, f64)| {
+            let factor = match (tally.light(light), tally.service.mean()) {
+                (Some(light), Some(mean)) if mean > Span::ZERO => {
+                    light.as_secs_f64() / mean.as_secs_f64()
+                }
+                _ => 1.0,
+            };
+            let order = orders / tally.requests.max(1) as f64;
+            Kind { factor, order, requests: tally.requests, service: tally.service }
+        };
+        let kinds = kinds.into_iter().zip(orders).map(kind).collect();
+        Self { kinds, graph: graph.clone(), think: summary.sessions.think.clone() }
+    }
+
+    /// Whether there is enough to draw from: sessions, and how long their requests take.
+    pub fn is_known(&self) -> bool {
+        let (_, entries) = Self::of_graph(&self.graph);
+        entries > 0 && self.kinds.iter().any(|kind| kind.service.count() > 0)
+    }
+
+    /// Mean service of what sessions ask for: seconds.
+    pub fn service(&self) -> f64 {
+        let known = self.kinds.iter().filter_map(|kind| Some((kind.service.mean()?, kind)));
+        let (sum, all) = known.fold((0.0, 0.0), |(sum, all), (mean, kind)| {
+            let requests = kind.requests as f64;
+            (sum + mean.as_secs_f64() * kind.factor * requests, all + requests)
+        });
+        if all > 0.0 { sum / all } else { 0.0 }
+    }
+
+    /// Pages of a session, on average.
+    pub fn pages(&self) -> f64 {
+        let (pages, entries) = Self::of_graph(&self.graph);
+        let entered: u64 = (0..Role::ALL.len()).map(|role| self.graph.entries[role]).sum();
+        pages.max(entered) as f64 / entries.max(1) as f64
+    }
+
+    /// Visitors who come within `lasts`, so many a second on average, at random; the same for the same seed.
+    pub fn visitors(&self, rate: f64, lasts: Span, seed: u64) -> Vec<(Time, Vec<Step>)> {
+        let mut chance = Chance(seed);
+        let mut visitors = Vec::new();
+        let mut now = 0.0;
+        loop {
+            now += -(1.0 - chance.next()).ln() / rate;
+            if now.is_nan() || now >= lasts.as_secs_f64() {
+                return visitors;
+            }
+            visitors.push((Time::ZERO + Span::from_secs_f64(now), self.visit(&mut chance)));
+        }
+    }
+
+    fn visit(&self, chance: &mut Chance) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut at = chance.pick(&self.graph.entries);
+        while let Some(role) = at.filter(|_| steps.len() < LONGEST) {
+            let kind = &self.kinds[role];
+            let service = kind.service.at(chance.next()).or_else(|| self.any(chance));
+            let factor = if kind.service.count() > 0 { kind.factor } else { 1.0 };
+            steps.push(Step {
+                role: Role::ALL[role],
+                service: service.unwrap_or_default().scale(factor).max(Span::from_micros(1)),
+                think: self.think.at(chance.next()).unwrap_or_default(),
+                order: chance.next() < kind.order,
+            });
+            let roles = Role::ALL.len();
+            let mut ways: Vec<u64> = (0..roles).map(|to| self.graph.steps(role, to)).collect();
+            ways.push(self.graph.exits[role]);
+            at = chance.pick(&ways).filter(|to| *to < roles);
+        }
+        steps
+    }
+
+    fn any(&self, chance: &mut Chance) -> Option<Span> {
+        self.kinds.iter().find_map(|kind| kind.service.at(chance.next()))
+    }
+}
+
+/// `SplitMix64` (Steele, Lea and Flood 2014): a forecast needs numbers that look random and are the same each time.
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    /// From 0 to below 1.
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// One of these, by their weights.
+    fn pick(&mut self, weights: &[u64]) -> Option<usize> {
+        let all: u64 = weights.iter().sum();
+        let mut left = (self.next() * all as f64) as u64;
+        weights.iter().position(|weight| {
+            let is_here = left < *weight;
+            left = left.saturating_sub(*weight);
+            is_here
+        })
+    }
+}

@@ -1,0 +1,262 @@
+//! The configuration that follows, with the reason of each line beside it.
+//!
+//! Nothing in it is a visitor's word but patterns, of which each was read by the classifier, and what stands in
+//! comments, which is shown as harmless text on one line.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+
+use crate::advice::{Advice, plain};
+use crate::classes::Proposed;
+use crate::load::Seen;
+use crate::role::Role;
+
+/// What the file says that no log tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// What was read.
+    pub log: &'a str,
+    /// Where the application is.
+    pub server: &'a str,
+}
+
+/// Patience that an order of requests can be told, in seconds.
+const PATIENCE: [f64; 2] = [1.0, 600.0];
+
+/// The text of a configuration that observes.
+pub fn file(advice: &Advice, around: &Around<'_>) -> String {
+    let mut text = head(advice, around);
+    text.push_str(&limit(advice, around));
+    text.push_str(&order(advice));
+    text.push_str(
+        "[identify]\n# The cookie that your application sets for a session: a log does not tell its name.\n\
+         session = \"cookie:sid\"\n\n",
+    );
+    text.push_str(&guess(advice));
+    for class in &advice.classes {
+        text.push_str(&one(class, advice));
+    }
+    text.push_str(&elephants(&advice.elephants));
+    while text.ends_with("\n\n") {
+        text.pop();
+    }
+    text
+}
+
+fn head(advice: &Advice, around: &Around<'_>) -> String {
+    let moment = |seconds: u64| {
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        Timestamp::from_second(seconds).map_or_else(|_| "?".into(), |moment| moment.to_string())
+    };
+    let counts = &advice.counts;
+    format!(
+        "# Proposed by `bywash advise` from {}:\n# {} requests in {} sessions, {} to {}.\n\
+         # Words of URLs were guessed from: read each class before you trust it. `bywash check` says whether the\n\
+         # file is whole, `bywash example` prints every key there is.\nversion = 1\n\n\
+         # observe: decide and record, hold nobody back. enforce: do it.\nmode = \"observe\"\n\n\
+         [listen]\nhttp = \"127.0.0.1:8080\"\nadmin = \"127.0.0.1:7070\"\n\
+         # The front web server, so that what it says about clients is believed.\n\
+         trusted_proxies = [\"127.0.0.1\", \"::1\"]\n\n",
+        plain(around.log),
+        counts.requests,
+        advice.clients.sessions,
+        moment(counts.from),
+        moment(counts.to),
+    )
+}
+
+fn limit(advice: &Advice, around: &Around<'_>) -> String {
+    let mut text = format!("[upstream]\n# Your application.\nserver = {}\n", quoted(around.server));
+    let at_once = advice.busy.and_then(|busy| Some((busy.fullest.at_once?, busy.places?)));
+    match at_once {
+        Some((at_once, places)) => {
+            let _ = write!(
+                text,
+                "# In the fullest minute {at_once:.1} pages were worked on at once on average; this is that and two of\n\
+                 # its square roots. Less is better if the application slows down before.\nlimit = {places}\n\n"
+            );
+        }
+        None => text.push_str(
+            "# The log has no durations: a guess. As many as the application really works on at once.\nlimit = 16\n\n",
+        ),
+    }
+    text
+}
+
+fn order(advice: &Advice) -> String {
+    let mut text =
+        "[order]\n# Begun sessions first, then by utility.\npolicy = \"session-first\"\n"
+            .to_owned();
+    let found = &advice.patience;
+    match (found.median, found.mean) {
+        (None, None) => text
+            .push_str("# The log does not tell how long visitors wait.\n# patience = \"20s\"\n\n"),
+        (median, mean) => {
+            let patience = median.or(mean).unwrap_or(PATIENCE[1]);
+            let why = if median.is_some() {
+                "half of them have left"
+            } else {
+                "the mean, if it is exponential"
+            };
+            let _ = write!(
+                text,
+                "# How long visitors wait: {patience:.1} s ({why}; {} left, {} stayed to the end).\n\
+                 patience = \"{}ms\"\n\n",
+                found.left,
+                found.stayed,
+                (1e3 * patience.clamp(PATIENCE[0], PATIENCE[1])).round(),
+            );
+        }
+    }
+    text
+}
+
+fn guess(advice: &Advice) -> String {
+    let Some(order) = &advice.order else {
+        return "# No order was found in the log, so nobody knows what a request is worth: name the order with\n\
+                # `--order 'POST /PATH'`, or set utilities yourself.\n\n"
+            .into();
+    };
+    let how = if advice.order_was_told {
+        "As you said"
+    } else {
+        "By its words and its place in sessions"
+    };
+    format!(
+        "# {how} the order is {}: {} succeeded.\n# A utility is 1000 times the probability that a session which is \
+         there ends in an order.\n\n",
+        plain(order),
+        advice.orders
+    )
+}
+
+fn one(class: &Proposed, advice: &Advice) -> String {
+    let name = class.role.name();
+    let utility = utility(class, &advice.classes);
+    if class.patterns.is_empty() && (class.role != Role::Other || utility.is_none()) {
+        return String::new();
+    }
+    let mut text = format!("# {:.1} % of the requests", 100.0 * class.share);
+    if let Some(service) = &class.service {
+        let _ = write!(
+            text,
+            ", {:.0} ms in the middle, one in a hundred above {:.0} ms",
+            1e3 * service.p50,
+            1e3 * service.p99
+        );
+    }
+    text.push_str(".\n");
+    if 20 * class.strangers > class.requests {
+        let _ = writeln!(
+            text,
+            "# {} of {} are for something else by their parameters, which classes do not know.",
+            class.strangers, class.requests
+        );
+    }
+    if class.role == Role::Static && utility.is_some() {
+        text.push_str("# A page without its files is none: worth what pages are worth.\n");
+    }
+    let _ = writeln!(text, "[class.{name}]");
+    if !class.patterns.is_empty() {
+        let patterns: Vec<String> = class.patterns.iter().map(|pattern| quoted(pattern)).collect();
+        let _ = match &patterns[..] {
+            [one] => writeln!(text, "match = [{one}]"),
+            many => writeln!(text, "match = [\n    {},\n]", many.join(",\n    ")),
+        };
+    }
+    if class.transacts {
+        text.push_str("tier = \"transact\"\n");
+    }
+    if let Some(utility) = utility {
+        let _ = writeln!(text, "utility = {utility}");
+    }
+    if !class.after.is_empty() {
+        let names: Vec<String> = class.after.iter().map(|role| quoted(role.name())).collect();
+        let _ =
+            writeln!(text, "# From there nearly all come here.\nafter = [{}]", names.join(", "));
+    }
+    if class.role == Role::Order {
+        text.push_str("# What an order brings on average: only ratios count while there is one class that earns.\nearns = 1\n");
+    }
+    text.push('\n');
+    text
+}
+
+/// Three digits of it.
+fn utility(class: &Proposed, all: &[Proposed]) -> Option<f64> {
+    let worth = match class.role {
+        Role::Static => {
+            let pages = all.iter().filter(|one| one.role != Role::Static && !one.transacts);
+            let (sum, requests) = pages.fold((0.0, 0.0), |(sum, all), one| {
+                (
+                    sum + one.worth.unwrap_or_default() * one.requests as f64,
+                    all + one.requests as f64,
+                )
+            });
+            class.worth.map(|_| if requests > 0.0 { sum / requests } else { 0.0 })
+        }
+        _ => class.worth,
+    }?;
+    let digits = format!("{:.2e}", 1e3 * worth.clamp(0.0, 1.0));
+    digits.parse().ok()
+}
+
+/// Rules for them, which an operator may take.
+fn elephants(found: &[Seen]) -> String {
+    let mut text = String::new();
+    let may = found.iter().filter(|one| !one.transacts);
+    for (number, one) in (1..).zip(may) {
+        let Some(pattern) = &one.pattern else { continue };
+        let _ = write!(
+            text,
+            "# {} uses {:.0} % of what is used of {}. A rule would let one run at once:\n\
+             # [throttle.elephant-{number}]\n# match = {}\n# why = \"found in the log\"\n# at_once = 1\n\n",
+            plain(pattern),
+            100.0 * one.share,
+            plain(&one.resource),
+            quoted(pattern),
+        );
+    }
+    text
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_stays_within_its_string() {
+        assert_eq!(quoted("a\"\n\\é"), "\"a\\\"\\u000A\\\\é\"");
+        let seen = Seen {
+            pattern: Some("/x\n[class.y]".into()),
+            twins: Vec::new(),
+            resource: "host\n/cpu".into(),
+            cost: 1.0,
+            interval: [1.0; 2],
+            share: 0.5,
+            rate: 1.0,
+            provisional: false,
+            transacts: false,
+        };
+        let text = elephants(std::slice::from_ref(&seen));
+        assert!(text.lines().all(|line| line.is_empty() || line.starts_with("# ")), "{text}");
+        assert_eq!(elephants(&[Seen { transacts: true, ..seen }]), "");
+    }
+}

@@ -1,0 +1,181 @@
+//! What sessions ask for after what, and what that is worth: the probability that a session which is at a page now
+//! ends in an order.
+//!
+//! Pages are the states of a Markov chain, orders and exits absorb [P 3.8]. With q(i) the part of an order's requests
+//! that succeed (0 for what is no order),
+//!
+//! > u(i) = q(i) + (1 − q(i)) · Σ P(i, j) · u(j)
+//!
+//! which is solved by substitution (Gauss and Seidel): with exits every row sums to less than one somewhere, so it
+//! converges.
+
+use bywash_discover::MOST_COLUMNS;
+
+/// Pages, and one for all others.
+pub(crate) const PAGES: usize = MOST_COLUMNS + 1;
+
+/// Closer than that it need not be.
+const CLOSE: f64 = 1e-9;
+const ROUNDS: usize = 2_000;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    steps: Vec<u64>,
+    pub(crate) entries: Vec<u64>,
+    pub(crate) exits: Vec<u64>,
+}
+
+impl Graph {
+    /// Of so many pages nothing is known.
+    pub(crate) fn new(pages: usize) -> Self {
+        Self { steps: vec![0; pages * pages], entries: vec![0; pages], exits: vec![0; pages] }
+    }
+
+    fn pages(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn step(&mut self, from: usize, to: usize) {
+        self.add(from, to, 1);
+    }
+
+    fn add(&mut self, from: usize, to: usize, times: u64) {
+        let pages = self.pages();
+        self.steps[from * pages + to] += times;
+    }
+
+    /// How often the second was asked for after the first.
+    pub(crate) fn steps(&self, from: usize, to: usize) -> u64 {
+        self.steps[from * self.pages() + to]
+    }
+
+    /// How often something was asked for after this, or nothing more.
+    pub(crate) fn leaves(&self, from: usize) -> u64 {
+        let pages = self.pages();
+        self.steps[from * pages..(from + 1) * pages].iter().sum::<u64>() + self.exits[from]
+    }
+
+    /// What was one page is part of another.
+    pub(crate) fn fold(&mut self, from: usize, into: usize) {
+        let pages = self.pages();
+        for other in 0..pages {
+            let out = std::mem::take(&mut self.steps[from * pages + other]);
+            self.add(into, other, out);
+        }
+        for other in 0..pages {
+            let come = std::mem::take(&mut self.steps[other * pages + from]);
+            self.add(other, into, come);
+        }
+        for counts in [&mut self.entries, &mut self.exits] {
+            let was = std::mem::take(&mut counts[from]);
+            counts[into] += was;
+        }
+    }
+
+    /// The same, with pages put together: `group` says to which each belongs, `None` leaves it out.
+    pub(crate) fn grouped(&self, groups: usize, group: impl Fn(usize) -> Option<usize>) -> Self {
+        let mut grouped = Self::new(groups);
+        for from in 0..self.pages() {
+            let Some(own) = group(from) else { continue };
+            grouped.entries[own] += self.entries[from];
+            grouped.exits[own] += self.exits[from];
+            for to in 0..self.pages() {
+                if let Some(other) = group(to) {
+                    grouped.add(own, other, self.steps(from, to));
+                }
+            }
+        }
+        grouped
+    }
+
+    /// u of each page, of their q.
+    pub(crate) fn worth(&self, success: &[f64]) -> Vec<f64> {
+        let pages = self.pages();
+        let mut worth = success.to_vec();
+        for _ in 0..ROUNDS {
+            let mut moved = 0.0_f64;
+            for from in 0..pages {
+                let leaves = self.leaves(from);
+                if leaves == 0 {
+                    continue;
+                }
+                let row = &self.steps[from * pages..(from + 1) * pages];
+                let later: f64 = row.iter().zip(&worth).map(|(n, u)| *n as f64 * u).sum();
+                let now = success[from] + (1.0 - success[from]) * later / leaves as f64;
+                moved = moved.max((now - worth[from]).abs());
+                worth[from] = now;
+            }
+            if moved < CLOSE {
+                break;
+            }
+        }
+        worth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of seed 1: main, browse, search, details, login, shipping, payment, confirm; of 10,000 each.
+    fn seed() -> Graph {
+        let mut graph = Graph::new(8);
+        let table: [&[(usize, u64)]; 8] = [
+            &[(1, 4100), (2, 5000)],
+            &[(1, 1600), (2, 100), (3, 2500)],
+            &[(1, 200), (2, 800), (3, 4500)],
+            &[(1, 3000), (2, 2500), (4, 158)],
+            &[(5, 9000)],
+            &[(6, 9000)],
+            &[(7, 9000)],
+            &[],
+        ];
+        for (from, row) in table.iter().enumerate() {
+            row.iter().for_each(|(to, times)| graph.add(from, *to, *times));
+            graph.exits[from] = 10_000 - row.iter().map(|(_, times)| times).sum::<u64>();
+        }
+        graph
+    }
+
+    const ORDER: [f64; 8] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+
+    #[test]
+    fn the_utilities_of_the_seed_come_out() {
+        let utilities = [27.0, 22.0, 36.0, 73.0, 3650.0, 4050.0, 4500.0, 5000.0];
+        for (worth, seed) in seed().worth(&ORDER).iter().zip(utilities) {
+            assert!((5000.0 * worth / seed - 1.0).abs() < 0.02, "{} for {seed}", 5000.0 * worth);
+        }
+    }
+
+    #[test]
+    fn an_order_that_fails_may_be_tried_again() {
+        let mut graph = Graph::new(1);
+        graph.add(0, 0, 1);
+        graph.exits[0] = 1;
+        let worth = graph.worth(&[0.5]);
+        assert!((worth[0] - 2.0 / 3.0).abs() < 1e-6, "{worth:?}");
+    }
+
+    #[test]
+    fn a_walk_without_exits_ends_and_is_worth_no_more_than_an_order() {
+        let mut graph = Graph::new(3);
+        graph.add(0, 1, 5);
+        graph.add(1, 0, 5);
+        graph.add(2, 2, 1);
+        assert_eq!(graph.worth(&[0.0; 3]), [0.0; 3]);
+        assert!(graph.worth(&[0.0, 1.0, 0.0]).iter().all(|u| (0.0..=1.0).contains(u)));
+    }
+
+    #[test]
+    fn pages_that_are_one_have_the_steps_of_both() {
+        let mut graph = seed();
+        graph.entries[0] = 3;
+        let all: u64 = (0..8).map(|page| graph.leaves(page)).sum();
+        graph.fold(1, 2);
+        assert_eq!((0..8).map(|page| graph.leaves(page)).sum::<u64>(), all);
+        assert_eq!((graph.leaves(1), graph.steps(0, 2), graph.steps(2, 2)), (0, 9100, 2700));
+        let grouped = graph.grouped(2, |page| (page != 7).then_some(usize::from(page > 3)));
+        assert_eq!((grouped.steps(0, 1), grouped.steps(1, 0), grouped.entries[0]), (158, 0, 3));
+    }
+}

@@ -1,0 +1,74 @@
+//! Of which template a request is, as one of at most 256 numbers; 0 is all others.
+
+use bywash_discover::template::{Asked, Pattern, Templates};
+use bywash_discover::{Column, Kinds};
+use bywash_units::Span;
+
+/// Requests after which heavy templates take the places of light ones.
+const WEIGHED: u64 = 50_000;
+/// What a request weighs beside its time: of a log without times those that come often have a place.
+const EACH: Span = Span::from_millis(1);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    templates: Templates,
+    version: u64,
+    kinds: Kinds<String>,
+    since: u64,
+}
+
+/// What was one page is another from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Folded {
+    pub(crate) from: Column,
+    pub(crate) into: Column,
+}
+
+impl Pages {
+    pub(crate) fn new(pins: Vec<Pattern>) -> Self {
+        Self { templates: Templates::new(pins), version: 0, kinds: Kinds::default(), since: 0 }
+    }
+
+    /// The page of a request; what was folded before, in this order.
+    pub(crate) fn of(&mut self, asked: &Asked<'_>, folded: &mut Vec<Folded>) -> Column {
+        self.since += 1;
+        if self.since == WEIGHED {
+            self.since = 0;
+            let light = self.kinds.weigh(1.0);
+            folded.extend(light.into_iter().map(|from| Folded { from, into: Column::OTHER }));
+        }
+        let name = self.templates.learn(asked);
+        if self.templates.version() != self.version {
+            self.rename(folded);
+        }
+        self.kinds.column(&name, Span::from_secs_f64(asked.seconds) + EACH)
+    }
+
+    /// Names that were taken back: what had them is what has the names that they have now.
+    fn rename(&mut self, folded: &mut Vec<Folded>) {
+        self.version = self.templates.version();
+        for from in (0..).map_while(Column::new) {
+            let Some(name) = self.kinds.name(from).cloned() else { continue };
+            let now = self.templates.now(&name);
+            if now == name {
+                continue;
+            }
+            self.kinds.forget(&name);
+            let into = self.kinds.column(&now, EACH);
+            if into != from {
+                folded.push(Folded { from, into });
+            }
+        }
+    }
+
+    /// What a page is called; `None` for all others, and for one that is none.
+    pub(crate) fn name(&self, page: usize) -> Option<&str> {
+        self.kinds.name(Column::new(page.checked_sub(1)?)?).map(String::as_str)
+    }
+}
+
+/// The number of a column.
+pub(crate) fn page(column: Column) -> usize {
+    column.number().map_or(0, |number| number + 1)
+}

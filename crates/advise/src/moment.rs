@@ -1,0 +1,108 @@
+//! The clock of a log. Servers write lines in the order in which requests end, so time goes on; a clock that was
+//! set, or a file that was put together from several, makes it jump.
+//!
+//! A jump is believed when eight requests in a row agree with it. Until then they are strays, which have a place
+//! in no session and no minute: one line with a wrong time ends nobody's session and makes no peak.
+
+use bywash_units::{Span, Time};
+
+/// Further than that from the line before it a line is a stray.
+const FAR: Span = Span::from_secs(3600);
+/// So many strays in a row make a new time.
+const AGREE: u32 = 8;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clock {
+    now: Option<Time>,
+    /// Where strays think that it is, and how many agree.
+    other: Option<(Time, u32)>,
+    /// Requests that are out of time.
+    pub(crate) strays: u64,
+    /// Times that it went back by more than an hour.
+    pub(crate) backward: u64,
+    /// Times that it went on by more than an hour.
+    pub(crate) forward: u64,
+}
+
+/// What a moment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Time goes on.
+    Usual,
+    /// It is another time from here on, and it was set back.
+    Back,
+    /// It may be wrong.
+    Stray,
+}
+
+impl Clock {
+    /// A request has ended then.
+    pub(crate) fn tick(&mut self, ended: Time) -> Moment {
+        let Some(now) = self.now else {
+            self.now = Some(ended);
+            return Moment::Usual;
+        };
+        if is_near(now, ended) {
+            self.now = Some(now.max(ended));
+            self.other = None;
+            return Moment::Usual;
+        }
+        let agreed = match self.other {
+            Some((other, agreed)) if is_near(other, ended) => agreed + 1,
+            _ => 1,
+        };
+        if agreed < AGREE {
+            self.other = Some((ended, agreed));
+            self.strays += 1;
+            return Moment::Stray;
+        }
+        self.other = None;
+        self.now = Some(ended);
+        if ended < now {
+            self.backward += 1;
+            return Moment::Back;
+        }
+        self.forward += 1;
+        Moment::Usual
+    }
+
+    /// The latest that was seen.
+    pub(crate) fn now(&self) -> Time {
+        self.now.unwrap_or(Time::ZERO)
+    }
+}
+
+fn is_near(a: Time, b: Time) -> bool {
+    a.since(b).max(b.since(a)) <= FAR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: u64) -> Time {
+        Time::ZERO + Span::from_secs(hours * 3600)
+    }
+
+    #[test]
+    fn one_wrong_line_moves_nothing() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.tick(at(100)), Moment::Usual);
+        for wrong in [at(9000), at(1), at(9000)] {
+            assert_eq!(clock.tick(wrong), Moment::Stray);
+        }
+        assert_eq!(clock.tick(at(100)), Moment::Usual);
+        assert_eq!((clock.now(), clock.strays, clock.forward), (at(100), 3, 0));
+    }
+
+    #[test]
+    fn a_night_without_requests_and_a_clock_that_was_set_back_are_believed() {
+        let mut clock = Clock::default();
+        let mut told = |hours| (0..9).map(|_| clock.tick(at(hours))).collect::<Vec<_>>();
+        assert_eq!(told(10), [Moment::Usual; 9]);
+        assert_eq!(told(20)[6..], [Moment::Stray, Moment::Usual, Moment::Usual]);
+        assert_eq!(told(5)[6..], [Moment::Stray, Moment::Back, Moment::Usual]);
+        assert_eq!((clock.strays, clock.backward, clock.forward), (14, 1, 1));
+    }
+}

@@ -1,0 +1,274 @@
+//! What a template is for, guessed from its words: proposals, which an operator reads before they are in force.
+
+use serde::Serialize;
+
+/// What a kind of request is for. The names of proposed classes are these words and never a visitor's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The first page.
+    Home,
+    /// Lists and all that is nothing else.
+    Browse,
+    /// One thing of many: its URL has a number or a title in it.
+    Item,
+    /// A search.
+    Search,
+    /// What a visitor wants to have.
+    Cart,
+    /// Logging in.
+    Login,
+    /// On the way from the cart to the order.
+    Checkout,
+    /// What brings money.
+    Order,
+    /// What programs ask for.
+    Api,
+    /// A file.
+    Static,
+    /// What no pattern can tell apart.
+    Other,
+}
+
+impl Role {
+    /// In the order in which they are shown.
+    pub const ALL: [Self; 11] = [
+        Self::Home,
+        Self::Browse,
+        Self::Item,
+        Self::Search,
+        Self::Cart,
+        Self::Login,
+        Self::Checkout,
+        Self::Order,
+        Self::Api,
+        Self::Static,
+        Self::Other,
+    ];
+
+    /// The name of its class.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Browse => "browse",
+            Self::Item => "item",
+            Self::Search => "search",
+            Self::Cart => "cart",
+            Self::Login => "login",
+            Self::Checkout => "checkout",
+            Self::Order => "order",
+            Self::Api => "api",
+            Self::Static => "static",
+            Self::Other => "other",
+        }
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+const FILES: [&str; 33] = [
+    "css",
+    "js",
+    "mjs",
+    "map",
+    "png",
+    "jpg",
+    "jpeg",
+    "gif",
+    "svg",
+    "ico",
+    "webp",
+    "avif",
+    "bmp",
+    "woff",
+    "woff2",
+    "ttf",
+    "otf",
+    "eot",
+    "mp3",
+    "mp4",
+    "webm",
+    "ogg",
+    "mov",
+    "m4s",
+    "ts",
+    "m3u8",
+    "wasm",
+    "webmanifest",
+    "txt",
+    "swf",
+    "cur",
+    "less",
+    "scss",
+];
+const SEARCH: [&str; 6] = ["search", "find", "suche", "suggest", "autocomplete", "recherche"];
+const SOUGHT: [&str; 6] = ["q", "query", "search", "s", "keyword", "keywords"];
+/// Parameters that say which one of many.
+const ONE: [&str; 12] = [
+    "id",
+    "item",
+    "itemId",
+    "item_id",
+    "product",
+    "productId",
+    "product_id",
+    "article",
+    "sku",
+    "p",
+    "pid",
+    "isbn",
+];
+const CART: [&str; 6] = ["cart", "basket", "bag", "warenkorb", "panier", "trolley"];
+const CHECKOUT: [&str; 9] = [
+    "checkout", "shipping", "delivery", "payment", "pay", "billing", "kasse", "address", "onepage",
+];
+const LOGIN: [&str; 9] =
+    ["login", "signin", "signup", "logon", "auth", "register", "oauth", "anmelden", "authenticate"];
+const API: [&str; 7] = ["api", "graphql", "rest", "rpc", "ajax", "json", "xmlrpc"];
+/// Words of an order, and how sure they make it.
+const ORDER: [(&str, f64); 16] = [
+    ("confirm", 1.0),
+    ("confirmation", 1.0),
+    ("placeorder", 1.0),
+    ("purchase", 1.0),
+    ("buy", 1.0),
+    ("thankyou", 1.0),
+    ("thanks", 0.9),
+    ("complete", 0.9),
+    ("success", 0.9),
+    ("order", 0.8),
+    ("orders", 0.8),
+    ("booking", 0.7),
+    ("book", 0.5),
+    ("pay", 0.6),
+    ("payment", 0.6),
+    ("checkout", 0.4),
+];
+
+/// Whether a target asks for a file: by the ending of its path.
+pub(crate) fn is_file(target: &str) -> bool {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let Some((_, ending)) = last.rsplit_once('.') else { return false };
+    ending.len() <= 11 && FILES.iter().any(|file| ending.eq_ignore_ascii_case(file))
+}
+
+/// What a template is for, but for the order.
+pub(crate) fn role(template: &str, is_file: bool) -> Role {
+    if is_file {
+        return Role::Static;
+    }
+    let target = template.split_once(' ').map_or(template, |(_, target)| target);
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let words = words(target);
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    if path.ends_with("**") {
+        return Role::Other;
+    }
+    let is_first = matches!(path, "/" | "/index.html" | "/index.php" | "/home" | "/index.htm");
+    let is_sought =
+        query.split('&').any(|one| SOUGHT.contains(&one.split('=').next().unwrap_or("")));
+    if is_first && query.is_empty() {
+        Role::Home
+    } else if has(&API) {
+        Role::Api
+    } else if has(&CHECKOUT) {
+        Role::Checkout
+    } else if has(&CART) {
+        Role::Cart
+    } else if has(&LOGIN) {
+        Role::Login
+    } else if has(&SEARCH) || is_sought {
+        Role::Search
+    } else if has_one(query) || has_one_of_many(path) {
+        Role::Item
+    } else {
+        Role::Browse
+    }
+}
+
+/// Whether a parameter says which one of many.
+fn has_one(query: &str) -> bool {
+    query.split('&').any(|one| ONE.contains(&one.split('=').next().unwrap_or_default()))
+}
+
+/// Whether the path ends in one of many.
+fn has_one_of_many(path: &str) -> bool {
+    path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| last.starts_with('*'))
+}
+
+/// How much the words of a template speak for its being the order, from 0 to 1.
+pub(crate) fn like_an_order(template: &str) -> f64 {
+    let target = template.split_once(' ').map_or(template, |(_, target)| target);
+    let words = words(target);
+    let of = |(word, sure): &(&str, f64)| words.iter().any(|own| own == word).then_some(*sure);
+    ORDER.iter().filter_map(of).fold(0.0, f64::max)
+}
+
+/// Words of a path and a query, in small letters; `placeOrder` is three: both of its own and the whole.
+fn words(target: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for part in target.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+        let mut from = 0;
+        let bytes = part.as_bytes();
+        for at in 1..bytes.len() {
+            if bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase() {
+                words.push(part[from..at].to_ascii_lowercase());
+                from = at;
+            }
+        }
+        if from > 0 {
+            words.push(part[from..].to_ascii_lowercase());
+        }
+        words.push(part.to_ascii_lowercase());
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_for_what_its_words_say() {
+        let cases = [
+            ("/", Role::Home),
+            ("/index.php?route=checkout/cart", Role::Checkout),
+            ("/index.php?q", Role::Search),
+            ("POST /basket/add", Role::Cart),
+            ("/account/login", Role::Login),
+            ("/item/*", Role::Item),
+            ("/*.html", Role::Item),
+            ("/books", Role::Browse),
+            ("/details?id", Role::Item),
+            ("/a/**?...", Role::Other),
+            ("/api/v1/*", Role::Api),
+            ("/SearchItemsByCategory.php?category", Role::Search),
+            ("/shippingOptions", Role::Checkout),
+            ("/bookshipping2", Role::Browse),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(role(template, false), expected, "{template}");
+        }
+        assert_eq!(role("/cart/icons/*.png", true), Role::Static);
+    }
+
+    #[test]
+    fn a_file_is_told_by_its_ending() {
+        for target in ["/a.css", "/x/y.JS?v=3", "/f.woff2"] {
+            assert!(is_file(target), "{target}");
+        }
+        for target in ["/", "/a.php", "/a.css/b", "/css", "/a?b=.css", "/a.html"] {
+            assert!(!is_file(target), "{target}");
+        }
+    }
+
+    #[test]
+    fn words_of_an_order_are_more_or_less_sure() {
+        assert!(like_an_order("POST /confirm") > like_an_order("POST /payment"));
+        assert!(like_an_order("POST /placeOrder") > like_an_order("POST /checkout"));
+        assert!(like_an_order("POST /comment").abs() < f64::EPSILON);
+    }
+}

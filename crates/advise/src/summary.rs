@@ -1,0 +1,263 @@
+//! Told of one request after the other, it holds what advice needs.
+
+use bywash_discover::template::{Asked, Pattern};
+use bywash_units::{Span, Time};
+
+use crate::graph::{Graph, PAGES};
+use crate::guests::Guests;
+use crate::kinds::{Folded, Pages, page};
+use crate::load::Load;
+use crate::minutes::Minutes;
+use crate::moment::{Clock, Moment};
+use crate::patience::Patience;
+use crate::request::{Client, End, Request};
+use crate::role::is_file;
+use crate::sessions::{Sessions, Visit};
+use crate::tally::{LEVELS, Tally};
+
+/// How long load is counted before it is a level.
+const LEVEL: u64 = 10_000_000_000;
+
+/// What is known besides the log.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// The requests whose success is an order; guessed if not given.
+    pub order: Option<Pattern>,
+    /// What was used of resources meanwhile.
+    pub load: Option<Load>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Summary {
+    pub(crate) order: Option<String>,
+    pub(crate) load: Option<Load>,
+    pub(crate) clock: Clock,
+    pub(crate) pages: Pages,
+    pub(crate) tallies: Vec<Tally>,
+    /// How often the place of each page was given away.
+    generations: Vec<u16>,
+    pub(crate) graph: Graph,
+    guests: Guests,
+    pub(crate) sessions: Sessions,
+    pub(crate) minutes: Minutes,
+    pub(crate) patience: Patience,
+    pub(crate) level: Level,
+    pub(crate) counts: Counted,
+    pub(crate) first: Option<Time>,
+    pub(crate) last: Time,
+    folded: Vec<Folded>,
+}
+
+/// What is counted of all requests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) requests: u64,
+    pub(crate) files: u64,
+    pub(crate) left: u64,
+    pub(crate) refused: u64,
+    pub(crate) failed: u64,
+    /// Answered with 5xx.
+    pub(crate) errors: u64,
+    pub(crate) timed: u64,
+    pub(crate) strangers: u64,
+}
+
+/// How much was asked for a moment ago, as a power of two; and how often it was so much.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Level {
+    number: u64,
+    count: u32,
+    before: u32,
+    seen: [u64; LEVELS],
+}
+
+impl Level {
+    fn request(&mut self, at: Time) -> usize {
+        let number = at.as_nanos() / LEVEL;
+        if number > self.number {
+            self.before = if number == self.number + 1 { self.count } else { 0 };
+            (self.number, self.count) = (number, 0);
+        }
+        self.count = self.count.saturating_add(1);
+        let level = self.before.checked_ilog2().map_or(0, |log| log as usize + 1).min(LEVELS - 1);
+        self.seen[level] += 1;
+        level
+    }
+
+    /// The level below which at least a tenth of all pages were asked for.
+    pub(crate) fn light(&self) -> usize {
+        let all: u64 = self.seen.iter().sum();
+        let mut below = 0;
+        let is_enough = |seen: &u64| {
+            below += seen;
+            10 * below >= all
+        };
+        self.seen.iter().position(is_enough).unwrap_or(0)
+    }
+}
+
+impl Summary {
+    /// Nothing was told yet.
+    pub fn new(settings: Settings) -> Self {
+        let Settings { order, load } = settings;
+        Self {
+            order: order.as_ref().map(ToString::to_string),
+            load,
+            clock: Clock::default(),
+            pages: Pages::new(order.into_iter().collect()),
+            tallies: vec![Tally::default(); PAGES],
+            generations: vec![0; PAGES],
+            graph: Graph::new(PAGES),
+            guests: Guests::default(),
+            sessions: Sessions::default(),
+            minutes: Minutes::default(),
+            patience: Patience::default(),
+            level: Level::default(),
+            counts: Counted::default(),
+            first: None,
+            last: Time::ZERO,
+            folded: Vec::new(),
+        }
+    }
+
+    /// One more request, in the order of the log.
+    pub fn add(&mut self, request: &Request<'_>) {
+        let is_file = is_file(request.target) && request.is_safe();
+        self.count(request, is_file);
+        let seconds = request.service.unwrap_or_default().as_secs_f64();
+        let column = self.pages.of(
+            &Asked {
+                method: request.method,
+                target: request.target,
+                client: request.client.number(),
+                seconds,
+                is_good: request.is_good(),
+            },
+            &mut self.folded,
+        );
+        self.fold();
+        let page = page(column);
+        let moment = self.clock.tick(request.ended());
+        let level =
+            if is_file || moment == Moment::Stray { 0 } else { self.level.request(request.began) };
+        self.tallies[page].add(request, is_file, level);
+        if moment == Moment::Stray {
+            return;
+        }
+        if moment == Moment::Back {
+            self.end_sessions();
+        }
+        self.first = Some(self.first.map_or(request.began, |first| first.min(request.began)));
+        self.last = self.last.max(request.ended());
+        self.in_time(request, is_file, page);
+        let (from, to) = (request.began, request.began + request.service.unwrap_or_default());
+        if let Some(load) = &mut self.load {
+            load.request(column, from + request.waited.unwrap_or_default(), to, self.clock.now());
+        }
+    }
+
+    fn count(&mut self, request: &Request<'_>, is_file: bool) {
+        let counts = &mut self.counts;
+        counts.requests += 1;
+        counts.files += u64::from(is_file);
+        counts.strangers += u64::from(request.client == Client::Untold);
+        match request.end {
+            End::Left => counts.left += 1,
+            End::Refused => counts.refused += 1,
+            End::Failed => counts.failed += 1,
+            End::Answered(500..) => counts.errors += 1,
+            End::Answered(_) | End::Untold => {}
+        }
+        let Some(took) = request.took() else { return };
+        counts.timed += 1;
+        if is_file {
+            return;
+        }
+        match request.end {
+            End::Left => self.patience.left(took),
+            End::Answered(_) | End::Failed | End::Untold => self.patience.stayed(took),
+            End::Refused => {}
+        }
+    }
+
+    /// What has a place in a minute and in a session.
+    fn in_time(&mut self, request: &Request<'_>, is_file: bool, page: usize) {
+        if is_file {
+            self.minutes.file(request.began);
+        } else {
+            self.minutes.page(request.began, request.service);
+        }
+        let client = self.guests.whose(request.client, request.began, &mut self.sessions);
+        let Some(client) = client else { return };
+        let visit = Visit {
+            client,
+            began: request.began,
+            ended: request.ended(),
+            page: (!is_file).then(|| (page as u16, self.generations[page])),
+            in_vain: matches!(request.end, End::Refused | End::Failed | End::Left),
+        };
+        let stepped = self.sessions.visit(&visit, self.clock.now());
+        if stepped.begins {
+            self.minutes.session(request.began);
+        }
+        self.count_exits();
+        if !is_file {
+            match stepped.from {
+                Some(from) => {
+                    let from = self.now(from);
+                    self.graph.step(from, page);
+                }
+                None => self.graph.entries[page] += 1,
+            }
+        }
+    }
+
+    /// The page that somebody was at: another one's by now, if its place was given away.
+    fn now(&self, (page, generation): (u16, u16)) -> usize {
+        let page = usize::from(page);
+        if self.generations[page] == generation { page } else { 0 }
+    }
+
+    fn count_exits(&mut self) {
+        let over = std::mem::take(&mut self.sessions.over);
+        for over in over.iter().filter(|over| !over.in_vain) {
+            let page = self.now(over.page);
+            self.graph.exits[page] += 1;
+        }
+    }
+
+    fn end_sessions(&mut self) {
+        self.sessions.end_all();
+        self.count_exits();
+    }
+
+    fn fold(&mut self) {
+        for Folded { from, into } in std::mem::take(&mut self.folded) {
+            if let Some(load) = &mut self.load {
+                load.fold(from);
+            }
+            let (from, into) = (page(from), page(into));
+            self.generations[from] = self.generations[from].wrapping_add(1);
+            let was = std::mem::take(&mut self.tallies[from]);
+            self.tallies[into].merge(was);
+            self.graph.fold(from, into);
+        }
+    }
+
+    /// The log is over: who is still there is taken to leave. How many that are.
+    pub(crate) fn finish(&mut self) -> usize {
+        let open = self.sessions.open();
+        self.end_sessions();
+        let now = self.clock.now();
+        if let Some(load) = &mut self.load {
+            load.finish(now);
+        }
+        open
+    }
+
+    /// From the first request to the end of the last.
+    pub(crate) fn lasted(&self) -> Span {
+        self.first.map_or(Span::ZERO, |first| self.last.since(first))
+    }
+}

@@ -1,0 +1,92 @@
+//! What is counted of the requests of one template.
+
+use bywash_units::Span;
+
+use crate::request::{End, Request};
+use crate::times::Times;
+
+/// Levels of load that are told apart: each is twice the one before.
+pub(crate) const LEVELS: usize = 24;
+/// Bytes of a target that is kept as an example.
+const SHOWN: usize = 200;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) requests: u64,
+    /// Answered as they were meant to be.
+    pub(crate) success: u64,
+    /// Refused, failed, or answered with 5xx.
+    pub(crate) errors: u64,
+    /// Whose client left.
+    pub(crate) left: u64,
+    /// That ask for a file.
+    pub(crate) files: u64,
+    /// That ask for something to be done.
+    pub(crate) unsafe_: u64,
+    pub(crate) service: Times,
+    /// By level of load: how many, and their seconds.
+    pub(crate) levels: Box<[(u64, f64); LEVELS]>,
+    /// Method and path of one.
+    pub(crate) sample: Option<(Box<str>, Box<str>)>,
+}
+
+impl Tally {
+    /// One more, at that level of load.
+    pub(crate) fn add(&mut self, request: &Request<'_>, is_file: bool, level: usize) {
+        self.requests += 1;
+        self.success += u64::from(request.is_success());
+        self.files += u64::from(is_file);
+        self.unsafe_ += u64::from(!request.is_safe());
+        match request.end {
+            End::Refused | End::Failed | End::Answered(500..) => self.errors += 1,
+            End::Left => self.left += 1,
+            End::Answered(_) | End::Untold => {
+                if let Some(service) = request.service {
+                    self.service.add(service);
+                    let (count, sum) = &mut self.levels[level.min(LEVELS - 1)];
+                    *count += 1;
+                    *sum += service.as_secs_f64();
+                }
+            }
+        }
+        if self.sample.is_none() && request.is_good() {
+            let path = request.target.split('?').next().unwrap_or_default();
+            if path.len() <= SHOWN {
+                self.sample = Some((request.method.into(), path.into()));
+            }
+        }
+    }
+
+    /// Those of another template are of this one.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.success += other.success;
+        self.errors += other.errors;
+        self.left += other.left;
+        self.files += other.files;
+        self.unsafe_ += other.unsafe_;
+        self.service.merge(other.service);
+        for (own, others) in self.levels.iter_mut().zip(other.levels.iter()) {
+            own.0 += others.0;
+            own.1 += others.1;
+        }
+        self.sample = self.sample.take().or(other.sample);
+    }
+
+    /// Whether most of them ask for files.
+    pub(crate) fn is_file(&self) -> bool {
+        2 * self.files > self.requests
+    }
+
+    /// Mean service at no more than that level of load; of all if there were too few.
+    pub(crate) fn light(&self, level: usize) -> Option<Span> {
+        const ENOUGH: u64 = 10;
+        let some = self.levels.iter().take(level + 1);
+        let (count, sum) = some.fold((0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        if count >= ENOUGH {
+            return Some(Span::from_secs_f64(sum / count as f64));
+        }
+        self.service.mean()
+    }
+}

@@ -1,0 +1,171 @@
+//! A summary of visitors whose ways are known.
+
+use bywash_advise::{Advice, Around, Client, End, Request, Role, Settings, Summary, file};
+use bywash_units::{Span, Time};
+
+const START: u64 = 1_700_000_000;
+
+struct Line<'a> {
+    at: f64,
+    what: &'a str,
+    client: u64,
+    end: End,
+    service: Option<f64>,
+}
+
+fn add(summary: &mut Summary, line: &Line<'_>) {
+    let (method, target) = line.what.split_once(' ').unwrap_or(("GET", line.what));
+    summary.add(&Request {
+        began: Time::ZERO + Span::from_secs(START) + Span::from_secs_f64(line.at),
+        method,
+        target,
+        client: Client::Known(line.client),
+        end: line.end,
+        waited: None,
+        service: line.service.map(Span::from_secs_f64),
+    });
+}
+
+const OK: End = End::Answered(200);
+
+/// Visitors one after the other, a second apart, who look at three pages ten seconds apart; every fourth goes on and
+/// buys, and every page has a picture.
+fn shop(visitors: u64) -> Summary {
+    let mut lines = Vec::new();
+    for client in 0..visitors {
+        let came = client as f64;
+        let item = format!("GET /item/{}", 1000 + client % 300);
+        let mut ways = vec!["GET /".to_owned(), "GET /search?q=lamp".to_owned(), item];
+        if client % 4 == 0 {
+            ways.extend(
+                ["POST /cart/add", "POST /checkout/payment", "POST /checkout/confirm"]
+                    .map(str::to_owned),
+            );
+        }
+        for (step, what) in ways.into_iter().enumerate() {
+            let at = came + 10.0 * step as f64;
+            lines.push((at, what, client, 0.2));
+            lines.push((at + 0.5, format!("GET /static/{step}.css"), client, 0.001));
+        }
+    }
+    lines.sort_by(|a, b| (a.0 + a.3).total_cmp(&(b.0 + b.3)));
+    let mut summary = Summary::new(Settings::default());
+    for (at, what, client, service) in &lines {
+        let line = Line { at: *at, what, client: *client, end: OK, service: Some(*service) };
+        add(&mut summary, &line);
+    }
+    summary
+}
+
+fn worth(advice: &Advice, role: Role) -> f64 {
+    let class = advice.classes.iter().find(|class| class.role == role);
+    class.and_then(|class| class.worth).unwrap_or(f64::NAN)
+}
+
+#[test]
+fn a_shop_is_understood() {
+    let advice = shop(4000).advice();
+    assert_eq!(advice.order.as_deref(), Some("POST /checkout/confirm"));
+    assert_eq!((advice.orders, advice.clients.sessions), (1000, 4000));
+    for (role, expected) in [
+        (Role::Home, 0.25),
+        (Role::Search, 0.25),
+        (Role::Item, 0.25),
+        (Role::Cart, 1.0),
+        (Role::Order, 1.0),
+    ] {
+        let worth = worth(&advice, role);
+        assert!((worth - expected).abs() < 0.01, "{role:?}: {worth}");
+    }
+    let order = advice.classes.iter().find(|class| class.role == Role::Order).unwrap();
+    assert!(order.transacts && order.after == [Role::Checkout], "{order:?}");
+    let pages = advice.clients.pages.unwrap();
+    assert!((pages.mean - 3.75).abs() < 0.05, "{pages:?}");
+    let think = advice.clients.think.unwrap();
+    assert!(
+        (think.p50 - 9.5).abs() < 0.1,
+        "from the end of the picture to the next page: {think:?}"
+    );
+    // In a second one comes, of whom each asks for 3.75 pages of 0.2 s.
+    let busy = advice.busy.unwrap();
+    assert!((busy.fullest.at_once.unwrap() - 0.75).abs() < 0.05, "{busy:?}");
+    assert_eq!(busy.places, Some(3));
+}
+
+#[test]
+fn a_crowd_walks_as_the_visitors_did() {
+    let advice = shop(4000).advice();
+    let crowd = &advice.crowd;
+    assert!(crowd.is_known());
+    assert!((crowd.service() - 0.2).abs() < 0.01, "{}", crowd.service());
+    let visitors = crowd.visitors(2.0, Span::from_secs(2000), 1);
+    assert!((3800..4200).contains(&visitors.len()), "{}", visitors.len());
+    let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
+    assert!((steps as f64 / visitors.len() as f64 - 3.75).abs() < 0.1);
+    let orders = visitors.iter().flat_map(|(_, steps)| steps).filter(|step| step.order).count();
+    assert!((orders as f64 / visitors.len() as f64 - 0.25).abs() < 0.03, "{orders}");
+    assert!(visitors.iter().all(|(_, steps)| steps[0].role == Role::Home));
+    assert_eq!(visitors, crowd.visitors(2.0, Span::from_secs(2000), 1));
+}
+
+#[test]
+fn a_log_that_says_little_says_so() {
+    let mut summary = Summary::new(Settings::default());
+    for second in 0..100 {
+        let line =
+            Line { at: f64::from(second), what: "GET /a", client: 7, end: OK, service: None };
+        add(&mut summary, &line);
+    }
+    let advice = summary.advice();
+    let all = advice.notes.join("\n");
+    for word in ["no durations", "No client is seen to leave", "No order was found"] {
+        assert!(all.contains(word), "{word}: {all}");
+    }
+    assert!(!advice.crowd.is_known());
+    let text = file(&advice, &Around { log: "x\ny", server: "http://127.0.0.1:1" });
+    assert!(text.contains("from x\\ny:") && !text.contains("\nutility"), "{text}");
+}
+
+#[test]
+fn of_nothing_nothing_follows() {
+    let advice = Summary::new(Settings::default()).advice();
+    assert!(advice.busy.is_none() && advice.classes.is_empty() && advice.pages.is_empty());
+}
+
+#[test]
+fn a_million_pages_are_few_templates_and_take_no_more_memory() {
+    let mut summary = Summary::new(Settings::default());
+    for number in 0..200_000_u64 {
+        let word = |n: u64| {
+            (0..6).map(|at| char::from(b'a' + (n >> (4 * at) & 15) as u8)).collect::<String>()
+        };
+        let what = format!("GET /{}/{}?{}=1", word(number), word(number * 7919), word(number * 31));
+        let line = Line {
+            at: number as f64 / 1e3,
+            what: &what,
+            client: number,
+            end: OK,
+            service: Some(0.01),
+        };
+        add(&mut summary, &line);
+    }
+    let advice = summary.advice();
+    assert!(advice.pages.len() <= 257, "{}", advice.pages.len());
+    assert_eq!(advice.pages.iter().map(|page| page.requests).sum::<u64>(), 200_000);
+    assert_eq!(advice.clients.evicted, 100_000);
+    assert!(advice.notes.iter().any(|note| note.contains("ended early")));
+}
+
+#[test]
+fn a_clock_that_jumps_ends_no_sessions_and_makes_no_peak() {
+    let mut summary = Summary::new(Settings::default());
+    for second in 0..600_u32 {
+        let wrong = if second % 100 == 50 { 9e8 } else { 0.0 };
+        let at = f64::from(second) + wrong;
+        add(&mut summary, &Line { at, what: "GET /a", client: 7, end: OK, service: Some(0.1) });
+    }
+    let advice = summary.advice();
+    assert_eq!((advice.clients.sessions, advice.counts.strays), (1, 6));
+    assert!((advice.counts.lasted - 599.1).abs() < 0.01);
+    assert!(advice.notes.iter().any(|note| note.contains("out of time")), "{:?}", advice.notes);
+}

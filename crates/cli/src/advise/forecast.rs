@@ -1,0 +1,243 @@
+//! What would become of as many visitors as came in the busiest minute, of twice and of three times as many: with an
+//! ordinary queue in front of the application, and with bywash.
+//!
+//! Visitors are drawn from the log's own ways, pauses and services ([`bywash_advise::Crowd`]); the same ones come
+//! either way. What the log does not tell is assumed and said: how many places the application has, and that it does
+//! not slow down.
+
+use std::collections::BTreeMap;
+
+use bywash_advise::{Advice, Proposed, Role};
+use bywash_scenario::file::{Class, Client, Length};
+use bywash_scenario::{
+    Cell, Charge, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source,
+    Tier, Visit, WaitsFor,
+};
+use bywash_units::{Span, Utility};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// How many times the peak.
+const TIMES: [u32; 3] = [1, 2, 3];
+/// Requests of one run: some seconds of a core for all of them.
+const MOST: f64 = 600_000.0;
+/// How long a client waits if the log does not tell.
+const PATIENCE: Span = Span::from_secs(20);
+/// The shortest and the longest run.
+const SHORTEST: f64 = 120.0;
+const LONGEST: f64 = 3600.0;
+/// Requests that an ordinary proxy lets wait, as in `lab/scenarios/flash-crowd.toml`.
+const PLAIN: &str = "2048";
+
+/// See the module.
+#[derive(Debug, Serialize)]
+pub(super) struct Forecast {
+    /// Requests for pages a second at the peak.
+    pub(super) pages: f64,
+    pub(super) places: u32,
+    /// They were said, and not estimated.
+    pub(super) places_were_told: bool,
+    pub(super) patience: f64,
+    pub(super) patience_was_assumed: bool,
+    /// The site was played at this part of its size.
+    pub(super) scale: f64,
+    pub(super) seconds: f64,
+    pub(super) runs: Vec<Run>,
+}
+
+/// One of the runs.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    /// Times the peak.
+    pub(super) times: u32,
+    pub(super) with: &'static str,
+    /// Work that is asked for over work that can be done.
+    pub(super) rho: f64,
+    /// Requests answered while their clients wait, a second.
+    pub(super) goodput: f64,
+    /// Of those that visitors meant to make.
+    pub(super) answered: f64,
+    /// 99 of 100 of these took no longer, seconds.
+    pub(super) p99: Option<f64>,
+    /// Orders, and of those that were meant.
+    pub(super) orders: u64,
+    pub(super) of_orders: Option<f64>,
+}
+
+/// How the site is played.
+struct Terms {
+    /// Sessions a second at the peak.
+    rate: f64,
+    places: u32,
+    lasts: Span,
+    patience: Span,
+    scale: f64,
+}
+
+/// The runs; none where the log tells too little.
+///
+/// # Errors
+/// If the simulator refuses them.
+pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<Forecast>, Failure> {
+    let crowd = &advice.crowd;
+    let Some(busy) = advice.busy.filter(|_| crowd.is_known()) else { return Ok(None) };
+    let Some(places) = workers.or(busy.places).filter(|_| busy.most.pages > 0.0) else {
+        return Ok(None);
+    };
+    let found = advice.patience.mean.filter(|mean| *mean > 0.0);
+    let patience = found.map_or(PATIENCE, Span::from_secs_f64);
+    let session = advice.clients.lasted.map_or(0.0, |lasted| lasted.p90);
+    let lasts = (4.0 * session).clamp(SHORTEST, LONGEST);
+    let asked = f64::from(TIMES[TIMES.len() - 1]) * busy.most.pages * lasts;
+    let scale = (MOST / asked).min(1.0);
+    // Of a part of the site there is at least a place.
+    let scaled = (f64::from(places) * scale).ceil().max(1.0);
+    let scale = scale.min(scaled / f64::from(places));
+    let rate = scale * busy.most.pages / crowd.pages();
+    let lasts = Span::from_secs_f64(lasts);
+    let terms = Terms { rate, places: scaled as u32, lasts, patience, scale };
+    let mut runs = Vec::new();
+    for times in TIMES {
+        let scenarios = [false, true].map(|ours| scenario(advice, &terms, times, ours));
+        if nobody_comes(&scenarios[0]) {
+            return Ok(None);
+        }
+        let (results, _) = bywash_sim::run_all(&scenarios, &|_, _| {}).map_err(Failure::running)?;
+        for (with, result) in ["plain queue", "bywash"].into_iter().zip(&results) {
+            runs.extend(result.cells.iter().map(|cell| run(times, with, cell, terms.scale)));
+        }
+    }
+    Ok(Some(Forecast {
+        pages: busy.most.pages,
+        places,
+        places_were_told: workers.is_some(),
+        patience: patience.as_secs_f64(),
+        patience_was_assumed: found.is_none(),
+        scale,
+        seconds: lasts.as_secs_f64(),
+        runs,
+    }))
+}
+
+fn nobody_comes(scenario: &Scenario) -> bool {
+    matches!(&scenario.source, Source::Recorded(recording) if recording.is_empty())
+}
+
+fn run(times: u32, with: &'static str, cell: &Cell, scale: f64) -> Run {
+    let planned = cell.orders_planned;
+    Run {
+        times,
+        with,
+        rho: cell.rho,
+        goodput: cell.completed as f64 / cell.duration_s.max(1.0) / scale,
+        answered: cell.completed as f64 / cell.requests_planned.max(1) as f64,
+        p99: cell.response.all.quantile_ms(0.99).map(|ms| ms / 1e3),
+        orders: cell.orders,
+        of_orders: (planned > 0).then(|| cell.orders as f64 / planned as f64),
+    }
+}
+
+fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario {
+    let mut recording = Recording::default();
+    for (came, steps) in advice.crowd.visitors(terms.rate * f64::from(times), terms.lasts, 1) {
+        let visits = steps.iter().map(|step| Visit {
+            class: step.role as usize,
+            demand: step.service,
+            think: step.think,
+            order: step.order,
+        });
+        recording.add(came, visits);
+    }
+    let capacity = f64::from(terms.places) * terms.lasts.as_secs_f64();
+    let rho = (recording.work().as_secs_f64() / capacity).max(f64::MIN_POSITIVE);
+    Scenario {
+        sets: Vec::new(),
+        name: "advise".into(),
+        about: String::new(),
+        workers: terms.places,
+        servers: Servers::default(),
+        max_wait: None,
+        classes: Role::ALL.into_iter().map(|role| class(role, &advice.classes)).collect(),
+        // Nobody is drawn.
+        graph: Graph { start: 0, next: vec![Vec::new(); Role::ALL.len()], order: 0 },
+        starts: Vec::new(),
+        profile: Profile::Times(recording.starts(1.0)),
+        source: Source::Recorded(recording),
+        rho: vec![rho],
+        client: client(terms.patience),
+        signals: Vec::new(),
+        closes: vec![if ours { Closes::Visible } else { Closes::Hidden }],
+        adversaries: Vec::new(),
+        policies: vec![policy(ours, terms.patience)],
+        seeds: 1,
+        first_seed: 1,
+        length: Length::Duration(terms.lasts),
+    }
+}
+
+fn policy(ours: bool, patience: Span) -> PolicyChoice {
+    let (name, parameters) = if ours {
+        let patience = patience.clamp_to(Span::from_secs(1), Span::from_secs(600));
+        (
+            "session-first",
+            BTreeMap::from([("patience".to_owned(), format!("{}ms", patience.as_millis()))]),
+        )
+    } else {
+        ("single-queue", BTreeMap::from([("capacity".to_owned(), PLAIN.to_owned())]))
+    };
+    PolicyChoice {
+        name: name.to_owned(),
+        label: name.to_owned(),
+        parameters,
+        limit: None,
+        termination: None,
+        throttles: Vec::new(),
+        charge: Charge::Session,
+        line: None,
+    }
+}
+
+fn class(role: Role, proposed: &[Proposed]) -> Class {
+    let found = proposed.iter().find(|class| class.role == role);
+    let worth = found.and_then(|class| class.worth).unwrap_or_default();
+    let transacts = found.is_some_and(|class| class.transacts);
+    let after = found.map_or(&[][..], |class| &class.after);
+    Class {
+        name: role.name().to_owned(),
+        // Nothing is sent.
+        method: String::new(),
+        path: String::new(),
+        tier: if transacts { Tier::Transact } else { Tier::Browse },
+        utility: Utility::new(1e3 * worth),
+        queue: None,
+        after: after.iter().map(|role| *role as usize).collect(),
+        service: Law::Constant(Span::from_millis(1)).into(),
+        shift: None,
+        stop: None,
+        earns: Utility::new(1.0),
+        pinned: None,
+        station: None,
+        parallel: bywash_scenario::Parallel::default(),
+        think: None,
+        patience: None,
+    }
+}
+
+/// She tries once more, five seconds later, as people do; whoever is refused does not come again.
+fn client(patience: Span) -> Client {
+    const PAUSE: Span = Span::from_secs(5);
+    Client {
+        // Recorded.
+        think: Law::Constant(Span::ZERO),
+        patience: Law::Exponential(patience),
+        waits_for: WaitsFor::Answer,
+        retries: 1,
+        retries_after_refusal: 0,
+        pause_after_timeout: PAUSE,
+        pause_after_refusal: Law::Constant(PAUSE),
+        keeps_retry_after: false,
+        declares_retries: false,
+        abandon: 0.0,
+    }
+}

@@ -1,0 +1,194 @@
+//! What `sadf -j` has printed of a host, as the use of resources beside a log.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use bywash_advise::{Load, Used, Watched};
+use bywash_sense::series::{NoSadf, Sadf, Told, Use};
+use bywash_units::{Span, Time};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// Resources that are looked at: each takes some megabytes.
+const MOST: usize = 16;
+/// Uses that are held: a year of sixteen resources in records of five minutes.
+const MOST_USES: usize = 2_000_000;
+/// Records over a longer time are a gap.
+const LONGEST: Span = Span::from_secs(3600);
+
+/// What was read.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    watched: Vec<Watched>,
+    uses: Vec<Used>,
+    told: Told,
+    /// Seconds by which its clock was said to be ahead, and whether the file says that it is UTC.
+    offset: Option<i64>,
+    is_utc: bool,
+    /// Resources that were left out for want of room.
+    left_out: usize,
+    is_cut: bool,
+    from: Time,
+    to: Time,
+}
+
+/// What is gathered of a resource before it is known which are looked at.
+#[derive(Debug, Default)]
+struct Gathered {
+    capacity: Option<f64>,
+    /// The highest use in a second.
+    most: f64,
+    share: f64,
+    uses: Vec<(Time, Time, f64)>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// If it is no such file, or of a zone that nobody knows.
+pub(super) fn read(path: &Path, offset: Option<i64>) -> Result<Metrics, Failure> {
+    let name = path.display();
+    let wrong =
+        |why: &dyn std::fmt::Display| Failure::configuration(format!("bywash: {name}: {why}"));
+    let (mut gathered, mut is_utc) = (Gathering::default(), true);
+    let told = match gathered.read(path, None) {
+        Err(NoSadf::Local) => {
+            let Some(offset) = offset else {
+                let why = "its moments are of a zone that it does not name: print it without -t and -T, or say the \
+                           zone with --metrics-offset, as +02:00";
+                return Err(wrong(&why));
+            };
+            is_utc = false;
+            gathered = Gathering::default();
+            gathered.read(path, Some(offset))
+        }
+        told => told,
+    };
+    let told = told.map_err(|error| wrong(&error))?;
+    if gathered.all.is_empty() {
+        return Err(wrong(
+            &"it has no record of a processor, a disk or an interface: print it with -u -d -n DEV",
+        ));
+    }
+    let shift = offset.filter(|_| is_utc).unwrap_or(0);
+    Ok(gathered.metrics(told, offset, is_utc, shift))
+}
+
+#[derive(Debug, Default)]
+struct Gathering {
+    all: BTreeMap<String, Gathered>,
+    uses: usize,
+    is_cut: bool,
+}
+
+impl Gathering {
+    fn read(&mut self, path: &Path, ahead: Option<i64>) -> Result<Told, NoSadf> {
+        let file = File::open(path).map_err(|error| NoSadf::Form(error.to_string()))?;
+        let sadf = Sadf { tier: String::new(), source: 0, longest: LONGEST, ahead };
+        sadf.read(file, |one| self.one(one))
+    }
+
+    fn one(&mut self, one: Use) {
+        if self.uses >= MOST_USES {
+            self.is_cut = true;
+            return;
+        }
+        self.uses += 1;
+        let seconds = one.to.since(one.from).as_secs_f64();
+        let of = self.all.entry(one.resource.name).or_default();
+        of.capacity = one.resource.capacity.or(of.capacity);
+        of.most = of.most.max(one.used / seconds);
+        of.share += one.used;
+        of.uses.push((one.from, one.to, one.used));
+    }
+
+    fn metrics(self, told: Told, offset: Option<i64>, is_utc: bool, shift: i64) -> Metrics {
+        let by = Span::from_secs(shift.unsigned_abs());
+        let moved = |time: Time| if shift < 0 { time + by } else { time - by };
+        let mut all: Vec<(String, Gathered)> =
+            self.all.into_iter().filter(|(_, of)| of.most > 0.0).collect();
+        // Processors, then disks, then networks, in each the most used first.
+        let kind = |name: &str| {
+            ["host/cpu", "host/disk", "host/net"].iter().position(|kind| name.starts_with(kind))
+        };
+        all.sort_by(|(a, of_a), (b, of_b)| {
+            kind(a).cmp(&kind(b)).then(of_b.share.total_cmp(&of_a.share)).then_with(|| a.cmp(b))
+        });
+        let left_out = all.len().saturating_sub(MOST);
+        let (mut watched, mut uses) = (Vec::new(), Vec::new());
+        for (resource, (name, of)) in all.into_iter().take(MOST).enumerate() {
+            // How much an interface could carry is not written down: as much as it did.
+            watched.push(Watched { name, capacity: of.capacity.unwrap_or(of.most) });
+            uses.extend(of.uses.into_iter().map(|(from, to, used)| Used {
+                resource,
+                from: moved(from),
+                to: moved(to),
+                used,
+            }));
+        }
+        let from = uses.iter().map(|one| one.from).min().unwrap_or(Time::ZERO);
+        let to = uses.iter().map(|one| one.to).max().unwrap_or(Time::ZERO);
+        Metrics { watched, uses, told, offset, is_utc, left_out, is_cut: self.is_cut, from, to }
+    }
+}
+
+impl Metrics {
+    /// What a summary is told; once.
+    pub(super) fn load(&mut self) -> Load {
+        Load::new(std::mem::take(&mut self.watched), std::mem::take(&mut self.uses))
+    }
+
+    fn zone(&self) -> String {
+        let offset = self.offset.unwrap_or(0);
+        let (sign, of) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs());
+        let ahead = format!("{sign}{:02}:{:02}:{:02}", of / 3600, of / 60 % 60, of % 60);
+        match (self.is_utc, self.offset) {
+            (true, None) => "UTC, as the file says".into(),
+            (true, Some(_)) => format!(
+                "UTC by the file, with a clock that is {ahead} ahead of it by --metrics-offset"
+            ),
+            (false, _) => format!("local time that is {ahead} ahead of UTC by --metrics-offset"),
+        }
+    }
+
+    /// What is to be said of it beside a log of these seconds since 1970.
+    pub(super) fn told(&self, from: u64, to: u64) -> Vec<String> {
+        let mut notes =
+            vec![format!("Metrics: {} records, of {}.", self.told.records, self.zone())];
+        if self.told.left_out > 0 || self.told.restarts > 0 {
+            notes.push(format!(
+                "{} records of the metrics were left out as gaps, the host started {} times.",
+                self.told.left_out, self.told.restarts
+            ));
+        }
+        let second = 1_000_000_000;
+        let (first, last) = (self.from.as_nanos() / second, self.to.as_nanos() / second);
+        if first > to || last < from {
+            notes.push(format!(
+                "The metrics ({first} to {last}, seconds since 1970) are of another time than the log ({from} to \
+                 {to}): nothing was found. If a clock or a zone is wrong, say it with --metrics-offset."
+            ));
+        } else if first > from + 60 || last + 60 < to {
+            notes.push("The metrics are of a part of the log's time; costs are of that.".into());
+        }
+        if self.left_out > 0 {
+            notes.push(format!("{} resources more were not looked at.", self.left_out));
+        }
+        if self.is_cut {
+            notes
+                .push("The metrics have more records than are held; the rest was left out.".into());
+        }
+        notes
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "records": self.told.records,
+            "left_out": self.told.left_out,
+            "restarts": self.told.restarts,
+            "zone": self.zone(),
+        })
+    }
+}

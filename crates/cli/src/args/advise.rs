@@ -1,0 +1,93 @@
+//! The arguments of `advise`.
+
+use std::path::PathBuf;
+
+use bywash_discover::template::Pattern;
+use bywash_sense::access_log::Format;
+use clap::builder::RangedU64ValueParser;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash advise /var/log/nginx/access.log* --out bywash.toml
+  bywash advise access.log --order 'POST /checkout/done' --json | jq .classes
+  sadf -j -- -u -d -n DEV > sadf.json && bywash advise access.log --metrics sadf.json
+  bywash advise access.log --format '%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X'
+
+Logs are read in the order of their first requests, packed with gzip or not, in bounded memory however
+long they are. The formats are those of `bywash lab replay`, told by the first lines of each file. What
+is proposed is a guess by words of URLs and by what visitors did: read it before you trust it.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Advise {
+    /// Access logs; `-` reads standard input
+    #[arg(required = true, value_name = "LOG")]
+    pub(crate) logs: Vec<PathBuf>,
+    /// usual, nginx, haproxy, caddy, envoy, w3c, or Apache httpd's own `LogFormat` [default: told by the
+    /// first lines]
+    #[arg(long)]
+    pub(crate) format: Option<Format>,
+    /// What `sadf -j FILE -- -u -d -n DEV` has printed of the same time: who used it is looked for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
+    /// How far the clock of the metrics is ahead of UTC, as +02:00 or -00:00:07
+    #[arg(long, value_name = "OFFSET", requires = "metrics", value_parser = offset)]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) metrics_offset: Option<i64>,
+    /// Requests whose success is an order, as 'POST /checkout/done' [default: guessed]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) order: Option<Pattern>,
+    /// Requests that the application works on at once, for the forecast [default: as many as the log
+    /// shows in its fullest minute, and some]
+    #[arg(long, value_parser = RangedU64ValueParser::<u32>::new().range(1..=100_000))]
+    pub(crate) workers: Option<u32>,
+    /// Where the application is, for the configuration
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
+    pub(crate) upstream: String,
+    /// Write the configuration here; without it nothing is written
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write it even if that file is there
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+    /// Print all that was found as JSON, the configuration as `toml`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Seconds of `+HH:MM` or `-HH:MM:SS`, no more than a day.
+fn offset(text: &str) -> Result<i64, String> {
+    let wrong = || "how far it is ahead of UTC, as +02:00 or -00:00:07, up to a day".to_owned();
+    let (sign, rest) = match text.split_at_checked(1) {
+        Some(("+", rest)) => (1, rest),
+        Some(("-", rest)) => (-1, rest),
+        _ => return Err(wrong()),
+    };
+    let two = |part: &str| {
+        let is_two = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_two.then(|| part.parse::<i64>().ok()).flatten()
+    };
+    let parts: Option<Vec<i64>> = rest.split(':').map(two).collect();
+    match parts.as_deref() {
+        Some([hours @ 0..=23, minutes @ 0..=59]) => Ok(sign * (hours * 3600 + minutes * 60)),
+        Some([hours @ 0..=23, minutes @ 0..=59, seconds @ 0..=59]) => {
+            Ok(sign * (hours * 3600 + minutes * 60 + seconds))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_is_hours_minutes_and_perhaps_seconds() {
+        assert_eq!(offset("+02:00"), Ok(7200));
+        assert_eq!(offset("-00:00:07"), Ok(-7));
+        for wrong in ["", "2", "02:00", "+2:00", "+24:00", "+00:60", "+1", "+é0:00", "+00:00:00:00"]
+        {
+            assert!(offset(wrong).is_err(), "{wrong}");
+        }
+    }
+}

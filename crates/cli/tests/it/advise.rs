@@ -1,0 +1,420 @@
+//! `bywash advise`: logs in, a configuration out.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::binary::{Outcome, bywash, command, finish};
+use crate::folder::Folder;
+
+const EVENING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/logs/evening.log");
+
+/// What is found in a log of these bytes. Whatever it is, the proposed configuration is one.
+fn advise(log: impl AsRef<[u8]>, args: &[&str]) -> Value {
+    let folder = Folder::new();
+    let log = folder.file("access.log", log);
+    let out = folder.path("bywash.toml");
+    let outcome = bywash(&[&["advise", &log, "--json", "--out", &out], args].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let found = outcome.json();
+    let toml = fs::read_to_string(&out).unwrap();
+    assert_eq!(found["toml"], toml);
+    let check = bywash(&["check", &out]);
+    assert_eq!(check.code, Some(0), "{check:?}\n{toml}");
+    found
+}
+
+fn refused(log: impl AsRef<[u8]>) -> Outcome {
+    let folder = Folder::new();
+    let log = folder.file("access.log", log);
+    let outcome = bywash(&["advise", &log]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(78), ""), "{outcome:?}");
+    outcome
+}
+
+fn notes(found: &Value) -> String {
+    found["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| note.as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let classes = found["classes"].as_array().unwrap();
+    classes.iter().find(|class| class["role"] == name).unwrap_or(&Value::Null)
+}
+
+/// A line of the combined format at so many seconds after a midnight, with what may stand behind.
+fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
+    format!(
+        "10.0.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"{what} HTTP/1.1\" {status} 512 \"-\" \"x\"{tail}\n",
+        client / 250,
+        client % 250,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// Visitors who look at a page and a thing, of whom every fifth buys.
+fn shop(tail: &str) -> String {
+    let mut lines = Vec::new();
+    for client in 0..400 {
+        let mut ways = vec!["GET /".to_owned(), format!("GET /item/{}", 5000 + client)];
+        if client % 5 == 0 {
+            ways.extend(["POST /cart/add".to_owned(), "POST /order/confirm".to_owned()]);
+        }
+        for (step, what) in (0..).zip(&ways) {
+            lines.push((client * 10 + step * 7, client, what.clone()));
+        }
+    }
+    lines.sort();
+    lines.iter().map(|(second, client, what)| line(*second, *client, what, 200, tail)).collect()
+}
+
+#[test]
+fn the_evening_is_understood_and_foretold() {
+    let folder = Folder::new();
+    let out = folder.path("bywash.toml");
+    let outcome = bywash(&["advise", EVENING, "--json", "--out", &out]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert_eq!(bywash(&["check", &out]).code, Some(0));
+    let found = outcome.json();
+    assert_eq!(found["order"], "POST /confirm");
+    assert_eq!(found["counts"]["requests"], fs::read_to_string(EVENING).unwrap().lines().count());
+    assert_eq!(class(&found, "order")["patterns"][0], "POST /confirm");
+    assert!(class(&found, "checkout")["transacts"] == true, "{}", class(&found, "checkout"));
+    let runs = found["forecast"]["runs"].as_array().unwrap();
+    let with: Vec<&str> = runs.iter().map(|run| run["with"].as_str().unwrap()).collect();
+    assert_eq!(with, ["plain queue", "bywash", "plain queue", "bywash", "plain queue", "bywash"]);
+    assert!(runs.iter().all(|run| run["answered"].as_f64().unwrap() <= 1.0), "{runs:?}");
+    assert_eq!(bywash(&["advise", EVENING, "--json"]).json()["forecast"], found["forecast"]);
+    let text = bywash(&["advise", EVENING]);
+    assert_eq!(text.code, Some(0), "{text:?}");
+    for part in [
+        "Proposed classes",
+        "What comes after what",
+        "Forecast by the simulator",
+        "--out bywash.toml",
+    ] {
+        assert!(text.out.contains(part), "{part}: {}", text.out);
+    }
+    assert_eq!(text.err, "", "no bar where no terminal is");
+}
+
+#[test]
+fn utilities_are_what_visitors_did() {
+    let found = advise(shop(" rt=0.100 urt=0.100"), &[]);
+    assert_eq!((&found["order"], &found["orders"]), (&"POST /order/confirm".into(), &80.into()));
+    for (name, worth) in [("home", 0.2), ("item", 0.2), ("cart", 1.0), ("order", 1.0)] {
+        let is = class(&found, name)["worth"].as_f64().unwrap();
+        assert!((is - worth).abs() < 0.02, "{name}: {is}");
+    }
+    let toml = found["toml"].as_str().unwrap();
+    assert!(
+        toml.contains("[class.order]\nmatch = [\"POST /order/confirm\"]\ntier = \"transact\""),
+        "{toml}"
+    );
+    assert!(toml.contains("after = [\"cart\"]"), "{toml}");
+    assert!(found["forecast"]["runs"][0]["goodput"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn the_operator_knows_the_order_better() {
+    let found = advise(shop(""), &["--order", "POST /cart/add"]);
+    assert_eq!(
+        (&found["order"], &found["order_was_told"]),
+        (&"POST /cart/add".into(), &true.into())
+    );
+    assert_eq!(class(&found, "order")["patterns"][0], "POST /cart/add");
+    let found = advise(shop(""), &["--order", "POST /nowhere"]);
+    assert!(
+        found["order"].is_null() && notes(&found).contains("No request is like"),
+        "{}",
+        notes(&found)
+    );
+}
+
+#[test]
+fn a_log_without_durations_says_what_is_missing() {
+    let found = advise(shop(""), &[]);
+    assert!(found["forecast"].is_null());
+    let notes = notes(&found);
+    assert!(notes.contains("%D") && notes.contains("No client is seen to leave"), "{notes}");
+    assert!(found["toml"].as_str().unwrap().contains("limit = 16"));
+}
+
+#[test]
+fn patience_is_estimated_where_the_log_tells_it() {
+    let mut log = String::new();
+    for second in 0..600 {
+        let status = if second % 3 == 0 { 499 } else { 200 };
+        log += &line(second, second, "GET /a", status, " rt=2.000 urt=2.000");
+    }
+    let found = advise(log, &[]);
+    assert_eq!(
+        (&found["patience"]["left"], &found["patience"]["stayed"]),
+        (&200.into(), &400.into())
+    );
+    let mean = found["patience"]["mean"].as_f64().unwrap();
+    assert!((mean - 6.0).abs() < 0.1, "two seconds each, of whom a third leaves: {mean}");
+    assert!(found["toml"].as_str().unwrap().contains("\npatience = "));
+}
+
+#[test]
+fn every_format_becomes_a_configuration() {
+    let times = |of: &dyn Fn(u64) -> String| (0..60).map(of).collect::<String>();
+    let haproxy = times(&|second| {
+        format!(
+            "Nov 14 22:13:{second:02} web haproxy[1]: 10.0.0.{second}:4711 [14/Nov/2023:22:13:{second:02}.000] \
+             http-in app/s1 0/3/0/40/43 200 512 - - ---- 1/1/0/0/0 0/0 \"GET /item/{second} HTTP/1.1\"\n"
+        )
+    });
+    let nginx = times(&|second| {
+        format!(
+            "{{\"msec\":\"17000000{second:02}.5\",\"request\":\"POST /buy HTTP/1.1\",\"status\":200,\
+             \"request_time\":0.3,\"remote_addr\":\"::1\"}}\n"
+        )
+    });
+    let w3c = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time c-ip cs-method cs-uri-stem cs-uri-query sc-status time-taken\n"
+        .to_owned()
+        + &times(&|second| {
+            format!("2023-11-14 22:13:{second:02} 10.0.0.1 GET /a/{second} - 200 40\n")
+        });
+    for (name, log) in [("haproxy", haproxy), ("nginx", nginx), ("w3c", w3c)] {
+        let found = advise(log, &[]);
+        assert_eq!(
+            (&found["log"]["files"][0]["format"], &found["counts"]["timed"]),
+            (&name.into(), &60.into())
+        );
+    }
+    let apache = times(&|second| line(second, 1, "GET /a", 200, " 40000 X"));
+    let format = "%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X";
+    let found = advise(apache, &["--format", format]);
+    assert_eq!((&found["counts"]["left"], &found["counts"]["timed"]), (&60.into(), &60.into()));
+}
+
+#[test]
+fn whatever_strangers_write_the_configuration_is_one_and_terminals_are_safe() {
+    let words = [
+        "/a\\\"]\\n[class.x]",
+        "/\\x1b[2J",
+        "/'''",
+        "/\"",
+        "/é/ü",
+        "/%0a[upstream]",
+        "/../../etc",
+        "//",
+        "/#",
+        "/;",
+        "/\\\\",
+        "/*",
+        "/**",
+        "/*/x",
+        "/a?b=\\\"&c=]",
+        "/${x}",
+        "/[class.order]",
+        "*",
+        "http://h/x",
+        "/\u{202e}x",
+        "/order/confirm\u{7f}",
+    ];
+    let mut log = String::new();
+    for second in 0..3000_u64 {
+        let word = words[second as usize % words.len()];
+        let method = ["GET", "POST", "G3T", "get", "OTHER", "PROPFIND"][second as usize % 6];
+        log += &line(second, second, &format!("{method} {word}"), 200, " rt=0.010 urt=0.010");
+        log += &line(
+            second,
+            second,
+            &format!("GET /{word}{}", "x".repeat(second as usize % 300)),
+            200,
+            "",
+        );
+    }
+    let found = advise(&log, &[]);
+    assert!(found["counts"]["requests"].as_u64().unwrap() > 1000);
+    let folder = Folder::new();
+    let log = folder.file("access\n[class.y].log", log);
+    let outcome = bywash(&["advise", &log, "--out", &folder.path("out.toml")]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    assert!(!outcome.out.contains(|c: char| c.is_control() && c != '\n'), "{}", outcome.out);
+    assert_eq!(bywash(&["check", &folder.path("out.toml")]).code, Some(0));
+}
+
+#[test]
+fn a_file_that_is_there_stays_unless_forced() {
+    let folder = Folder::new();
+    let out = folder.file("bywash.toml", "mine");
+    let outcome = bywash(&["advise", EVENING, "--out", &out]);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    assert!(outcome.err.contains("--force"), "{}", outcome.err);
+    assert_eq!(fs::read_to_string(&out).unwrap(), "mine");
+    assert_eq!(bywash(&["advise", EVENING, "--out", &out, "--force"]).code, Some(0));
+    assert!(fs::read_to_string(&out).unwrap().contains("[class.order]"));
+    for bad in [folder.path(""), folder.path("no/where.toml")] {
+        assert_eq!(bywash(&["advise", EVENING, "--out", &bad]).code, Some(2), "{bad}");
+    }
+}
+
+#[test]
+fn what_is_no_log_is_an_error_that_says_why() {
+    assert!(refused("").err.contains("no line in it"));
+    assert!(refused("hello\nworld\n").err.contains("no line is a request, of 2"));
+    let noise: Vec<u8> =
+        (0..100_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let outcome = refused(noise);
+    assert!(outcome.err.lines().all(|line| line.len() < 400), "{}", outcome.err);
+    refused(b"\x1f\x8b\x08\x00");
+    let folder = Folder::new();
+    for path in [folder.path(""), folder.path("nowhere.log")] {
+        let outcome = bywash(&["advise", &path]);
+        assert_eq!(outcome.code, Some(78), "{outcome:?}");
+        assert!(outcome.err.contains("cannot read"), "{}", outcome.err);
+    }
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut gzip =
+        Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut into, text) = (gzip.stdin.take().unwrap(), text.to_owned());
+    let writer = std::thread::spawn(move || into.write_all(text.as_bytes()));
+    let packed = gzip.wait_with_output().unwrap().stdout;
+    writer.join().unwrap().unwrap();
+    packed
+}
+
+#[test]
+fn of_a_cut_or_mixed_log_the_rest_is_read_and_that_is_said() {
+    let whole = packed(&shop(" rt=0.100 urt=0.100"));
+    assert_eq!(advise(&whole, &[])["counts"]["requests"], 960);
+    let found = advise(&whole[..whole.len() * 2 / 3], &[]);
+    let requests = found["counts"]["requests"].as_u64().unwrap();
+    assert!((1..960).contains(&requests), "{requests}");
+    assert!(notes(&found).contains("cannot be read to its end"), "{}", notes(&found));
+    let mixed =
+        shop("") + "{\"msec\":\"1700000000.5\",\"request\":\"GET / HTTP/1.1\"}\n\u{1b}[2J\n";
+    let found = advise(mixed, &[]);
+    assert_eq!((&found["counts"]["requests"], &found["log"]["flawed"]), (&960.into(), &2.into()));
+}
+
+#[test]
+fn rotated_logs_are_read_in_the_order_of_their_time_and_standard_input_too() {
+    let folder = Folder::new();
+    let all = shop("");
+    let cut = all.match_indices('\n').nth(500).unwrap().0 + 1;
+    let (old, new) = (
+        folder.file("access.log.1.gz", packed(&all[..cut])),
+        folder.file("access.log", &all[cut..]),
+    );
+    let found = bywash(&["advise", &new, &old, "--json"]).json();
+    assert_eq!(found["clients"], advise(&all, &[])["clients"]);
+    let mut child = command(&["advise", "-", "--json"]);
+    child.stdin(Stdio::from(fs::File::open(&old).unwrap()));
+    assert_eq!(finish(child).json()["counts"]["requests"], 501);
+}
+
+/// Two hours in which a report is asked for now and then, and the processors that it takes.
+fn reports(local: bool) -> (String, String) {
+    let (mut log, mut records) = (String::new(), Vec::new());
+    for minute in 0..120_u64 {
+        let heavy = [0, 3, 1, 5, 2, 0, 4][minute as usize % 7];
+        let ants = 40 + minute * 7 % 23;
+        let mut lines: Vec<(u64, String)> = Vec::new();
+        let mut add = |count: u64, what: &str, took: u64| {
+            for at in 0..count {
+                let second = minute * 60 + 5 + at * 50 / count;
+                let tail = format!(" rt={took}.000 urt={took}.000");
+                lines.push((second, line(second, at + 13 * minute, what, 200, &tail)));
+            }
+        };
+        add(heavy, "GET /report/all", 4);
+        add(ants, "GET /item/77", 0);
+        lines.sort();
+        log.extend(lines.into_iter().map(|(_, line)| line));
+        let busy = 100.0 * (4.0 * heavy as f64 + 0.05 * ants as f64) / 60.0 / 2.0;
+        let end = minute + 1;
+        let zone = if local { "" } else { "\"utc\":1," };
+        records.push(format!(
+            "{{\"timestamp\":{{\"date\":\"2023-11-14\",\"time\":\"{:02}:{:02}:00\",{zone}\"interval\":60}},\
+             \"cpu-load\":[{{\"cpu\":\"all\",\"idle\":{:.2}}}]}}",
+            end / 60 + if local { 2 } else { 0 },
+            end % 60,
+            100.0 - busy
+        ));
+    }
+    let metrics = format!(
+        "{{\"sysstat\":{{\"hosts\":[{{\"nodename\":\"web\",\"number-of-cpus\":2,\"statistics\":[{}]}}]}}}}",
+        records.join(",")
+    );
+    (log, metrics)
+}
+
+#[test]
+fn a_report_that_takes_the_processors_is_found() {
+    for local in [false, true] {
+        let (log, metrics) = reports(local);
+        let folder = Folder::new();
+        let metrics = folder.file("sadf.json", metrics);
+        let mut args = vec!["--metrics", &metrics];
+        if local {
+            args.extend(["--metrics-offset", "+02:00"]);
+        }
+        let found = advise(log, &args);
+        let elephants = found["elephants"].as_array().unwrap();
+        assert!(!elephants.is_empty(), "{}", notes(&found));
+        assert_eq!(
+            (&elephants[0]["pattern"], &elephants[0]["resource"]),
+            (&"/report/all".into(), &"host/cpu".into())
+        );
+        let cost = elephants[0]["cost"].as_f64().unwrap();
+        assert!((cost / 4.0 - 1.0).abs() < 0.2, "{cost}");
+        assert!(elephants[0]["share"].as_f64().unwrap() > 0.7, "{elephants:?}");
+        assert!(found["toml"].as_str().unwrap().contains("# match = \"/report/all\""));
+        assert!(notes(&found).contains(if local {
+            "+02:00:00 ahead"
+        } else {
+            "UTC, as the file says"
+        }));
+    }
+}
+
+#[test]
+fn metrics_of_another_time_or_an_unknown_zone_say_so() {
+    let folder = Folder::new();
+    let (log, metrics) = reports(true);
+    let (log, metrics) = (folder.file("access.log", log), folder.file("sadf.json", metrics));
+    let outcome = bywash(&["advise", &log, "--metrics", &metrics]);
+    assert_eq!(outcome.code, Some(78), "{outcome:?}");
+    assert!(outcome.err.contains("--metrics-offset"), "{}", outcome.err);
+    let found =
+        bywash(&["advise", &log, "--metrics", &metrics, "--metrics-offset=-12:00", "--json"])
+            .json();
+    assert!(notes(&found).contains("of another time than the log"), "{}", notes(&found));
+    assert_eq!(found["elephants"].as_array().map(Vec::len), Some(0));
+    for wrong in ["{}", "", "[1]"] {
+        let wrong = folder.file("wrong.json", wrong);
+        assert_eq!(bywash(&["advise", &log, "--metrics", &wrong]).code, Some(78));
+    }
+}
+
+#[test]
+fn a_hundred_thousand_urls_are_few_templates() {
+    let mut log = String::new();
+    for number in 0..100_000_u64 {
+        let _ = write!(
+            log,
+            "{}",
+            line(number / 10, number, &format!("GET /x{number}y/z?k{number}={number}"), 200, "")
+        );
+    }
+    let found = advise(log, &[]);
+    assert!(found["pages"].as_array().unwrap().len() <= 257);
+    assert!(found["toml"].as_str().unwrap().len() < 20_000);
+}
