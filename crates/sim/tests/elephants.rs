@@ -20,7 +20,7 @@ fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
 
 #[test]
 fn both_elephants_of_two_hundred_pages_are_found_and_hardly_anything_else() {
-    for load in [Load::Steady, Load::Varying, Load::Saturated] {
+    for load in [Load::Light, Load::Steady, Load::Varying, Load::Saturated] {
         let (named, right, error) = of(load, || Site::flows(200));
         assert_eq!(right, 8, "{load:?}: of eight");
         assert!(named <= 9, "{load:?}: {named}");

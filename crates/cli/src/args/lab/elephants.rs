@@ -8,8 +8,8 @@ Examples:
   bywash lab elephants --urls 2000 --minutes 30 --seeds 20 --json
 
 A closed loop of 400 visitors and a database with two processors; two pages use nearly all of its time, in shares
-of 70 and 30 %. Load: steady (60 % of what it can do), varying (the same, half more and half less in waves),
-saturated (150 %). 28 pages are those of RUBiS, other numbers are flows of eight pages.
+of 70 and 30 %. Load: light (10 % of what it can do), steady (60 %), varying (the same, half more and half less
+in waves), saturated (150 %). 28 pages are those of RUBiS, other numbers are flows of eight pages.
 
 precision  of the pages that are called elephants, those that are
 recall     of the elephants, those that are called so
