@@ -223,7 +223,11 @@ fn evidence(found: &Value) -> String {
         100.0 * number(&found["used"]),
         number(&found["rate"]),
     );
-    let _ = writeln!(words, "clients   one makes {:.0} % of it", 100.0 * number(&found["by_one"]));
+    let _ = writeln!(
+        words,
+        "clients   one makes {:.0} % of it at most",
+        100.0 * number(&found["by_one"])
+    );
     let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
     if !twins.is_empty() {
         let twins = twins.iter().map(plain).collect::<Vec<_>>().join(", ");

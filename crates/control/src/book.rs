@@ -3,6 +3,8 @@
 mod export;
 mod file;
 
+use std::collections::HashSet;
+
 use bywash_engine::throttle::{self, RuleId};
 use bywash_units::Span;
 use jiff::Timestamp;
@@ -155,17 +157,12 @@ impl Book {
     /// was nothing.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
-        for elephant in elephants {
+        for elephant in one_of_each(elephants) {
             let Some(at) = self.place_of(now, &elephant.pattern) else { continue };
             let entry = &mut self.entries[at];
             let was_sure = entry.found.as_ref().is_some_and(|found| !found.provisional);
-            // Of a page that fills two resources, the one that it fills more.
-            let is_second = entry.seen == now
-                && entry.found.as_ref().is_some_and(|f| f.of_capacity() > elephant.of_capacity());
             let is_sure = !elephant.provisional;
-            if !is_second {
-                entry.found = Some(elephant);
-            }
+            entry.found = Some(elephant);
             entry.seen = now;
             if is_sure && !was_sure {
                 notes.push(self.note(
@@ -212,7 +209,8 @@ impl Book {
     fn act(&mut self, now: Timestamp, at: usize, act: Act) -> Option<Note> {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
-        let is_sure = !found.provisional && found.by_one <= MUCH_BY_ONE && !found.transacts;
+        let is_one = found.twins.is_empty() && !found.transacts;
+        let is_sure = !found.provisional && found.by_one <= MUCH_BY_ONE && is_one;
         let is_much = found.of_capacity() >= MUCH;
         if act == Act::Propose
             || !is_sure
@@ -317,10 +315,15 @@ impl Book {
         let at = self.at(number)?;
         self.not_in_file(at)?;
         let word = word.checked()?;
-        if self.entries[at].state == State::Proposed {
-            return Err(Refused::Nothing(number));
-        }
-        self.entries[at].state = State::Proposed;
+        let is_auto = match &self.entries[at].state {
+            State::Proposed => return Err(Refused::Nothing(number)),
+            State::Ruled(rule) => rule.origin == Origin::Auto,
+            State::Rejected { .. } => false,
+        };
+        // What nobody asked for would be there again at once.
+        let until = after(now, word.lasts);
+        self.entries[at].state =
+            if is_auto { State::Rejected { word: word.clone(), until } } else { State::Proposed };
         Ok(self.note(now, at, What::Undone, &word.by, &word.why))
     }
 
@@ -410,4 +413,15 @@ impl Book {
 fn after(at: Timestamp, span: Span) -> Timestamp {
     let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
     at.checked_add(span).unwrap_or(Timestamp::MAX)
+}
+
+/// Of a page that uses much of several resources, what is sure, and of that the one that it fills more.
+fn one_of_each(mut elephants: Vec<Elephant>) -> Vec<Elephant> {
+    elephants.sort_by(|a, b| {
+        let by_use = || b.of_capacity().total_cmp(&a.of_capacity());
+        a.provisional.cmp(&b.provisional).then_with(by_use)
+    });
+    let mut seen = HashSet::new();
+    elephants.retain(|elephant| seen.insert(elephant.pattern.clone()));
+    elephants
 }

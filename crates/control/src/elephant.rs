@@ -36,6 +36,6 @@ pub struct Elephant {
 impl Elephant {
     /// Share of the resource's capacity that these requests use.
     pub fn of_capacity(&self) -> f64 {
-        self.share * self.used
+        self.cost * self.rate / self.capacity
     }
 }

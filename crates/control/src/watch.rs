@@ -53,6 +53,8 @@ pub struct Seen<'t> {
 const WEIGHED: Span = Span::from_secs(60);
 /// Of less time nothing is said.
 const SOME: Span = Span::from_secs(60);
+/// What was not read for so long says nothing about now.
+const STALE: Span = Span::from_secs(120);
 /// Of a resource that is counted, what a kind must use of its capacity to be an elephant: half of all that is asked for
 /// is somebody's, and nothing of it is wrong while there is room.
 const MUCH: f64 = 0.2;
@@ -71,7 +73,7 @@ pub struct Watch {
     tally: Tally,
     recent: Recent,
     weighed: Option<Time>,
-    advanced: Time,
+    advanced: Option<Time>,
 }
 
 impl Watch {
@@ -92,7 +94,7 @@ impl Watch {
             tally: Tally::default(),
             recent: Recent::default(),
             weighed: None,
-            advanced: Time::ZERO,
+            advanced: None,
         }
     }
 
@@ -153,8 +155,10 @@ impl Watch {
         for (_, discovery) in &mut self.resources {
             discovery.advance(now);
         }
-        self.tally.passed(now.since(self.advanced).as_secs_f64());
-        self.advanced = self.advanced.max(now);
+        // It may begin long after its clock.
+        let before = self.advanced.unwrap_or(now);
+        self.tally.passed(now.since(before).as_secs_f64());
+        self.advanced = Some(before.max(now));
         let last = *self.weighed.get_or_insert(now);
         if now.since(last) < WEIGHED {
             return;
@@ -183,7 +187,8 @@ impl Watch {
     pub fn elephants(&self, slots: f64, bytes: Option<f64>) -> Vec<Elephant> {
         let mut elephants = Vec::new();
         for (watched, discovery) in &self.resources {
-            if discovery.seen() < SOME {
+            let unread = self.advanced.unwrap_or(Time::ZERO).since(discovery.read_until());
+            if discovery.seen() < SOME || unread > STALE {
                 continue;
             }
             let found = discovery.findings();

@@ -105,7 +105,8 @@ fn without_asking_only_what_is_sure_is_held_back_and_not_for_long() {
         Elephant { provisional: true, ..search() },
         Elephant { by_one: 0.31, ..search() },
         Elephant { transacts: true, ..search() },
-        Elephant { used: 0.2, ..search() },
+        Elephant { rate: 3.0, ..search() },
+        Elephant { twins: vec!["/picture".into()], ..search() },
     ];
     for elephant in unsure {
         let mut book = Book::default();
@@ -130,7 +131,12 @@ fn what_was_provisional_and_is_not_found_again_was_nothing() {
     assert_eq!(book.found(at(10), vec![early], Act::Propose), []);
     assert_eq!(book.entries().len(), 2, "what was sure stays for a while");
     let notes = book.found(at(20), vec![search()], Act::Propose);
-    assert_eq!(notes.iter().map(|note| note.number).collect::<Vec<_>>(), [1], "it is sure now");
+    let number = book.entries().iter().find(|entry| entry.pattern == "/search?q").unwrap().number;
+    assert_eq!(
+        notes.iter().map(|note| note.number).collect::<Vec<_>>(),
+        [number],
+        "it is sure now"
+    );
     let again = Elephant { provisional: true, ..other(2) };
     book.found(at(30), vec![again], Act::Propose);
     book.approve(at(31), 3, Change::default(), word(1)).unwrap();
@@ -283,11 +289,30 @@ fn what_is_not_found_any_more_and_not_decided_is_forgotten_after_a_week() {
 #[test]
 fn of_a_page_that_fills_two_resources_the_fuller_one_is_shown() {
     let mut book = Book::default();
-    let disk = Elephant { resource: "disk".into(), used: 0.3, ..search() };
+    let disk = Elephant { resource: "disk".into(), rate: 5.0, ..search() };
     book.found(at(0), vec![search(), disk.clone()], Act::Propose);
     assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "db");
-    book.found(at(1), vec![disk, search()], Act::Propose);
+    book.found(at(1), vec![disk.clone(), search()], Act::Propose);
     assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "db");
+    let fuller = Elephant { provisional: true, ..search() };
+    for at_once in [vec![fuller.clone(), disk.clone()], vec![disk, fuller]] {
+        let notes = book.found(at(2), at_once, Act::Propose);
+        assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "disk", "that is sure");
+        assert_eq!(notes, [], "it was proposed before");
+    }
+}
+
+#[test]
+fn what_was_held_back_without_asking_and_is_undone_is_left_alone_for_as_long_as_was_said() {
+    let mut book = Book::default();
+    book.found(at(0), vec![search()], Act::Auto);
+    assert_eq!(book.in_force().len(), 1);
+    book.undo(at(10), 1, word(2)).unwrap();
+    book.found(at(20), vec![search()], Act::Auto);
+    assert_eq!(book.in_force(), []);
+    book.tick(at(10 + 2 * 3600), nothing);
+    book.found(at(20 + 2 * 3600), vec![search()], Act::Auto);
+    assert_eq!(book.in_force().len(), 1);
 }
 
 #[test]

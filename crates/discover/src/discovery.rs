@@ -43,6 +43,23 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// What was used in a step beyond what is used without any request.
+    fn beyond_idle(&self, used: &[f64]) -> Vec<f64> {
+        let step = self.step.as_secs_f64();
+        let both = used.iter().zip(&self.resources);
+        both.map(|(used, resource)| used - resource.idle * step).collect()
+    }
+}
+
+/// What has begun since is looked for by itself.
+const RECENT: Span = Span::from_secs(5 * 60);
+/// Share of findings that may be wrong.
+const FALSE: f64 = 0.05;
+/// The same of news: they are looked for anew all the time.
+const FALSE_NEWS: f64 = 0.001;
+/// And they are as improbable by coarse windows, which are not misled by what comes in the same second.
+const SURE_NEWS: f64 = 0.001;
 /// The shortest of coarse windows.
 const COARSE: Span = Span::from_secs(5);
 /// Part of a window whose use must have been read.
@@ -57,6 +74,8 @@ pub struct Discovery {
     used: VecDeque<(f64, Vec<f64>)>,
     sums: Sums,
     rings: Rings,
+    /// Use was read until then.
+    read_until: Time,
     /// Requests, or parts of them, that came too late or too early to be counted.
     lost: f64,
 }
@@ -72,6 +91,7 @@ impl Discovery {
             used: VecDeque::new(),
             sums: Sums::new(settings.resources.len(), fading),
             rings: Rings::new(windows(COARSE)),
+            read_until: Time::ZERO,
             lost: 0.0,
             settings,
         }
@@ -121,12 +141,10 @@ impl Discovery {
             let row = self.rows.close();
             match self.used.pop_front() {
                 Some((read, used)) if read >= READ => {
+                    self.read_until =
+                        Time::from_nanos((number + 1) * self.settings.step.as_nanos());
                     self.rings.add(number, &row, &used);
-                    let beyond = used.iter().zip(&self.settings.resources);
-                    let idle = self.settings.step.as_secs_f64();
-                    let beyond: Vec<f64> =
-                        beyond.map(|(used, resource)| used - resource.idle * idle).collect();
-                    self.sums.add(&row, &beyond);
+                    self.sums.add(&row, &self.settings.beyond_idle(&used));
                 }
                 _ => self.sums.pass(1),
             }
@@ -145,6 +163,11 @@ impl Discovery {
         self.lost
     }
 
+    /// The end of the last window whose use was read.
+    pub fn read_until(&self) -> Time {
+        self.read_until
+    }
+
     /// What has been seen, in time.
     pub fn seen(&self) -> Span {
         Span::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
@@ -161,8 +184,31 @@ impl Discovery {
         used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
-    /// Elephants, by resource, the largest share first.
+    /// Elephants, by resource, the largest share first. Those that only the last minutes show, for what is new drowns in
+    /// what was before, stand behind the others and are provisional.
     pub fn findings(&self) -> Vec<Finding> {
-        Case { settings: &self.settings, sums: &self.sums, rings: &self.rings }.findings()
+        let settings = &self.settings;
+        let mut found =
+            Case { settings, sums: &self.sums, rings: &self.rings, falsely: FALSE }.findings();
+        let step = settings.step.as_nanos();
+        let rings = self.rings.recent(RECENT.as_nanos() / step);
+        if self.rings.steps() <= rings.steps() {
+            return found;
+        }
+        let mut sums = Sums::new(settings.resources.len(), 1.0);
+        for window in rings.short() {
+            sums.worked(&window.work, &settings.beyond_idle(&window.used));
+        }
+        let news = Case { settings, sums: &sums, rings: &rings, falsely: FALSE_NEWS }.findings();
+        let is_known = |new: &Finding| {
+            found.iter().any(|old| {
+                old.resource == new.resource
+                    && (old.column == new.column || old.twins.contains(&new.column))
+            })
+        };
+        let news: Vec<Finding> =
+            news.into_iter().filter(|new| new.p < SURE_NEWS && !is_known(new)).collect();
+        found.extend(news);
+        found
     }
 }

@@ -25,8 +25,6 @@ const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
 const WINDOWS: u64 = 60;
 /// Share of what is used above which a kind is an elephant.
 const ELEPHANT: f64 = 0.05;
-/// Share of findings that may be wrong.
-const FALSE: f64 = 0.05;
 /// Coefficient from which coarse windows cannot tell two candidates apart, as short ones have.
 const ALIKE: f64 = 0.9;
 /// How far a cost may be from that of longer windows, of what that may be off.
@@ -71,6 +69,8 @@ pub(crate) struct Case<'d> {
     pub(crate) settings: &'d Settings,
     pub(crate) sums: &'d Sums,
     pub(crate) rings: &'d Rings,
+    /// Share of findings that may be wrong.
+    pub(crate) falsely: f64,
 }
 
 /// The candidates of one resource, and how requests are best spread for it.
@@ -137,7 +137,7 @@ impl Case<'_> {
         let prices: Vec<Vec<Price>> =
             suspects.iter().map(|of| self.windows(of, test).prices()).collect();
         let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
-        let believed = threshold(&p, seen(self.sums).len() * suspects.len(), FALSE);
+        let believed = threshold(&p, seen(self.sums).len() * suspects.len(), self.falsely);
         let all = prices.iter().enumerate().flat_map(|(of, prices)| {
             prices.iter().enumerate().map(move |(at, price)| (of, at, price))
         });
@@ -198,7 +198,7 @@ impl Case<'_> {
             cost: price.cost,
             interval: [price.cost - price.margin, price.cost + price.margin],
             share: price.share,
-            rate: price.requests / self.seconds(),
+            rate: price.rate / self.settings.step.as_secs_f64(),
             p: price.p,
             evidence,
             spread: of.spread,

@@ -16,6 +16,8 @@ pub(crate) struct Windows {
     /// A column for each candidate, and one for all that are neither candidates nor twins of one.
     design: DMatrix<f64>,
     used: DVector<f64>,
+    /// Steps of all that were read.
+    steps: f64,
 }
 
 /// Of one candidate over the windows.
@@ -27,8 +29,8 @@ pub(crate) struct Price {
     pub(crate) p: f64,
     /// Of all that was used.
     pub(crate) share: f64,
-    /// Requests in all windows.
-    pub(crate) requests: f64,
+    /// Requests in a step.
+    pub(crate) rate: f64,
 }
 
 impl Windows {
@@ -60,7 +62,8 @@ impl Windows {
                 }
             }
         }
-        Self { design, used }
+        let steps = windows.iter().flatten().map(|part| f64::from(part.steps)).sum();
+        Self { design, used, steps }
     }
 
     /// Costs of all columns.
@@ -90,7 +93,8 @@ impl Windows {
         let costs = self.fit();
         let active: Vec<usize> = (0..costs.len()).filter(|j| costs[*j] > 0.0).collect();
         let candidates = costs.len() - 1;
-        let price = |j| Price { p: 1.0, requests: self.design.column(j).sum(), ..Price::default() };
+        let rate = |j| self.design.column(j).sum() / self.steps;
+        let price = |j| Price { p: 1.0, rate: rate(j), ..Price::default() };
         let mut prices: Vec<Price> = (0..candidates).map(price).collect();
         let errors = errors(&self.design.select_columns(&active), &self.residual(&costs));
         let Some((errors, student)) = errors else { return prices };
@@ -100,7 +104,7 @@ impl Windows {
             price.cost = cost;
             price.margin = quantile * error;
             price.p = student.cdf(-cost / error);
-            price.share = cost * price.requests / self.used.sum();
+            price.share = cost * price.rate * self.steps / self.used.sum();
         }
         prices
     }

@@ -58,6 +58,16 @@ impl Rings {
         }
     }
 
+    /// Of the last so many steps.
+    pub(crate) fn recent(&self, steps: u64) -> Self {
+        Self { short: self.short.recent(steps), coarse: self.coarse.recent(steps) }
+    }
+
+    /// Short windows, the oldest first.
+    pub(crate) fn short(&self) -> impl Iterator<Item = &Window> {
+        self.short.windows.iter()
+    }
+
     /// Coarse windows, the oldest first; the last may not be over.
     pub(crate) fn coarse(&self) -> &VecDeque<Window> {
         &self.coarse.windows
@@ -93,7 +103,9 @@ impl Ring {
     fn add(&mut self, step: u64, row: &Row, used: &[f64]) {
         let number = step / self.steps;
         if self.windows.back().is_none_or(|last| last.number != number) {
-            if self.windows.len() == self.most {
+            // Also what is too old by its time, as nothing was read since.
+            let is_old = |window: &Window| window.number + self.most as u64 <= number;
+            while self.windows.front().is_some_and(is_old) {
                 self.windows.pop_front();
             }
             let used = vec![0.0; used.len()];
@@ -104,6 +116,14 @@ impl Ring {
         last.work.add(&row.work);
         last.used.iter_mut().zip(used).for_each(|(sum, used)| *sum += used);
         last.steps += 1;
+    }
+
+    /// By their number: a while in which nothing was read is part of it.
+    fn recent(&self, steps: u64) -> Self {
+        let last = self.windows.back().map_or(0, |window| window.number);
+        let is_old = |window: &&Window| window.number + steps / self.steps <= last;
+        let windows = self.windows.iter().skip_while(is_old).cloned().collect();
+        Self { windows, ..*self }
     }
 
     /// So many windows make one, by their time: those with few readings among them are as good as others, as

@@ -7,7 +7,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::columns::{Column, MOST_COLUMNS};
-use crate::rows::{Row, Spread, Weight};
+use crate::rows::{Row, Spread, Weight, Work};
 
 /// Columns with the one for all others.
 pub(crate) const ALL: usize = MOST_COLUMNS + 1;
@@ -56,30 +56,38 @@ impl Sums {
 
     /// A window, and what it used of each resource.
     pub(crate) fn add(&mut self, row: &Row, used: &[f64]) {
+        self.worked(&row.work, used);
+        let weight = self.weight;
+        for (j, [count]) in row.begun.all() {
+            self.begun[j.index()][0] += weight * count;
+            self.begun[j.index()][1] += weight * count * count;
+        }
+        for (cross, y) in self.begun_cross.iter_mut().zip(used) {
+            row.begun.all().iter().for_each(|(j, [count])| cross[j.index()] += weight * count * y);
+        }
+        self.pass(1);
+    }
+
+    /// What was worked on in a window whose weight is that of the next, and what it used of each resource: all but
+    /// what [`Self::correlation`] needs.
+    pub(crate) fn worked(&mut self, work: &Work, used: &[f64]) {
         let weight = self.weight;
         self.count += weight;
-        for (at, (j, x)) in row.work.all().iter().enumerate() {
+        for (at, (j, x)) in work.all().iter().enumerate() {
             let x = x.map(|x| weight * x);
             add(&mut self.work[j.index()], x);
             let line = &mut self.gram[j.index() * ALL..][..ALL];
-            for (k, other) in &row.work.all()[at..] {
+            for (k, other) in &work.all()[at..] {
                 add(&mut line[k.index()], [x[0] * other[0], x[1] * other[1]]);
             }
             for (cross, y) in self.cross.iter_mut().zip(used) {
                 add(&mut cross[j.index()], x.map(|x| x * y));
             }
         }
-        for (j, [count]) in row.begun.all() {
-            self.begun[j.index()][0] += weight * count;
-            self.begun[j.index()][1] += weight * count * count;
+        for ([sum, squares], y) in self.used.iter_mut().zip(used) {
+            *sum += weight * y;
+            *squares += weight * y * y;
         }
-        for (resource, y) in used.iter().enumerate() {
-            self.used[resource][0] += weight * y;
-            self.used[resource][1] += weight * y * y;
-            let cross = &mut self.begun_cross[resource];
-            row.begun.all().iter().for_each(|(j, [count])| cross[j.index()] += weight * count * y);
-        }
-        self.pass(1);
     }
 
     /// So many windows go by.

@@ -265,8 +265,8 @@ impl Gateway {
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
         self.shared.driver.reconfigure(classes, order, config.engine.clone());
         self.shared.put_in_force(Arc::clone(&settings));
+        self.settings.send_replace(Arc::clone(&settings));
         self.shared.elephants.configured(&settings, &self.shared.driver);
-        self.settings.send_replace(settings);
         Ok(())
     }
 

@@ -52,7 +52,7 @@ impl Cell {
         let mut site =
             if self.urls == 28 { Site::auction() } else { Site::flows(self.urls as usize) };
         let lasts = Span::from_secs(60 * u64::from(self.minutes));
-        judge(&mut site, &World { load: self.load, lasts, seed })
+        judge(&mut site, &World { load: self.load, lasts, appears: Span::ZERO, seed })
     }
 
     const fn load(self) -> &'static str {

@@ -105,7 +105,8 @@ impl Lane {
         }
         let since = self.waits_since.filter(|since| *since < now);
         if let Some(since) = since {
-            let gap = now.since(since.max(self.started));
+            // A longer one would have everybody refused who would wait, and nobody would learn that it was a single one.
+            let gap = now.since(since.max(self.started)).min(self.rule.wait);
             let learned = |mean: Span| mean.scale(1.0 - WEIGHT) + gap.scale(WEIGHT);
             self.gap = Some(self.gap.map_or(gap, learned));
         }

@@ -17,6 +17,7 @@ mod lanes;
 mod rules;
 pub(crate) mod watch;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -150,6 +151,19 @@ impl Elephants {
         Ok(notes)
     }
 
+    /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
+    fn end(&self, driver: &Driver, tick: impl FnOnce(&mut Book) -> Vec<Note>) -> io::Result<()> {
+        let mut desk = self.desk();
+        let notes = tick(&mut desk.book);
+        if notes.is_empty() {
+            return Ok(());
+        }
+        desk.note(notes);
+        self.put_in_force(&desk.book, driver);
+        let book = desk.book.clone();
+        desk.keep(&book)
+    }
+
     /// The book with what was seen, to be read.
     pub(crate) fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
@@ -186,7 +200,7 @@ impl Desk {
         self.directory.is_some()
     }
 
-    fn keep(&self, book: &Book) -> std::io::Result<()> {
+    fn keep(&self, book: &Book) -> io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         bywash_handover::save(directory, FILE, book.text().as_bytes())
     }
@@ -205,7 +219,12 @@ fn load(directory: &std::path::Path) -> Book {
         Book::read(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
     });
     book.unwrap_or_else(|error| {
-        eprintln!("bywash: starting without the rules that were approved before: {error}");
+        let aside = directory.join(format!("{FILE}.unreadable"));
+        let kept = match std::fs::rename(directory.join(FILE), &aside) {
+            Ok(()) => format!("they are kept in {}", aside.display()),
+            Err(error) => format!("they could not be put aside: {error}"),
+        };
+        eprintln!("bywash: starting without the rules that were approved before: {error}; {kept}");
         Book::default()
     })
 }

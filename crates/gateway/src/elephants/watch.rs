@@ -183,9 +183,9 @@ fn end(shared: &Shared, now: Time) {
         let lasted = to.duration_since(from).unsigned_abs();
         gauge_of(&shared.elephants.watched(), entry, now, Span::from(lasted))
     };
-    let tick = |book: &mut Book| Ok(book.tick(Timestamp::now(), gauge));
-    if let Err(why) = shared.elephants.decide(&shared.driver, tick) {
-        eprintln!("bywash: a rule has come to its end, and {why}");
+    let tick = |book: &mut Book| book.tick(Timestamp::now(), gauge);
+    if let Err(why) = shared.elephants.end(&shared.driver, tick) {
+        eprintln!("bywash: a rule has come to its end, which cannot be written down: {why}");
     }
 }
 
@@ -209,7 +209,12 @@ fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &S
             worked,
             response: answered.then_some(decided.waited + decided.service),
             bytes: decided.received,
-            transacts: settings.class(decided.class_id).class.tier == Tier::Transact,
+            // A class that a reload has just made is not known here yet.
+            transacts: settings
+                .config
+                .classes
+                .get(decided.class_id.index())
+                .is_none_or(|class| class.class.tier == Tier::Transact),
             is_good: answered && entry.status.is_some_and(|status| status.as_u16() < 400),
         },
     );

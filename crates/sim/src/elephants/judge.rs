@@ -29,31 +29,81 @@ pub struct Verdict {
 
 /// How often columns are given away anew, in seconds.
 const WEIGHED: u64 = 60;
+/// How often an operator looks, in seconds.
+const LOOK: u64 = 10;
 /// Half-life of what is known, in seconds.
 const HALF_LIFE: f64 = 1800.0;
 
-/// Plays a world and judges what is found of it at its end.
-pub fn judge(site: &mut Site, world: &World) -> Verdict {
-    let mut kinds: Kinds<usize> = Kinds::default();
-    let mut discovery = Discovery::new(Settings::of(vec![Resource { capacity: 2.0, idle: 0.0 }]));
-    let mut seconds = 0;
-    observe(site, world, |seen| match seen {
-        Seen::Request(page, from, to) => {
-            let column = kinds.column(&page, to.since(from));
-            discovery.request(column, from, to);
+/// Who is told what is seen.
+struct Observer {
+    kinds: Kinds<usize>,
+    discovery: Discovery,
+    seconds: u64,
+}
+
+impl Observer {
+    fn new() -> Self {
+        let database = Resource { capacity: 2.0, idle: 0.0 };
+        Self {
+            kinds: Kinds::default(),
+            discovery: Discovery::new(Settings::of(vec![database])),
+            seconds: 0,
         }
-        Seen::Used(end, used) => {
-            let second = Span::from_secs(1);
-            let begin = Time::from_nanos(end.as_nanos() - second.as_nanos());
-            discovery.used(begin, end, &[used]);
-            discovery.advance(end);
-            seconds += 1;
-            if seconds % WEIGHED == 0 {
-                let fading = (-(WEIGHED as f64) / HALF_LIFE).exp2();
-                kinds.weigh(fading).into_iter().for_each(|column| discovery.fold(column));
+    }
+
+    fn see(&mut self, seen: Seen) {
+        match seen {
+            Seen::Request(page, from, to) => {
+                let column = self.kinds.column(&page, to.since(from));
+                self.discovery.request(column, from, to);
+            }
+            Seen::Used(end, used) => {
+                let second = Span::from_secs(1);
+                let begin = Time::from_nanos(end.as_nanos() - second.as_nanos());
+                self.discovery.used(begin, end, &[used]);
+                self.discovery.advance(end);
+                self.seconds += 1;
+                if self.seconds.is_multiple_of(WEIGHED) {
+                    let fading = (-(WEIGHED as f64) / HALF_LIFE).exp2();
+                    for column in self.kinds.weigh(fading) {
+                        self.discovery.fold(column);
+                    }
+                }
             }
         }
+    }
+
+    fn names(&self, page: usize) -> bool {
+        let found = self.discovery.findings();
+        found.iter().any(|finding| self.kinds.name(finding.column) == Some(&page))
+    }
+}
+
+/// How long after its first elephant has appeared a site's operator is told of it; `None`: not while it is looked at.
+pub fn first_named(site: &mut Site, world: &World) -> Option<Span> {
+    let elephant = site.elephants[0];
+    let mut observer = Observer::new();
+    let mut named = None;
+    let appears = world.appears.as_nanos() / Span::from_secs(1).as_nanos();
+    observe(site, world, |seen| {
+        let reads = matches!(seen, Seen::Used(..));
+        observer.see(seen);
+        let since = observer.seconds.checked_sub(appears).filter(|since| *since > 0);
+        if let Some(since) = since.filter(|since| reads && since.is_multiple_of(LOOK))
+            && named.is_none()
+            && observer.names(elephant)
+        {
+            named = Some(Span::from_secs(since));
+        }
     });
+    named
+}
+
+/// Plays a world and judges what is found of it at its end.
+pub fn judge(site: &mut Site, world: &World) -> Verdict {
+    let mut observer = Observer::new();
+    observe(site, world, |seen| observer.see(seen));
+    let Observer { kinds, discovery, .. } = observer;
     let mut verdict = Verdict { seeds: seeds(site, &kinds, &discovery), ..Verdict::default() };
     for finding in discovery.findings() {
         verdict.ours.named += 1;

@@ -12,6 +12,6 @@ mod judge;
 mod site;
 mod world;
 
-pub use judge::{Score, Verdict, judge};
+pub use judge::{Score, Verdict, first_named, judge};
 pub use site::Site;
 pub use world::{Load, Seen, World, observe};

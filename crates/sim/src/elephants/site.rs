@@ -30,7 +30,7 @@ pub struct Site {
 }
 
 /// What all other pages cost, in seconds.
-const ANT: f64 = 0.0002;
+pub(super) const ANT: f64 = 0.0002;
 /// Pages of a flow.
 const FLOW: usize = 8;
 /// Of them the search, whose picture comes after it.

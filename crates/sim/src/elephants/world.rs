@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use bywash_scenario::Stream;
 use bywash_units::{Span, Time};
 
-use super::site::{Next, Page, Site};
+use super::site::{self, Next, Page, Site};
 
 /// How much there is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct World {
     pub load: Load,
     /// For how long it is looked at.
     pub lasts: Span,
+    /// Before that the first elephant was a page as any other.
+    pub appears: Span,
     /// Chance.
     pub seed: u64,
 }
@@ -177,6 +179,8 @@ fn exponential(mean: f64, chance: &mut Stream) -> f64 {
 struct Play<'s> {
     site: &'s Site,
     load: Load,
+    /// From when on the first elephant is one.
+    appears: f64,
     visitors: Vec<Visitor>,
     events: BinaryHeap<Reverse<At<Event>>>,
     /// By their end.
@@ -202,6 +206,12 @@ impl<'s> Play<'s> {
         let mut play = Self {
             site,
             load: world.load,
+            // From the start means before anybody looks.
+            appears: if world.appears == Span::ZERO {
+                0.0
+            } else {
+                UNSEEN + world.appears.as_secs_f64()
+            },
             visitors,
             events: BinaryHeap::new(),
             done: BinaryHeap::new(),
@@ -232,7 +242,9 @@ impl<'s> Play<'s> {
 
     fn comes(&mut self, visitor: usize, began: f64, now: f64) {
         let page = self.visitors[visitor].page;
-        let service = exponential(self.site.pages[page].cost, &mut self.chance);
+        let is_yet = page == self.site.elephants[0] && now < self.appears;
+        let cost = if is_yet { site::ANT } else { self.site.pages[page].cost };
+        let service = exponential(cost, &mut self.chance);
         let first = usize::from(self.free[1] < self.free[0]);
         let begins = self.free[first].max(now);
         let ends = begins + service;
