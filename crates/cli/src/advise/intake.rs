@@ -72,7 +72,10 @@ pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<Account, Fail
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::configuration(format!("bywash: cannot read {}: {error}", path.display()))
+    Failure::configuration(format!(
+        "bywash: cannot read {}: {error}",
+        path.display().to_string().escape_debug()
+    ))
 }
 
 /// When the first request of a file came, and how long it is.
@@ -110,7 +113,7 @@ impl Account {
         summary: &mut Summary,
         progress: &mut Progress,
     ) -> Result<(), Failure> {
-        let name = path.display().to_string();
+        let name = path.display().to_string().escape_debug().to_string();
         let opened = if path == Path::new("-") {
             unpacked(BufReader::with_capacity(PIECE, progress.counting(io::stdin())))
         } else {

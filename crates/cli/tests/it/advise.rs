@@ -418,3 +418,20 @@ fn a_hundred_thousand_urls_are_few_templates() {
     assert!(found["pages"].as_array().unwrap().len() <= 257);
     assert!(found["toml"].as_str().unwrap().len() < 20_000);
 }
+
+#[test]
+fn what_is_there_stays_until_the_new_is_whole_and_a_log_is_never_written_over() {
+    let folder = Folder::new();
+    let before = fs::read(EVENING).unwrap();
+    let log = folder.file("evening.log", &before);
+    let onto_itself = bywash(&["advise", &log, "--out", &log, "--force"]);
+    assert_eq!(onto_itself.code, Some(2));
+    assert!(onto_itself.err.contains("it is what is to be read"), "{}", onto_itself.err);
+    assert_eq!(fs::read(&log).unwrap(), before);
+    let full = bywash(&["advise", &log, "--out", "/dev/full", "--force"]);
+    assert_eq!(full.code, Some(1));
+    assert!(full.err.contains("cannot write /dev/full"), "{}", full.err);
+    assert!(full.out.contains("requests"), "what was found is told all the same");
+    let early = bywash(&["advise", &log, "--upstream", "localhost:3000"]);
+    assert_eq!(early.code, Some(2), "{}", early.err);
+}
