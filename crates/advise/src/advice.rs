@@ -194,7 +194,8 @@ impl Summary {
 
     fn order_page(&self, names: &[Option<String>]) -> Option<usize> {
         if let Some(told) = &self.order {
-            return names.iter().position(|name| name.as_ref() == Some(told));
+            let page = names.iter().position(|name| name.as_ref() == Some(told))?;
+            return (self.tallies.get(page)?.requests > 0).then_some(page);
         }
         let candidates = names.iter().enumerate().filter_map(|(page, name)| {
             let tally = self.tallies.get(page)?;

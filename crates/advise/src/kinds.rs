@@ -18,6 +18,9 @@ pub(crate) struct Pages {
     since: u64,
 }
 
+/// Longer than anything in a log.
+const HEAVIEST: Span = Span::from_secs(1 << 33);
+
 /// What was one page is another from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Folded {
@@ -26,8 +29,13 @@ pub(crate) struct Folded {
 }
 
 impl Pages {
+    /// What is pinned is a page of its own, however little is asked for it.
     pub(crate) fn new(pins: Vec<Pattern>) -> Self {
-        Self { templates: Templates::new(pins), version: 0, kinds: Kinds::default(), since: 0 }
+        let mut kinds = Kinds::default();
+        for pin in &pins {
+            kinds.column(&pin.to_string(), HEAVIEST);
+        }
+        Self { templates: Templates::new(pins), version: 0, kinds, since: 0 }
     }
 
     /// The page of a request; what was folded before, in this order.

@@ -435,3 +435,27 @@ fn what_is_there_stays_until_the_new_is_whole_and_a_log_is_never_written_over() 
     let early = bywash(&["advise", &log, "--upstream", "localhost:3000"]);
     assert_eq!(early.code, Some(2), "{}", early.err);
 }
+
+#[test]
+fn an_order_that_is_told_is_found_among_many_pages_that_are_asked_for_more() {
+    let line = |second: usize, request: &str, took: &str| {
+        let (minute, second) = (second / 60, second % 60);
+        let at = format!("10/Oct/2026:13:{minute:02}:{second:02} +0000");
+        format!(
+            "10.0.0.1 - - [{at}] \"{request} HTTP/1.1\" 200 5 \"-\" \"-\" rt={took} urt={took}\n"
+        )
+    };
+    let words = ["bread", "candle", "desk", "engine", "forest", "garden", "harbour", "island"];
+    let word = |n: usize| words[n % words.len()];
+    let mut log = String::new();
+    for n in 0..20_000 {
+        let page = format!("GET /{}/{}/{}", word(n), word(n / 8), word(n / 64));
+        log += &line(n / 6, &page, "0.600");
+        if n > 10_000 && n % 250 == 0 {
+            log += &line(n / 6, "POST /checkout/confirm", "0.001");
+        }
+    }
+    let found = advise(&log, &["--order", "POST /checkout/confirm"]);
+    assert_eq!(found["order"], "POST /checkout/confirm", "{}", notes(&found));
+    assert_eq!(found["orders"], 39);
+}
