@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::classes::{Places, Proposed, Template};
 use crate::crowd::Crowd;
-use crate::graph::{Graph, PAGES};
+use crate::graph::PAGES;
 use crate::load::{Load, Seen, Utilisation};
 use crate::minutes::Peak;
 use crate::order::{Candidate, order};
-use crate::patience::Leaving;
+use crate::patience::{Leaving, Told};
 use crate::role::{Role, role};
 use crate::summary::Summary;
 use crate::times::Quantiles;
@@ -301,7 +301,7 @@ impl Summary {
 
     fn busy(&self) -> Option<Busy> {
         let has_durations = self.counts.timed > 0;
-        let (most, fullest) = self.minutes.peaks(self.lasted().as_secs_f64(), has_durations)?;
+        let (most, fullest) = self.minutes.peaks((self.first?, self.last), has_durations)?;
         let places = fullest
             .at_once
             .map(|at_once| (at_once + 2.0 * at_once.sqrt()).ceil().clamp(1.0, 1e5) as u32);
@@ -310,7 +310,7 @@ impl Summary {
 
     fn notes(&self, advice: &Advice) -> Vec<String> {
         let mut notes = Vec::new();
-        let Counts { requests, timed, left, lasted, .. } = advice.counts;
+        let Counts { requests, timed, lasted, .. } = advice.counts;
         let percent = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
         if timed == 0 {
             notes.push("The log has no durations: nothing can be said of patience, places, costs and the future. Apache \
@@ -321,15 +321,7 @@ impl Summary {
                 percent(timed, requests)
             ));
         }
-        if left == 0 {
-            notes.push("No client is seen to leave. nginx tells it with 499, HAProxy with C in its flags, Apache httpd \
-                with %X; a format without that, or a hop that hides it, says nothing about patience.".into());
-        } else if advice.patience.mean.is_none() {
-            notes.push(format!(
-                "Too few clients left to estimate patience: {}.",
-                advice.patience.left
-            ));
-        }
+        notes_of_patience(advice, &mut notes);
         if self.counts.strangers > 0 {
             let share = percent(self.counts.strangers, requests);
             notes.push(format!(
@@ -374,6 +366,11 @@ impl Summary {
                 clock.backward, clock.forward, clock.strays
             ));
         }
+        if advice.busy.is_some() && lasted < 60.0 {
+            notes.push(format!(
+                "The log is shorter than a minute: its peak is the rate over all of its {lasted:.1} s, and says little."
+            ));
+        }
         if clients.evicted > 0 {
             notes.push(format!(
                 "{} sessions were ended early, as more than {} were open at once.",
@@ -398,15 +395,25 @@ impl Summary {
     }
 }
 
+/// What is to be said of who left when.
+fn notes_of_patience(advice: &Advice, notes: &mut Vec<String>) {
+    if advice.counts.left == 0 {
+        notes.push("No client is seen to leave. nginx tells it with 499, HAProxy with C in its flags, Apache httpd \
+                with %X; a format without that, or a hop that hides it, says nothing about patience.".into());
+    } else if advice.patience.mean.is_none() {
+        notes.push(format!("Too few clients left to estimate patience: {}.", advice.patience.left));
+    }
+    if let Some(found) = advice.patience.median.or(advice.patience.mean)
+        && Told::of(found).clamped.is_some()
+    {
+        notes.push(format!(
+            "Patience is {found:.1} s by the log and was clamped: the configuration has {:.0} s.",
+            Told::of(found).seconds
+        ));
+    }
+}
+
 /// What a stranger wrote, as it may be shown: nothing in it that a terminal or a file would obey.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().take(200).flat_map(char::escape_debug).collect()
-}
-
-impl Crowd {
-    pub(crate) fn of_graph(graph: &Graph) -> (u64, u64) {
-        let roles = 0..Role::ALL.len();
-        let pages = roles.clone().map(|role| graph.leaves(role)).sum();
-        (pages, roles.map(|role| graph.entries[role]).sum())
-    }
 }

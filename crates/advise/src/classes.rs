@@ -55,6 +55,7 @@ pub struct Proposed {
 }
 
 /// One template on its way into a class.
+#[derive(Clone, Copy)]
 pub(crate) struct Template<'a> {
     pub(crate) page: usize,
     pub(crate) name: &'a str,
@@ -62,7 +63,8 @@ pub(crate) struct Template<'a> {
     pub(crate) tally: &'a Tally,
 }
 
-/// Which role each page has by the patterns, and the patterns of each role.
+/// Which role each page has by the patterns, and the patterns of each role. A role that no page has in the end has
+/// none: narrower patterns of others take all that it was meant for, and a class without requests has no worth.
 pub(crate) struct Places {
     pub(crate) of_page: BTreeMap<usize, Role>,
     patterns: BTreeMap<Role, Vec<String>>,
@@ -97,7 +99,9 @@ impl Places {
             };
             (template.page, taken.unwrap_or_else(own))
         });
-        let of_page = of_page.collect();
+        let of_page: BTreeMap<usize, Role> = of_page.collect();
+        let mut patterns = patterns;
+        patterns.retain(|role, _| of_page.values().any(|taken| taken == role));
         Self { of_page, patterns }
     }
 
@@ -245,5 +249,29 @@ mod tests {
         graph.entries[Role::Order.index()] = 9;
         let classes = places.propose(&templates, &graph, Some(&worth), (0, 225));
         assert!(classes.iter().all(|class| class.after.is_empty()), "some begin with it");
+    }
+
+    #[test]
+    fn a_class_that_no_request_reaches_is_not_proposed() {
+        let tallies = [
+            // The shop's own pattern is narrower at its first segment, so it takes the search.
+            ("/*/search?q", Role::Search, tally(10, ("GET", "/shop/search"))),
+            ("/shop/*", Role::Item, tally(90, ("GET", "/shop/7"))),
+        ];
+        let all = tallies.iter().enumerate();
+        let templates: Vec<Template<'_>> = all
+            .map(|(page, (name, role, tally))| Template { page, name, role: *role, tally })
+            .collect();
+        let places = Places::new(&templates);
+        let graph = Graph::new(Role::ALL.len());
+        let classes = places.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
+        let roles: Vec<(Role, u64, u64)> =
+            classes.iter().map(|class| (class.role, class.requests, class.strangers)).collect();
+        assert_eq!(roles, [(Role::Item, 100, 10)]);
+        let elsewhere = tally(10, ("GET", "/blog/search"));
+        let templates = [Template { tally: &elsewhere, ..templates[0] }, templates[1]];
+        let places = Places::new(&templates);
+        let classes = places.propose(&templates, &graph, Some(&[0.1; 11]), (0, 100));
+        assert_eq!(classes.len(), 2, "that one is reached");
     }
 }

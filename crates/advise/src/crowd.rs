@@ -82,8 +82,8 @@ impl Crowd {
 
     /// Whether there is enough to draw from: sessions, and how long their requests take.
     pub fn is_known(&self) -> bool {
-        let (_, entries) = Self::of_graph(&self.graph);
-        entries > 0 && self.kinds.iter().any(|kind| kind.service.count() > 0)
+        self.graph.entries.iter().any(|entries| *entries > 0)
+            && self.kinds.iter().any(|kind| kind.service.count() > 0)
     }
 
     /// Mean service of what sessions ask for: seconds.
@@ -96,25 +96,32 @@ impl Crowd {
         if all > 0.0 { sum / all } else { 0.0 }
     }
 
-    /// Pages of a session, on average.
-    pub fn pages(&self) -> f64 {
-        let (pages, entries) = Self::of_graph(&self.graph);
-        let entered: u64 = (0..Role::ALL.len()).map(|role| self.graph.entries[role]).sum();
-        pages.max(entered) as f64 / entries.max(1) as f64
-    }
-
-    /// Visitors who come within `lasts`, so many a second on average, at random; the same for the same seed.
-    pub fn visitors(&self, rate: f64, lasts: Span, seed: u64) -> Vec<(Time, Vec<Step>)> {
+    /// Visitors who come within `lasts` at random, and mean to ask for so many pages a second all together; the same
+    /// for the same seed. Who left in the log because she was not served would have gone on, so visits are longer than
+    /// the log's, and there are fewer of them.
+    pub fn visitors(&self, pages: f64, lasts: Span, seed: u64) -> Vec<(Time, Vec<Step>)> {
         let mut chance = Chance(seed);
+        let mut left = (pages * lasts.as_secs_f64()).round() as usize;
         let mut visitors = Vec::new();
         let mut now = 0.0;
-        loop {
-            now += -(1.0 - chance.next()).ln() / rate;
-            if now.is_nan() || now >= lasts.as_secs_f64() {
-                return visitors;
+        let mut pause = |chance: &mut Chance| {
+            now += -(1.0 - chance.next()).ln();
+            now
+        };
+        while left > 0 {
+            let came = pause(&mut chance);
+            let mut steps = self.visit(&mut chance);
+            if steps.is_empty() {
+                break;
             }
-            visitors.push((Time::ZERO + Span::from_secs_f64(now), self.visit(&mut chance)));
+            steps.truncate(left);
+            left -= steps.len();
+            visitors.push((came, steps));
         }
+        // Those of a Poisson process, given how many they are, come at any time alike.
+        let each = lasts.as_secs_f64() / pause(&mut chance);
+        let at = |came: f64| Time::ZERO + Span::from_secs_f64(came * each);
+        visitors.into_iter().map(|(came, steps)| (at(came), steps)).collect()
     }
 
     fn visit(&self, chance: &mut Chance) -> Vec<Step> {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::advice::{Advice, plain};
 use crate::classes::Proposed;
 use crate::load::Seen;
+use crate::patience::Told;
 use crate::role::Role;
 
 /// What the file says that no log tells.
@@ -20,9 +21,6 @@ pub struct Around<'a> {
     /// Where the application is.
     pub server: &'a str,
 }
-
-/// Patience that an order of requests can be told, in seconds.
-const PATIENCE: [f64; 2] = [1.0, 600.0];
 
 /// The text of a configuration that observes.
 pub fn file(advice: &Advice, around: &Around<'_>) -> String {
@@ -101,9 +99,9 @@ fn order(advice: &Advice) -> String {
     match (found.median, found.mean) {
         (None, None) => text
             .push_str("# The log does not tell how long visitors wait.\n# patience = \"20s\"\n\n"),
-        (median, mean) => {
-            let patience = median.or(mean).unwrap_or(PATIENCE[1]);
-            let why = if median.is_some() {
+        (Some(patience), _) | (None, Some(patience)) => {
+            let told = Told::of(patience);
+            let why = if found.median.is_some() {
                 "half of them have left"
             } else {
                 "the mean, if it is exponential"
@@ -111,10 +109,11 @@ fn order(advice: &Advice) -> String {
             let _ = write!(
                 text,
                 "# How long visitors wait: {patience:.1} s ({why}; {} left, {} stayed to the end).\n\
-                 patience = \"{}ms\"\n\n",
+                 {}patience = \"{}ms\"\n\n",
                 found.left,
                 found.stayed,
-                (1e3 * patience.clamp(PATIENCE[0], PATIENCE[1])).round(),
+                told.clamped.map_or(String::new(), |why| format!("# {why}\n")),
+                (1e3 * told.seconds).round(),
             );
         }
     }

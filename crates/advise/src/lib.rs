@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | templates of URLs | 256 ([`bywash_discover::Kinds`]) | one template for all others |
 //! | open sessions | [`MOST_SESSIONS`] | the one that was idle longest is over, and counted |
+//! | first lines, held until eight agree what time it is | 64 | the first of those with which most agree |
 //! | minutes of load | [`MOST_MINUTES`] | counted, and not looked at for the peak |
 //! | distributions | two digits, from a microsecond to a day | |
 //!
@@ -48,8 +49,9 @@ pub use crowd::{Crowd, Step};
 pub use file::{Around, file};
 pub use load::{Load, Seen, Used, Watched};
 pub use minutes::{MOST as MOST_MINUTES, Peak};
-pub use patience::{Leaving, Patience};
-pub use request::{Client, End, Request};
+pub use moment::{agreed, is_near};
+pub use patience::{Leaving, Patience, Told};
+pub use request::{Client, End, Kept, Request};
 pub use role::Role;
 pub use sessions::MOST as MOST_SESSIONS;
 pub use summary::{Settings, Summary};

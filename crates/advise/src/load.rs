@@ -1,7 +1,8 @@
 //! Which templates cause the load: [`Discovery`] over the requests of a log and what was written down of a host's
 //! resources meanwhile.
 //!
-//! Records are of seconds or of ten minutes; a window is as long as most of them.
+//! Records are of seconds or of ten minutes; a window is as long as most of them. Requests of another time than all
+//! records tell nothing of costs, and lines with a wrong time are most often such: they move nothing here.
 
 use std::collections::VecDeque;
 
@@ -73,6 +74,8 @@ pub struct Load {
     watched: Vec<(Watched, Discovery)>,
     /// By their end.
     uses: VecDeque<Used>,
+    /// From the beginning of the first record to the end of the last.
+    covered: Option<(Time, Time)>,
     has_begun: bool,
 }
 
@@ -88,11 +91,17 @@ impl Load {
             (watched, Discovery::new(settings))
         };
         let watched = watched.into_iter().map(discovery).collect();
-        Self { watched, uses: uses.into(), has_begun: false }
+        let from = uses.iter().map(|one| one.from).min();
+        let covered = from.zip(uses.last().map(|one| one.to));
+        Self { watched, uses: uses.into(), covered, has_begun: false }
     }
 
     /// A request was worked on between these moments; it is `now`.
     pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, now: Time) {
+        let is_covered = self.covered.is_some_and(|(begin, end)| to >= begin && from <= end);
+        if !is_covered {
+            return;
+        }
         if !self.has_begun {
             self.has_begun = true;
             self.watched.iter_mut().for_each(|(_, discovery)| discovery.advance(from));

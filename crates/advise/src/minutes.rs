@@ -99,22 +99,21 @@ impl Minutes {
         Some(self.cells.entry(minute).or_default())
     }
 
-    /// The minute with most requests, and the one in which most were worked on at once. `seconds`: what was seen, of
-    /// a log that is shorter than a minute.
-    pub(crate) fn peaks(&self, seconds: f64, has_durations: bool) -> Option<(Peak, Peak)> {
-        let length = seconds.clamp(1.0, 60.0);
+    /// The minute with most requests, and the one in which most were worked on at once, of a log from one moment to
+    /// another. Of its first and its last minute only what was seen counts, and these are no peak if that is less than
+    /// half; a log that is shorter than a minute is one peak.
+    pub(crate) fn peaks(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
+        if log.1.since(log.0).as_nanos() < MINUTE {
+            return self.all(log, has_durations);
+        }
         let mut whole = 0_i64;
         let mut peaks: Option<(Peak, Peak)> = None;
         for (minute, cell) in &self.cells {
             whole += i64::from(cell.whole);
-            let busy = f64::from(cell.edges) + 60.0 * whole.max(0) as f64;
-            let peak = Peak {
-                at: u64::from(*minute) * 60,
-                requests: f64::from(cell.requests) / length,
-                pages: f64::from(cell.pages) / length,
-                sessions: f64::from(cell.sessions) / length,
-                at_once: has_durations.then_some(busy / length),
-            };
+            let begin = u64::from(*minute) * MINUTE;
+            let seen =
+                log.1.as_nanos().min(begin + MINUTE).saturating_sub(log.0.as_nanos().max(begin));
+            let peak = cell.peak(*minute, whole, (seen as f64 / 1e9).max(30.0), has_durations);
             let (most, fullest) = peaks.get_or_insert((peak, peak));
             if peak.requests > most.requests {
                 *most = peak;
@@ -124,6 +123,35 @@ impl Minutes {
             }
         }
         peaks
+    }
+
+    /// Two minutes at most, as one.
+    fn all(&self, log: (Time, Time), has_durations: bool) -> Option<(Peak, Peak)> {
+        let (first, _) = self.cells.first_key_value()?;
+        let mut all = Cell::default();
+        for cell in self.cells.values() {
+            all.requests = all.requests.saturating_add(cell.requests);
+            all.pages = all.pages.saturating_add(cell.pages);
+            all.sessions = all.sessions.saturating_add(cell.sessions);
+            all.edges += cell.edges;
+        }
+        let seconds = log.1.since(log.0).as_secs_f64().max(1.0);
+        let peak = all.peak(*first, 0, seconds, has_durations);
+        Some((peak, peak))
+    }
+}
+
+impl Cell {
+    /// While so many filled it whole, and so many seconds of it were seen.
+    fn peak(&self, minute: u32, whole: i64, seconds: f64, has_durations: bool) -> Peak {
+        let busy = f64::from(self.edges) + seconds * whole.max(0) as f64;
+        Peak {
+            at: u64::from(minute) * 60,
+            requests: f64::from(self.requests) / seconds,
+            pages: f64::from(self.pages) / seconds,
+            sessions: f64::from(self.sessions) / seconds,
+            at_once: has_durations.then_some(busy / seconds),
+        }
     }
 }
 
@@ -140,7 +168,7 @@ mod tests {
         for (from, to) in of {
             minutes.page(at(*from), Some(Span::from_secs(to - from)));
         }
-        minutes.peaks(3600.0, true).unwrap()
+        minutes.peaks((at(0), at(3600)), true).unwrap()
     }
 
     #[test]
@@ -151,6 +179,30 @@ mod tests {
         let (_, fullest) = peaks(&[(0, 60), (60, 90), (60, 90), (80, 90)]);
         assert_eq!(fullest.at, 60);
         assert!((fullest.at_once.unwrap() - 70.0 / 60.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_peak_of_a_short_log_is_over_what_was_seen() {
+        // Two requests a second, each of a second, for so long.
+        let rate = |from: u64, to: u64| {
+            let mut minutes = Minutes::default();
+            for second in from..to {
+                (0..2).for_each(|_| minutes.page(at(second), Some(Span::from_secs(1))));
+            }
+            let (most, fullest) = minutes.peaks((at(from), at(to)), true).unwrap();
+            (most.requests, fullest.at_once.unwrap())
+        };
+        for (from, to) in [(0, 10), (40, 80), (59, 61), (25, 95), (50, 130), (0, 600)] {
+            let (requests, at_once) = rate(from, to);
+            assert!((requests - 2.0).abs() < 1e-6, "{from} to {to}: {requests}");
+            assert!((at_once - 2.0).abs() < 1e-5, "{from} to {to}: {at_once}");
+        }
+        // A burst in the last second of a log is none of a minute.
+        let mut minutes = Minutes::default();
+        (0..120).for_each(|second| minutes.page(at(second), None));
+        (0..3).for_each(|_| minutes.page(at(120), None));
+        let (most, _) = minutes.peaks((at(0), at(121)), false).unwrap();
+        assert!((most.requests - 1.0).abs() < 1e-6, "{most:?}");
     }
 
     #[test]

@@ -3,13 +3,53 @@
 //!
 //! A jump is believed when eight requests in a row agree with it. Until then they are strays, which have a place
 //! in no session and no minute: one line with a wrong time ends nobody's session and makes no peak.
+//!
+//! What comes first has no line before it. So the first lines are held until eight agree, in a row or not, and the
+//! clock begins with these.
 
 use bywash_units::{Span, Time};
+
+use crate::request::{Kept, Request};
 
 /// Further than that from the line before it a line is a stray.
 const FAR: Span = Span::from_secs(3600);
 /// So many strays in a row make a new time.
 const AGREE: u32 = 8;
+
+/// Lines that are held at most until so many agree.
+const HELD: usize = 64;
+
+/// The first lines of a log, until most of them say what time it is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Opening {
+    held: Vec<Kept>,
+}
+
+impl Opening {
+    /// One more; whether they are enough.
+    pub(crate) fn hold(&mut self, request: &Request<'_>) -> bool {
+        self.held.push(request.kept());
+        self.held.len() >= HELD || self.agreed().is_some_and(|(_, agree)| agree >= AGREE as usize)
+    }
+
+    /// The clock of most of them, and all of them.
+    pub(crate) fn over(self) -> (Clock, Vec<Kept>) {
+        let now = self.agreed().map(|(time, _)| time);
+        (Clock { now, ..Clock::default() }, self.held)
+    }
+
+    fn agreed(&self) -> Option<(Time, usize)> {
+        let ended: Vec<Time> = self.held.iter().map(|one| one.request().ended()).collect();
+        agreed(&ended)
+    }
+}
+
+/// The first of these moments with which most agree, and how many do.
+pub fn agreed(moments: &[Time]) -> Option<(Time, usize)> {
+    let near = |one: Time| moments.iter().filter(|other| is_near(one, **other)).count();
+    let all = moments.iter().map(|one| (*one, near(*one)));
+    all.reduce(|most, one| if one.1 > most.1 { one } else { most })
+}
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +113,8 @@ impl Clock {
     }
 }
 
-fn is_near(a: Time, b: Time) -> bool {
+/// Whether two moments may be of one time.
+pub fn is_near(a: Time, b: Time) -> bool {
     a.since(b).max(b.since(a)) <= FAR
 }
 
@@ -94,6 +135,13 @@ mod tests {
         }
         assert_eq!(clock.tick(at(100)), Moment::Usual);
         assert_eq!((clock.now(), clock.strays, clock.forward), (at(100), 3, 0));
+    }
+
+    #[test]
+    fn most_lines_say_what_time_it_is_and_of_two_that_disagree_the_first() {
+        assert_eq!(agreed(&[]), None);
+        assert_eq!(agreed(&[at(9000), at(100), at(1), at(101)]), Some((at(100), 2)));
+        assert_eq!(agreed(&[at(9000), at(100)]), Some((at(9000), 1)));
     }
 
     #[test]

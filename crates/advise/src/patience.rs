@@ -19,6 +19,32 @@ pub struct Patience {
     stayed: Times,
 }
 
+/// Patience that an order of requests can be told, in seconds.
+const TOLD: [f64; 2] = [1.0, 600.0];
+
+/// Patience as an order of requests is told of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Told {
+    /// Seconds.
+    pub seconds: f64,
+    /// If that is not what was found, why.
+    pub clamped: Option<&'static str>,
+}
+
+impl Told {
+    /// Of what was found, in seconds.
+    pub fn of(found: f64) -> Self {
+        let clamped = if found < TOLD[0] {
+            Some("An order is told no less than 1 s, so that stands here.")
+        } else if found > TOLD[1] {
+            Some("An order is told no more than 600 s, so that stands here.")
+        } else {
+            None
+        };
+        Self { seconds: found.clamp(TOLD[0], TOLD[1]), clamped }
+    }
+}
+
 /// What was found of patience.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Leaving {

@@ -21,7 +21,29 @@ pub struct Request<'a> {
     pub service: Option<Span>,
 }
 
+/// A request that outlives its line.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    method: Box<str>,
+    target: Box<str>,
+    /// The same without words.
+    rest: Request<'static>,
+}
+
+impl Kept {
+    /// What was kept.
+    pub fn request(&self) -> Request<'_> {
+        Request { method: &self.method, target: &self.target, ..self.rest }
+    }
+}
+
 impl Request<'_> {
+    /// The same, kept.
+    pub fn kept(&self) -> Kept {
+        let rest = Request { method: "", target: "", ..*self };
+        Kept { method: self.method.into(), target: self.target.into(), rest }
+    }
+
     /// How long its client waited for it, if the line tells anything of that.
     pub(crate) fn took(&self) -> Option<Span> {
         match (self.waited, self.service) {
@@ -31,7 +53,7 @@ impl Request<'_> {
     }
 
     /// When it was over.
-    pub(crate) fn ended(&self) -> Time {
+    pub fn ended(&self) -> Time {
         self.began + self.took().unwrap_or_default()
     }
 

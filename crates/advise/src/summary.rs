@@ -8,7 +8,7 @@ use crate::guests::Guests;
 use crate::kinds::{Folded, Pages, page};
 use crate::load::Load;
 use crate::minutes::Minutes;
-use crate::moment::{Clock, Moment};
+use crate::moment::{Clock, Moment, Opening};
 use crate::patience::Patience;
 use crate::request::{Client, End, Request};
 use crate::role::is_file;
@@ -32,6 +32,8 @@ pub struct Settings {
 pub struct Summary {
     pub(crate) order: Option<String>,
     pub(crate) load: Option<Load>,
+    /// The first lines, until it is clear what time they are of.
+    opening: Option<Opening>,
     pub(crate) clock: Clock,
     pub(crate) pages: Pages,
     pub(crate) tallies: Vec<Tally>,
@@ -104,6 +106,7 @@ impl Summary {
         Self {
             order: order.as_ref().map(ToString::to_string),
             load,
+            opening: Some(Opening::default()),
             clock: Clock::default(),
             pages: Pages::new(order.into_iter().collect()),
             tallies: vec![Tally::default(); PAGES],
@@ -123,6 +126,27 @@ impl Summary {
 
     /// One more request, in the order of the log.
     pub fn add(&mut self, request: &Request<'_>) {
+        match &mut self.opening {
+            None => self.take(request),
+            Some(opening) => {
+                if opening.hold(request) {
+                    self.open();
+                }
+            }
+        }
+    }
+
+    /// What was held is told.
+    fn open(&mut self) {
+        let Some(opening) = self.opening.take() else { return };
+        let (clock, held) = opening.over();
+        self.clock = clock;
+        for one in &held {
+            self.take(&one.request());
+        }
+    }
+
+    fn take(&mut self, request: &Request<'_>) {
         let is_file = is_file(request.target) && request.is_safe();
         self.count(request, is_file);
         let seconds = request.service.unwrap_or_default().as_secs_f64();
@@ -247,6 +271,7 @@ impl Summary {
 
     /// The log is over: who is still there is taken to leave. How many that are.
     pub(crate) fn finish(&mut self) -> usize {
+        self.open();
         let open = self.sessions.open();
         self.end_sessions();
         let now = self.clock.now();

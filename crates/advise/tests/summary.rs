@@ -98,14 +98,17 @@ fn a_crowd_walks_as_the_visitors_did() {
     let crowd = &advice.crowd;
     assert!(crowd.is_known());
     assert!((crowd.service() - 0.2).abs() < 0.01, "{}", crowd.service());
-    let visitors = crowd.visitors(2.0, Span::from_secs(2000), 1);
+    let visitors = crowd.visitors(7.5, Span::from_secs(2000), 1);
     assert!((3800..4200).contains(&visitors.len()), "{}", visitors.len());
     let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
     assert!((steps as f64 / visitors.len() as f64 - 3.75).abs() < 0.1);
     let orders = visitors.iter().flat_map(|(_, steps)| steps).filter(|step| step.order).count();
     assert!((orders as f64 / visitors.len() as f64 - 0.25).abs() < 0.03, "{orders}");
     assert!(visitors.iter().all(|(_, steps)| steps[0].role == Role::Home));
-    assert_eq!(visitors, crowd.visitors(2.0, Span::from_secs(2000), 1));
+    assert!(visitors.is_sorted_by_key(|(came, _)| *came));
+    let last = visitors[visitors.len() - 1].0.as_secs_f64();
+    assert!((1990.0..2000.0).contains(&last), "{last}");
+    assert_eq!(visitors, crowd.visitors(7.5, Span::from_secs(2000), 1));
 }
 
 #[test]
@@ -168,4 +171,81 @@ fn a_clock_that_jumps_ends_no_sessions_and_makes_no_peak() {
     assert_eq!((advice.clients.sessions, advice.counts.strays), (1, 6));
     assert!((advice.counts.lasted - 599.1).abs() < 0.01);
     assert!(advice.notes.iter().any(|note| note.contains("out of time")), "{:?}", advice.notes);
+}
+
+#[test]
+fn one_wrong_time_in_front_moves_nothing() {
+    let of = |wrong: &[f64]| {
+        let mut summary = Summary::new(Settings::default());
+        let right = (0..600).map(|second| 1e9 + f64::from(second));
+        for at in wrong.iter().copied().chain(right) {
+            add(&mut summary, &Line { at, what: "GET /a", client: 7, end: OK, service: Some(0.1) });
+        }
+        summary.advice()
+    };
+    for wrong in [&[2e9][..], &[0.0], &[2e9, 0.0, 3e9], &[2e9; 7]] {
+        let advice = of(wrong);
+        assert_eq!(advice.counts.strays, wrong.len() as u64, "{wrong:?}");
+        assert_eq!(
+            (advice.counts.from, advice.clients.sessions),
+            (START + 1_000_000_000, 1),
+            "{wrong:?}"
+        );
+        assert!((advice.counts.lasted - 599.1).abs() < 0.01, "{wrong:?}");
+    }
+    assert_eq!(of(&[]).counts.strays, 0);
+}
+
+#[test]
+fn a_patience_that_is_clamped_says_so() {
+    for (waited, written, is_clamped) in
+        [(0.2, "\"1000ms\"", true), (900.0, "\"600000ms\"", true), (5.0, "\"5", false)]
+    {
+        let mut summary = Summary::new(Settings::default());
+        for client in 0..100_u32 {
+            let at = f64::from(client);
+            let line = Line {
+                at,
+                what: "GET /a",
+                client: u64::from(client),
+                end: End::Left,
+                service: Some(waited),
+            };
+            add(&mut summary, &line);
+        }
+        let advice = summary.advice();
+        let text = file(&advice, &Around { log: "x", server: "http://127.0.0.1:1" });
+        assert!(text.contains(&format!("patience = {written}")), "{text}");
+        assert_eq!(text.contains("An order is told no"), is_clamped, "{text}");
+        let is_noted = advice.notes.iter().any(|note| note.contains("was clamped"));
+        assert_eq!(is_noted, is_clamped, "{:?}", advice.notes);
+    }
+}
+
+#[test]
+fn a_crowd_asks_for_as_much_as_is_said_also_where_visitors_left() {
+    // Of those who look at three pages two thirds leave at one of them.
+    let mut summary = Summary::new(Settings::default());
+    for client in 0..3000_u32 {
+        for step in 0..3_u32 {
+            let leaves = client % 3 == step && step < 2;
+            let line = Line {
+                at: f64::from(client) + 0.2 * f64::from(step),
+                what: ["GET /", "GET /search?q=lamp", "GET /item/7"][step as usize],
+                client: u64::from(client),
+                end: if leaves { End::Left } else { OK },
+                service: Some(0.1),
+            };
+            add(&mut summary, &line);
+            if leaves {
+                break;
+            }
+        }
+    }
+    let crowd = summary.advice().crowd;
+    for (pages, lasts, expected) in [(20.0, 1000, 20_000), (0.5, 200, 100), (3.0, 1, 3)] {
+        let visitors = crowd.visitors(pages, Span::from_secs(lasts), 1);
+        let steps: usize = visitors.iter().map(|(_, steps)| steps.len()).sum();
+        assert_eq!(steps, expected, "to the page");
+    }
 }

@@ -216,6 +216,22 @@ pub struct PolicyChoice {
     pub line: Option<usize>,
 }
 
+impl PolicyChoice {
+    /// With these parameters, the others and all else as they are by default.
+    pub fn of(name: &str, parameters: BTreeMap<String, String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: name.to_owned(),
+            parameters,
+            limit: None,
+            termination: None,
+            charge: Charge::default(),
+            throttles: Vec::new(),
+            line: None,
+        }
+    }
+}
+
 /// Who answers for a request without a proven session: the gateway's `identify.charge`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

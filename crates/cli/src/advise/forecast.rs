@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use bywash_advise::{Advice, Proposed, Role};
+use bywash_advise::{Advice, Proposed, Role, Told};
 use bywash_scenario::file::{Class, Client, Length};
 use bywash_scenario::{
-    Cell, Charge, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source,
-    Tier, Visit, WaitsFor,
+    Cell, Closes, Graph, Law, PolicyChoice, Profile, Recording, Scenario, Servers, Source, Tier,
+    Visit, WaitsFor,
 };
 use bywash_units::{Span, Utility};
 use serde::Serialize;
@@ -24,6 +24,8 @@ const TIMES: [u32; 3] = [1, 2, 3];
 const MOST: f64 = 600_000.0;
 /// How long a client waits if the log does not tell.
 const PATIENCE: Span = Span::from_secs(20);
+/// Pages of a run at the peak, if it need not be too long for that: of fewer chance says too much.
+const ENOUGH: f64 = 10_000.0;
 /// The shortest and the longest run.
 const SHORTEST: f64 = 120.0;
 const LONGEST: f64 = 3600.0;
@@ -40,6 +42,8 @@ pub(super) struct Forecast {
     pub(super) places_were_told: bool,
     pub(super) patience: f64,
     pub(super) patience_was_assumed: bool,
+    /// What bywash is told of it: clamped.
+    pub(super) patience_told: f64,
     /// The site was played at this part of its size.
     pub(super) scale: f64,
     pub(super) seconds: f64,
@@ -67,12 +71,25 @@ pub(super) struct Run {
 
 /// How the site is played.
 struct Terms {
-    /// Sessions a second at the peak.
-    rate: f64,
+    /// Pages a second at the peak.
+    pages: f64,
     places: u32,
     lasts: Span,
     patience: Span,
+    /// Part of the site's size, for its visitors and its places alike.
     scale: f64,
+}
+
+impl Terms {
+    /// A site of so many places and pages a second, as large as can be played, for as long as that is said or less.
+    fn new(places: u32, pages: f64, lasts: f64, patience: Span) -> Self {
+        let most = f64::from(TIMES[TIMES.len() - 1]) * pages;
+        // There are whole places only, and at least one.
+        let scaled = (f64::from(places) * (MOST / (most * lasts)).min(1.0)).floor().max(1.0);
+        let scale = scaled / f64::from(places);
+        let lasts = Span::from_secs_f64(lasts.min(MOST / (most * scale)));
+        Self { pages: scale * pages, places: scaled as u32, lasts, patience, scale }
+    }
 }
 
 /// The runs; none where the log tells too little.
@@ -88,15 +105,8 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
     let found = advice.patience.mean.filter(|mean| *mean > 0.0);
     let patience = found.map_or(PATIENCE, Span::from_secs_f64);
     let session = advice.clients.lasted.map_or(0.0, |lasted| lasted.p90);
-    let lasts = (4.0 * session).clamp(SHORTEST, LONGEST);
-    let asked = f64::from(TIMES[TIMES.len() - 1]) * busy.most.pages * lasts;
-    let scale = (MOST / asked).min(1.0);
-    // Of a part of the site there is at least a place.
-    let scaled = (f64::from(places) * scale).ceil().max(1.0);
-    let scale = scale.min(scaled / f64::from(places));
-    let rate = scale * busy.most.pages / crowd.pages();
-    let lasts = Span::from_secs_f64(lasts);
-    let terms = Terms { rate, places: scaled as u32, lasts, patience, scale };
+    let lasts = (4.0 * session).max(ENOUGH / busy.most.pages).clamp(SHORTEST, LONGEST);
+    let terms = Terms::new(places, busy.most.pages, lasts, patience);
     let mut runs = Vec::new();
     for times in TIMES {
         let scenarios = [false, true].map(|ours| scenario(advice, &terms, times, ours));
@@ -114,8 +124,9 @@ pub(super) fn forecast(advice: &Advice, workers: Option<u32>) -> Result<Option<F
         places_were_told: workers.is_some(),
         patience: patience.as_secs_f64(),
         patience_was_assumed: found.is_none(),
-        scale,
-        seconds: lasts.as_secs_f64(),
+        patience_told: Told::of(patience.as_secs_f64()).seconds,
+        scale: terms.scale,
+        seconds: terms.lasts.as_secs_f64(),
         runs,
     }))
 }
@@ -140,7 +151,7 @@ fn run(times: u32, with: &'static str, cell: &Cell, scale: f64) -> Run {
 
 fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario {
     let mut recording = Recording::default();
-    for (came, steps) in advice.crowd.visitors(terms.rate * f64::from(times), terms.lasts, 1) {
+    for (came, steps) in advice.crowd.visitors(terms.pages * f64::from(times), terms.lasts, 1) {
         let visits = steps.iter().map(|step| Visit {
             class: step.role as usize,
             demand: step.service,
@@ -178,7 +189,7 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
 
 fn policy(ours: bool, patience: Span) -> PolicyChoice {
     let (name, parameters) = if ours {
-        let patience = patience.clamp_to(Span::from_secs(1), Span::from_secs(600));
+        let patience = Span::from_secs_f64(Told::of(patience.as_secs_f64()).seconds);
         (
             "session-first",
             BTreeMap::from([("patience".to_owned(), format!("{}ms", patience.as_millis()))]),
@@ -186,16 +197,7 @@ fn policy(ours: bool, patience: Span) -> PolicyChoice {
     } else {
         ("single-queue", BTreeMap::from([("capacity".to_owned(), PLAIN.to_owned())]))
     };
-    PolicyChoice {
-        name: name.to_owned(),
-        label: name.to_owned(),
-        parameters,
-        limit: None,
-        termination: None,
-        throttles: Vec::new(),
-        charge: Charge::Session,
-        line: None,
-    }
+    PolicyChoice::of(name, parameters)
 }
 
 fn class(role: Role, proposed: &[Proposed]) -> Class {
@@ -239,5 +241,26 @@ fn client(patience: Span) -> Client {
         keeps_retry_after: false,
         declares_retries: false,
         abandon: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_has_as_much_to_do_for_each_place_whatever_the_size_at_which_it_is_played() {
+        for (places, pages, lasts) in
+            [(8, 20.0, 600.0), (3, 900.0, 3600.0), (1, 5000.0, 600.0), (100, 777.0, 3600.0)]
+        {
+            let terms = Terms::new(places, pages, lasts, PATIENCE);
+            let (own, of_site) = (terms.pages / f64::from(terms.places), pages / f64::from(places));
+            assert!((own / of_site - 1.0).abs() < 1e-9, "{own} for {of_site}");
+            let asked = 3.0 * terms.pages * terms.lasts.as_secs_f64();
+            assert!(asked <= MOST + 1.0, "{places} places: {asked}");
+            assert!((terms.scale - terms.pages / pages).abs() < 1e-9);
+        }
+        let whole = Terms::new(8, 20.0, 600.0, PATIENCE);
+        assert_eq!((whole.places, whole.lasts), (8, Span::from_secs(600)));
     }
 }

@@ -1,16 +1,17 @@
 //! Logs, line by line, into a summary.
 //!
-//! Rotated logs are named in any order (`access.log*`), so they are read in that of their first requests.
+//! Rotated logs are named in any order (`access.log*`), so they are read in that of their times; see `merge`.
 
-use std::fs::File;
+use std::fs::{File, metadata};
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bywash_advise::{Client, End, Request, Summary};
+use bywash_advise::{Client, End, Request, Summary, agreed};
 use bywash_sense::access_log::{self, Flaw, Format, Line, Lines, Logged, Parser, Who, unpacked};
-use bywash_units::{Span, Time};
+use bywash_units::Time;
 use serde_json::{Value, json};
 
+use super::merge::{Merge, Source};
 use super::progress::Progress;
 use crate::args::Advise;
 use crate::failure::Failure;
@@ -32,9 +33,13 @@ pub(super) struct Account {
     malformed: u64,
     elsewhere: u64,
     flawed: u64,
+    /// There is one file, which need not be named.
+    is_one: bool,
     first: Vec<String>,
     /// Files that could not be read to their end, and why.
     broken: Vec<String>,
+    /// What is to be said of the time of several.
+    overlaps: Vec<String>,
     pub(super) seconds: f64,
     pub(super) has_local_times: bool,
 }
@@ -44,26 +49,18 @@ pub(super) struct Account {
 /// # Errors
 /// If one cannot be opened, or none has a request.
 pub(super) fn read(args: &Advise, summary: &mut Summary) -> Result<Account, Failure> {
-    let mut account = Account::default();
-    let mut bytes = 0;
-    let mut logs: Vec<(Option<Span>, &PathBuf)> = Vec::new();
+    let mut account = Account { is_one: args.logs.len() == 1, ..Account::default() };
+    let (mut bytes, mut is_known) = (0, true);
+    let mut sources = Vec::new();
     for path in &args.logs {
-        if path == Path::new("-") {
-            logs.push((None, path));
-            continue;
-        }
         let (first, length) =
             look(path, args.format.as_ref()).map_err(|error| unreadable(path, &error))?;
-        bytes += length;
-        logs.push((first, path));
+        is_known &= length.is_some();
+        bytes += length.unwrap_or(0);
+        sources.push(Source { path: path.clone(), first });
     }
-    // Without a time of its own a log stays in front: standard input, or nothing that is a request.
-    logs.sort_by_key(|(first, _)| *first);
-    let mut progress =
-        Progress::new(if logs.iter().any(|(_, path)| *path == Path::new("-")) { 0 } else { bytes });
-    for (_, path) in logs {
-        account.file(path, args.format.as_ref(), summary, &mut progress)?;
-    }
+    let mut progress = Progress::new(if is_known { bytes } else { 0 });
+    account.overlaps = Merge::new(sources).run(args, (&mut account, &mut progress), summary)?;
     account.seconds = progress.finish();
     if account.requests == 0 {
         return Err(account.none());
@@ -78,41 +75,86 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     ))
 }
 
-/// When the first request of a file came, and how long it is.
-fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Span>, u64)> {
-    let file = File::open(path)?;
-    let kind = file.metadata()?;
+/// When the first request of a file ended, by most of its first lines, and how long the file is. A pipe is opened
+/// once, when it is read, and tells nothing before.
+fn look(path: &Path, format: Option<&Format>) -> io::Result<(Option<Time>, Option<u64>)> {
+    if path == Path::new("-") {
+        return Ok((None, None));
+    }
+    let kind = metadata(path)?;
     if kind.is_dir() {
         return Err(io::Error::other("it is a folder"));
     }
     if !kind.is_file() {
-        // A pipe is read once.
-        return Ok((None, 0));
+        return Ok((None, None));
     }
-    let first = unpacked(BufReader::with_capacity(PIECE, file)).and_then(|mut reader| {
+    let file = BufReader::with_capacity(PIECE, File::open(path)?);
+    let ended = unpacked(file).and_then(|mut reader| {
         let format = format.cloned().or_else(|| Format::detect(reader.fill_buf().ok()?));
         let mut parser = Parser::new(format.unwrap_or(Format::Usual));
         let mut lines = Lines::new(reader);
+        let mut ended = Vec::new();
         for _ in 0..LOOKED_AT {
             let Some(line) = lines.next_line()? else { break };
             if let Ok(Line::Request(logged)) = line.and_then(|line| parser.parse(line)) {
-                return Ok(Some(logged.began));
+                ended.push(request(&logged).ended());
             }
         }
-        Ok(None)
+        Ok(ended)
     });
     // What is wrong with its inside is told when it is read.
-    Ok((first.ok().flatten(), kind.len()))
+    let first = ended.ok().and_then(|ended| agreed(&ended));
+    Ok((first.map(|(time, _)| time), Some(kind.len())))
+}
+
+/// A log that is open.
+pub(super) struct Log {
+    pub(super) name: String,
+    lines: Lines<Box<dyn BufRead + Send>>,
+    parser: Parser,
+}
+
+impl Log {
+    /// Reads one more line and tells the request that it is; whether there was one.
+    ///
+    /// # Errors
+    /// If the file cannot be read further.
+    pub(super) fn line(
+        &mut self,
+        account: &mut Account,
+        progress: &mut Progress,
+        tell: &mut impl FnMut(&Request<'_>),
+    ) -> io::Result<bool> {
+        let number = self.lines.number() + 1;
+        let Some(line) = self.lines.next_line()? else { return Ok(false) };
+        account.lines += 1;
+        progress.line();
+        match line.clone().and_then(|line| self.parser.parse(line)) {
+            Ok(Line::Request(logged)) => {
+                account.requests += 1;
+                tell(&request(&logged));
+            }
+            Ok(Line::NoRequest) => account.malformed += 1,
+            Ok(Line::Elsewhere) => account.elsewhere += 1,
+            Ok(Line::Aside) => {}
+            Err(_) if line == Ok(b"") => {}
+            Err(flaw) => account.flaw(&self.name, number, line, &flaw),
+        }
+        Ok(true)
+    }
 }
 
 impl Account {
-    fn file(
+    /// Opens a log; nothing if its beginning cannot be read, which is noted.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub(super) fn open(
         &mut self,
         path: &Path,
         format: Option<&Format>,
-        summary: &mut Summary,
-        progress: &mut Progress,
-    ) -> Result<(), Failure> {
+        progress: &Progress,
+    ) -> Result<Option<Log>, Failure> {
         let name = path.display().to_string().escape_debug().to_string();
         let opened = if path == Path::new("-") {
             unpacked(BufReader::with_capacity(PIECE, progress.counting(io::stdin())))
@@ -120,55 +162,42 @@ impl Account {
             let file = File::open(path).map_err(|error| unreadable(path, &error))?;
             unpacked(BufReader::with_capacity(PIECE, progress.counting(file)))
         };
-        let format_of = |reader: &mut dyn BufRead| {
-            let told = reader.fill_buf().map(Format::detect);
-            told.map(|told| format.cloned().or(told).unwrap_or(Format::Usual))
-        };
         let whole = opened.and_then(|mut reader| {
-            let format = format_of(&mut *reader)?;
-            self.has_local_times |= format == Format::HaProxy;
-            self.files.push((name.clone(), format.to_string()));
-            self.lines_of(reader, format, summary, progress)
+            let told = reader.fill_buf().map(Format::detect)?;
+            Ok((reader, format.cloned().or(told).unwrap_or(Format::Usual)))
         });
-        if let Err(error) = whole {
-            self.broken.push(format!("{name} cannot be read to its end: {error}"));
-        }
-        Ok(())
-    }
-
-    fn lines_of(
-        &mut self,
-        reader: impl BufRead,
-        format: Format,
-        summary: &mut Summary,
-        progress: &mut Progress,
-    ) -> io::Result<()> {
-        let mut parser = Parser::new(format);
-        let mut lines = Lines::new(reader);
-        while let Some(line) = lines.next_line()? {
-            self.lines += 1;
-            progress.line();
-            match line.clone().and_then(|line| parser.parse(line)) {
-                Ok(Line::Request(logged)) => {
-                    self.requests += 1;
-                    summary.add(&request(&logged));
-                }
-                Ok(Line::NoRequest) => self.malformed += 1,
-                Ok(Line::Elsewhere) => self.elsewhere += 1,
-                Ok(Line::Aside) => {}
-                Err(_) if line == Ok(b"") => {}
-                Err(flaw) => self.flaw(line, &flaw),
+        match whole {
+            Ok((reader, format)) => {
+                self.has_local_times |= format == Format::HaProxy;
+                self.files.push((name.clone(), format.to_string()));
+                let (lines, parser) = (Lines::new(reader), Parser::new(format));
+                Ok(Some(Log { name, lines, parser }))
+            }
+            Err(error) => {
+                self.is_over(&name, Err(error));
+                Ok(None)
             }
         }
-        Ok(())
+    }
+
+    /// Whether that was the end of a log; one that is broken is noted.
+    pub(super) fn is_over(&mut self, name: &str, line: io::Result<bool>) -> bool {
+        match line {
+            Ok(any) => !any,
+            Err(error) => {
+                self.broken.push(format!("{name} cannot be read to its end: {error}"));
+                true
+            }
+        }
     }
 
     #[cold]
-    fn flaw(&mut self, line: Result<&[u8], Flaw>, flaw: &Flaw) {
+    fn flaw(&mut self, name: &str, number: u64, line: Result<&[u8], Flaw>, flaw: &Flaw) {
         self.flawed += 1;
         if self.first.len() < SHOWN {
             let text = line.map(shown).unwrap_or_default();
-            self.first.push(format!("line {}: {flaw}{text}", self.lines));
+            let of = if self.is_one { String::new() } else { format!(" of {name}") };
+            self.first.push(format!("line {number}{of}: {flaw}{text}"));
         }
     }
 
@@ -198,6 +227,7 @@ impl Account {
         if !self.broken.is_empty() {
             notes.push("What was read before that is in all that is said here.".into());
         }
+        notes.extend_from_slice(&self.overlaps);
         if self.flawed > 0 {
             let share = 100.0 * self.flawed as f64 / self.lines as f64;
             notes.push(format!(

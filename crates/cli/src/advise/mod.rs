@@ -1,10 +1,11 @@
 //! `bywash advise`: from access logs to a configuration.
 //!
-//! `intake` reads logs, line by line, `metrics` what was written down of the host; the crate `advise` holds a bounded
+//! `intake` reads logs, line by line, `merge` those that overlap as one, `metrics` what was written down of the host; the crate `advise` holds a bounded
 //! part of both. `forecast` plays what was found in the simulator, `told` says it.
 
 mod forecast;
 mod intake;
+mod merge;
 mod metrics;
 mod progress;
 mod told;

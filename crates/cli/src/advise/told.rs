@@ -257,7 +257,10 @@ fn foretold(forecast: &Forecast) -> String {
             run.of_orders.map_or("-".into(), percent),
         ]);
     }
-    let assumed = if forecast.patience_was_assumed { ", assumed" } else { "" };
+    let mut assumed = if forecast.patience_was_assumed { ", assumed" } else { "" }.to_owned();
+    if (forecast.patience_told - forecast.patience).abs() > 1e-6 {
+        let _ = write!(assumed, ", clamped to {} for bywash", span(forecast.patience_told));
+    }
     let of_places = if forecast.places_were_told {
         "as you said"
     } else {

@@ -13,9 +13,10 @@ Examples:
   sadf -j -- -u -d -n DEV > sadf.json && bywash advise access.log --metrics sadf.json
   bywash advise access.log --format '%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\" %D %X'
 
-Logs are read in the order of their first requests, packed with gzip or not, in bounded memory however
-long they are. The formats are those of `bywash lab replay`, told by the first lines of each file. What
-is proposed is a guess by words of URLs and by what visitors did: read it before you trust it.";
+Logs are read in the order of their times, those that overlap as one, packed with gzip or not, in bounded
+memory however long they are. The formats are those of `bywash lab replay`, told by the first lines of
+each file. What is proposed is a guess by words of URLs and by what visitors did: read it before you
+trust it.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::binary::{Outcome, bywash, command, finish};
+use crate::binary::{Outcome, bywash};
 use crate::folder::Folder;
 
 const EVENING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/logs/evening.log");
 
 /// What is found in a log of these bytes. Whatever it is, the proposed configuration is one.
-fn advise(log: impl AsRef<[u8]>, args: &[&str]) -> Value {
+pub(crate) fn advise(log: impl AsRef<[u8]>, args: &[&str]) -> Value {
     let folder = Folder::new();
     let log = folder.file("access.log", log);
     let out = folder.path("bywash.toml");
@@ -35,7 +35,7 @@ fn refused(log: impl AsRef<[u8]>) -> Outcome {
     outcome
 }
 
-fn notes(found: &Value) -> String {
+pub(crate) fn notes(found: &Value) -> String {
     found["notes"]
         .as_array()
         .unwrap()
@@ -51,7 +51,7 @@ fn class<'a>(found: &'a Value, name: &str) -> &'a Value {
 }
 
 /// A line of the combined format at so many seconds after a midnight, with what may stand behind.
-fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
+pub(crate) fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String {
     format!(
         "10.0.{}.{} - - [14/Nov/2023:{:02}:{:02}:{:02} +0000] \"{what} HTTP/1.1\" {status} 512 \"-\" \"x\"{tail}\n",
         client / 250,
@@ -63,7 +63,7 @@ fn line(second: u64, client: u64, what: &str, status: u16, tail: &str) -> String
 }
 
 /// Visitors who look at a page and a thing, of whom every fifth buys.
-fn shop(tail: &str) -> String {
+pub(crate) fn shop(tail: &str) -> String {
     let mut lines = Vec::new();
     for client in 0..400 {
         let mut ways = vec!["GET /".to_owned(), format!("GET /item/{}", 5000 + client)];
@@ -280,7 +280,7 @@ fn what_is_no_log_is_an_error_that_says_why() {
     }
 }
 
-fn packed(text: &str) -> Vec<u8> {
+pub(crate) fn packed(text: &str) -> Vec<u8> {
     let mut gzip =
         Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut into, text) = (gzip.stdin.take().unwrap(), text.to_owned());
@@ -302,106 +302,6 @@ fn of_a_cut_or_mixed_log_the_rest_is_read_and_that_is_said() {
         shop("") + "{\"msec\":\"1700000000.5\",\"request\":\"GET / HTTP/1.1\"}\n\u{1b}[2J\n";
     let found = advise(mixed, &[]);
     assert_eq!((&found["counts"]["requests"], &found["log"]["flawed"]), (&960.into(), &2.into()));
-}
-
-#[test]
-fn rotated_logs_are_read_in_the_order_of_their_time_and_standard_input_too() {
-    let folder = Folder::new();
-    let all = shop("");
-    let cut = all.match_indices('\n').nth(500).unwrap().0 + 1;
-    let (old, new) = (
-        folder.file("access.log.1.gz", packed(&all[..cut])),
-        folder.file("access.log", &all[cut..]),
-    );
-    let found = bywash(&["advise", &new, &old, "--json"]).json();
-    assert_eq!(found["clients"], advise(&all, &[])["clients"]);
-    let mut child = command(&["advise", "-", "--json"]);
-    child.stdin(Stdio::from(fs::File::open(&old).unwrap()));
-    assert_eq!(finish(child).json()["counts"]["requests"], 501);
-}
-
-/// Two hours in which a report is asked for now and then, and the processors that it takes.
-fn reports(local: bool) -> (String, String) {
-    let (mut log, mut records) = (String::new(), Vec::new());
-    for minute in 0..120_u64 {
-        let heavy = [0, 3, 1, 5, 2, 0, 4][minute as usize % 7];
-        let ants = 40 + minute * 7 % 23;
-        let mut lines: Vec<(u64, String)> = Vec::new();
-        let mut add = |count: u64, what: &str, took: u64| {
-            for at in 0..count {
-                let second = minute * 60 + 5 + at * 50 / count;
-                let tail = format!(" rt={took}.000 urt={took}.000");
-                lines.push((second, line(second, at + 13 * minute, what, 200, &tail)));
-            }
-        };
-        add(heavy, "GET /report/all", 4);
-        add(ants, "GET /item/77", 0);
-        lines.sort();
-        log.extend(lines.into_iter().map(|(_, line)| line));
-        let busy = 100.0 * (4.0 * heavy as f64 + 0.05 * ants as f64) / 60.0 / 2.0;
-        let end = minute + 1;
-        let zone = if local { "" } else { "\"utc\":1," };
-        records.push(format!(
-            "{{\"timestamp\":{{\"date\":\"2023-11-14\",\"time\":\"{:02}:{:02}:00\",{zone}\"interval\":60}},\
-             \"cpu-load\":[{{\"cpu\":\"all\",\"idle\":{:.2}}}]}}",
-            end / 60 + if local { 2 } else { 0 },
-            end % 60,
-            100.0 - busy
-        ));
-    }
-    let metrics = format!(
-        "{{\"sysstat\":{{\"hosts\":[{{\"nodename\":\"web\",\"number-of-cpus\":2,\"statistics\":[{}]}}]}}}}",
-        records.join(",")
-    );
-    (log, metrics)
-}
-
-#[test]
-fn a_report_that_takes_the_processors_is_found() {
-    for local in [false, true] {
-        let (log, metrics) = reports(local);
-        let folder = Folder::new();
-        let metrics = folder.file("sadf.json", metrics);
-        let mut args = vec!["--metrics", &metrics];
-        if local {
-            args.extend(["--metrics-offset", "+02:00"]);
-        }
-        let found = advise(log, &args);
-        let elephants = found["elephants"].as_array().unwrap();
-        assert!(!elephants.is_empty(), "{}", notes(&found));
-        assert_eq!(
-            (&elephants[0]["pattern"], &elephants[0]["resource"]),
-            (&"/report/all".into(), &"host/cpu".into())
-        );
-        let cost = elephants[0]["cost"].as_f64().unwrap();
-        assert!((cost / 4.0 - 1.0).abs() < 0.2, "{cost}");
-        assert!(elephants[0]["share"].as_f64().unwrap() > 0.7, "{elephants:?}");
-        assert!(found["toml"].as_str().unwrap().contains("# match = \"/report/all\""));
-        assert!(notes(&found).contains(if local {
-            "+02:00:00 ahead"
-        } else {
-            "UTC, as the file says"
-        }));
-    }
-}
-
-#[test]
-fn metrics_of_another_time_or_an_unknown_zone_say_so() {
-    let folder = Folder::new();
-    let (log, metrics) = reports(true);
-    let (log, metrics) = (folder.file("access.log", log), folder.file("sadf.json", metrics));
-    let outcome = bywash(&["advise", &log, "--metrics", &metrics]);
-    assert_eq!(outcome.code, Some(78), "{outcome:?}");
-    assert!(outcome.err.contains("--metrics-offset"), "{}", outcome.err);
-    let found =
-        bywash(&["advise", &log, "--metrics", &metrics, "--metrics-offset=-12:00", "--json"])
-            .json();
-    assert!(notes(&found).contains("of another time than the log"), "{}", notes(&found));
-    assert_eq!(found["elephants"].as_array().map(Vec::len), Some(0));
-    for wrong in ["{}", "", "[1]"] {
-        let wrong = folder.file("wrong.json", wrong);
-        assert_eq!(bywash(&["advise", &log, "--metrics", &wrong]).code, Some(78));
-    }
 }
 
 #[test]
@@ -458,4 +358,32 @@ fn an_order_that_is_told_is_found_among_many_pages_that_are_asked_for_more() {
     let found = advise(&log, &["--order", "POST /checkout/confirm"]);
     assert_eq!(found["order"], "POST /checkout/confirm", "{}", notes(&found));
     assert_eq!(found["orders"], 39);
+}
+
+#[test]
+fn the_forecast_asks_for_as_much_as_the_log_where_clients_leave() {
+    // Five come each second and mean to see three pages of 0.1 s; of three one leaves at the first, one at the second.
+    let mut lines = Vec::new();
+    for client in 0..3000_u64 {
+        for step in 0..=client % 3 {
+            let status = if client % 3 == step && step < 2 { 499 } else { 200 };
+            lines.push((client / 5 + step, client, status));
+        }
+    }
+    lines.sort_unstable();
+    let log: String = lines
+        .iter()
+        .map(|(second, client, status)| {
+            line(*second, *client, "GET /a", *status, " rt=0.100 urt=0.100")
+        })
+        .collect();
+    let found = advise(log, &["--workers", "4"]);
+    let forecast = &found["forecast"];
+    let pages = forecast["pages"].as_f64().unwrap();
+    assert!((pages - 10.0).abs() < 0.1, "{pages}");
+    let rho = forecast["runs"][0]["rho"].as_f64().unwrap();
+    assert!(
+        (rho / (pages * 0.1 / 4.0) - 1.0).abs() < 0.02,
+        "{rho}: off by no more than one in fifty"
+    );
 }

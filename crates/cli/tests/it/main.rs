@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
 
 mod advise;
+mod advise_several;
 mod binary;
 mod check;
 mod compare;
@@ -23,5 +24,6 @@ mod sim;
 mod status;
 mod sweep;
 mod token_keys;
+mod trial;
 mod upstream;
 mod words;

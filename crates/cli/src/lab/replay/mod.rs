@@ -98,14 +98,5 @@ fn choice(name: &str, config: &Config) -> PolicyChoice {
         bywash_config::Charge::Session => Charge::Session,
         bywash_config::Charge::Address => Charge::Address,
     };
-    PolicyChoice {
-        name: name.to_owned(),
-        label: name.to_owned(),
-        parameters,
-        limit: None,
-        termination: None,
-        throttles: Vec::new(),
-        charge,
-        line: None,
-    }
+    PolicyChoice { charge, ..PolicyChoice::of(name, parameters) }
 }

@@ -1,0 +1,249 @@
+//! Several logs as one, by time: of two front ends, or rotated ones that overlap.
+//!
+//! A log is opened when the others are as far as its first request, so rotated logs are open one after the other, and
+//! of one that is alone no line is copied. Where several are open the request that ended first is next. A line with a
+//! wrong time goes with its neighbours: eight of each log are looked at.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use bywash_advise::{Kept, Request, Summary, agreed, is_near};
+use bywash_units::{Span, Time};
+
+use super::intake::{Account, Log};
+use super::progress::Progress;
+use crate::args::Advise;
+use crate::failure::Failure;
+
+/// Logs that are open at once: each has half a megabyte.
+const MOST: usize = 64;
+/// Requests that are looked at to tell a wrong time from a gap.
+const AHEAD: usize = 8;
+/// A server that reopens its log writes on for a moment.
+const MOMENT: Span = Span::from_secs(60);
+/// Overlaps that are named.
+const NAMED: usize = 3;
+
+/// A log that is to be read.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    /// When its first request came; `None`: nobody knows before it is read.
+    pub(super) first: Option<Time>,
+}
+
+/// A log that is open.
+struct Stream {
+    log: Log,
+    ahead: VecDeque<Kept>,
+    is_over: bool,
+    course: Course,
+    /// When the next request ended, as far as its neighbours believe it.
+    next: Time,
+}
+
+/// How far a log is.
+#[derive(Default)]
+struct Course {
+    from: Time,
+    now: Time,
+    to: Time,
+    /// Requests in a row that are of another time.
+    strays: usize,
+}
+
+impl Course {
+    fn is_at(&mut self, ended: Time) {
+        self.now = ended;
+        self.to = self.to.max(ended);
+        self.strays = 0;
+    }
+
+    fn passes(&mut self, ended: Time) {
+        self.strays += 1;
+        if is_near(self.now, ended) || self.strays >= AHEAD {
+            self.is_at(ended);
+        }
+    }
+}
+
+/// When a log that is closed began and ended.
+#[derive(Debug)]
+struct Read {
+    name: String,
+    from: Time,
+    to: Time,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Merge {
+    waiting: VecDeque<Source>,
+    open: Vec<Stream>,
+    read: Vec<Read>,
+    is_crowded: bool,
+}
+
+impl Merge {
+    pub(super) fn new(mut sources: Vec<Source>) -> Self {
+        // Of which nobody knows the beginning are read from the beginning: standard input, pipes.
+        sources.sort_by_key(|source| source.first);
+        Self { waiting: sources.into(), ..Self::default() }
+    }
+
+    /// Reads all of them; what is to be said of that.
+    ///
+    /// # Errors
+    /// If one cannot be opened.
+    pub(super) fn run(
+        mut self,
+        args: &Advise,
+        (account, progress): (&mut Account, &mut Progress),
+        summary: &mut Summary,
+    ) -> Result<Vec<String>, Failure> {
+        loop {
+            let next = self.open.iter().map(|stream| stream.next).min();
+            let begins = self.waiting.front().map(|source| source.first);
+            let has_begun = begins.is_some_and(|first| first <= next || next.is_none());
+            if has_begun && self.open.len() < MOST {
+                self.open_next(args, account, progress)?;
+                continue;
+            }
+            self.is_crowded |= has_begun;
+            if next.is_none() {
+                return Ok(self.notes());
+            }
+            let at = self.open.iter().position(|stream| Some(stream.next) == next).unwrap_or(0);
+            let is_alone = self.open.len() == 1;
+            let stream = &mut self.open[at];
+            if let Some(one) = stream.ahead.pop_front() {
+                summary.add(&one.request());
+            }
+            if is_alone {
+                let until = begins.flatten();
+                stream.alone(until, account, progress, &mut |request| summary.add(request));
+            }
+            if !stream.fill(account, progress) {
+                self.close(at);
+            }
+        }
+    }
+
+    fn open_next(
+        &mut self,
+        args: &Advise,
+        account: &mut Account,
+        progress: &mut Progress,
+    ) -> Result<(), Failure> {
+        let Some(source) = self.waiting.pop_front() else { return Ok(()) };
+        let Some(log) = account.open(&source.path, args.format.as_ref(), progress)? else {
+            return Ok(());
+        };
+        let ahead = VecDeque::with_capacity(AHEAD);
+        let (course, next) = (Course::default(), Time::ZERO);
+        let mut stream = Stream { log, ahead, is_over: false, course, next };
+        stream.read_ahead(account, progress);
+        let ended: Vec<Time> = stream.ahead.iter().map(|one| one.request().ended()).collect();
+        if let Some((now, _)) = agreed(&ended) {
+            stream.course = Course { from: now, now, to: now, strays: 0 };
+        }
+        if stream.fill(account, progress) {
+            self.open.push(stream);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, at: usize) {
+        let Stream { log, course: Course { from, to, .. }, .. } = self.open.swap_remove(at);
+        self.read.push(Read { name: log.name, from, to });
+    }
+
+    fn notes(mut self) -> Vec<String> {
+        self.read.sort_by(|a, b| a.from.cmp(&b.from).then_with(|| a.name.cmp(&b.name)));
+        let mut overlaps = Vec::new();
+        let mut last: Option<&Read> = None;
+        for one in &self.read {
+            let Some(before) = last.replace(one) else { continue };
+            let both = before.to.min(one.to).since(one.from);
+            if both > MOMENT {
+                let minutes = both.as_secs_f64() / 60.0;
+                overlaps.push(format!("{} and {} by {minutes:.0} min", before.name, one.name));
+            }
+            if before.to > one.to {
+                last = Some(before);
+            }
+        }
+        let mut notes = Vec::new();
+        if !overlaps.is_empty() {
+            let more = overlaps.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            overlaps.truncate(NAMED);
+            notes.push(format!(
+                "Logs overlap in time: {}{more}. They were read as one, by time, and their loads add up; a request that \
+                 stands in two of them counts twice.",
+                overlaps.join("; ")
+            ));
+        }
+        if self.is_crowded {
+            notes.push(format!(
+                "More than {MOST} logs overlap in time: some were read behind the others. The load of each minute is \
+                 right, sessions that are in several of these logs are not."
+            ));
+        }
+        notes
+    }
+}
+
+impl Stream {
+    fn read_ahead(&mut self, account: &mut Account, progress: &mut Progress) {
+        while self.ahead.len() < AHEAD && !self.is_over {
+            let Self { log, ahead, .. } = self;
+            let line = log.line(account, progress, &mut |one| ahead.push_back(one.kept()));
+            self.is_over = account.is_over(&self.log.name, line);
+        }
+    }
+
+    /// Reads on, and says of the next request when it ended; whether there is any.
+    fn fill(&mut self, account: &mut Account, progress: &mut Progress) -> bool {
+        self.read_ahead(account, progress);
+        let now = self.course.now;
+        let ended: Vec<Time> = self.ahead.iter().map(|one| one.request().ended()).collect();
+        let Some(first) = ended.first().copied() else { return false };
+        let agrees = |with: Time| ended.iter().skip(1).any(|other| is_near(with, *other));
+        // One that is of another time than all around it is a stray, also the last of a log.
+        let is_stray = !is_near(now, first) && (agrees(now) || !agrees(first));
+        if !is_stray {
+            self.course.is_at(first);
+        }
+        self.next = self.course.now;
+        true
+    }
+
+    /// While no other log is open: tells what ended before the next one begins, and copies nothing.
+    fn alone(
+        &mut self,
+        until: Option<Time>,
+        account: &mut Account,
+        progress: &mut Progress,
+        tell: &mut impl FnMut(&Request<'_>),
+    ) {
+        let is_before = |request: &Request<'_>| until.is_none_or(|until| request.ended() < until);
+        while self.ahead.front().is_some_and(|one| is_before(&one.request())) {
+            let Some(one) = self.ahead.pop_front() else { break };
+            self.course.passes(one.request().ended());
+            tell(&one.request());
+        }
+        while self.ahead.is_empty() && !self.is_over {
+            let Self { log, ahead, course, .. } = self;
+            let line = log.line(account, progress, &mut |one| {
+                if is_before(one) {
+                    course.passes(one.ended());
+                    tell(one);
+                } else {
+                    ahead.push_back(one.kept());
+                }
+            });
+            self.is_over = account.is_over(&self.log.name, line);
+        }
+    }
+}
