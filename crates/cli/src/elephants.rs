@@ -131,14 +131,19 @@ fn table(entries: &[Value]) -> Table {
         ("", Align::Right),
         ("requests", Align::Left),
         ("of", Align::Left),
-        ("cost ms", Align::Right),
+        ("cost", Align::Right),
         ("per s", Align::Right),
         ("share", Align::Right),
         ("state", Align::Left),
     ]);
     for entry in entries {
         let found = &entry["found"];
-        let ms = |value: &Value| value.as_f64().map_or("—".into(), |s| format!("{:.1}", s * 1e3));
+        let cost = |value: &Value| {
+            let unit = Unit::of(found);
+            value
+                .as_f64()
+                .map_or("—".into(), |cost| format!("{} {}", unit.amount(cost), unit.name))
+        };
         let percent = |value: &Value| {
             value.as_f64().map_or("—".into(), |part| format!("{:.0} %", 100.0 * part))
         };
@@ -146,7 +151,7 @@ fn table(entries: &[Value]) -> Table {
             plain(&entry["number"]),
             plain(&entry["pattern"]),
             plain(&found["resource"]),
-            ms(&found["cost"]),
+            cost(&found["cost"]),
             found["rate"].as_f64().map_or("—".into(), |rate| format!("{rate:.2}")),
             percent(&found["share"]),
             state(entry),
@@ -189,6 +194,7 @@ fn told(entry: &Value) -> String {
     } else if entry["proposed"].is_object() {
         let _ = writeln!(words, "proposed  {}", grants(&entry["proposed"]));
     }
+    words.push_str(&others(entry));
     let effect = &entry["effect"];
     if effect.is_object() {
         let _ = writeln!(
@@ -199,6 +205,8 @@ fn told(entry: &Value) -> String {
             100.0 * number(&effect["elephants_most"]),
             number(&effect["held_back"]),
         );
+    } else if let Some(why) = entry["unpredicted"].as_str() {
+        let _ = writeln!(words, "effect    {}", plain_text(why));
     }
     if entry["trial"].is_object() {
         words.push_str(&trial(&entry["trial"]));
@@ -206,14 +214,57 @@ fn told(entry: &Value) -> String {
     words
 }
 
+/// Kinds of their own that the pattern matches too, and whether they are held back with it.
+fn others(entry: &Value) -> String {
+    let rule = entry["state"].get("ruled");
+    let is_of_file = rule.is_some_and(|rule| rule["origin"] == "file");
+    let kinds = rule.filter(|_| !is_of_file).map_or(&entry["within"], |rule| &rule["exempt"]);
+    let kinds = kinds.as_array().map_or(&[][..], Vec::as_slice);
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let names = kinds.iter().map(plain).collect::<Vec<_>>().join(", ");
+    if is_of_file {
+        format!("with      {names}: kinds of their own, but the file's pattern matches them\n")
+    } else {
+        format!("but not   {names}: kinds of their own\n")
+    }
+}
+
+/// In what a cost is shown.
+struct Unit {
+    name: &'static str,
+    /// So many of them are one of what is counted.
+    times: f64,
+}
+
+impl Unit {
+    fn of(found: &Value) -> Self {
+        match found["consists_of"].as_str() {
+            Some("processors" | "slots") => Self { name: "ms", times: 1e3 },
+            Some("bytes") => Self { name: "kB", times: 1e-3 },
+            // Seconds of a disk, bytes that come in, tasks that wait: as it is read.
+            _ => Self { name: "units", times: 1.0 },
+        }
+    }
+
+    fn amount(&self, cost: f64) -> String {
+        let cost = cost * self.times;
+        let is_small = self.name == "units" && cost < 10.0;
+        if is_small { format!("{cost:.4}") } else { format!("{cost:.1}") }
+    }
+}
+
 fn evidence(found: &Value) -> String {
-    let ms = |value: &Value| 1e3 * number(value);
+    let unit = Unit::of(found);
+    let amount = |value: &Value| unit.amount(number(value));
     let mut words = format!(
-        "cost      {:.1} ms of {} ({:.1} to {:.1}){}\n",
-        ms(&found["cost"]),
+        "cost      {} {} of {} ({} to {}){}\n",
+        amount(&found["cost"]),
+        unit.name,
         plain(&found["resource"]),
-        ms(&found["interval"][0]),
-        ms(&found["interval"][1]),
+        amount(&found["interval"][0]),
+        amount(&found["interval"][1]),
         if found["provisional"] == true { ", provisional: rather too low" } else { "" },
     );
     let _ = writeln!(
@@ -222,6 +273,18 @@ fn evidence(found: &Value) -> String {
         100.0 * number(&found["share"]),
         100.0 * number(&found["used"]),
         number(&found["rate"]),
+    );
+    let lasts = number(&found["lasts"]);
+    let is_too_short = found["consists_of"] == "processors" && number(&found["cost"]) > lasts;
+    let _ = writeln!(
+        words,
+        "lasts     {:.1} ms{}",
+        1e3 * lasts,
+        if is_too_short {
+            ", too short for that cost: something else at the same time, or work behind the answer"
+        } else {
+            ""
+        },
     );
     let _ = writeln!(
         words,

@@ -140,7 +140,13 @@ impl Life<'_> {
             }
         };
         let (sockets, learned) = (gateway.sockets(), gateway.learned());
-        bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during)
+        let yields = || gateway.give_decisions_away(true);
+        let handed =
+            bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during, yields);
+        if handed.is_err() {
+            gateway.give_decisions_away(false);
+        }
+        handed
     }
 
     fn has_taken_over(&mut self, successor: &Successor, bypassed: bool) {

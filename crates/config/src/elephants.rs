@@ -41,7 +41,7 @@ impl Act {
 
 /// Where a resource is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum ReadFrom {
     /// The exporter of this URL says it.
     Exporter(String),
     /// It is of the process whose number stands in this file, and of all that it has started.
@@ -56,7 +56,7 @@ pub struct Resource {
     /// What is read: `host/cpu`.
     pub read: String,
     /// Where that is, if not on this host, or of which of its processes.
-    pub from: Option<From>,
+    pub from: Option<ReadFrom>,
     /// Units of it that there are in a second, if that is not as it is read.
     pub capacity: Option<f64>,
     /// Units of it that are used in a second without any request.

@@ -53,7 +53,7 @@ mod words;
 pub use config::{
     AccessLog, Answers, Charge, ClassConfig, Config, Details, Limits, Mode, Queue, State, Stop,
 };
-pub use elephants::{Act, Elephants, From, Resource, Throttle};
+pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};

@@ -1,5 +1,6 @@
 //! All elephants, and the only place where anything about them changes.
 
+mod exempt;
 mod export;
 mod file;
 
@@ -11,7 +12,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Gauge};
-use crate::elephant::Elephant;
+use crate::elephant::{Elephant, Resource};
 use crate::entry::{Entry, Origin, Rule, State, Trial};
 use crate::grants::{Change, Grants};
 use crate::note::{Note, What};
@@ -39,7 +40,7 @@ pub enum Act {
     /// It is proposed.
     #[default]
     Propose,
-    /// Whatever is sure is held back for an hour; what is not is proposed.
+    /// Whatever is sure and fills processors is held back for an hour; what is not is proposed.
     Auto,
 }
 
@@ -84,6 +85,8 @@ pub struct InForce {
     pub id: RuleId,
     /// Which requests.
     pub pattern: String,
+    /// And which of these not.
+    pub exempt: Vec<String>,
     /// How they wait.
     pub rule: throttle::Rule,
     /// Bytes a second of their answers, if these are held back.
@@ -145,6 +148,7 @@ impl Book {
             State::Ruled(rule) => Some(InForce {
                 id: RuleId(entry.number),
                 pattern: entry.pattern.clone(),
+                exempt: rule.exempt.clone(),
                 rule: rule.grants.rule(),
                 bytes: rule.grants.bytes,
             }),
@@ -210,8 +214,9 @@ impl Book {
         let entry = &self.entries[at];
         let found = entry.found.as_ref()?;
         let is_one = found.twins.is_empty() && !found.transacts;
-        let is_sure = !found.provisional && found.by_one <= MUCH_BY_ONE && is_one;
-        let is_much = found.of_capacity() >= MUCH;
+        let is_sure =
+            !found.provisional && found.by_one <= MUCH_BY_ONE && found.is_plausible() && is_one;
+        let is_much = found.consists_of == Resource::Processors && found.of_capacity() >= MUCH;
         if act == Act::Propose
             || !is_sure
             || !is_much
@@ -261,7 +266,7 @@ impl Book {
             return Err(Refused::Trial);
         }
         let entry = &mut self.entries[at];
-        let predicted = entry.found.as_ref().map(|found| Effect::of(found, &grants));
+        let predicted = entry.found.as_ref().and_then(|found| Effect::of(found, &grants).ok());
         entry.trial = Some(Trial { grants, predicted, before, during: None });
         Ok(self.rule(now, at, grants, Origin::Trial, word))
     }
@@ -374,7 +379,12 @@ impl Book {
         let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
         let Word { by, why, .. } = word;
         let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
-        self.entries[at].state = State::Ruled(Rule { grants, origin, by, why, since: now, until });
+        let exempt = match &mut self.entries[at].state {
+            State::Ruled(rule) => std::mem::take(&mut rule.exempt),
+            State::Proposed | State::Rejected { .. } => Vec::new(),
+        };
+        self.entries[at].state =
+            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until });
         note
     }
 

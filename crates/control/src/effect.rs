@@ -3,7 +3,7 @@
 use bywash_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::elephant::Elephant;
+use crate::elephant::{Elephant, Resource};
 use crate::grants::Grants;
 
 /// What is predicted of a rule.
@@ -17,15 +17,48 @@ pub struct Effect {
     pub held_back: f64,
 }
 
+/// Why nothing is predicted of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unpredicted {
+    /// Of this resource a request may use any part while it runs.
+    #[error(
+        "none: what one request uses of this resource at most while it runs is not known, and others may get faster \
+         with it or not; try the rule, which measures it"
+    )]
+    Unbounded,
+    /// Nothing in the rule limits bytes.
+    #[error("none: how many run at once does not limit bytes; give the rule --bytes or --rate")]
+    NotBytes,
+}
+
 impl Effect {
     /// Of this rule on these requests.
-    pub fn of(elephant: &Elephant, grants: &Grants) -> Self {
+    ///
+    /// # Errors
+    /// If the rule does not bound what they use.
+    pub fn of(elephant: &Elephant, grants: &Grants) -> Result<Self, Unpredicted> {
+        let by_rate = grants.rate.map(|rate| rate * elephant.cost);
+        let at_once = f64::from(grants.at_once);
+        let most = match elephant.consists_of {
+            // One that runs fills one of them.
+            Resource::Processors | Resource::Slots => {
+                by_rate.map_or(at_once, |by_rate| by_rate.min(at_once))
+            }
+            Resource::Bytes => {
+                let bytes = grants.bytes.map(|bytes| bytes as f64);
+                let limits = [bytes, by_rate].into_iter().flatten();
+                limits.min_by(f64::total_cmp).ok_or(Unpredicted::NotBytes)?
+            }
+            Resource::Other => return Err(Unpredicted::Unbounded),
+        };
         let now = elephant.of_capacity();
-        let by_slots = f64::from(grants.at_once) / elephant.capacity;
-        let by_rate = grants.rate.map(|rate| rate * elephant.cost / elephant.capacity);
-        let most = by_rate.map_or(by_slots, |by_rate| by_slots.min(by_rate)).min(1.0);
+        let most = (most / elephant.capacity).min(1.0);
         let runs = if now > 0.0 { (most / now).min(1.0) } else { 1.0 };
-        Self { elephants_most: most, elephants_now: now, held_back: elephant.rate * (1.0 - runs) }
+        Ok(Self {
+            elephants_most: most,
+            elephants_now: now,
+            held_back: elephant.rate * (1.0 - runs),
+        })
     }
 }
 

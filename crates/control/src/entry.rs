@@ -49,6 +49,9 @@ pub enum State {
 pub struct Rule {
     /// What it grants.
     pub grants: Grants,
+    /// Kinds of their own that the pattern matches too, and that the rule leaves alone: none if it stands in the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exempt: Vec<String>,
     /// Where it comes from.
     pub origin: Origin,
     /// Who decided it.

@@ -6,7 +6,7 @@ use bywash_engine::throttle;
 use bywash_units::{Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::elephant::Elephant;
+use crate::elephant::{Elephant, Resource};
 use crate::text;
 
 /// What a rule grants the elephants that it is for.
@@ -50,19 +50,40 @@ pub struct Change {
 }
 
 impl Grants {
-    /// As many at once as the resource has processors, and what is usual otherwise.
+    /// What holds back the use of the resource that they fill, and what is usual otherwise:
+    ///
+    /// - Processors: as many at once as there are.
+    /// - Bytes: as many a second as others leave of four fifths of the line, and a tenth of it at least. Each that runs
+    ///   keeps a slot for as long as its answer takes, so there are few.
+    /// - Slots: a fifth of them.
+    /// - Others: one at once. What that does a trial has to show.
     pub fn proposed(elephant: &Elephant) -> Self {
-        let processors = elephant.capacity.ceil().clamp(1.0, f64::from(Self::MOST)) as u32;
-        let usual = throttle::Rule::at_once(processors);
-        Self {
-            at_once: usual.at_once,
-            rate: None,
-            queue: usual.queue,
-            wait: usual.wait,
-            bytes: None,
-        }
+        let whole = |number: f64| number.clamp(1.0, f64::from(Self::MOST)) as u32;
+        let (at_once, bytes) = match elephant.consists_of {
+            Resource::Processors => (whole(elephant.capacity.ceil()), None),
+            Resource::Slots => (whole(elephant.capacity * Self::SLOTS), None),
+            Resource::Bytes => (Self::ANSWERS, Some(Self::left(elephant))),
+            Resource::Other => (1, None),
+        };
+        let usual = throttle::Rule::at_once(at_once);
+        Self { at_once: usual.at_once, rate: None, queue: usual.queue, wait: usual.wait, bytes }
     }
 
+    /// Bytes a second that others leave.
+    fn left(elephant: &Elephant) -> u64 {
+        let others = elephant.used * (1.0 - elephant.share);
+        let left = elephant.capacity * (Self::LINE - others).max(Self::LEAST);
+        (left as u64).clamp(*Self::BYTES.start(), *Self::BYTES.end())
+    }
+
+    /// Answers that go out at once.
+    const ANSWERS: u32 = 8;
+    /// Part of the slots.
+    const SLOTS: f64 = 0.2;
+    /// Of a line, what may be full.
+    const LINE: f64 = 0.8;
+    /// Of a line, what those have at least that are held back.
+    const LEAST: f64 = 0.1;
     const MOST: u32 = 100_000;
     /// Bytes a second that can be kept to.
     const BYTES: RangeInclusive<u64> = 8_000..=4_000_000_000;

@@ -34,11 +34,11 @@ mod watch;
 mod word;
 
 pub use book::{Act, Book, BookError, InForce, MOST_ENTRIES, MOST_RULES, Refused, Written};
-pub use effect::{Effect, Gauge, Lot};
-pub use elephant::Elephant;
+pub use effect::{Effect, Gauge, Lot, Unpredicted};
+pub use elephant::{Elephant, Resource};
 pub use entry::{Entry, Origin, Rule, State, Trial};
 pub use grants::{Change, Grants};
 pub use jiff::Timestamp;
 pub use note::{Note, What};
-pub use watch::{Seen, Watch, Watched};
+pub use watch::{MOST_EXEMPT, Seen, Watch, Watched};
 pub use word::{Word, WordError};

@@ -72,6 +72,12 @@ impl Tally {
         asked.filter_map(|(number, sum)| Some((Column::new(number)?, *sum)))
     }
 
+    /// Seconds of one request of this kind, on average.
+    pub(crate) fn lasts(&self, column: Column) -> f64 {
+        let kind = column.number().and_then(|number| self.kinds.get(number));
+        kind.map_or(0.0, |sum| if sum.requests > 0.0 { sum.held / sum.requests } else { 0.0 })
+    }
+
     pub(crate) const fn all(&self) -> Sum {
         self.all
     }

@@ -13,7 +13,7 @@ use bywash_units::{Span, Time};
 
 use crate::clients::Clients;
 use crate::effect::Gauge;
-use crate::elephant::Elephant;
+use crate::elephant::{Elephant, Resource as ConsistsOf};
 use crate::recent::Recent;
 use crate::tally::{Sum, Tally};
 
@@ -22,6 +22,8 @@ use crate::tally::{Sum, Tally};
 pub struct Watched {
     /// What operators call it.
     pub name: String,
+    /// What it consists of.
+    pub consists_of: ConsistsOf,
     /// Units of it that there are in a second.
     pub capacity: f64,
     /// Units of it that are used in a second without any request.
@@ -49,6 +51,10 @@ pub struct Seen<'t> {
     pub is_good: bool,
 }
 
+/// Kinds of their own that a rule leaves alone: a request under it is held against each.
+pub const MOST_EXEMPT: usize = 64;
+/// Kinds that have not been asked for in so long hardly are.
+const SETTLED: Span = Span::from_secs(900);
 /// How often columns are given away anew, and older requests fade.
 const WEIGHED: Span = Span::from_secs(60);
 /// Of less time nothing is said.
@@ -73,6 +79,7 @@ pub struct Watch {
     tally: Tally,
     recent: Recent,
     weighed: Option<Time>,
+    begun: Option<Time>,
     advanced: Option<Time>,
 }
 
@@ -94,6 +101,7 @@ impl Watch {
             tally: Tally::default(),
             recent: Recent::default(),
             weighed: None,
+            begun: None,
             advanced: None,
         }
     }
@@ -156,6 +164,7 @@ impl Watch {
             discovery.advance(now);
         }
         // It may begin long after its clock.
+        self.begun.get_or_insert(now);
         let before = self.advanced.unwrap_or(now);
         self.tally.passed(now.since(before).as_secs_f64());
         self.advanced = Some(before.max(now));
@@ -194,9 +203,9 @@ impl Watch {
             let found = discovery.findings();
             elephants.extend(found.iter().filter_map(|it| self.elephant(watched, discovery, it)));
         }
-        elephants.extend(self.counted("slots", slots, |sum| sum.held));
+        elephants.extend(self.counted(("slots", ConsistsOf::Slots), slots, |sum| sum.held));
         if let Some(bytes) = bytes {
-            elephants.extend(self.counted("bytes", bytes, |sum| sum.bytes));
+            elephants.extend(self.counted(("bytes", ConsistsOf::Bytes), bytes, |sum| sum.bytes));
         }
         elephants
     }
@@ -213,12 +222,14 @@ impl Watch {
             pattern: name(&finding.column)?,
             twins: finding.twins.iter().filter_map(name).collect(),
             resource: resource.name.clone(),
+            consists_of: resource.consists_of,
             capacity: resource.capacity,
             used: discovery.utilisation(0),
             cost: finding.cost,
             interval: finding.interval,
             share: finding.share,
             rate: finding.rate,
+            lasts: self.tally.lasts(finding.column),
             provisional: finding.evidence == Evidence::Provisional,
             by_one: self.clients.by_one(finding.column),
             transacts: self.clients.transacts(finding.column),
@@ -228,7 +239,12 @@ impl Watch {
         })
     }
 
-    fn counted(&self, resource: &str, capacity: f64, of: impl Fn(Sum) -> f64) -> Vec<Elephant> {
+    fn counted(
+        &self,
+        (resource, consists_of): (&str, ConsistsOf),
+        capacity: f64,
+        of: impl Fn(Sum) -> f64,
+    ) -> Vec<Elephant> {
         let (all, seconds) = (of(self.tally.all()), self.tally.seconds());
         if all <= 0.0 || seconds <= 0.0 || capacity <= 0.0 {
             return Vec::new();
@@ -241,12 +257,14 @@ impl Watch {
                 pattern: self.kinds.name(column).cloned().unwrap_or_default(),
                 twins: Vec::new(),
                 resource: resource.to_owned(),
+                consists_of,
                 capacity,
                 used,
                 cost,
                 interval: [cost; 2],
                 share,
                 rate: sum.requests / seconds,
+                lasts: sum.held / sum.requests,
                 provisional: false,
                 by_one: self.clients.by_one(column),
                 transacts: self.clients.transacts(column),
@@ -257,6 +275,35 @@ impl Watch {
         found.retain(|elephant| !elephant.pattern.is_empty());
         found.sort_by(|a, b| b.share.total_cmp(&a.share));
         found
+    }
+
+    /// Of each of these patterns, the kinds of their own that it matches as well: more specific ones, the heaviest of
+    /// them, in the order of their names. `None` of a pattern that is no name of a kind now: what has names of its own beside it
+    /// may have that name later.
+    pub fn within(&self, patterns: &[&str]) -> Vec<Option<Vec<String>>> {
+        let mut known = Vec::new();
+        for name in self.kinds.by_weight() {
+            // A kind without a column may have lost its name.
+            if let (Ok(kind), true) = (name.parse::<Pattern>(), self.templates.now(name) == *name) {
+                known.push((kind, name));
+            }
+        }
+        let within = |name: &&str| {
+            let pattern =
+                name.parse::<Pattern>().ok().filter(|_| self.templates.now(name) == **name)?;
+            let within = known.iter().filter(|(kind, _)| kind.refines(&pattern));
+            let mut names: Vec<String> =
+                within.map(|(_, name)| (*name).clone()).take(MOST_EXEMPT).collect();
+            names.sort_unstable();
+            Some(names)
+        };
+        patterns.iter().map(within).collect()
+    }
+
+    /// Whether it was told of requests for so long that what it does not know hardly comes.
+    pub fn is_settled(&self) -> bool {
+        let watched = self.begun.zip(self.advanced).map(|(from, to)| to.since(from));
+        watched.is_some_and(|watched| watched >= SETTLED) && self.templates.entries() > 0
     }
 
     /// How it was between two moments, for requests of this kind and for all others.

@@ -1,8 +1,8 @@
 //! What is decided of elephants, and what comes of it.
 
 use bywash_control::{
-    Act, Book, Change, Elephant, Gauge, Grants, Lot, MOST_ENTRIES, MOST_RULES, Note, Origin,
-    Refused, State, Timestamp, What, Word, WordError, Written,
+    Act, Book, Change, Effect, Elephant, Gauge, Grants, Lot, MOST_ENTRIES, MOST_RULES, Note,
+    Origin, Refused, Resource, State, Timestamp, Unpredicted, What, Word, WordError, Written,
 };
 use bywash_units::Span;
 
@@ -15,12 +15,14 @@ fn search() -> Elephant {
         pattern: "/search?q".into(),
         twins: Vec::new(),
         resource: "db".into(),
+        consists_of: Resource::Processors,
         capacity: 2.0,
         used: 0.9,
         cost: 0.1,
         interval: [0.09, 0.11],
         share: 0.8,
         rate: 14.4,
+        lasts: 0.15,
         provisional: false,
         by_one: 0.01,
         transacts: false,
@@ -30,6 +32,22 @@ fn search() -> Elephant {
 
 fn other(number: usize) -> Elephant {
     Elephant { pattern: format!("/other/{number}"), ..search() }
+}
+
+/// Fills three fifths of a line of ten megabytes a second; others a tenth.
+fn download() -> Elephant {
+    Elephant {
+        pattern: "/download/*".into(),
+        resource: "line".into(),
+        consists_of: Resource::Bytes,
+        capacity: 1e7,
+        used: 0.7,
+        cost: 1e6,
+        interval: [1e6; 2],
+        share: 6.0 / 7.0,
+        rate: 6.0,
+        ..search()
+    }
 }
 
 fn word(hours: u64) -> Word {
@@ -106,6 +124,9 @@ fn without_asking_only_what_is_sure_is_held_back_and_not_for_long() {
         Elephant { by_one: 0.31, ..search() },
         Elephant { transacts: true, ..search() },
         Elephant { rate: 3.0, ..search() },
+        Elephant { consists_of: Resource::Other, ..search() },
+        Elephant { consists_of: Resource::Slots, ..search() },
+        download(),
         Elephant { twins: vec!["/picture".into()], ..search() },
     ];
     for elephant in unsure {
@@ -328,4 +349,44 @@ fn what_is_exported_can_stand_in_the_file() {
     assert_eq!(rule["why"].as_str(), Some("say \"no\" \\ ok"));
     assert_eq!((rule["at_once"].as_integer(), rule["rate"].as_float()), (Some(2), Some(2.0)));
     assert_eq!(rule["wait"].as_str(), Some("10s"));
+}
+
+#[test]
+fn what_is_proposed_bounds_the_resource_that_is_filled() {
+    let of = |elephant: &Elephant| {
+        let grants = Grants::proposed(elephant);
+        (grants.at_once, grants.bytes)
+    };
+    assert_eq!(of(&search()), (2, None));
+    // Others have a tenth, a fifth stays free.
+    assert_eq!(of(&download()), (8, Some(7_000_000)));
+    let full = Elephant { used: 1.0, share: 0.1, ..download() };
+    assert_eq!(of(&full), (8, Some(1_000_000)), "a tenth is theirs in any case");
+    let slots = Elephant { consists_of: Resource::Slots, capacity: 64.0, ..search() };
+    assert_eq!(of(&slots), (12, None));
+    for capacity in [1.0, 2e8] {
+        let disk = Elephant { consists_of: Resource::Other, capacity, ..search() };
+        assert_eq!(of(&disk), (1, None), "bytes a second are no number of processors");
+    }
+}
+
+#[test]
+fn what_a_rule_does_not_bound_is_not_predicted() {
+    let usual = |elephant: &Elephant| Effect::of(elephant, &Grants::proposed(elephant));
+    let bytes = usual(&download()).unwrap();
+    assert!((bytes.elephants_now - 0.6).abs() < 1e-9, "{bytes:?}");
+    assert!((bytes.elephants_most - 0.7).abs() < 1e-9 && bytes.held_back < 1e-9, "{bytes:?}");
+    let at_once = Grants { bytes: None, ..Grants::proposed(&download()) };
+    assert_eq!(Effect::of(&download(), &at_once), Err(Unpredicted::NotBytes));
+    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..at_once }).unwrap();
+    assert!((rate.elephants_most - 0.3).abs() < 1e-9 && (rate.held_back - 3.0).abs() < 1e-9);
+    let slots = Elephant { consists_of: Resource::Slots, capacity: 10.0, cost: 1.0, ..search() };
+    assert!((usual(&slots).unwrap().elephants_most - 0.2).abs() < 1e-9);
+    let disk = Elephant { consists_of: Resource::Other, ..search() };
+    assert_eq!(usual(&disk), Err(Unpredicted::Unbounded));
+    let mut book = Book::default();
+    book.found(at(0), vec![disk], Act::Propose);
+    let minute = Word { lasts: Span::from_secs(60), ..word(1) };
+    book.try_out(at(1), 1, Change::default(), minute, Gauge::default()).unwrap();
+    assert_eq!(book.entry(1).unwrap().trial.as_ref().unwrap().predicted, None);
 }

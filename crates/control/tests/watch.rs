@@ -1,6 +1,8 @@
 //! What a watch says of requests and use that are known.
 
-use bywash_control::{Seen, Watch, Watched};
+use bywash_control::{
+    Act, Book, Change, Elephant, Grants, Resource, Seen, Timestamp, Watch, Watched, Word, Written,
+};
 use bywash_units::{Span, Time};
 
 fn at(seconds: f64) -> Time {
@@ -8,7 +10,7 @@ fn at(seconds: f64) -> Time {
 }
 
 fn processors() -> Watched {
-    Watched { name: "db".into(), capacity: 2.0, idle: 0.0 }
+    Watched { name: "db".into(), consists_of: Resource::Processors, capacity: 2.0, idle: 0.0 }
 }
 
 /// A number in [0, 1) that looks like chance.
@@ -67,6 +69,44 @@ fn an_elephant_is_found_by_name_with_its_cost_and_whose_it_is() {
 }
 
 #[test]
+fn of_a_resource_that_is_not_read_any_more_nothing_is_said() {
+    let mut watch = watched("/search?q=", 500);
+    let is_found = |watch: &Watch| {
+        watch.elephants(100.0, None).iter().any(|elephant| elephant.resource == "db")
+    };
+    watch.advance(at(1900.0));
+    assert!(is_found(&watch));
+    watch.advance(at(1930.0));
+    assert!(!is_found(&watch));
+}
+
+#[test]
+fn a_watch_that_begins_late_has_not_seen_what_was_before() {
+    let mut watch = Watch::new(Vec::new(), Vec::new(), Span::from_secs(1800));
+    let begins = 36_000.0;
+    watch.advance(at(begins));
+    for second in 0..100 {
+        let from = begins + f64::from(second);
+        watch.request(
+            at(from + 0.5),
+            &Seen {
+                method: "GET",
+                target: "/search",
+                client: 1,
+                worked: Some((at(from), at(from + 0.5))),
+                response: Some(Span::from_millis(500)),
+                bytes: 1,
+                transacts: false,
+                is_good: true,
+            },
+        );
+    }
+    watch.advance(at(begins + 100.0));
+    let found = watch.elephants(1.0, None);
+    assert!((found[0].used - 0.5).abs() < 0.02, "half of the only slot: {found:?}");
+}
+
+#[test]
 fn an_elephant_that_is_one_clients_says_so() {
     let found = watched("/search?q=", 1).elephants(100.0, None);
     assert!(found[0].by_one > 0.99, "{found:?}");
@@ -91,4 +131,63 @@ fn a_gauge_tells_ants_from_elephants() {
     let gauge = watched("/search?q=", 500).gauge("/search?q", "db", at(1000.0), at(1100.0));
     assert!((gauge.ants.answered - 10.0).abs() < 0.5, "{gauge:?}");
     assert!((gauge.elephants.p50 - 0.3).abs() < 0.01 && gauge.used > 0.1, "{gauge:?}");
+}
+
+/// A site's first minutes: so many pages that have a number, and these.
+fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
+    for second in 0..seconds {
+        let from = begins + second as f64;
+        let numbered = format!("/{}", 1000 + second);
+        for target in names.iter().copied().chain([numbered.as_str()]) {
+            let worked = Some((at(from), at(from + 0.1)));
+            let (response, client) = (Some(Span::from_millis(100)), second);
+            let (method, bytes, transacts, is_good) = ("GET", 1, false, true);
+            let seen = Seen { method, target, client, worked, response, bytes, transacts, is_good };
+            watch.request(at(from + 0.1), &seen);
+        }
+        watch.advance(at(from + 1.0));
+    }
+}
+
+#[test]
+fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
+    let empty = || Watch::new(Vec::new(), vec![processors()], Span::from_secs(1800));
+    let mut watch = empty();
+    told(&mut watch, 0.0, 100, &["/cart", "/search?q=1", "/cart/old"]);
+    let found = watched("/search?q=", 500).elephants(100.0, None).remove(0);
+    let (now, mut book) = (Timestamp::UNIX_EPOCH, Book::default());
+    book.found(now, vec![Elephant { pattern: "/*".into(), ..found }], Act::Auto);
+    let exempt = |book: &Book| book.in_force()[0].exempt.clone();
+    assert_eq!(exempt(&book), [""; 0]);
+    assert!(book.exempt(&watch) && exempt(&book) == ["/cart"], "{:?}", exempt(&book));
+    assert!(!book.exempt(&watch), "nothing has changed");
+    // A restart knows nothing, and learns.
+    let mut read = Book::read(&book.text()).unwrap();
+    let mut after = empty();
+    told(&mut after, 0.0, 10, &["/account"]);
+    assert!(read.exempt(&after) && exempt(&read) == ["/account", "/cart"], "{:?}", exempt(&read));
+    // A quarter of an hour later it knows better.
+    told(&mut after, 10.0, 900, &["/account"]);
+    assert!(read.exempt(&after) && exempt(&read) == ["/account"], "{:?}", exempt(&read));
+    // Where a place is not crowded yet, what is asked for has a name of its own, that it will lose.
+    let elephant = |pattern: &str| Elephant {
+        pattern: pattern.into(),
+        ..watched("/search?q=", 500).elephants(100.0, None).remove(0)
+    };
+    let mut slugs = Book::default();
+    slugs.found(now, vec![elephant("/product/*")], Act::Auto);
+    let mut fresh = empty();
+    told(&mut fresh, 0.0, 10, &["/product/lamp", "/product/table"]);
+    assert!(!slugs.exempt(&fresh) && exempt(&slugs).is_empty(), "{:?}", exempt(&slugs));
+    // An operator who changes the rule changes nothing of that.
+    let (by, why, lasts) = ("me".into(), "it is slow".into(), Span::from_secs(3600));
+    read.approve(now, 1, Change::default(), Word { by, why, lasts }).unwrap();
+    assert_eq!(exempt(&read), ["/account"]);
+    assert!(read.exported().contains("# in the file it holds these back too: \"/account\""));
+    // In the file a pattern means what it says.
+    let grants =
+        Grants { bytes: None, ..read.entries()[0].found.as_ref().map(Grants::proposed).unwrap() };
+    let rule = Written { pattern: "/*".into(), grants, why: "so".into() };
+    read.file_says(now, &[rule]).unwrap();
+    assert!(!read.exempt(&after) && exempt(&read).is_empty(), "{:?}", exempt(&read));
 }

@@ -227,6 +227,12 @@ impl Gateway {
         self.shared.is_bypassed()
     }
 
+    /// True: a successor is about to read what was decided of elephants, and nothing is decided here any more. False: it
+    /// did not take over.
+    pub fn give_decisions_away(&self, are_given_away: bool) {
+        self.shared.elephants.give_away(are_given_away);
+    }
+
     /// How long running requests have at the end, as it is in force.
     pub fn grace(&self) -> Span {
         self.shared.settings().config.stop.grace

@@ -31,7 +31,7 @@ pub(crate) enum Elephants {
     Try(Trial),
     /// Leave them alone, and propose them no more for a while
     Reject(Rejection),
-    /// Take back what was decided
+    /// Take back what was decided; what act = "auto" did is then left alone for --for
     Undo(Rejection),
     /// Print the rules that hold as the file would have them
     Export(Export),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bywash_control::{Act, Book, Elephant, Timestamp};
+use bywash_control::{Act, Book, Elephant, Resource, Timestamp};
 use serde_json::Value;
 
 use crate::binary::bywash;
@@ -22,11 +22,16 @@ struct Site {
 impl Site {
     /// With more in its file.
     fn new(more: &str) -> Self {
+        Self::where_were_found(vec![slow()], more)
+    }
+
+    /// With others in its book.
+    fn where_were_found(elephants: Vec<Elephant>, more: &str) -> Self {
         let (upstream, folder) = (Upstream::new(), Folder::new());
         let state = folder.path("state");
         fs::create_dir(&state).unwrap();
         let mut book = Book::default();
-        book.found(Timestamp::now(), vec![slow()], Act::Propose);
+        book.found(Timestamp::now(), elephants, Act::Propose);
         bywash_handover::save(Path::new(&state), "elephants", book.text().as_bytes()).unwrap();
         let text = format!(
             "version = 1\nupstream.server = \"{}\"\nlog.access = \"off\"\nstate.directory = \"{state}\"\n{more}",
@@ -78,12 +83,14 @@ fn slow() -> Elephant {
         pattern: "/slow".into(),
         twins: Vec::new(),
         resource: "processors".into(),
+        consists_of: Resource::Processors,
         capacity: 2.0,
         used: 0.9,
         cost: 0.25,
         interval: [0.2, 0.3],
         share: 0.7,
         rate: 5.04,
+        lasts: 0.4,
         provisional: false,
         by_one: 0.02,
         transacts: false,
@@ -98,9 +105,14 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
     let mut site = Site::new("");
     let (code, text) = site.elephants(&["show", "1"]);
     assert_eq!(code, Some(0), "{text}");
-    for words in
-        ["/slow", "250.0 ms of processors (200.0 to 300.0)", "70 %", "r = 0.570", "2 at once"]
-    {
+    for words in [
+        "/slow",
+        "250.0 ms of processors (200.0 to 300.0)",
+        "70 %",
+        "lasts     400.0 ms\n",
+        "r = 0.570",
+        "2 at once",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(site.second().contains("200 OK"), "nobody is held back yet");
@@ -122,6 +134,34 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
     let what: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let what: Vec<&str> = what.iter().map(|note| note["what"].as_str().unwrap()).collect();
     assert_eq!(what, ["approved", "undone"]);
+}
+
+#[test]
+fn a_book_that_cannot_be_read_is_put_aside() {
+    let mut site = Site::new("");
+    let book = site.folder.path("state/elephants");
+    fs::write(&book, "of another time").unwrap();
+    site.gateway = Gateway::start(&["--config", &site.config]);
+    assert_eq!(site.list()["elephants"], Value::Array(Vec::new()));
+    assert_eq!(fs::read_to_string(format!("{book}.unreadable")).unwrap(), "of another time");
+}
+
+#[test]
+fn a_rule_ends_although_nothing_can_be_written_down() {
+    let site = Site::new("");
+    let approve = ["approve", "1", "--at-once", "1", "--queue", "0", "--for", "10s"];
+    let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
+    assert_eq!(code, Some(0), "{text}");
+    // In its place is a file: whoever is root may write everywhere else.
+    let state = site.folder.path("state");
+    fs::rename(&state, format!("{state}.full")).unwrap();
+    fs::write(&state, "").unwrap();
+    let is_proposed = || site.list()["elephants"][0]["state"] == "proposed";
+    let begun = std::time::Instant::now();
+    while !is_proposed() {
+        assert!(begun.elapsed().as_secs() < 30, "{}", site.list());
+    }
+    assert!(site.second().contains("200 OK"));
 }
 
 #[test]
@@ -203,4 +243,63 @@ fn resources_are_looked_at_and_one_that_is_not_there_says_so() {
     let gone = by_name[1]["trouble"].as_str().unwrap();
     assert!(gone.contains("nobody-is-called-so"), "{gone}");
     assert!(get(&site.gateway.clients(), "/").contains("200 OK"));
+}
+
+#[test]
+fn of_a_disk_nothing_is_predicted_and_of_a_line_bytes_are_proposed() {
+    let (disk, line) = (Resource::Other, Resource::Bytes);
+    let disk = Elephant { resource: "disk".into(), consists_of: disk, capacity: 1.0, ..slow() };
+    let line = Elephant {
+        pattern: "/download/*".into(),
+        resource: "line".into(),
+        consists_of: line,
+        capacity: 1e7,
+        cost: 1e6,
+        interval: [9e5, 1.1e6],
+        ..slow()
+    };
+    let site = Site::where_were_found(vec![disk, line], "");
+    let shown = [site.elephants(&["show", "1"]).1, site.elephants(&["show", "2"]).1];
+    let disk = shown.iter().find(|text| text.contains("/slow")).unwrap();
+    assert!(disk.contains("cost      0.2500 units of disk (0.2000 to 0.3000)"), "{disk}");
+    assert!(disk.contains("proposed  1 at once"), "{disk}");
+    assert!(disk.contains("effect    none: ") && disk.contains("try the rule"), "{disk}");
+    let line = shown.iter().find(|text| text.contains("/download")).unwrap();
+    assert!(line.contains("cost      1000.0 kB of line (900.0 to 1100.0)"), "{line}");
+    assert!(line.contains("8 at once") && line.contains("5300000 bytes a second"), "{line}");
+    assert!(line.contains("they use 50 %, and under this rule up to 53 %"), "{line}");
+}
+
+#[test]
+fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
+    let every = Elephant { pattern: "/*".into(), ..slow() };
+    let mut site = Site::where_were_found(vec![every], "[resource.all]\nread = \"host/cpu\"\n");
+    let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
+    let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
+    assert!(code == Some(0) && !text.contains("but not"), "{text}");
+    assert!(site.second().starts_with("HTTP/1.1 503"), "nothing is known of it");
+    let begun = std::time::Instant::now();
+    while site.second().starts_with("HTTP/1.1 503") {
+        assert!(begun.elapsed().as_secs() < 60, "{}", site.list());
+    }
+    let (_, text) = site.elephants(&["show", "1"]);
+    assert!(text.contains("but not   /slow: kinds of their own"), "{text}");
+    site.gateway = Gateway::start(&["--config", &site.config]);
+    assert!(site.second().contains("200 OK"), "after a restart too");
+}
+
+#[test]
+fn of_a_rule_of_the_file_it_is_shown_what_else_it_holds_back() {
+    let more = "[throttle.all]\nmatch = \"/*\"\nwhy = \"so\"\nmode = \"enforce\"\nqueue = 0\n\
+                [resource.all]\nread = \"host/cpu\"\n";
+    let site = Site::new(more);
+    let begun = std::time::Instant::now();
+    loop {
+        assert!(site.second().starts_with("HTTP/1.1 503"));
+        let (_, text) = site.elephants(&["show", "2"]);
+        if text.contains("with      /slow: kinds of their own, but the file's pattern") {
+            break;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{text}");
+    }
 }

@@ -28,8 +28,8 @@ pub(crate) const ACT: Key = Key::new(
     "act",
     Kind::Word(Act::WORDS),
     "propose",
-    "propose: what was found waits for an operator's word. auto: what is sure is held back for an hour without \
-     one, unless one client makes much of it or some of it are transactions.",
+    "propose: what was found waits for an operator's word. auto: what is sure and fills processors is held back \
+     for an hour without one, unless one client makes much of it or some of it are transactions.",
 );
 pub(crate) const ELEPHANT_HALF_LIFE: Key = Key::new(
     "half_life",

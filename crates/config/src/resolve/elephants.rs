@@ -11,7 +11,7 @@ use super::server;
 use crate::code::{self, Code};
 use crate::config::Mode;
 use crate::document::{Document, Entry};
-use crate::elephants::{Elephants, From, Resource, Throttle};
+use crate::elephants::{Elephants, ReadFrom, Resource, Throttle};
 use crate::key::Section;
 use crate::keys;
 use crate::read::{self, Values};
@@ -82,7 +82,7 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
     let read = values.of(&keys::READ).text();
     let from = values.get(&keys::FROM).map(|from| from_where(from.text()));
     if let Some((_, at)) = values.given(&keys::READ)
-        && !matches!(from, Some(From::Exporter(_)))
+        && !matches!(from, Some(ReadFrom::Exporter(_)))
         && !is_of_this_host(read)
     {
         let message = format!("`{}` is nothing that can be read of this host", shown(read));
@@ -90,8 +90,8 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
         report.add(Finding::new(&code::RESOURCE, at, message).help(help));
     }
     let can_be = match &from {
-        Some(From::Exporter(url)) => is_exporter(url),
-        Some(From::ProcessFile(_)) => read.starts_with("process/"),
+        Some(ReadFrom::Exporter(url)) => is_exporter(url),
+        Some(ReadFrom::ProcessFile(_)) => read.starts_with("process/"),
         None => true,
     };
     if let Some((text, at)) = values.given(&keys::FROM)
@@ -112,11 +112,11 @@ fn resource(entry: &Entry<'_, '_>, report: &mut Report) -> Resource {
     Resource { name: entry.name.to_string(), read: read.to_string(), from, capacity, idle }
 }
 
-fn from_where(text: &str) -> From {
+fn from_where(text: &str) -> ReadFrom {
     if text.starts_with('/') {
-        From::ProcessFile(PathBuf::from(text))
+        ReadFrom::ProcessFile(PathBuf::from(text))
     } else {
-        From::Exporter(text.to_string())
+        ReadFrom::Exporter(text.to_string())
     }
 }
 

@@ -32,6 +32,10 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
     line(format!("[throttle.elephant-{}]", entry.number));
     line(format!("match = {}", quoted(&entry.pattern)));
     line(format!("why = {}", quoted(&rule.why)));
+    if !rule.exempt.is_empty() {
+        let exempt: Vec<String> = rule.exempt.iter().map(|name| quoted(name)).collect();
+        line(format!("# in the file it holds these back too: {}", exempt.join(", ")));
+    }
     let grants = &rule.grants;
     line(format!("at_once = {}", grants.at_once));
     if let Some(rate) = grants.rate {

@@ -63,6 +63,7 @@ impl Book {
         }
         self.entries[at].state = State::Ruled(Rule {
             grants: *grants,
+            exempt: Vec::new(),
             origin: Origin::File,
             by: "the file".into(),
             why: why.clone(),

@@ -118,6 +118,22 @@ fn who_has_waited_as_long_as_the_rule_says_is_refused_then() {
 }
 
 #[test]
+fn one_long_wait_does_not_shut_the_lane() {
+    let mut site = site(Rule { wait: SECOND * 10, ..Rule::at_once(1) });
+    let first = elephant(&mut site);
+    site.pass(SECOND);
+    elephant(&mut site);
+    site.pass(SECOND * 4);
+    let third = elephant(&mut site);
+    // The second has gone by now, and nobody has started for thirteen seconds.
+    site.pass(SECOND * 9);
+    ends(&mut site, first);
+    assert!(why_it_runs(&site, third).is_some());
+    let next = elephant(&mut site);
+    assert_eq!(site.refusal(next), None, "it may wait, and what it learns is learned");
+}
+
+#[test]
 fn a_lane_learns_how_fast_it_drains() {
     let mut site = site(Rule { wait: SECOND * 5, ..Rule::at_once(1) });
     elephant(&mut site);

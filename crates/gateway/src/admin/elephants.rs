@@ -31,13 +31,18 @@ pub(super) fn list(shared: &Shared) -> Reply {
     json(StatusCode::OK, &answer)
 }
 
-/// One of them.
+/// One of them, with the kinds of their own that its pattern matches too.
 pub(super) fn show(shared: &Shared, number: &str) -> Reply {
     let throttled = shared.driver.throttled();
     let found = number.parse().map_err(|_| NO_NUMBER.to_owned()).and_then(|number| {
         let desk = shared.elephants.desk();
         let entry = desk.book().entry(number).map_err(|why| why.to_string());
-        entry.map(|entry| described(shared, entry, &throttled))
+        entry.map(|entry| {
+            let within = shared.elephants.watched().within(&[&entry.pattern]);
+            let mut value = described(shared, entry, &throttled);
+            value["within"] = within.into_iter().flatten().flatten().collect::<Vec<_>>().into();
+            value
+        })
     });
     match found {
         Ok(entry) => json(StatusCode::OK, &entry),
@@ -98,7 +103,9 @@ fn decided(shared: &Shared, what: &str, query: &str) -> Result<String, Refusal> 
     match done {
         Ok(_) => Ok(number.to_owned()),
         Err(why @ Undecided::Refused(_)) => Err(wrong(&why)),
-        Err(why @ Undecided::NotKept(_)) => Err((StatusCode::SERVICE_UNAVAILABLE, why.to_string())),
+        Err(why @ (Undecided::NotKept(_) | Undecided::GivenAway)) => {
+            Err((StatusCode::SERVICE_UNAVAILABLE, why.to_string()))
+        }
     }
 }
 
@@ -163,9 +170,11 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         value["lanes"] = shared.elephants.lanes.json();
     }
     if let (Some(found), Some(grants)) = (&entry.found, grants) {
-        let effect = Effect::of(found, &grants);
         value["proposed"] = serde_json::to_value(grants).expect("as above");
-        value["effect"] = serde_json::to_value(effect).expect("as above");
+        match Effect::of(found, &grants) {
+            Ok(effect) => value["effect"] = serde_json::to_value(effect).expect("as above"),
+            Err(why) => value["unpredicted"] = why.to_string().into(),
+        }
     }
     if let Some((_, waiting, running)) = throttled.iter().find(|(id, ..)| id.0 == entry.number) {
         value["waiting"] = (*waiting).into();

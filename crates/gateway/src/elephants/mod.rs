@@ -57,6 +57,8 @@ pub(crate) struct Desk {
     book: Book,
     /// Where it is kept; nowhere if nothing is said.
     directory: Option<PathBuf>,
+    /// Another process decides.
+    is_given_away: bool,
     /// What was seen when somebody last looked.
     pub(crate) sight: Sight,
 }
@@ -67,6 +69,9 @@ pub(crate) enum Undecided {
     /// It cannot be made.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// Another process reads the book just now.
+    #[error("another process is taking over: ask again")]
+    GivenAway,
     /// It would be lost with this process.
     #[error("it could not be written down, so it does not hold: {0}")]
     NotKept(std::io::Error),
@@ -137,11 +142,20 @@ impl Elephants {
         decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
     ) -> Result<Vec<Note>, Undecided> {
         let mut desk = self.desk();
+        if desk.is_given_away {
+            return Err(Undecided::GivenAway);
+        }
         let mut book = desk.book.clone();
         let notes = decision(&mut book)?;
+        let has_other_exempt = book.exempt(&self.watched());
         if notes.is_empty() {
             // New evidence at most, which is written down with the next decision.
             desk.book = book;
+            if has_other_exempt {
+                self.put_in_force(&desk.book, driver);
+                // That it is not written down costs what was learned, and no decision.
+                let _ = desk.keep(&desk.book);
+            }
             return Ok(notes);
         }
         desk.keep(&book).map_err(Undecided::NotKept)?;
@@ -154,6 +168,9 @@ impl Elephants {
     /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
     fn end(&self, driver: &Driver, tick: impl FnOnce(&mut Book) -> Vec<Note>) -> io::Result<()> {
         let mut desk = self.desk();
+        if desk.is_given_away {
+            return Ok(());
+        }
         let notes = tick(&mut desk.book);
         if notes.is_empty() {
             return Ok(());
@@ -162,6 +179,12 @@ impl Elephants {
         self.put_in_force(&desk.book, driver);
         let book = desk.book.clone();
         desk.keep(&book)
+    }
+
+    /// From now on another process decides, or this one again. What is decided here after that one has read the book would
+    /// be lost, or what it decides be overwritten.
+    pub(crate) fn give_away(&self, is_given_away: bool) {
+        self.desk().is_given_away = is_given_away;
     }
 
     /// The book with what was seen, to be read.

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bywash_config::{From, Resource};
-use bywash_control::{Act, Book, Elephant, Entry, Gauge, Seen, Timestamp, Watch, Watched};
+use bywash_config::{ReadFrom, Resource};
+use bywash_control::{
+    self as control, Act, Book, Elephant, Entry, Gauge, Seen, Timestamp, Watch, Watched,
+};
 use bywash_engine::Tier;
 use bywash_sense::series::{
     Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
@@ -19,7 +21,7 @@ use bywash_units::{Span, Time};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use super::Elephants;
+use super::{Elephants, Undecided};
 use crate::journal;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -152,7 +154,8 @@ impl Watcher {
     fn ask(&self, shared: &Shared) {
         let config = &self.settings.config.elephants;
         let slots = f64::from(shared.driver.status().limit);
-        let bytes = config.resources.iter().find(|resource| resource.read.ends_with("/sent"));
+        let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
+        let bytes = config.resources.iter().find(is_line);
         let bytes = bytes.and_then(|resource| resource.capacity);
         let (found, sight) = {
             let watch = shared.elephants.watched();
@@ -171,7 +174,7 @@ impl Watcher {
         let decided = shared
             .elephants
             .decide(&shared.driver, |book| Ok(book.found(Timestamp::now(), found, act)));
-        if let Err(why) = decided {
+        if let Err(why @ (Undecided::NotKept(_) | Undecided::Refused(_))) = decided {
             eprintln!("bywash: an elephant was found, and {why}");
         }
     }
@@ -226,11 +229,22 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
     let pins = config.pins.iter().filter_map(|pin| pin.parse().ok()).collect();
     let watched = |(resource, capacity): (&Resource, &f64)| Watched {
         name: resource.name.clone(),
+        consists_of: consists_of(resource),
         capacity: *capacity,
         idle: resource.idle,
     };
     let resources = config.resources.iter().zip(capacities).map(watched).collect();
     Watch::new(pins, resources, config.half_life)
+}
+
+/// What a rule can bound of it: what this host sends is what a rule's bytes are of, if it is known how much that can be.
+fn consists_of(resource: &Resource) -> control::Resource {
+    let is_line = resource.from.is_none() && resource.capacity.is_some();
+    match resource.read.split('/').collect::<Vec<_>>().as_slice() {
+        [.., "cpu"] => control::Resource::Processors,
+        ["host", "net", _, "sent"] if is_line => control::Resource::Bytes,
+        _ => control::Resource::Other,
+    }
 }
 
 /// All that is read.
@@ -309,7 +323,7 @@ impl Sources {
 /// The source that says how much of a resource was used, added to the others.
 fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
     let (read, name) = (resource.read.as_str(), resource.name.as_str());
-    if let Some(From::Exporter(url)) = &resource.from {
+    if let Some(ReadFrom::Exporter(url)) = &resource.from {
         let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
         return Ok(sampler.add(name, exporter));
     }
@@ -323,7 +337,7 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
         ["host", "pressure", ..] => sampler.add(name, Stalls::host(Root::host())),
         ["process", process, "cpu"] => {
             let processes = match &resource.from {
-                Some(From::ProcessFile(file)) => Processes::led(Root::host(), process, file),
+                Some(ReadFrom::ProcessFile(file)) => Processes::led(Root::host(), process, file),
                 _ => Processes::named(Root::host(), process),
             };
             sampler.add(name, processes.ok_or_else(none)?)

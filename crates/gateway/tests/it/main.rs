@@ -18,6 +18,7 @@ mod wire;
 mod admin;
 mod bypass;
 mod deadline;
+mod decisions;
 mod departures;
 mod details;
 mod early;

@@ -69,7 +69,11 @@ fn next_generation(listener: &TcpListener, generation: u8) -> Successor {
     let mut command = role("successor", &folder);
     let sockets = [(Name::Http, listener.as_fd())];
     let state = state_of(generation);
-    hand_over(&mut command, &sockets, &state, PATIENCE, || Continue(())).unwrap()
+    let mut has_yielded = false;
+    let yields = || has_yielded = true;
+    let next = hand_over(&mut command, &sockets, &state, PATIENCE, || Continue(()), yields);
+    assert!(has_yielded, "the successor has the last word without it");
+    next.unwrap()
 }
 
 /// Serves the next connection, if there is one soon, and says what it asked for.

@@ -1,0 +1,61 @@
+//! Who decides of elephants while one process hands over to another.
+
+use std::path::Path;
+
+use bywash_units::Span;
+
+use crate::setup::{Running, Setup, admin};
+use crate::upstream::Upstream;
+use crate::wire::{Message, Wire};
+
+const BOOK: &str = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
+    "seen": "2100-01-01T00:00:00Z", "state": "proposed", "trial": null}], "next": 1}"#;
+
+fn started(upstream: &Upstream, state: &Path) -> Running {
+    Setup::before(upstream).set("state.directory", &format!("'{}'", state.display())).start()
+}
+
+fn decides(gateway: &Running, what: &str) -> Message {
+    let mut wire = Wire::connect(gateway.admin());
+    wire.send(format!(
+        "POST /v1/elephants/1/{what}?by=me&why=so HTTP/1.1\r\nHost: {}\r\nBywash-Admin: 1\r\nContent-Length: 0\r\n\
+         Connection: close\r\n\r\n",
+        gateway.admin()
+    ));
+    wire.answer().expect("the admin listener answers")
+}
+
+fn state(gateway: &Running) -> String {
+    let shown: serde_json::Value =
+        serde_json::from_slice(&admin(gateway.admin(), "/v1/elephants/1").body).unwrap();
+    shown["state"].to_string()
+}
+
+#[test]
+fn nothing_is_decided_that_a_successor_would_not_read() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let gateway = started(&upstream, folder.path());
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+    gateway.gateway().give_decisions_away(true);
+    let refused = decides(&gateway, "undo");
+    assert_eq!(refused.status(), Some(503));
+    assert!(refused.text().contains("another process is taking over"), "{}", refused.text());
+    // The successor reads what was decided, and decides.
+    let next = started(&upstream, folder.path());
+    assert!(state(&next).contains("rejected"), "{}", state(&next));
+    assert_eq!(decides(&next, "undo").status(), Some(200));
+    gateway.into_gateway().stop(Span::ZERO);
+    drop(next);
+    assert_eq!(state(&started(&upstream, folder.path())), "\"proposed\"");
+}
+
+#[test]
+fn who_was_not_succeeded_decides_again() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let gateway = started(&upstream, folder.path());
+    gateway.gateway().give_decisions_away(true);
+    gateway.gateway().give_decisions_away(false);
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+}
