@@ -41,9 +41,7 @@ impl Settings {
         let seconds = Span::from_secs;
         Self { step: seconds(1), half_life: seconds(1800), lag: seconds(30), resources }
     }
-}
 
-impl Settings {
     /// What was used in a step beyond what is used without any request.
     fn beyond_idle(&self, used: &[f64]) -> Vec<f64> {
         let step = self.step.as_secs_f64();
@@ -58,8 +56,11 @@ const RECENT: Span = Span::from_secs(5 * 60);
 const FALSE: f64 = 0.05;
 /// The same of news: they are looked for anew all the time.
 const FALSE_NEWS: f64 = 0.001;
-/// And they are as improbable by coarse windows, which are not misled by what comes in the same second.
+/// And they are as improbable by the windows that price them.
 const SURE_NEWS: f64 = 0.001;
+/// Part of a step that requests take where short windows are right about them, each counting for as long as it lasts: many that
+/// are over at once hide none that is not. Hardly any work is in another window than it seems then, and hardly any waits.
+const BRIEF: f64 = 0.1;
 /// The shortest of coarse windows.
 const COARSE: Span = Span::from_secs(5);
 /// Part of a window whose use must have been read.
@@ -99,6 +100,7 @@ impl Discovery {
 
     /// A request was worked on between these moments.
     pub fn request(&mut self, column: Column, from: Time, to: Time) {
+        self.sums.took(to.since(from).as_secs_f64());
         self.lost += 1.0 - self.rows.spread(column, from, to).min(1.0);
     }
 
@@ -188,18 +190,20 @@ impl Discovery {
     /// what was before, stand behind the others and are provisional.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;
-        let mut found =
-            Case { settings, sums: &self.sums, rings: &self.rings, falsely: FALSE }.findings();
-        let step = settings.step.as_nanos();
-        let rings = self.rings.recent(RECENT.as_nanos() / step);
-        if self.rings.steps() <= rings.steps() {
+        let are_brief = self.sums.span() <= BRIEF * settings.step.as_secs_f64();
+        let case =
+            Case { settings, sums: &self.sums, rings: &self.rings, falsely: FALSE, are_brief };
+        let mut found = case.findings();
+        if self.seen() <= RECENT {
             return found;
         }
+        let rings = self.rings.recent(RECENT.as_nanos() / settings.step.as_nanos());
         let mut sums = Sums::new(settings.resources.len(), 1.0);
         for window in rings.short() {
             sums.worked(&window.work, &settings.beyond_idle(&window.used));
         }
-        let news = Case { settings, sums: &sums, rings: &rings, falsely: FALSE_NEWS }.findings();
+        let case = Case { sums: &sums, rings: &rings, falsely: FALSE_NEWS, ..case };
+        let news = case.findings();
         let is_known = |new: &Finding| {
             found.iter().any(|old| {
                 old.resource == new.resource

@@ -15,7 +15,8 @@ use crate::sums::Sums;
 
 /// Before that all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
-/// What candidates are chosen and tested with. Short windows would name those who come in the same second.
+/// What candidates are chosen and tested with, if requests are not brief. Short windows would name those who come in the
+/// same second then.
 const TEST: Length = Length::Coarse(1);
 /// The same while there are few coarse windows: short ones find more, and what they name is provisional.
 const EARLY_TEST: Length = Length::Step;
@@ -71,6 +72,8 @@ pub(crate) struct Case<'d> {
     pub(crate) rings: &'d Rings,
     /// Share of findings that may be wrong.
     pub(crate) falsely: f64,
+    /// Requests are so short that windows of a step are right about them, and these know most.
+    pub(crate) are_brief: bool,
 }
 
 /// The candidates of one resource, and how requests are best spread for it.
@@ -88,7 +91,7 @@ impl Case<'_> {
             resources.map(|resource| self.suspects(resource)).collect();
         let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
         // One at a time: of two that are alike each hides behind the other, until one has gone.
-        let test = if is_enough { TEST } else { EARLY_TEST };
+        let test = if is_enough { self.test() } else { EARLY_TEST };
         while self.leaves_one_out(&mut suspects, test) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
@@ -106,6 +109,10 @@ impl Case<'_> {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
+    fn test(&self) -> Length {
+        if self.are_brief { Length::Step } else { TEST }
+    }
+
     fn windows(&self, of: &Suspects, length: Length) -> Windows {
         let Resource { idle, .. } = self.settings.resources[of.resource];
         let idle = idle * self.settings.step.as_secs_f64();
@@ -120,12 +127,12 @@ impl Case<'_> {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
             let mut suspects = Suspects { resource, spread, candidates };
-            let windows = self.windows(&suspects, TEST);
+            let windows = self.windows(&suspects, self.test());
             let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
             let mut alone =
                 (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
             suspects.candidates.retain(|_| alone.next().unwrap_or(true));
-            let prices = self.windows(&suspects, TEST).prices();
+            let prices = self.windows(&suspects, self.test()).prices();
             (prices.iter().map(|price| price.share * price.share).sum::<f64>(), suspects)
         };
         let [whole, late] = Spread::ALL.map(with);
@@ -150,11 +157,13 @@ impl Case<'_> {
     }
 
     /// Costs by the shortest windows whose cost longer ones do not contradict (Lepski's rule): long windows are unsure,
-    /// short ones wrong, as a request's work is not where its span is.
+    /// short ones wrong, as a request's work is not where its span is. Where requests are brief it is.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
         let windows = self.rings.coarse().len() as u64;
-        let lengths = LENGTHS
-            .into_iter()
+        let coarse: &[u64] = if self.are_brief { &[] } else { &LENGTHS };
+        let lengths = coarse
+            .iter()
+            .copied()
             .filter(|times| *times == 1 || windows / times >= WINDOWS)
             .map(Length::Coarse);
         let lengths = core::iter::once(Length::Step).chain(lengths);
@@ -168,14 +177,15 @@ impl Case<'_> {
                 price.margin < price.cost && by_length().skip(length + 1).all(longer)
             };
             let (_, price) = by_length().enumerate().find(is_close)?;
-            let price = Price { p: prices[1][at].p, ..price };
+            let tested = usize::from(!self.are_brief);
+            let price = Price { p: prices[tested][at].p, ..price };
             Some(self.finding(of, candidate, &price, Evidence::Confirmed))
         };
         of.candidates.iter().enumerate().filter_map(finding).collect()
     }
 
     fn provisional(&self, of: &Suspects) -> Vec<Finding> {
-        let prices = self.windows(of, TEST).prices();
+        let prices = self.windows(of, self.test()).prices();
         let both = of.candidates.iter().zip(&prices);
         both.map(|(candidate, price)| {
             let price = Price { margin: 0.0, ..*price };

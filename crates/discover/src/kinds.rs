@@ -133,6 +133,13 @@ impl<K: Ord + Clone> Kinds<K> {
         self.known.len()
     }
 
+    /// All kinds that are watched, the heaviest first.
+    pub fn by_weight(&self) -> Vec<&K> {
+        let mut all: Vec<_> = self.known.iter().collect();
+        all.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight));
+        all.into_iter().map(|(kind, _)| kind).collect()
+    }
+
     /// What has this column.
     pub fn name(&self, column: Column) -> Option<&K> {
         self.names.get(column.number()?)?.as_ref()

@@ -24,6 +24,8 @@ pub(crate) struct Sums {
     weight: f64,
     /// Windows.
     pub(crate) count: f64,
+    /// Seconds of requests, and their squares.
+    spans: [f64; 2],
     /// Σ x(j) x(k) for j ≤ k, `ALL` × `ALL`.
     gram: Vec<Weight>,
     /// Σ x(j).
@@ -45,6 +47,7 @@ impl Sums {
             growth: 1.0 / fading,
             weight: 1.0,
             count: 0.0,
+            spans: [0.0; 2],
             gram: vec![Weight::default(); ALL * ALL],
             work: vec![Weight::default(); ALL],
             cross: vec![vec![Weight::default(); ALL]; resources],
@@ -52,6 +55,17 @@ impl Sums {
             begun: vec![[0.0; 2]; ALL],
             begun_cross: vec![vec![0.0; ALL]; resources],
         }
+    }
+
+    /// A request took so many seconds.
+    pub(crate) fn took(&mut self, seconds: f64) {
+        self.spans[0] += self.weight * seconds;
+        self.spans[1] += self.weight * seconds * seconds;
+    }
+
+    /// Seconds of a request, where each counts for as much as it lasts; 0 if there was none.
+    pub(crate) fn span(&self) -> f64 {
+        if self.spans[0] > 0.0 { self.spans[1] / self.spans[0] } else { 0.0 }
     }
 
     /// A window, and what it used of each resource.
@@ -101,6 +115,7 @@ impl Sums {
 
     fn scale(&mut self, by: f64) {
         self.count *= by;
+        self.spans = self.spans.map(|sum| sum * by);
         let by_spread =
             self.gram.iter_mut().chain(&mut self.work).chain(self.cross.iter_mut().flatten());
         by_spread.flatten().for_each(|sum| *sum *= by);
@@ -189,4 +204,19 @@ const fn place(j: usize, k: usize) -> usize {
 
 fn add(sum: &mut Weight, more: Weight) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_that_are_over_at_once_hide_none_that_lasts() {
+        let mut sums = Sums::new(1, 1.0);
+        assert_eq!(sums.span(), 0.0);
+        (0..40).for_each(|_| sums.took(0.001));
+        assert!((sums.span() - 0.001).abs() < 1e-9);
+        sums.took(1.0);
+        assert!(sums.span() > 0.9, "{}", sums.span());
+    }
 }

@@ -62,6 +62,18 @@ fn an_elephant_is_found_and_priced() {
 }
 
 #[test]
+fn requests_are_counted_in_the_windows_that_priced_them_and_what_is_old_is_forgotten() {
+    let mut discovery = one_processor();
+    told(&mut discovery, 0, 5_400, 0.0);
+    let findings = discovery.findings();
+    assert!((findings[0].rate - 1.5).abs() < 0.1, "{findings:?}");
+    // Nothing was read for more than the two hours that are kept.
+    told(&mut discovery, 15_000, 600, 0.0);
+    assert!(discovery.seen() <= Span::from_secs(600), "{}", discovery.seen());
+    assert!(discovery.read_until() > at(15_500.0) && discovery.read_until() <= at(15_600.0));
+}
+
+#[test]
 fn a_few_minutes_are_provisional() {
     let mut discovery = one_processor();
     told(&mut discovery, 0, 300, 0.0);

@@ -307,9 +307,49 @@ fn a_text_that_is_no_pattern_is_told_why() {
 
 #[test]
 fn a_more_specific_pattern_is_greater() {
-    let ranked = ["/**?...", "/**", "/*", "/a/*?...", "/a/*", "/a/b?...", "/a/b?x", "/a/b?x=1"];
+    let ranked =
+        ["/**?...", "/**", "/*", "/*.html", "/a/*?...", "/a/*", "/a/b?...", "/a/b?x", "/a/b?x=1"];
     let read: Vec<Pattern> = ranked.iter().map(|text| text.parse().expect(text)).collect();
     assert!(read.is_sorted(), "{read:?}");
+}
+
+#[test]
+fn a_pattern_refines_another_that_matches_some_of_its_requests() {
+    let read = |text: &str| text.parse::<Pattern>().expect(text);
+    for (general, special) in [
+        ("/*", "/cart"),
+        ("/*", "/*.html"),
+        ("/*.html", "/index.html"),
+        ("/**?...", "/a/b/*?q"),
+        ("/**", "/a/**"),
+        ("/**", "/"),
+        ("/a/**", "/a/b/c"),
+        ("/search?q", "/search?q=shoes"),
+        ("/index.php?...", "/index.php?route=cart"),
+        ("/*?q", "/search?..."),
+        ("POST /*", "POST /cart"),
+    ] {
+        let (general, special) = (read(general), read(special));
+        assert!(special.refines(&general), "{special} {general}");
+        assert!(!general.refines(&special), "{general} {special}");
+    }
+    for (one, other) in [
+        ("/*", "/*"),
+        ("/*", "/cart?id"),
+        ("/*", "/cart/*"),
+        ("/*.html", "/index.php"),
+        ("/*.html", "/*.js"),
+        ("/a/**", "/a"),
+        ("/a/**", "/b/c"),
+        ("/search?q", "/search?page&q"),
+        ("/search?q=a", "/search?q=b"),
+        ("/search?q&...", "/search?page"),
+        ("/*", "POST /cart"),
+        ("/*/b", "/a/*"),
+    ] {
+        let (one, other) = (read(one), read(other));
+        assert!(!one.refines(&other) && !other.refines(&one), "{one} {other}");
+    }
 }
 
 fn target() -> impl Strategy<Value = String> {

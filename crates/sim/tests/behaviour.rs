@@ -32,14 +32,9 @@ fn every_request_ends_exactly_once_under_every_policy_and_peer() {
     for closes in [Closes::Visible, Closes::Hidden] {
         let mut scenario = seed_1(2.0, closes, 20);
         let choice = |policy: &catalog::Policy| PolicyChoice {
-            name: policy.name.into(),
-            label: policy.name.into(),
-            parameters: [].into(),
             limit: (policy.name == "envoy-adaptive").then(envoy_gradient),
             charge: Charge::Address,
-            termination: None,
-            throttles: Vec::new(),
-            line: None,
+            ..PolicyChoice::of(policy.name, [].into())
         };
         let policies = catalog::POLICIES.iter().chain(&peers::POLICIES);
         scenario.policies = policies.map(choice).collect();
@@ -63,14 +58,9 @@ fn envoy_gradient() -> PartChoice {
 fn the_limit_of_a_peer_is_found_by_name_and_grows_beyond_the_workers() {
     let mut scenario = seed_1(1.4, Closes::Visible, 60);
     let choice = |label: &str, limit| PolicyChoice {
-        name: "envoy-adaptive".into(),
         label: label.into(),
-        parameters: [].into(),
         limit,
-        charge: Charge::Session,
-        termination: None,
-        throttles: Vec::new(),
-        line: None,
+        ..PolicyChoice::of("envoy-adaptive", [].into())
     };
     scenario.policies = vec![choice("without", None), choice("with", Some(envoy_gradient()))];
     let result = run(&scenario);
@@ -235,17 +225,11 @@ fn below_capacity_nearly_everything_is_served_and_nothing_refused() {
 fn storm(change: impl FnOnce(&mut Scenario)) -> RunResult {
     let mut scenario = seed_1(2.0, Closes::Visible, 5);
     let policy = |label: &str, name: &str, retries: &[(&str, &str)]| PolicyChoice {
-        name: name.into(),
         label: label.into(),
-        parameters: retries
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
-        limit: None,
-        charge: Charge::Session,
-        termination: None,
-        throttles: Vec::new(),
-        line: None,
+        ..PolicyChoice::of(
+            name,
+            retries.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        )
     };
     scenario.policies = vec![
         policy("declared", "session-first", &[]),

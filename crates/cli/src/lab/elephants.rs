@@ -20,7 +20,7 @@ struct Cell {
 }
 
 pub(crate) fn elephants(args: &ElephantsRun) -> Result<(), Failure> {
-    let loads = [Load::Light, Load::Steady, Load::Varying, Load::Saturated];
+    let loads = [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated];
     let minutes =
         |load, urls| args.minutes.iter().map(move |minutes| Cell { load, urls, minutes: *minutes });
     let cells: Vec<Cell> = loads
@@ -58,6 +58,7 @@ impl Cell {
     const fn load(self) -> &'static str {
         match self.load {
             Load::Light => "light",
+            Load::Shared => "shared",
             Load::Steady => "steady",
             Load::Varying => "varying",
             Load::Saturated => "saturated",

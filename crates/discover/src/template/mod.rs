@@ -32,4 +32,4 @@ mod pattern;
 mod shape;
 
 pub use learned::{Asked, MOST, Templates};
-pub use pattern::{BadPattern, Pattern};
+pub use pattern::{BadPattern, Line, Pattern};

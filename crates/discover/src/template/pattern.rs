@@ -8,10 +8,11 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 use core::fmt;
 use core::str::FromStr;
 
-use super::parameters::{Parameters, may_be_name};
+use super::parameters::{Parameters, Unruly, may_be_name};
 
 /// A kind of requests. Of several that match one request the greatest is the most specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -150,15 +151,82 @@ pub(super) fn is_reading(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
+/// A method and a target, to be held against many patterns: its parameters are read once, and only if a path matches.
+#[derive(Debug)]
+pub struct Line<'t> {
+    method: &'t str,
+    path: &'t str,
+    query: &'t str,
+    parameters: OnceCell<Result<Parameters<'t>, Unruly>>,
+}
+
+impl<'t> Line<'t> {
+    /// Of a request for this target, a path and perhaps a query.
+    pub fn new(method: &'t str, target: &'t str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self { method, path, query, parameters: OnceCell::new() }
+    }
+
+    fn parameters(&self) -> Option<&[(&'t str, &'t str)]> {
+        let read = self.parameters.get_or_init(|| Parameters::read(self.query));
+        read.as_ref().ok().map(|Parameters(given)| given.as_slice())
+    }
+}
+
 impl Pattern {
     /// Whether a request of this method for this target, a path and perhaps a query, is of this kind.
     pub fn matches(&self, method: &str, target: &str) -> bool {
+        self.is_of(&Line::new(method, target))
+    }
+
+    /// The same of one that is held against many.
+    pub fn is_of(&self, line: &Line<'_>) -> bool {
         let is_method = match &self.method {
-            Some(wanted) => wanted == method,
-            None => is_reading(method),
+            Some(wanted) => wanted == line.method,
+            None => is_reading(line.method),
         };
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        is_method && self.matches_path(path) && self.matches_query(query)
+        is_method && self.matches_path(line.path) && self.matches_query(line)
+    }
+
+    /// Whether it is more specific than the other, and there are requests that both match.
+    pub fn refines(&self, other: &Self) -> bool {
+        self.method == other.method
+            && self.specificity() > other.specificity()
+            && self.shares_path(other)
+            && self.shares_query(other)
+    }
+
+    fn shares_path(&self, other: &Self) -> bool {
+        let share = |(a, b): (&Segment, &Segment)| match (a, b) {
+            (Segment::Name(a), Segment::Name(b)) => a == b,
+            (Segment::Name(name), Segment::Any(ending))
+            | (Segment::Any(ending), Segment::Name(name)) => name.ends_with(ending.as_str()),
+            (Segment::Any(a), Segment::Any(b)) => {
+                a.ends_with(b.as_str()) || b.ends_with(a.as_str())
+            }
+        };
+        let (here, there) = (self.segments.len(), other.segments.len());
+        let same_depth = match (self.rest, other.rest) {
+            (false, false) => here == there,
+            (true, false) => there > here,
+            (false, true) => here > there,
+            (true, true) => true,
+        };
+        same_depth && self.segments.iter().zip(&other.segments).all(share)
+    }
+
+    fn shares_query(&self, other: &Self) -> bool {
+        let takes = |pattern: &Self, (name, value): &(String, Option<String>)| match pattern
+            .parameters
+            .iter()
+            .find(|(known, _)| known == name)
+        {
+            Some((_, Some(known))) => value.as_ref().is_none_or(|value| value == known),
+            Some((_, None)) => true,
+            None => pattern.others,
+        };
+        self.parameters.iter().all(|one| takes(other, one))
+            && other.parameters.iter().all(|one| takes(self, one))
     }
 
     fn matches_path(&self, path: &str) -> bool {
@@ -172,8 +240,8 @@ impl Pattern {
         all && parts.next().is_some() == self.rest
     }
 
-    fn matches_query(&self, query: &str) -> bool {
-        let Ok(Parameters(given)) = Parameters::read(query) else {
+    fn matches_query(&self, line: &Line<'_>) -> bool {
+        let Some(given) = line.parameters() else {
             return self.others && self.parameters.is_empty();
         };
         let has = |(name, value): &(String, Option<String>)| {
@@ -183,11 +251,21 @@ impl Pattern {
         self.parameters.iter().all(has) && (self.others || given.len() == self.parameters.len())
     }
 
-    /// Names, then values of parameters, then names of parameters; who leaves others out is more specific.
-    fn specificity(&self) -> (usize, usize, bool, usize, usize, bool) {
+    /// Names, then endings, then values of parameters, then names of parameters; who leaves others out is more specific.
+    fn specificity(&self) -> (usize, usize, bool, usize, usize, usize, bool) {
+        let ends = |part: &&Segment| matches!(part, Segment::Any(ending) if !ending.is_empty());
+        let endings = self.segments.iter().filter(ends).count();
         let names = self.segments.iter().filter(|part| matches!(part, Segment::Name(_))).count();
         let values = self.parameters.iter().filter(|(_, value)| value.is_some()).count();
-        (names, self.segments.len(), !self.rest, values, self.parameters.len(), !self.others)
+        (
+            names,
+            self.segments.len(),
+            !self.rest,
+            endings,
+            values,
+            self.parameters.len(),
+            !self.others,
+        )
     }
 }
 

@@ -13,6 +13,8 @@ use super::site::{self, Next, Page, Site};
 pub enum Load {
     /// A tenth of what the database can do; a fifth of that it does for itself.
     Light,
+    /// The same, on a machine that others use as well: how fast it is wanders.
+    Shared,
     /// Six tenths of what the database can do.
     Steady,
     /// The same on average, half more and half less in waves of a quarter of an hour and of three minutes.
@@ -51,6 +53,9 @@ const WEB: f64 = 0.004;
 /// Seconds at the beginning that nobody sees: queues build up.
 const UNSEEN: f64 = 60.0;
 const NOISE: f64 = 0.02;
+/// Where others use the machine: how far the logarithm of what work takes strays, and for how many seconds.
+const SLOWNESS: f64 = 0.3;
+const SLOW_FOR: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Event {
@@ -100,7 +105,7 @@ struct Visitor {
 pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
     let (rates, pictures) = rates(site, world.seed);
     let load = match world.load {
-        Load::Light => 0.1,
+        Load::Light | Load::Shared => 0.1,
         Load::Steady | Load::Varying => 0.6,
         Load::Saturated => 1.5,
     };
@@ -176,6 +181,11 @@ fn exponential(mean: f64, chance: &mut Stream) -> f64 {
     -mean * (1.0 - chance.unit()).ln()
 }
 
+fn normal(chance: &mut Stream) -> f64 {
+    let (a, b) = (1.0 - chance.unit(), chance.unit());
+    (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+}
+
 struct Play<'s> {
     site: &'s Site,
     load: Load,
@@ -193,6 +203,8 @@ struct Play<'s> {
     /// Seconds that were told.
     told: usize,
     background: f64,
+    /// Logarithm of what work takes, of what it takes on average, in each second of the run.
+    slowness: Vec<f64>,
     chance: Stream,
     around: Stream,
 }
@@ -220,6 +232,7 @@ impl<'s> Play<'s> {
             used: Vec::new(),
             told: UNSEEN as usize,
             background: 0.0,
+            slowness: vec![0.0],
             chance,
             around: Stream::new(world.seed, SITE, 0),
         };
@@ -244,7 +257,7 @@ impl<'s> Play<'s> {
         let page = self.visitors[visitor].page;
         let is_yet = page == self.site.elephants[0] && now < self.appears;
         let cost = if is_yet { site::ANT } else { self.site.pages[page].cost };
-        let service = exponential(cost, &mut self.chance);
+        let service = exponential(cost, &mut self.chance) * self.slowness(now);
         let first = usize::from(self.free[1] < self.free[0]);
         let begins = self.free[first].max(now);
         let ends = begins + service;
@@ -263,11 +276,25 @@ impl<'s> Play<'s> {
         self.at(ends + think, Event::Asks(visitor));
     }
 
+    /// How long work takes, of what it takes on average.
+    fn slowness(&mut self, at: f64) -> f64 {
+        if self.load != Load::Shared {
+            return 1.0;
+        }
+        while self.slowness.len() <= at as usize {
+            let kept = (-1.0 / SLOW_FOR).exp();
+            let strays = SLOWNESS * (1.0 - kept * kept).sqrt() * normal(&mut self.around);
+            let last = self.slowness[self.slowness.len() - 1];
+            self.slowness.push(kept * last + strays);
+        }
+        (self.slowness[at as usize] - SLOWNESS * SLOWNESS / 2.0).exp()
+    }
+
     /// How much more is asked for than on average.
     fn eagerness(&self, at: f64) -> f64 {
         let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
         match self.load {
-            Load::Light | Load::Steady | Load::Saturated => 1.0,
+            Load::Light | Load::Shared | Load::Steady | Load::Saturated => 1.0,
             Load::Varying => 1.0 + 0.25 * wave(900.0) + 0.25 * wave(170.0),
         }
     }
@@ -305,13 +332,9 @@ impl<'s> Play<'s> {
 
     /// What the database does beside: something that wanders, and a checkpoint.
     fn else_used(&mut self) -> f64 {
-        let mut normal = || {
-            let (a, b) = (1.0 - self.around.unit(), self.around.unit());
-            (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-        };
-        self.background = 0.9 * self.background + 0.02 * normal();
+        self.background = 0.9 * self.background + 0.02 * normal(&mut self.around);
         let checkpoint = if self.told % 300 < 3 { 0.3 } else { 0.0 };
-        self.background.abs() + checkpoint + NOISE * normal()
+        self.background.abs() + checkpoint + NOISE * normal(&mut self.around)
     }
 }
 

@@ -1,0 +1,137 @@
+"""The sites whose pages scripts/page-costs measures and whose elephants scripts/elephants-live looks for: how each is
+started on a database of scripts/with-databases, which of its pages a request or a template is, and the requests of its
+visitors."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import wordpress
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PROGRAMS = Path(os.environ.get("BYWASH_PROGRAMS", ROOT / "target/release"))
+# Its variable, its scheme, and what its processes are called.
+DATABASES = {"postgres": ("BYWASH_POSTGRES", "postgres", "postgres"), "mariadb": ("BYWASH_MARIADB", "mysql", "mariadbd")}
+FEW = 100  # numbers that are drawn in turns; of more, any
+
+
+class Site:
+    """A running one, on one database. Ends by stop()."""
+
+    def visit(self, request):
+        """The status of its answer, which is no fault of the site."""
+        method, target = request.split(" ")
+        asked = urllib.request.Request(f"http://{self.address}{target}", method=method, data=b"" if method == "POST" else None)
+        try:
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                answer.read()
+                return answer.status
+        except urllib.error.HTTPError as error:
+            if error.code >= 500:
+                sys.exit(f"{request}: {error.code} {error.read().decode().strip()}")
+            return error.code
+
+
+class Auction(Site):
+    """sites/auction."""
+
+    databases = ["postgres", "mariadb"]
+    scenario = "lab/scenarios/seed-5-auction.toml"
+    sizes = {"users": 10000, "items": 8000, "bids": 10, "comments": 20000}
+    STATIC = {"/": "Home", "/PHP/RUBiS_logo.jpg": "Logo", "/PHP/register.html": "Register", "/PHP/browse.html": "Browse",
+              "/PHP/sell.html": "Sell", "/PHP/about_me.html": "AboutMeAuth"}
+    # One path, several pages, by their first parameter.
+    LISTS = {"": "BrowseCategories", "region": "BrowseCategoriesInRegion", "sell": "SelectCategoryToSellItem"}
+
+    def __init__(self, database, sizes, at_once):
+        variable, scheme, _ = DATABASES[database]
+        place = f"{scheme}://shop@{os.environ[variable]}/shop"
+        options = [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+        workers = ["--workers", str(at_once)] if at_once else []
+        self.process = subprocess.Popen(
+            [PROGRAMS / "bywash-auction", "--listen", "127.0.0.1:0", "--database", place, *workers, *options],
+            stdout=subprocess.PIPE, text=True, env=os.environ | {"BYWASH_AUCTION_PASSWORD": "lab"})
+        told = re.search(r"http://(\S+?),", self.process.stdout.readline())
+        if not told:
+            sys.exit("the auction does not start")
+        self.address = told[1]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+    @classmethod
+    def page_of(cls, request):
+        path, first = split(request)
+        name = cls.STATIC.get(path) or re.sub(r".*/(\w+)\.php", r"\1", path)
+        return cls.LISTS.get(first, name) if name == "BrowseCategories" else name
+
+
+class WordPress(Site):
+    """WordPress of the distribution (wordpress.py)."""
+
+    databases = ["mariadb"]
+    scenario = "lab/scenarios/wordpress.toml"
+    sizes = {"posts": 3000}
+    STATIC = {"/wp-includes/css/dist/block-library/style.min.css": "Style", "/wp-includes/js/jquery/jquery.min.js": "Script"}
+    # What a path begins with, the most particular first.
+    PATHS = STATIC | {"/archives/category/": "Category", "/archives/date/": "Year", "/archives/author/": "Author",
+                      "/archives/": "Post", "/page/": "Older", "/feed": "Feed", "/wp-json/wp/v2/posts": "Json",
+                      "/wp-login.php": "Login"}
+    CHILDREN = 16
+
+    def __init__(self, database, sizes, at_once):
+        if why := wordpress.missing():
+            sys.exit(f"NOT MEASURED: {why}")
+        self.running = wordpress.WordPress(sizes["posts"], at_once or self.CHILDREN)
+        self.address = self.running.address
+
+    def stop(self):
+        self.running.close()
+
+    @classmethod
+    def page_of(cls, request):
+        path, first = split(request)
+        if path == "/":
+            return "Search" if first == "s" else "Home"
+        return next((name for start, name in cls.PATHS.items() if path.startswith(start)), path)
+
+
+SITES = {"auction": Auction, "wordpress": WordPress}
+
+
+def split(request):
+    """The path of a request or a template, and the name of its first parameter, if any."""
+    path, _, query = request.split(" ")[-1].partition("?")
+    return path, re.split("[=&]", query)[0]
+
+
+def pages(kind, scenario):
+    """Each page of a site and how the scenario's visitors ask for it."""
+    requests = re.findall(r'^request = "(.+)"', Path(scenario).read_text(), re.M)
+    return {kind.page_of(request): request for request in requests}
+
+
+def drawn(request, number, chance):
+    """The n-th request of a kind: the first number that is one of few has its values in turns. Blanks that are written
+    alike have the same number, as in a live run."""
+    numbers = {}
+    for blank, low, high in re.findall(r"(\{(\d+)\.\.(\d+)\})", request):
+        low, many = int(low), int(high) - int(low) + 1
+        is_in_turns = many <= FEW and not any(few for _, few in numbers.values())
+        value = low + (number % many if is_in_turns else chance.randrange(many))
+        numbers.setdefault(blank, (str(value), is_in_turns))
+    for blank, (value, _) in numbers.items():
+        request = request.replace(blank, value)
+    return request
+
+
+def there(site):
+    """Its databases that are there, or the end."""
+    names = [name for name in SITES[site].databases if DATABASES[name][0] in os.environ]
+    return names or sys.exit(f"{site}: no database: scripts/with-databases {' '.join(SITES[site].databases)} -- …")

@@ -1,0 +1,81 @@
+"""A private WordPress, as the distribution packages it, behind a private Apache with mod_php, on the MariaDB of
+scripts/with-databases: its own folder, its own database, nothing of /etc.
+
+Stock but for two things that would leave this machine or disturb what is measured: it asks nobody for updates, and its
+timed jobs do not run."""
+
+import os
+import pathlib
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "native/sentry/tests"))
+import httpd
+
+PACKAGE = pathlib.Path("/usr/share/wordpress")
+CONFIG = """<?php
+define('DB_NAME', 'shop');
+define('DB_USER', 'shop');
+define('DB_PASSWORD', 'lab');
+define('DB_HOST', '{database}');
+define('DB_CHARSET', 'utf8mb4');
+define('DB_COLLATE', '');
+foreach (['AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE'] as $of) {{
+    define($of . '_KEY', '{secret}');
+    define($of . '_SALT', '{secret}');
+}}
+define('WP_HOME', 'http://' . $_SERVER['HTTP_HOST']);
+define('WP_SITEURL', 'http://' . $_SERVER['HTTP_HOST']);
+define('WP_HTTP_BLOCK_EXTERNAL', true);
+define('DISABLE_WP_CRON', true);
+$table_prefix = 'wp_';
+defined('ABSPATH') || define('ABSPATH', __DIR__ . '/');
+require ABSPATH . 'wp-settings.php';
+"""
+MORE = """
+KeepAliveTimeout 5
+<Directory {root}/pages>
+    FallbackResource /index.php
+</Directory>
+"""
+
+
+def missing():
+    """What is not there that it needs, or None."""
+    if not (PACKAGE / "wp-settings.php").exists():
+        return "there is no WordPress (apt: wordpress)"
+    if not shutil.which("apache2") or not httpd.php_module():
+        return "there is no Apache with PHP (apt: libapache2-mod-php)"
+    if not shutil.which("php") or subprocess.run(["php", "-r", "exit((int)!extension_loaded('mysqli'));"]).returncode:
+        return "there is no PHP with MySQL (apt: php-cli php-mysql)"
+    return None
+
+
+class WordPress:
+    """With so many posts, and so many requests at a time. Ends by close()."""
+
+    def __init__(self, posts, children):
+        self.folder = tempfile.TemporaryDirectory()
+        root = pathlib.Path(self.folder.name)
+        root.chmod(0o755)
+        try:
+            pages = root / "pages"
+            # Its links lead to what other packages have.
+            shutil.copytree(PACKAGE, pages, ignore_dangling_symlinks=True)
+            (pages / "wp-config.php").write_text(
+                CONFIG.format(database=os.environ["BYWASH_MARIADB"], secret=secrets.token_hex(32)))
+            setup = ["php", ROOT / "lab/elephants/wordpress.php", pages, str(posts)]
+            subprocess.run(setup, check=True, stdout=subprocess.DEVNULL)
+            self.apache = httpd.Apache(root, root, {}, MORE.format(root=root), children)
+        except BaseException:
+            self.folder.cleanup()
+            raise
+        self.address = f"{self.apache.address}:{httpd.PORT}"
+
+    def close(self):
+        self.apache.close()
+        self.folder.cleanup()
