@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -352,22 +352,30 @@ fn the_log_says_which_server_it_was() {
     assert_eq!(crate::log::lines(&path, 1)[0]["server"], 1);
 }
 
-/// A gateway before a server that swallows connections and a good one, and clients of whom some
-/// wait for a connection.
-fn before_one_that_swallows(good: &Upstream) -> (Running, Vec<Wire>, Vec<Socket>) {
+/// A gateway before a server that swallows connections and a good one, which answers nobody until some wait for a connection:
+/// whichever is asked less gets the next client.
+fn before_one_that_swallows() -> (Running, Vec<Wire>, (Upstream, Vec<Socket>)) {
     let (swallows, kept) = deaf();
-    let gateway = before(&[format!("http://{swallows}"), url(good)])
+    let all_have_come = Arc::new(OnceLock::new());
+    let good = {
+        let all_have_come = Arc::clone(&all_have_come);
+        Upstream::app(move |_| {
+            all_have_come.wait();
+            ok("good")
+        })
+    };
+    let gateway = before(&[format!("http://{swallows}"), url(&good)])
         .set("upstream.connect_timeout", "'30s'")
         .start();
     let clients = (0..20).map(|_| gateway.asks("/")).collect();
     eventually("some are connecting", || server(&gateway, 0)["running"].as_u64() >= Some(5));
-    (gateway, clients, kept)
+    all_have_come.set(()).unwrap();
+    (gateway, clients, (good, kept))
 }
 
 #[test]
 fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
-    let good = named("good");
-    let (gateway, clients, _kept) = before_one_that_swallows(&good);
+    let (gateway, clients, _servers) = before_one_that_swallows();
     // As patient as they are, and not as the gateway is.
     std::thread::sleep(Duration::from_millis(1_200));
     drop(clients);
@@ -379,8 +387,7 @@ fn one_that_swallows_connections_is_found_though_every_client_leaves_early() {
 
 #[test]
 fn clients_that_leave_at_once_do_not_make_a_server_look_bad() {
-    let good = named("good");
-    let (gateway, clients, _kept) = before_one_that_swallows(&good);
+    let (gateway, clients, _servers) = before_one_that_swallows();
     drop(clients);
     gateway.is_idle_again();
     assert_eq!(server(&gateway, 0)["connect_failures"], 0);

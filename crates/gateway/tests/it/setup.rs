@@ -33,6 +33,8 @@ impl Setup {
             .set("upstream.server", &format!("'http://{upstream}'"))
             .set("log.access", "'off'")
             .set("answers.details", "'all'")
+            // On a slow machine somebody may wait for seconds; that is not to change who is pushed out.
+            .set("order.patience", "'1h'")
     }
 
     /// One key; `value` in TOML.
