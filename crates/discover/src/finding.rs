@@ -15,7 +15,7 @@ use crate::sums::Sums;
 
 /// Before that all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
-/// What candidates are chosen and tested with, if requests are not brief. Short windows would name those who come in the
+/// What candidates are chosen and tested with, unless requests are brief. Short windows would name those who come in the
 /// same second then.
 const TEST: Length = Length::Coarse(1);
 /// The same while there are few coarse windows: short ones find more, and what they name is provisional.
@@ -28,6 +28,8 @@ const WINDOWS: u64 = 60;
 const ELEPHANT: f64 = 0.05;
 /// Coefficient from which coarse windows cannot tell two candidates apart, as short ones have.
 const ALIKE: f64 = 0.9;
+/// Part of a resource that is used where hardly any request waits for it.
+const FREE: f64 = 0.5;
 /// How far a cost may be from that of longer windows, of what that may be off.
 const CLOSE: f64 = 0.5;
 
@@ -72,7 +74,7 @@ pub(crate) struct Case<'d> {
     pub(crate) rings: &'d Rings,
     /// Share of findings that may be wrong.
     pub(crate) falsely: f64,
-    /// Requests are so short that windows of a step are right about them, and these know most.
+    /// Requests are over at once, compared with a step.
     pub(crate) are_brief: bool,
 }
 
@@ -91,8 +93,7 @@ impl Case<'_> {
             resources.map(|resource| self.suspects(resource)).collect();
         let is_enough = self.seconds() >= ENOUGH.as_secs_f64();
         // One at a time: of two that are alike each hides behind the other, until one has gone.
-        let test = if is_enough { self.test() } else { EARLY_TEST };
-        while self.leaves_one_out(&mut suspects, test) {}
+        while self.leaves_one_out(&mut suspects, is_enough) {}
         let mut findings: Vec<Finding> = Vec::new();
         for suspects in &suspects {
             let mut of_one: Vec<Finding> =
@@ -109,8 +110,20 @@ impl Case<'_> {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    fn test(&self) -> Length {
-        if self.are_brief { Length::Step } else { TEST }
+    /// Whether windows of a step are right about requests, and know most: these are over at once, and hardly any waits for
+    /// the resource. Where many wait, a window ends less of one kind when it ends more of another, and a short one is
+    /// over before that shows.
+    fn is_brief(&self, resource: usize) -> bool {
+        self.are_brief && self.rings.used(resource) <= FREE * self.capacity(resource)
+    }
+
+    /// Seconds of the resource that there were.
+    fn capacity(&self, resource: usize) -> f64 {
+        self.settings.resources[resource].capacity * self.seconds()
+    }
+
+    fn test(&self, resource: usize) -> Length {
+        if self.is_brief(resource) { Length::Step } else { TEST }
     }
 
     fn windows(&self, of: &Suspects, length: Length) -> Windows {
@@ -127,12 +140,12 @@ impl Case<'_> {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
             let mut suspects = Suspects { resource, spread, candidates };
-            let windows = self.windows(&suspects, self.test());
+            let windows = self.windows(&suspects, self.test(resource));
             let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
             let mut alone =
                 (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
             suspects.candidates.retain(|_| alone.next().unwrap_or(true));
-            let prices = self.windows(&suspects, self.test()).prices();
+            let prices = self.windows(&suspects, self.test(resource)).prices();
             (prices.iter().map(|price| price.share * price.share).sum::<f64>(), suspects)
         };
         let [whole, late] = Spread::ALL.map(with);
@@ -140,9 +153,10 @@ impl Case<'_> {
     }
 
     /// Leaves the one out that withstands the test least, or is far from an elephant. Whether there was one.
-    fn leaves_one_out(&self, suspects: &mut [Suspects], test: Length) -> bool {
+    fn leaves_one_out(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
+        let test = |of: &Suspects| if is_enough { self.test(of.resource) } else { EARLY_TEST };
         let prices: Vec<Vec<Price>> =
-            suspects.iter().map(|of| self.windows(of, test).prices()).collect();
+            suspects.iter().map(|of| self.windows(of, test(of)).prices()).collect();
         let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
         let believed = threshold(&p, seen(self.sums).len() * suspects.len(), self.falsely);
         let all = prices.iter().enumerate().flat_map(|(of, prices)| {
@@ -160,7 +174,8 @@ impl Case<'_> {
     /// short ones wrong, as a request's work is not where its span is. Where requests are brief it is.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
         let windows = self.rings.coarse().len() as u64;
-        let coarse: &[u64] = if self.are_brief { &[] } else { &LENGTHS };
+        let is_brief = self.is_brief(of.resource);
+        let coarse: &[u64] = if is_brief { &[] } else { &LENGTHS };
         let lengths = coarse
             .iter()
             .copied()
@@ -177,7 +192,7 @@ impl Case<'_> {
                 price.margin < price.cost && by_length().skip(length + 1).all(longer)
             };
             let (_, price) = by_length().enumerate().find(is_close)?;
-            let tested = usize::from(!self.are_brief);
+            let tested = usize::from(!is_brief);
             let price = Price { p: prices[tested][at].p, ..price };
             Some(self.finding(of, candidate, &price, Evidence::Confirmed))
         };
@@ -185,7 +200,7 @@ impl Case<'_> {
     }
 
     fn provisional(&self, of: &Suspects) -> Vec<Finding> {
-        let prices = self.windows(of, self.test()).prices();
+        let prices = self.windows(of, self.test(of.resource)).prices();
         let both = of.candidates.iter().zip(&prices);
         both.map(|(candidate, price)| {
             let price = Price { margin: 0.0, ..*price };
