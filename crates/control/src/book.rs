@@ -164,11 +164,10 @@ impl Book {
         for elephant in one_of_each(elephants) {
             let Some(at) = self.place_of(now, &elephant.pattern) else { continue };
             let entry = &mut self.entries[at];
-            let was_sure = entry.found.as_ref().is_some_and(|found| !found.provisional);
             let is_sure = !elephant.provisional;
             entry.found = Some(elephant);
             entry.seen = now;
-            if is_sure && !was_sure {
+            if is_sure && !std::mem::replace(&mut entry.told, true) {
                 notes.push(self.note(
                     now,
                     at,
@@ -203,6 +202,7 @@ impl Book {
             found: None,
             since: now,
             seen: now,
+            told: false,
             state: State::Proposed,
             trial: None,
         });
@@ -425,11 +425,13 @@ fn after(at: Timestamp, span: Span) -> Timestamp {
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }
 
-/// Of a page that uses much of several resources, what is sure, and of that the one that it fills more.
+/// Of a page that uses much of several resources, what is sure, and of that the one that it fills more; slots last, as they are
+/// held while another resource is waited for.
 fn one_of_each(mut elephants: Vec<Elephant>) -> Vec<Elephant> {
     elephants.sort_by(|a, b| {
+        let holds = |elephant: &Elephant| elephant.consists_of == Resource::Slots;
         let by_use = || b.of_capacity().total_cmp(&a.of_capacity());
-        a.provisional.cmp(&b.provisional).then_with(by_use)
+        holds(a).cmp(&holds(b)).then(a.provisional.cmp(&b.provisional)).then_with(by_use)
     });
     let mut seen = HashSet::new();
     elephants.retain(|elephant| seen.insert(elephant.pattern.clone()));

@@ -21,6 +21,9 @@ pub struct Entry {
     pub since: Timestamp,
     /// When it was found last.
     pub seen: Timestamp,
+    /// Whether it was said to be found, as is said once.
+    #[serde(default)]
+    pub told: bool,
     /// What holds of it.
     pub state: State,
     /// The last trial, if there was one.

@@ -245,7 +245,8 @@ impl Watch {
         capacity: f64,
         of: impl Fn(Sum) -> f64,
     ) -> Vec<Elephant> {
-        let (all, seconds) = (of(self.tally.all()), self.tally.seconds());
+        let (every, seconds) = (self.tally.all(), self.tally.seconds());
+        let all = of(every);
         if all <= 0.0 || seconds <= 0.0 || capacity <= 0.0 {
             return Vec::new();
         }
@@ -253,7 +254,10 @@ impl Watch {
         let elephant = |(column, sum): (Column, Sum)| {
             let cost = of(sum) / sum.requests;
             let share = of(sum) / all;
-            (share * used >= MUCH).then(|| Elephant {
+            // Who takes no more than others do is a crowd of ants; while all wait, all hold slots. More than there are is held where
+            // nobody is held back.
+            let is_much = cost >= 0.999 * all / every.requests && share * used.min(1.0) >= MUCH;
+            is_much.then(|| Elephant {
                 pattern: self.kinds.name(column).cloned().unwrap_or_default(),
                 twins: Vec::new(),
                 resource: resource.to_owned(),

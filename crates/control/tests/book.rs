@@ -321,6 +321,14 @@ fn of_a_page_that_fills_two_resources_the_fuller_one_is_shown() {
         assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "disk", "that is sure");
         assert_eq!(notes, [], "it was proposed before");
     }
+    // Who waits for a disk holds slots.
+    let disk = Elephant { resource: "disk".into(), provisional: true, rate: 5.0, ..search() };
+    let slots = Elephant { consists_of: Resource::Slots, resource: "slots".into(), ..search() };
+    book.found(at(3), vec![slots.clone(), disk], Act::Propose);
+    assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "disk");
+    let notes = book.found(at(4), vec![slots], Act::Propose);
+    assert_eq!(book.entries()[0].found.as_ref().unwrap().resource, "slots");
+    assert_eq!(notes, [], "it is said once");
 }
 
 #[test]

@@ -127,6 +127,38 @@ fn bytes_and_slots_are_counted_where_there_are_few() {
 }
 
 #[test]
+fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_is_all() {
+    let mut watch = Watch::new(Vec::new(), Vec::new(), Span::from_secs(1800));
+    watch.advance(at(0.0));
+    let mut asked = |target: &str, from: f64, held: f64| {
+        let seen = Seen {
+            method: "GET",
+            target,
+            client: 1,
+            worked: Some((at(from), at(from + held))),
+            response: Some(Span::from_secs_f64(held)),
+            bytes: 1,
+            transacts: false,
+            is_good: true,
+        };
+        watch.request(at(from + held), &seen);
+    };
+    // Pictures hold more than half of the slots together, each for half as long as a request does on average.
+    for second in 0..100 {
+        let from = f64::from(second);
+        (0..24).for_each(|_| asked("/logo.png", from, 0.05));
+        (0..2).for_each(|_| asked("/search", from, 0.5));
+        asked("/cart", from, 0.1);
+    }
+    watch.advance(at(100.0));
+    // Of one slot more than two are held; the cart's requests would be a tenth of it.
+    let found = watch.elephants(1.0, None);
+    let named: Vec<&str> = found.iter().map(|elephant| elephant.pattern.as_str()).collect();
+    assert_eq!(named, ["/search"], "{found:?}");
+    assert!((found[0].used - 2.3).abs() < 0.1, "{found:?}");
+}
+
+#[test]
 fn a_gauge_tells_ants_from_elephants() {
     let gauge = watched("/search?q=", 500).gauge("/search?q", "db", at(1000.0), at(1100.0));
     assert!((gauge.ants.answered - 10.0).abs() < 0.5, "{gauge:?}");

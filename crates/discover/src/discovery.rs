@@ -53,14 +53,11 @@ impl Settings {
 /// What has begun since is looked for by itself.
 const RECENT: Span = Span::from_secs(5 * 60);
 /// Share of findings that may be wrong.
-const FALSE: f64 = 0.05;
+const FALSE: f64 = 0.01;
 /// The same of news: they are looked for anew all the time.
 const FALSE_NEWS: f64 = 0.001;
 /// And they are as improbable by the windows that price them.
 const SURE_NEWS: f64 = 0.001;
-/// Part of a step that requests take where short windows are right about them, each counting for as long as it lasts: many that
-/// are over at once hide none that is not. Hardly any work is in another window than it seems then, and hardly any waits.
-const BRIEF: f64 = 0.1;
 /// The shortest of coarse windows.
 const COARSE: Span = Span::from_secs(5);
 /// Part of a window whose use must have been read.
@@ -190,9 +187,8 @@ impl Discovery {
     /// what was before, stand behind the others and are provisional.
     pub fn findings(&self) -> Vec<Finding> {
         let settings = &self.settings;
-        let are_brief = self.sums.span() <= BRIEF * settings.step.as_secs_f64();
-        let case =
-            Case { settings, sums: &self.sums, rings: &self.rings, falsely: FALSE, are_brief };
+        let (sums, span) = (&self.sums, self.sums.span());
+        let case = Case { settings, sums, rings: &self.rings, falsely: FALSE, span };
         let mut found = case.findings();
         if self.seen() <= RECENT {
             return found;

@@ -15,11 +15,9 @@ use crate::sums::Sums;
 
 /// Before that all findings are provisional.
 const ENOUGH: Span = Span::from_secs(15 * 60);
-/// What candidates are chosen and tested with, unless requests are brief. Short windows would name those who come in the
-/// same second then.
+/// What candidates are chosen with, and tested with beside short windows, unless requests are brief. Short windows alone
+/// would name those who come in the same second then.
 const TEST: Length = Length::Coarse(1);
-/// The same while there are few coarse windows: short ones find more, and what they name is provisional.
-const EARLY_TEST: Length = Length::Step;
 /// Coarse windows that costs are looked for with after short ones, if there are as many of them as [`WINDOWS`].
 const LENGTHS: [u64; 6] = [1, 2, 4, 6, 12, 24];
 /// With fewer windows nothing is sure.
@@ -28,8 +26,8 @@ const WINDOWS: u64 = 60;
 const ELEPHANT: f64 = 0.05;
 /// Coefficient from which coarse windows cannot tell two candidates apart, as short ones have.
 const ALIKE: f64 = 0.9;
-/// Part of a resource that is used where hardly any request waits for it.
-const FREE: f64 = 0.5;
+/// Spans of requests from which a window is long enough: hardly any work is in another window than it seems then.
+const SPANS: f64 = 10.0;
 /// How far a cost may be from that of longer windows, of what that may be off.
 const CLOSE: f64 = 0.5;
 
@@ -74,8 +72,8 @@ pub(crate) struct Case<'d> {
     pub(crate) rings: &'d Rings,
     /// Share of findings that may be wrong.
     pub(crate) falsely: f64,
-    /// Requests are over at once, compared with a step.
-    pub(crate) are_brief: bool,
+    /// Seconds that requests take, each counting for as long as it lasts: many that are over at once hide none that is not.
+    pub(crate) span: f64,
 }
 
 /// The candidates of one resource, and how requests are best spread for it.
@@ -110,20 +108,18 @@ impl Case<'_> {
         self.rings.steps() as f64 * self.settings.step.as_secs_f64()
     }
 
-    /// Whether windows of a step are right about requests, and know most: these are over at once, and hardly any waits for
-    /// the resource. Where many wait, a window ends less of one kind when it ends more of another, and a short one is
-    /// over before that shows.
-    fn is_brief(&self, resource: usize) -> bool {
-        self.are_brief && self.rings.used(resource) <= FREE * self.capacity(resource)
+    /// Whether so many steps are long beside requests: when inside its span one works makes no difference then.
+    fn are_long(&self, steps: u64) -> bool {
+        steps as f64 * self.settings.step.as_secs_f64() >= SPANS * self.span
     }
 
-    /// Seconds of the resource that there were.
-    fn capacity(&self, resource: usize) -> f64 {
-        self.settings.resources[resource].capacity * self.seconds()
+    /// Windows of a step are long beside requests, and know most.
+    fn are_brief(&self) -> bool {
+        self.are_long(1)
     }
 
-    fn test(&self, resource: usize) -> Length {
-        if self.is_brief(resource) { Length::Step } else { TEST }
+    fn test(&self) -> Length {
+        if self.are_brief() { Length::Step } else { TEST }
     }
 
     fn windows(&self, of: &Suspects, length: Length) -> Windows {
@@ -140,12 +136,12 @@ impl Case<'_> {
         let with = |spread| {
             let candidates = find(self.sums, spread, resource);
             let mut suspects = Suspects { resource, spread, candidates };
-            let windows = self.windows(&suspects, self.test(resource));
+            let windows = self.windows(&suspects, self.test());
             let is_alone = |at: usize| (0..at).all(|larger| windows.alike(at, larger) < ALIKE);
             let mut alone =
                 (0..suspects.candidates.len()).map(is_alone).collect::<Vec<_>>().into_iter();
             suspects.candidates.retain(|_| alone.next().unwrap_or(true));
-            let prices = self.windows(&suspects, self.test(resource)).prices();
+            let prices = self.windows(&suspects, self.test()).prices();
             (prices.iter().map(|price| price.share * price.share).sum::<f64>(), suspects)
         };
         let [whole, late] = Spread::ALL.map(with);
@@ -154,9 +150,8 @@ impl Case<'_> {
 
     /// Leaves the one out that withstands the test least, or is far from an elephant. Whether there was one.
     fn leaves_one_out(&self, suspects: &mut [Suspects], is_enough: bool) -> bool {
-        let test = |of: &Suspects| if is_enough { self.test(of.resource) } else { EARLY_TEST };
         let prices: Vec<Vec<Price>> =
-            suspects.iter().map(|of| self.windows(of, test(of)).prices()).collect();
+            suspects.iter().map(|of| self.tested(of, is_enough)).collect();
         let p: Vec<f64> = prices.iter().flatten().map(|price| price.p).collect();
         let believed = threshold(&p, seen(self.sums).len() * suspects.len(), self.falsely);
         let all = prices.iter().enumerate().flat_map(|(of, prices)| {
@@ -170,15 +165,31 @@ impl Case<'_> {
         true
     }
 
+    /// Prices by coarse windows, as improbable as the less improbable of both lengths.
+    fn tested(&self, of: &Suspects, is_enough: bool) -> Vec<Price> {
+        let short = self.windows(of, Length::Step).prices();
+        if !is_enough || self.are_brief() {
+            return short;
+        }
+        let coarse = self.windows(of, TEST).prices();
+        coarse
+            .into_iter()
+            .zip(short)
+            .map(|(price, short)| Price { p: price.p.max(short.p), ..price })
+            .collect()
+    }
+
     /// Costs by the shortest windows whose cost longer ones do not contradict (Lepski's rule): long windows are unsure,
     /// short ones wrong, as a request's work is not where its span is. Where requests are brief it is.
     fn priced(&self, of: &Suspects) -> Vec<Finding> {
         let windows = self.rings.coarse().len() as u64;
-        let is_brief = self.is_brief(of.resource);
-        let coarse: &[u64] = if is_brief { &[] } else { &LENGTHS };
-        let lengths = coarse
-            .iter()
-            .copied()
+        let coarse = self.rings.coarse_steps();
+        // None is of use that is longer than one that is long enough.
+        let shorter = [1].into_iter().chain(LENGTHS.map(|times| times * coarse));
+        let wanted =
+            LENGTHS.into_iter().zip(shorter).filter(|(_, shorter)| !self.are_long(*shorter));
+        let lengths = wanted
+            .map(|(times, _)| times)
             .filter(|times| *times == 1 || windows / times >= WINDOWS)
             .map(Length::Coarse);
         let lengths = core::iter::once(Length::Step).chain(lengths);
@@ -192,7 +203,7 @@ impl Case<'_> {
                 price.margin < price.cost && by_length().skip(length + 1).all(longer)
             };
             let (_, price) = by_length().enumerate().find(is_close)?;
-            let tested = usize::from(!is_brief);
+            let tested = usize::from(!self.are_brief());
             let price = Price { p: prices[tested][at].p, ..price };
             Some(self.finding(of, candidate, &price, Evidence::Confirmed))
         };
@@ -200,7 +211,7 @@ impl Case<'_> {
     }
 
     fn provisional(&self, of: &Suspects) -> Vec<Finding> {
-        let prices = self.windows(of, self.test(of.resource)).prices();
+        let prices = self.windows(of, self.test()).prices();
         let both = of.candidates.iter().zip(&prices);
         both.map(|(candidate, price)| {
             let price = Price { margin: 0.0, ..*price };

@@ -21,8 +21,9 @@
 //! - **Find, then price.** [`find`](mod@find) fits all kinds at once over decayed sums of short windows, and names at
 //!   most eight candidates. Short windows find well and price badly: when inside its span a request computes is not
 //!   known, which makes costs too low. [`price`](mod@price) fits the candidates and one kind for all others again, over
-//!   windows long beside a request, with Newey and West's errors, and of all kinds on all resources together no more
-//!   than one in twenty that are called elephants may be none (Benjamini and Hochberg).
+//!   windows long beside a request, each freed of what the ones before it say of how it errs, with Newey and West's errors;
+//!   of all kinds on all resources together no more than one in a hundred that are called elephants may be none by that
+//!   (Benjamini and Hochberg).
 //! - **Twins.** Kinds that always come together cannot be told apart by anybody; they are one [`Finding`].
 //!
 //! The seed's own statistic, Pearson's coefficient of requests a second and use a second, is in

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DVector, SMatrix, SVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::find::Candidate;
@@ -18,7 +18,16 @@ pub(crate) struct Windows {
     used: DVector<f64>,
     /// Steps of all that were read.
     steps: f64,
+    /// What was used in them.
+    whole: f64,
+    /// What was worked on of each column.
+    work: Vec<f64>,
 }
+
+/// Windows before one that say how it errs.
+const MEMORY: usize = 4;
+/// How much they say together, at most. With more, little of what was used would be left.
+const MOST_SAID: f64 = 0.8;
 
 /// Of one candidate over the windows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +72,8 @@ impl Windows {
             }
         }
         let steps = windows.iter().flatten().map(|part| f64::from(part.steps)).sum();
-        Self { design, used, steps }
+        let work = design.column_iter().map(|column| column.sum()).collect();
+        Self { steps, whole: used.sum(), work, design, used }
     }
 
     /// Costs of all columns.
@@ -75,6 +85,23 @@ impl Windows {
 
     fn residual(&self, costs: &[f64]) -> DVector<f64> {
         &self.used - &self.design * DVector::from_column_slice(costs)
+    }
+
+    /// Each window less what the ones before it say of how it errs (Cochrane and Orcutt, 1949), as far as windows err alike: how
+    /// fast a machine is that others use wanders slowly, and that drowns the mix of requests, which differs from window
+    /// to window. Where all is busy the mix is all there is. (The first windows have none before them, and those on both sides of a
+    /// gap are few.)
+    fn whitened(self) -> Self {
+        let Some(memory) = memory(&self.residual(&self.fit())) else { return self };
+        let left = self.used.len() - MEMORY;
+        let mut design = self.design.rows(MEMORY, left).into_owned();
+        let mut used = self.used.rows(MEMORY, left).into_owned();
+        for (before, kept) in memory.iter().enumerate() {
+            let from = MEMORY - 1 - before;
+            design -= self.design.rows(from, left) * *kept;
+            used -= self.used.rows(from, left) * *kept;
+        }
+        Self { design, used, ..self }
     }
 
     /// How alike the work on two candidates is: Pearson's coefficient, 0 where one is always the same.
@@ -89,25 +116,47 @@ impl Windows {
     }
 
     /// The candidates' prices.
-    pub(crate) fn prices(&self) -> Vec<Price> {
+    pub(crate) fn prices(self) -> Vec<Price> {
+        self.whitened().fitted()
+    }
+
+    fn fitted(&self) -> Vec<Price> {
         let costs = self.fit();
         let active: Vec<usize> = (0..costs.len()).filter(|j| costs[*j] > 0.0).collect();
         let candidates = costs.len() - 1;
-        let rate = |j| self.design.column(j).sum() / self.steps;
+        let rate = |j: usize| self.work[j] / self.steps;
         let price = |j| Price { p: 1.0, rate: rate(j), ..Price::default() };
         let mut prices: Vec<Price> = (0..candidates).map(price).collect();
         let errors = errors(&self.design.select_columns(&active), &self.residual(&costs));
-        let Some((errors, student)) = errors else { return prices };
+        // Where less was used than the resource uses by itself there is nothing to explain.
+        let Some((errors, student)) = errors.filter(|_| self.whole > 0.0) else { return prices };
         let quantile = student.inverse_cdf(0.975);
+        let explained: f64 = costs.iter().zip(&self.work).map(|(cost, work)| cost * work).sum();
+        let level = self.whole / explained;
         for (j, error) in active.into_iter().zip(errors).filter(|(j, _)| *j < candidates) {
             let (cost, price) = (costs[j], &mut prices[j]);
-            price.cost = cost;
-            price.margin = quantile * error;
+            price.cost = cost * level;
+            price.margin = quantile * error * level;
             price.p = student.cdf(-cost / error);
-            price.share = cost * price.rate * self.steps / self.used.sum();
+            price.share = cost * self.work[j] / explained;
         }
         prices
     }
+}
+
+/// What the windows before one, the last first, say of how it errs: Yule and Walker's equations. `None` where they say nothing, or there are few.
+fn memory(residual: &DVector<f64>) -> Option<SVector<f64, MEMORY>> {
+    let windows = residual.len();
+    if windows <= 2 * MEMORY {
+        return None;
+    }
+    let alike =
+        |lag: usize| residual.rows(lag, windows - lag).dot(&residual.rows(0, windows - lag));
+    let alike: [f64; MEMORY + 1] = core::array::from_fn(alike);
+    let among = SMatrix::<f64, MEMORY, MEMORY>::from_fn(|i, j| alike[i.abs_diff(j)]);
+    let memory = among.lu().solve(&SVector::from_fn(|lag, _| alike[lag + 1]))?;
+    let said = memory.sum();
+    (said > 0.0).then(|| memory * (MOST_SAID / said).min(1.0))
 }
 
 /// Newey and West's (1987) standard errors: windows that follow each other may err alike, and by more when there is more

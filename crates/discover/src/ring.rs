@@ -73,6 +73,11 @@ impl Rings {
         &self.coarse.windows
     }
 
+    /// Steps of a coarse window.
+    pub(crate) const fn coarse_steps(&self) -> u64 {
+        self.coarse.steps
+    }
+
     /// Steps that were read.
     pub(crate) fn steps(&self) -> u64 {
         self.coarse.windows.iter().map(|window| u64::from(window.steps)).sum()

@@ -20,9 +20,12 @@ fn of(load: Load, site: fn() -> Site) -> (usize, usize, f64) {
 
 #[test]
 fn both_elephants_of_two_hundred_pages_are_found_and_hardly_anything_else() {
-    for load in [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated] {
+    for load in
+        [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated, Load::Strained]
+    {
         let (named, right, error) = of(load, || Site::flows(200));
-        assert_eq!(right, 20, "{load:?}: of twenty");
+        let least = if load == Load::Strained { 18 } else { 20 };
+        assert!(right >= least, "{load:?}: {right} of twenty");
         assert!(named <= 22, "{load:?}: {named}, a precision below 0.9");
         let most = if load == Load::Light { 0.12 } else { 0.25 };
         assert!(error < most, "{load:?}: {error}");
@@ -49,7 +52,9 @@ fn a_run_follows_from_its_seed() {
 
 #[test]
 fn an_elephant_that_appears_on_a_site_that_is_known_is_named_within_minutes() {
-    for load in [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated] {
+    for load in
+        [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated, Load::Strained]
+    {
         for urls in [28, 200] {
             let site = || if urls == 28 { Site::auction() } else { Site::flows(urls) };
             let (appears, lasts) = (Span::from_secs(1_800), Span::from_secs(2_700));

@@ -20,7 +20,8 @@ struct Cell {
 }
 
 pub(crate) fn elephants(args: &ElephantsRun) -> Result<(), Failure> {
-    let loads = [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated];
+    let loads =
+        [Load::Light, Load::Shared, Load::Steady, Load::Varying, Load::Saturated, Load::Strained];
     let minutes =
         |load, urls| args.minutes.iter().map(move |minutes| Cell { load, urls, minutes: *minutes });
     let cells: Vec<Cell> = loads
@@ -62,6 +63,7 @@ impl Cell {
             Load::Steady => "steady",
             Load::Varying => "varying",
             Load::Saturated => "saturated",
+            Load::Strained => "strained",
         }
     }
 }

@@ -96,7 +96,7 @@ fn elephants_are_looked_for_on_sites_whose_elephants_are_known() {
     assert!(table.contains("saturated") && table.contains("Pearson:"), "{table}");
     let result: Value = bywash(&[&args[..], &["--json"]].concat()).json();
     let cells = result["cells"].as_array().unwrap();
-    let loads = ["light", "shared", "steady", "varying", "saturated"];
+    let loads = ["light", "shared", "steady", "varying", "saturated", "strained"];
     let all =
         loads.into_iter().flat_map(|load| [(json!(load), json!(28)), (json!(load), json!(200))]);
     let are = cells.iter().map(|cell| (cell["load"].clone(), cell["urls"].clone()));

@@ -21,6 +21,8 @@ pub enum Load {
     Varying,
     /// Half more than it can do.
     Saturated,
+    /// The same, on a machine that others use as well.
+    Strained,
 }
 
 /// What is played.
@@ -107,7 +109,7 @@ pub fn observe(site: &mut Site, world: &World, mut see: impl FnMut(Seen)) {
     let load = match world.load {
         Load::Light | Load::Shared => 0.1,
         Load::Steady | Load::Varying => 0.6,
-        Load::Saturated => 1.5,
+        Load::Saturated | Load::Strained => 1.5,
     };
     let requests = VISITORS as f64 / THINK * (1.0 + pictures);
     site.price(&rates, load * PROCESSORS as f64 / requests);
@@ -278,7 +280,7 @@ impl<'s> Play<'s> {
 
     /// How long work takes, of what it takes on average.
     fn slowness(&mut self, at: f64) -> f64 {
-        if self.load != Load::Shared {
+        if !matches!(self.load, Load::Shared | Load::Strained) {
             return 1.0;
         }
         while self.slowness.len() <= at as usize {
@@ -294,7 +296,7 @@ impl<'s> Play<'s> {
     fn eagerness(&self, at: f64) -> f64 {
         let wave = |period: f64| (std::f64::consts::TAU * at / period).sin();
         match self.load {
-            Load::Light | Load::Shared | Load::Steady | Load::Saturated => 1.0,
+            Load::Light | Load::Shared | Load::Steady | Load::Saturated | Load::Strained => 1.0,
             Load::Varying => 1.0 + 0.25 * wave(900.0) + 0.25 * wave(170.0),
         }
     }
