@@ -282,26 +282,30 @@ impl Watch {
     }
 
     /// Of each of these patterns, the kinds of their own that it matches as well: more specific ones, the heaviest of
-    /// them, in the order of their names. `None` of a pattern that is no name of a kind now: what has names of its own beside it
-    /// may have that name later.
-    pub fn within(&self, patterns: &[&str]) -> Vec<Option<Vec<String>>> {
+    /// them, in the order of their names.
+    pub fn within(&self, patterns: &[&str]) -> Vec<Vec<String>> {
         let mut known = Vec::new();
         for name in self.kinds.by_weight() {
             // A kind without a column may have lost its name.
-            if let (Ok(kind), true) = (name.parse::<Pattern>(), self.templates.now(name) == *name) {
+            if let (Ok(kind), true) = (name.parse::<Pattern>(), self.is_kind(name)) {
                 known.push((kind, name));
             }
         }
         let within = |name: &&str| {
-            let pattern =
-                name.parse::<Pattern>().ok().filter(|_| self.templates.now(name) == **name)?;
+            let Ok(pattern) = name.parse::<Pattern>() else { return Vec::new() };
             let within = known.iter().filter(|(kind, _)| kind.refines(&pattern));
             let mut names: Vec<String> =
                 within.map(|(_, name)| (*name).clone()).take(MOST_EXEMPT).collect();
             names.sort_unstable();
-            Some(names)
+            names
         };
         patterns.iter().map(within).collect()
+    }
+
+    /// Whether a pattern is the name of a kind now. Of one that is none, what has names of its own beside it may have that
+    /// name later.
+    pub fn is_kind(&self, pattern: &str) -> bool {
+        self.templates.now(pattern) == pattern
     }
 
     /// Whether it was told of requests for so long that what it does not know hardly comes.

@@ -274,6 +274,8 @@ fn of_a_disk_nothing_is_predicted_and_of_a_line_bytes_are_proposed() {
 fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
     let every = Elephant { pattern: "/*".into(), ..slow() };
     let mut site = Site::where_were_found(vec![every], "[resource.all]\nread = \"host/cpu\"\n");
+    // What has no name of its own is a kind by that name as well.
+    assert!(get(&site.gateway.clients(), "/4711").contains("200 OK"));
     let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert!(code == Some(0) && !text.contains("but not"), "{text}");

@@ -24,8 +24,10 @@ impl Book {
         }
         let patterns: Vec<&str> = rules.iter().map(|(pattern, _)| *pattern).collect();
         let mut has_changed = false;
-        for (known, (_, exempt)) in watch.within(&patterns).into_iter().zip(rules) {
-            let Some(mut known) = known else { continue };
+        for (mut known, (pattern, exempt)) in watch.within(&patterns).into_iter().zip(rules) {
+            if !watch.is_kind(pattern) {
+                continue;
+            }
             // After a restart most are not known yet.
             if !watch.is_settled() {
                 known.extend(exempt.iter().cloned());

@@ -40,7 +40,7 @@ pub(super) fn show(shared: &Shared, number: &str) -> Reply {
         entry.map(|entry| {
             let within = shared.elephants.watched().within(&[&entry.pattern]);
             let mut value = described(shared, entry, &throttled);
-            value["within"] = within.into_iter().flatten().flatten().collect::<Vec<_>>().into();
+            value["within"] = within.into_iter().flatten().collect::<Vec<_>>().into();
             value
         })
     });
