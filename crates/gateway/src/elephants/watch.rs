@@ -34,7 +34,7 @@ const STEP: Span = Span::from_secs(1);
 const LONGEST: Span = Span::from_millis(2500);
 /// So long after a window all sources have said what was used in it.
 const LATE: Span = Span::from_secs(3);
-/// How often it is asked what was found: it takes a tenth of a second.
+/// How often it is asked what was found: it takes a fifth of a second where there are very many kinds.
 const ASKED: Span = Span::from_secs(10);
 
 /// What was seen when it was last looked.
