@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Until a query counts one.
-    fn until_one(&self, query: &str) {
+    pub(crate) fn until_one(&self, query: &str) {
         for _ in 0..2000 {
             if self.count(query) == 1 {
                 return;

@@ -95,6 +95,11 @@ fn a_statement_that_takes_its_time_to_end_is_cancelled_once() {
     assert_eq!(watch.run(&create), End::Done);
     lease(&mut app, "r1", &works);
     works.begin_seen(&format!("SELECT {stubborn}()"), &watch);
+    // Before it sleeps nothing would catch the cancellation.
+    let number = works.number;
+    watch.until_one(&format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid = {number} AND wait_event = 'PgSleep'"
+    ));
     assert_eq!(gateway.ask("2 STOP r1 client_left"), "2 OK cancelled=1 spared=0");
     // It is looked for again and again, for both who have asked.
     assert_eq!(app.ask("3 STOP r1 client_left"), "3 OK cancelled=0 spared=0");
