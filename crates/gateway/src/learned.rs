@@ -8,7 +8,9 @@ use std::fmt::Write;
 
 use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
+use bywash_history::{Columns, History, Range};
 use bywash_units::Span;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::access_log::wall_clock_ms;
@@ -30,6 +32,7 @@ pub(crate) struct Learned {
     counts: Vec<Known>,
     signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
+    history: History,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
@@ -38,6 +41,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
     let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret();
+    let history = |range| json!(shared.chronicle.history().columns(range, 0));
     let rest = json!({
         "format": FORMAT,
         "secret": [first, second],
@@ -46,6 +50,7 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
+        "history": { "seconds": history(Range::Seconds), "minutes": history(Range::Minutes) },
     });
     with_sessions(rest.to_string(), &sessions, MOST_STATE as usize).into_bytes()
 }
@@ -111,6 +116,12 @@ fn write_session(text: &mut String, session: &Remembered) {
     let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
+/// What cannot be read of it is done without: it decides nothing.
+fn read_history(value: &Value) -> History {
+    let columns = |name: &str| Columns::deserialize(&value[name]).unwrap_or_default();
+    History::restored(columns("seconds"), columns("minutes"))
+}
+
 impl Learned {
     /// `None`: it is not what [`write`] writes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
@@ -143,6 +154,7 @@ impl Learned {
             // As with the counts.
             signals: value.get("signals").map_or(Some((0, Vec::new())), read_signals)?,
             sessions: value["sessions"].as_array()?.iter().map(session).collect::<Option<_>>()?,
+            history: read_history(&value["history"]),
         })
     }
 
@@ -169,6 +181,7 @@ impl Learned {
             served: session.served.iter().filter_map(number).collect(),
         });
         let sessions = remembered.collect();
+        shared.chronicle.restore(self.history.clone());
         let counts = self.counts_by(settings.config.classes.len(), number);
         let signals = self.signals.clone();
         shared.driver.restore(Knowledge { sessions, pace: self.pace, counts, signals })

@@ -40,6 +40,7 @@ mod client;
 mod driver;
 mod elephants;
 mod gateway;
+mod history;
 mod journal;
 mod learned;
 mod levels;

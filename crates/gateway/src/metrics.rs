@@ -4,38 +4,35 @@
 //! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
 //! only.
 
+mod class;
 mod durations;
+mod latencies;
 mod levels;
 
 use std::fmt::Error;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use bywash_config::Mode;
-use bywash_engine::{Outcome, Reason};
 use bywash_message::Fault;
 use bywash_token::Refusal;
-use bywash_units::{Span, Utility};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
 use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::orphans::Counts;
-use crate::record::Verdict;
 use crate::upstream::servers::{ServerStatus, State};
 
+pub(crate) use self::class::ClassMetrics;
+use self::class::Families;
 use self::levels::LevelFamilies;
 pub(crate) use self::levels::LevelMetrics;
 
 type Labels = Vec<(&'static str, String)>;
-
-/// A sum of what is no whole number.
-type Amount = Counter<f64, AtomicU64>;
 
 pub(crate) struct Metrics {
     registry: Registry,
@@ -94,18 +91,6 @@ impl ServerFamilies {
     }
 }
 
-/// What is counted of one class.
-#[derive(Clone)]
-pub(crate) struct ClassMetrics {
-    outcomes: Vec<Counter>,
-    decisions: Vec<Counter>,
-    still_waiting: Counter,
-    wait: Histogram,
-    service: Histogram,
-    waiting: Gauge,
-    earned: Amount,
-}
-
 /// What is read off the gateway when somebody asks.
 #[derive(Clone, Default)]
 pub(crate) struct Gauges {
@@ -121,72 +106,6 @@ pub(crate) struct Gauges {
     pub(crate) log_dropped: Gauge,
     pub(crate) tap_missed: Gauge,
     pub(crate) bypassed: Gauge,
-}
-
-/// Seconds: from less than a fast answer takes to longer than anyone waits.
-const BUCKETS: [f64; 14] =
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
-
-fn histogram() -> Histogram {
-    Histogram::new(BUCKETS)
-}
-
-/// The families of metrics that have a label for the class.
-struct Families {
-    outcomes: Family<Labels, Counter>,
-    decisions: Family<Labels, Counter>,
-    wait: Family<Labels, Histogram>,
-    service: Family<Labels, Histogram>,
-    waiting: Family<Labels, Gauge>,
-    earned: Family<Labels, Amount>,
-}
-
-impl Families {
-    fn register(registry: &mut Registry) -> Self {
-        let this = Self {
-            outcomes: Family::default(),
-            decisions: Family::default(),
-            wait: Family::new_with_constructor(histogram),
-            service: Family::new_with_constructor(histogram),
-            waiting: Family::default(),
-            earned: Family::default(),
-        };
-        let help = "Requests by what became of them";
-        registry.register("bywash_requests", help, this.outcomes.clone());
-        let help = "Decisions of the engine; in mode observe they were not carried out";
-        registry.register("bywash_decisions", help, this.decisions.clone());
-        let help = "Time from arrival to the start of service, or to the end without one";
-        registry.register("bywash_queue_wait_seconds", help, this.wait.clone());
-        let help = "Time from the start of service until the whole answer was handed to the client's connection";
-        registry.register("bywash_service_seconds", help, this.service.clone());
-        let help = "Requests that wait for a slot; in mode observe: would wait";
-        registry.register("bywash_waiting", help, this.waiting.clone());
-        let help = "What successful answers brought, by `earns` of their class";
-        registry.register("bywash_earned", help, this.earned.clone());
-        this
-    }
-
-    fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
-        let class = || ("class", name.to_owned());
-        let decision = |reason: &str| {
-            let mode = ("mode", mode.name().to_owned());
-            let labels = vec![class(), mode, ("reason", reason.to_owned())];
-            self.decisions.get_or_create(&labels).clone()
-        };
-        let outcome = |outcome: &Outcome| {
-            let labels = vec![class(), ("outcome", outcome.name().to_owned())];
-            self.outcomes.get_or_create(&labels).clone()
-        };
-        ClassMetrics {
-            outcomes: Outcome::ALL.iter().map(outcome).collect(),
-            decisions: Reason::ALL.iter().map(|reason| decision(reason.name())).collect(),
-            still_waiting: decision("still_waiting"),
-            wait: self.wait.get_or_create(&vec![class()]).clone(),
-            service: self.service.get_or_create(&vec![class()]).clone(),
-            waiting: self.waiting.get_or_create(&vec![class()]).clone(),
-            earned: self.earned.get_or_create(&vec![class()]).clone(),
-        }
-    }
 }
 
 /// Of requests that the stop daemon is to be told of.
@@ -382,46 +301,6 @@ impl Metrics {
         let mut text = String::new();
         encode(&mut text, &self.registry)?;
         Ok(text)
-    }
-}
-
-impl ClassMetrics {
-    /// A request has ended; `service` if it ran.
-    pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
-        self.outcomes[outcome as usize].inc();
-        self.wait.observe(wait.as_secs_f64());
-        if let Some(service) = service {
-            self.service.observe(service.as_secs_f64());
-        }
-    }
-
-    /// The engine has decided, or would have.
-    pub(crate) fn decided(&self, verdict: Verdict) {
-        match verdict {
-            Verdict::None => {}
-            Verdict::Run(reason, _) | Verdict::Shed(reason, _) | Verdict::Stop(reason, _) => {
-                self.decisions[reason as usize].inc();
-            }
-            Verdict::StillWaiting => {
-                self.still_waiting.inc();
-            }
-        }
-    }
-
-    /// An answer has brought something, or nothing.
-    pub(crate) fn earned(&self, earned: Utility) {
-        if earned > Utility::default() {
-            self.earned.inc_by(earned.get());
-        }
-    }
-
-    /// Requests that ended so.
-    pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
-        self.outcomes[outcome as usize].get()
-    }
-
-    pub(crate) fn set_waiting(&self, waiting: u32) {
-        self.waiting.set(i64::from(waiting));
     }
 }
 

@@ -327,6 +327,9 @@ impl Drop for Record {
         metrics.earned(self.earned);
         metrics.ended(outcome, waited, service);
         metrics.decided(self.verdict);
+        if !self.is_enforced() {
+            metrics.observed(self.verdict);
+        }
         if let Some(metrics) = level_metrics(&self.settings, self.facts.level) {
             metrics.ended(outcome, self.started.is_some(), self.waited(now));
         }

@@ -11,6 +11,7 @@ use siphasher::sip::SipHasher13;
 
 use crate::driver::Driver;
 use crate::elephants::Elephants;
+use crate::history::Chronicle;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
 use crate::settings::Settings;
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     /// What causes the load, and what is done about it.
     pub(crate) elephants: Elephants,
+    /// What has happened.
+    pub(crate) chronicle: Chronicle,
     /// What is in force; workers have a copy of their own and are told when it changes.
     settings: Mutex<Arc<Settings>>,
     /// No decisions at all: a plain proxy.
@@ -100,6 +103,7 @@ impl Shared {
             metrics,
             journal,
             elephants: Elephants::new(),
+            chronicle: Chronicle::new(),
             settings: Mutex::new(Arc::new(settings)),
             bypass: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),

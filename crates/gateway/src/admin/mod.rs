@@ -9,6 +9,7 @@
 //! being asked first.
 
 mod elephants;
+mod history;
 mod requests;
 mod sessions;
 mod status;
@@ -92,6 +93,8 @@ async fn serve(
     // Before that another process may be the service. An error says that the gateway is gone.
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
     let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let read = Arc::clone(&shared);
+    tokio::task::spawn_local(async move { crate::history::keep(&read).await });
     loop {
         let accepted = tokio::select! {
             // In this order: whoever comes when it drains is the next process's.
@@ -214,6 +217,11 @@ impl Operator {
             "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed"),
             "/metrics" => metrics(shared),
             "/v1/status" => json(StatusCode::OK, &status::status(shared)),
+            "/v1/history" => history::history(shared, &query(request)),
+            "/v1/events" => {
+                self.watches.set(true);
+                history::events(shared, request)
+            }
             "/v1/sessions" => json(StatusCode::OK, &sessions::sessions(shared)),
             // Nothing follows its head, so nobody watches.
             "/v1/tap" if request.method == Method::HEAD => requests::tap_head(),
@@ -223,7 +231,7 @@ impl Operator {
             }
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there are /livez, /readyz, /metrics, /v1/status, /v1/sessions, /v1/tap, \
+                "there are /livez, /readyz, /metrics, /v1/status, /v1/history, /v1/events, /v1/sessions, /v1/tap, \
                  /v1/requests/NAME, /v1/elephants, /v1/elephants/NUMBER, /v1/elephants/export and, to \
                  POST to, /v1/bypass and /v1/elephants/NUMBER/DECISION",
             ),

@@ -12,7 +12,7 @@ use bywash_units::Span;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-use super::BUCKETS;
+use super::class::BUCKETS;
 
 /// Clones count together.
 #[derive(Clone, Debug, Default)]

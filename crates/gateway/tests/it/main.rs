@@ -29,6 +29,7 @@ mod fields;
 mod framing;
 mod h2;
 mod h2c;
+mod history;
 mod interim;
 mod journal;
 mod kept;

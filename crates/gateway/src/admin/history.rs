@@ -1,0 +1,92 @@
+//! `/v1/history`: what has happened; `/v1/events`: every second as it ends, as server-sent events.
+//!
+//! An event has the name `EPOCH-NUMBER` of its last second. A browser that comes back says which it has seen, and gets all
+//! since; of another epoch, as the process is another, it gets everything there is, and is told to forget what it had.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use bywash_history::{Columns, Range};
+use bywash_message::{Framing, Request};
+use http::{Method, StatusCode};
+use tokio::sync::mpsc;
+
+use super::{fields, json, plain};
+use crate::reply::{Answer, Reply};
+use crate::shared::Shared;
+
+/// Events that may wait for whoever follows: then they are one larger event later.
+const WAITING: usize = 4;
+
+/// Rows of the last quarter of an hour or day, from a number on.
+pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Reply {
+    let range = match wanted.get("range").map(String::as_str) {
+        None | Some("15m") => Range::Seconds,
+        Some("24h") => Range::Minutes,
+        Some(_) => return plain(StatusCode::BAD_REQUEST, "say ?range=15m or ?range=24h"),
+    };
+    let from = match wanted.get("from").map(|from| from.parse()) {
+        None => 0,
+        Some(Ok(from)) => from,
+        Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "`from` is the number of a row"),
+    };
+    let columns = shared.chronicle.history().columns(range, from);
+    match serde_json::to_value(columns) {
+        Ok(columns) => json(StatusCode::OK, &columns),
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the history could not be written"),
+    }
+}
+
+/// Seconds from now on, after those that this client has not seen.
+pub(super) fn events(shared: &Arc<Shared>, request: &Request) -> Reply {
+    let head = Reply {
+        status: StatusCode::OK,
+        reason: Vec::new(),
+        fields: fields("text/event-stream"),
+        framing: Framing::None,
+        close: true,
+        body: Answer::Empty,
+    };
+    if request.method == Method::HEAD {
+        return head;
+    }
+    let (events, words) = mpsc::channel(WAITING);
+    let seen = request.fields.named(b"last-event-id").next().and_then(|id| seen(shared, id));
+    tokio::task::spawn_local(follow(Arc::clone(shared), seen, events));
+    Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
+}
+
+/// The number of the last second that was seen of this epoch.
+fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
+    let (epoch, number) = std::str::from_utf8(id).ok()?.split_once('-')?;
+    (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
+}
+
+async fn follow(shared: Arc<Shared>, seen: Option<u64>, events: mpsc::Sender<Bytes>) {
+    let mut seconds = shared.chronicle.follow();
+    let mut from = seen.map_or(0, |seen| seen.saturating_add(1));
+    let mut name = if seen.is_some() { "seconds" } else { "anew" };
+    loop {
+        let columns = shared.chronicle.history().columns(Range::Seconds, from);
+        if let Some(last) = columns.number.last() {
+            from = last + 1;
+            let event = event(shared.chronicle.epoch, name, &columns);
+            if events.send(event).await.is_err() {
+                return;
+            }
+            name = "seconds";
+        }
+        tokio::select! {
+            changed = seconds.changed() => if changed.is_err() { return },
+            () = events.closed() => return,
+        }
+    }
+}
+
+fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
+    // Numbers and names of classes: nothing that cannot be written.
+    let text = serde_json::to_string(columns).unwrap_or_default();
+    let last = columns.number.last().copied().unwrap_or_default();
+    Bytes::from(format!("id: {epoch:08x}-{last}\nevent: {name}\ndata: {text}\n\n"))
+}

@@ -1,0 +1,99 @@
+//! Reads the gateway once a second, so that an operator sees what has happened.
+//!
+//! On the operators' thread; what it reads are counters that workers count anyway, and the engine's lock for as long as a
+//! status takes. Whoever follows is told that there is another second and asks for all that they have not
+//! seen, so that nobody who was slow, or away for a moment, misses one.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bywash_engine::ClassId;
+use bywash_history::{ClassCounts, Gauges, History, Range, Reading};
+use bywash_units::Time;
+use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
+
+use crate::access_log::wall_clock_ms;
+use crate::shared::Shared;
+
+/// What has happened, for operators.
+pub(crate) struct Chronicle {
+    history: Mutex<History>,
+    /// The number of the next second.
+    next: watch::Sender<u64>,
+    /// Of this process: numbers of seconds are not compared with another's, which may have been killed before it kept them.
+    pub(crate) epoch: u32,
+}
+
+impl Chronicle {
+    pub(crate) fn new() -> Self {
+        Self {
+            history: Mutex::default(),
+            next: watch::channel(0).0,
+            epoch: RandomState::new().hash_one("history") as u32,
+        }
+    }
+
+    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on from what a process before this one has kept.
+    pub(crate) fn restore(&self, history: History) {
+        self.next.send_replace(history.next(Range::Seconds));
+        *self.history() = history;
+    }
+
+    /// The number of the next second, whenever there is one.
+    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
+        self.next.subscribe()
+    }
+
+    fn read(&self, reading: Reading) {
+        let mut history = self.history();
+        history.read(reading);
+        self.next.send_replace(history.next(Range::Seconds));
+    }
+}
+
+/// Reads every second, for ever.
+pub(crate) async fn keep(shared: &Shared) {
+    let mut seconds = tokio::time::interval(Duration::from_secs(1));
+    // After a pause of the whole machine one row is for all of it.
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    seconds.tick().await;
+    loop {
+        seconds.tick().await;
+        shared.chronicle.read(reading(shared));
+    }
+}
+
+fn reading(shared: &Shared) -> Reading {
+    let status = shared.driver.status();
+    let waiting = shared.driver.waiting_by_class();
+    let settings = shared.settings();
+    let counts = |(place, waiting): (usize, u32)| -> Option<ClassCounts> {
+        // In the middle of a reload the engine has classes that these settings do not know yet.
+        settings.config.classes.get(place)?;
+        let class = ClassId(place as u8);
+        Some(settings.class_metrics(class).counts(settings.class_name(class), waiting))
+    };
+    Reading {
+        at: wall_clock_ms(),
+        passed: shared.driver.now().since(Time::ZERO),
+        gauges: Gauges {
+            limit: status.limit,
+            running: status.running,
+            waiting: status.waiting,
+            held: status.held,
+            oldest: status.oldest,
+            newest_first: status.newest_first,
+            bypassed: shared.is_bypassed(),
+            connections: u32::try_from(shared.connections.load(Ordering::Relaxed))
+                .unwrap_or(u32::MAX),
+        },
+        classes: waiting.into_iter().enumerate().filter_map(counts).collect(),
+    }
+}

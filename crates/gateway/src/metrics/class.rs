@@ -1,0 +1,205 @@
+//! What is counted of a class.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bywash_config::Mode;
+use bywash_engine::{Outcome, Reason};
+use bywash_history::{ClassCounts, Shadowed};
+use bywash_units::{Span, Utility};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::Labels;
+use super::latencies::LiveLatencies;
+use crate::record::Verdict;
+
+/// A sum of what is no whole number.
+type Amount = Counter<f64, AtomicU64>;
+
+/// The counters of one class.
+#[derive(Clone)]
+pub(crate) struct ClassMetrics {
+    outcomes: Vec<Counter>,
+    decisions: Vec<Counter>,
+    still_waiting: Counter,
+    shadow: Vec<Counter>,
+    useful: Amount,
+    wasted: Amount,
+    latencies: Arc<LiveLatencies>,
+    wait: Histogram,
+    service: Histogram,
+    waiting: Gauge,
+    earned: Amount,
+}
+
+impl ClassMetrics {
+    /// A request has ended; `service` if it ran.
+    pub(crate) fn ended(&self, outcome: Outcome, wait: Span, service: Option<Span>) {
+        self.outcomes[outcome as usize].inc();
+        self.wait.observe(wait.as_secs_f64());
+        if let Some(service) = service {
+            self.service.observe(service.as_secs_f64());
+            let work = if outcome == Outcome::Served { &self.useful } else { &self.wasted };
+            work.inc_by(service.as_secs_f64());
+            if matches!(outcome, Outcome::Served | Outcome::Late) {
+                self.latencies.count(wait + service);
+            }
+        }
+    }
+
+    /// A request was only observed, and this is what the engine would have made of it.
+    pub(crate) fn observed(&self, verdict: Verdict) {
+        let would = match verdict {
+            Verdict::None => return,
+            Verdict::Run(..) => Shadowed::Run,
+            Verdict::Shed(..) => Shadowed::Refused,
+            Verdict::Stop(..) => Shadowed::Stopped,
+            Verdict::StillWaiting => Shadowed::Waiting,
+        };
+        self.shadow[would as usize].inc();
+    }
+
+    /// All of it, for the history.
+    pub(crate) fn counts(&self, name: &Arc<str>, waiting: u32) -> ClassCounts {
+        let milliseconds = |amount: &Amount| (amount.get() * 1e3) as u64;
+        ClassCounts {
+            name: Arc::clone(name),
+            outcomes: core::array::from_fn(|at| self.outcomes[at].get()),
+            shadow: core::array::from_fn(|at| self.shadow[at].get()),
+            useful: milliseconds(&self.useful),
+            wasted: milliseconds(&self.wasted),
+            earned: self.earned.get(),
+            latencies: self.latencies.read(),
+            waiting,
+        }
+    }
+
+    /// The engine has decided, or would have.
+    pub(crate) fn decided(&self, verdict: Verdict) {
+        match verdict {
+            Verdict::None => {}
+            Verdict::Run(reason, _) | Verdict::Shed(reason, _) | Verdict::Stop(reason, _) => {
+                self.decisions[reason as usize].inc();
+            }
+            Verdict::StillWaiting => {
+                self.still_waiting.inc();
+            }
+        }
+    }
+
+    /// An answer has brought something, or nothing.
+    pub(crate) fn earned(&self, earned: Utility) {
+        if earned > Utility::default() {
+            self.earned.inc_by(earned.get());
+        }
+    }
+
+    /// Requests that ended so.
+    pub(crate) fn outcome(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].get()
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: u32) {
+        self.waiting.set(i64::from(waiting));
+    }
+}
+
+/// Seconds: from less than a fast answer takes to longer than anyone waits.
+pub(super) const BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+/// The families of metrics that have a label for the class.
+pub(super) struct Families {
+    outcomes: Family<Labels, Counter>,
+    decisions: Family<Labels, Counter>,
+    shadow: Family<Labels, Counter>,
+    work: Family<Labels, Amount>,
+    /// By class: finer than what is scraped, for the history.
+    latencies: Mutex<HashMap<String, Arc<LiveLatencies>>>,
+    wait: Family<Labels, Histogram>,
+    service: Family<Labels, Histogram>,
+    waiting: Family<Labels, Gauge>,
+    earned: Family<Labels, Amount>,
+}
+
+impl Families {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let this = Self {
+            outcomes: Family::default(),
+            decisions: Family::default(),
+            shadow: Family::default(),
+            work: Family::default(),
+            latencies: Mutex::default(),
+            wait: Family::new_with_constructor(histogram),
+            service: Family::new_with_constructor(histogram),
+            waiting: Family::default(),
+            earned: Family::default(),
+        };
+        let help = "Requests by what became of them";
+        registry.register("bywash_requests", help, this.outcomes.clone());
+        let help = "Decisions of the engine; in mode observe they were not carried out";
+        registry.register("bywash_decisions", help, this.decisions.clone());
+        let help = "Requests that were only observed, by what enforcing would have made of them";
+        registry.register("bywash_shadow_requests", help, this.shadow.clone());
+        let help =
+            "Service time in seconds: useful of requests answered in time, wasted of all others";
+        registry.register("bywash_work_seconds", help, this.work.clone());
+        let help = "Time from arrival to the start of service, or to the end without one";
+        registry.register("bywash_queue_wait_seconds", help, this.wait.clone());
+        let help = "Time from the start of service until the whole answer was handed to the client's connection";
+        registry.register("bywash_service_seconds", help, this.service.clone());
+        let help = "Requests that wait for a slot; in mode observe: would wait";
+        registry.register("bywash_waiting", help, this.waiting.clone());
+        let help = "What successful answers brought, by `earns` of their class";
+        registry.register("bywash_earned", help, this.earned.clone());
+        this
+    }
+
+    pub(super) fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
+        let class = || ("class", name.to_owned());
+        let decision = |reason: &str| {
+            let mode = ("mode", mode.name().to_owned());
+            let labels = vec![class(), mode, ("reason", reason.to_owned())];
+            self.decisions.get_or_create(&labels).clone()
+        };
+        let outcome = |outcome: &Outcome| {
+            let labels = vec![class(), ("outcome", outcome.name().to_owned())];
+            self.outcomes.get_or_create(&labels).clone()
+        };
+        let shadow = |would: &Shadowed| {
+            let labels = vec![class(), ("would", would.name().to_owned())];
+            self.shadow.get_or_create(&labels).clone()
+        };
+        let work =
+            |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
+        ClassMetrics {
+            outcomes: Outcome::ALL.iter().map(outcome).collect(),
+            decisions: Reason::ALL.iter().map(|reason| decision(reason.name())).collect(),
+            still_waiting: decision("still_waiting"),
+            shadow: Shadowed::ALL.iter().map(shadow).collect(),
+            useful: work("useful"),
+            wasted: work("wasted"),
+            latencies: self.latencies(name),
+            wait: self.wait.get_or_create(&vec![class()]).clone(),
+            service: self.service.get_or_create(&vec![class()]).clone(),
+            waiting: self.waiting.get_or_create(&vec![class()]).clone(),
+            earned: self.earned.get_or_create(&vec![class()]).clone(),
+        }
+    }
+}
+
+impl Families {
+    fn latencies(&self, class: &str) -> Arc<LiveLatencies> {
+        let mut all = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(class.to_owned()).or_default())
+    }
+}

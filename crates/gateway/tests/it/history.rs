@@ -1,0 +1,174 @@
+//! What has happened, for operators: kept, told, and followed without gaps.
+
+use serde_json::Value;
+
+use crate::setup::{Running, Setup, admin, eventually};
+use crate::upstream::Upstream;
+use crate::wire::Wire;
+use bywash_gateway::Inheritance;
+
+fn history(gateway: &Running, range: &str) -> Value {
+    serde_json::from_slice(&admin(gateway.admin(), &format!("/v1/history{range}")).body).unwrap()
+}
+
+/// Sum of a column of a class over all rows.
+fn sum(history: &Value, class: &str, column: &str) -> u64 {
+    let classes = history["classes"].as_array().unwrap();
+    let Some(class) = classes.iter().find(|of| of["name"] == class) else { return 0 };
+    let list = class.pointer(&format!("/{column}")).unwrap().as_array().unwrap();
+    list.iter().map(|count| count.as_u64().unwrap()).sum()
+}
+
+/// Begins to follow, after what this one has seen last.
+fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
+    let address = gateway.admin();
+    let mut wire = Wire::connect(address);
+    let seen = seen.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+    wire.send(format!("GET /v1/events HTTP/1.1\r\nHost: {address}\r\n{seen}\r\n"));
+    let head = wire.head().unwrap();
+    let kind = head.field("content-type");
+    assert_eq!((head.status(), kind), (Some(200), Some("text/event-stream")));
+    wire
+}
+
+/// Id, name and rows of the next event.
+fn event(wire: &mut Wire) -> (String, String, Value) {
+    let size = usize::from_str_radix(&wire.line().unwrap(), 16).unwrap();
+    let text = String::from_utf8(wire.bytes(size).unwrap()).unwrap();
+    assert_eq!(wire.bytes(2).unwrap(), b"\r\n");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let [id, name, rows, "", ""] = lines[..] else { panic!("{text}") };
+    let value = |line: &str, field: &str| line.strip_prefix(field).unwrap().to_owned();
+    let rows = serde_json::from_str(&value(rows, "data: ")).unwrap();
+    (value(id, "id: "), value(name, "event: "), rows)
+}
+
+fn numbers(rows: &Value) -> Vec<u64> {
+    rows["number"].as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
+}
+
+#[test]
+fn what_became_of_requests_is_told_second_by_second() {
+    let upstream = Upstream::echo();
+    let gateway =
+        Setup::before(&upstream).set("class.shop", "{ match = ['GET /shop'], earns = 5 }").start();
+    (0..3).for_each(|_| drop(gateway.get("/shop")));
+    gateway.get("/else");
+    eventually("they are counted", || sum(&history(&gateway, ""), "shop", "outcomes/served") == 3);
+    let told = history(&gateway, "?range=15m");
+    assert_eq!(sum(&told, "other", "outcomes/served"), 1);
+    let shop = told["classes"].as_array().unwrap().iter().find(|of| of["name"] == "shop").unwrap();
+    let earned: f64 = shop["earned"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
+    assert!((earned - 15.0).abs() < 1e-6, "{shop}");
+    assert!(shop["p99_ms"].as_array().unwrap().iter().any(|p99| p99.as_f64() > Some(0.0)));
+    // Only of what came since.
+    let next = numbers(&told).last().unwrap() + 1;
+    let later = history(&gateway, &format!("?from={next}"));
+    assert!(numbers(&later).iter().all(|number| *number >= next));
+    assert_eq!(history(&gateway, "?range=24h")["step_s"], 60);
+}
+
+#[test]
+fn work_is_useful_if_it_was_answered_in_time_and_wasted_otherwise() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).start();
+    let mut stays = gateway.asks("/stays");
+    let call = calls.next();
+    let leaves = gateway.asks("/leaves");
+    let _abandoned = calls.next();
+    gateway.waits_for("running", 2);
+    drop(leaves);
+    gateway.waits_for_outcome("orphaned", 1);
+    call.answer("");
+    stays.answer().unwrap();
+    gateway.waits_for_outcome("served", 1);
+    for kind in ["useful", "wasted"] {
+        let sample = format!("bywash_work_seconds_total{{class=\"other\",kind=\"{kind}\"}}");
+        assert!(gateway.metric(&sample) > 0.0, "{kind}");
+    }
+    eventually("both are told", || {
+        let told = history(&gateway, "");
+        sum(&told, "other", "outcomes/orphaned") + sum(&told, "other", "outcomes/served") == 2
+    });
+}
+
+#[test]
+fn of_what_is_only_observed_it_is_told_what_enforcing_would_have_done() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream)
+        .limit(1)
+        .set("mode", "'observe'")
+        .set("order.capacity", "2")
+        .start();
+    let mut clients: Vec<_> = (0..8).map(|n| gateway.asks(&format!("/{n}"))).collect();
+    (0..8).map(|_| calls.next()).collect::<Vec<_>>().into_iter().for_each(|call| call.answer(""));
+    clients.iter_mut().for_each(|client| drop(client.answer().unwrap()));
+    gateway.is_idle_again();
+    let would = |what: &str| {
+        gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
+    };
+    assert!((would("refused") - 5.0).abs() < 1e-9, "{}", would("refused"));
+    assert!((would("run") + would("waiting") - 3.0).abs() < 1e-9);
+    eventually("it is told", || sum(&history(&gateway, ""), "other", "shadow/refused") == 5);
+}
+
+#[test]
+fn who_follows_sees_every_second_also_after_a_pause() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let mut wire = follow(&gateway, None);
+    let (_, name, rows) = event(&mut wire);
+    assert_eq!((&*name, numbers(&rows)[0]), ("anew", 0));
+    let mut seen = numbers(&rows);
+    let (id, name, rows) = event(&mut wire);
+    assert_eq!(name, "seconds");
+    seen.extend(numbers(&rows));
+    drop(wire);
+    // Seconds pass that nobody hears of.
+    let last = *seen.last().unwrap();
+    eventually("two more", || numbers(&history(&gateway, "")).last() >= Some(&(last + 2)));
+    let (_, name, rows) = event(&mut follow(&gateway, Some(&id)));
+    assert_eq!(name, "seconds");
+    seen.extend(numbers(&rows));
+    assert!(seen.iter().copied().eq(0..=*seen.last().unwrap()), "{seen:?}");
+}
+
+#[test]
+fn who_has_followed_another_process_or_makes_no_sense_begins_anew() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    eventually("there is a second", || !numbers(&history(&gateway, "")).is_empty());
+    for seen in ["00000000-7", "x", "-", "zz-1", &"9".repeat(300)] {
+        let (_, name, rows) = event(&mut follow(&gateway, Some(seen)));
+        assert_eq!((&*name, numbers(&rows)[0]), ("anew", 0), "{seen}");
+    }
+}
+
+#[test]
+fn what_happened_before_a_restart_is_still_told_and_numbers_go_on() {
+    let upstream = Upstream::echo();
+    let setup = Setup::before(&upstream);
+    let gateway = setup.start();
+    gateway.get("/");
+    eventually("it is counted", || sum(&history(&gateway, ""), "other", "outcomes/served") == 1);
+    let before = history(&gateway, "");
+    let learned = Some(gateway.gateway().learned());
+    drop(gateway);
+    let next = setup.try_start_with(Inheritance { learned, ..Inheritance::default() });
+    let Ok(next) = next else { panic!("it starts") };
+    assert_eq!(sum(&history(&next, ""), "other", "outcomes/served"), 1);
+    let known = numbers(&before).len();
+    eventually("it goes on", || numbers(&history(&next, "")).len() > known);
+    let after = numbers(&history(&next, ""));
+    assert!(after.iter().copied().eq(0..after.len() as u64), "{after:?}");
+}
+
+#[test]
+fn a_range_or_a_number_that_is_none_is_refused() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    for wrong in ["?range=3h", "?range=", "?from=x", "?from=-1"] {
+        let answer = admin(gateway.admin(), &format!("/v1/history{wrong}"));
+        assert_eq!(answer.status(), Some(400), "{wrong}");
+    }
+}

@@ -1,0 +1,172 @@
+//! The rows of the last quarter of an hour and of the last day.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bywash_units::Span;
+
+use crate::columns::Columns;
+use crate::counts::{ClassCounts, Gauges, Reading};
+use crate::row::Row;
+
+/// Rows of a second that are kept: a quarter of an hour.
+pub const SECONDS: usize = 15 * 60;
+/// Rows of a minute that are kept: a day.
+pub const MINUTES: usize = 24 * 60;
+/// Names of classes.
+pub const MOST_NAMES: usize = 128;
+
+const MINUTE: Span = Span::from_secs(60);
+
+/// Which rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// The last quarter of an hour, second by second.
+    Seconds,
+    /// The last day, minute by minute.
+    Minutes,
+}
+
+/// See the crate.
+#[derive(Clone, Debug)]
+pub struct History {
+    names: Names,
+    seconds: Ring,
+    minutes: Ring,
+    last: Option<Reading>,
+    /// At the beginning of the minute that has not ended.
+    minute: Option<Reading>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Names(Vec<Arc<str>>);
+
+#[derive(Clone, Debug)]
+struct Ring {
+    rows: VecDeque<Row>,
+    most: usize,
+    next: u64,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            names: Names::default(),
+            seconds: Ring::new(SECONDS),
+            minutes: Ring::new(MINUTES),
+            last: None,
+            minute: None,
+        }
+    }
+}
+
+impl History {
+    /// One that goes on from what [`History::columns`] has told of another, as far as that can be read.
+    pub fn restored(seconds: Columns, minutes: Columns) -> Self {
+        let mut history = Self::default();
+        let names = &mut history.names;
+        for (ring, columns) in [(&mut history.seconds, seconds), (&mut history.minutes, minutes)] {
+            let rows = columns.rows(|name| names.number(name)).unwrap_or_default();
+            // Numbers that are not in order would be found nowhere.
+            if rows.is_sorted_by(|one, next| one.number < next.number) {
+                ring.next = rows.last().map_or(0, |row| row.number.saturating_add(1));
+                ring.rows = rows.into();
+                ring.bound();
+            }
+        }
+        history
+    }
+
+    /// What was read, a second after the last time or so. The first reading is of a start: it counted from nothing.
+    pub fn read(&mut self, reading: Reading) {
+        if self.last.as_ref().is_some_and(|last| last.passed >= reading.passed) {
+            return;
+        }
+        let mut name = |class: &ClassCounts| self.names.number(&class.name);
+        let row = Row::between(self.last.as_ref(), &reading, &mut name);
+        self.seconds.push(row);
+        let begun = self.minute.as_ref().map_or(Span::ZERO, |minute| minute.passed);
+        if reading.passed >= begun + MINUTE {
+            let mut row = Row::between(self.minute.as_ref(), &reading, &mut name);
+            row.gauges = self.seconds.over(row.lasted, row.gauges);
+            self.minutes.push(row);
+            self.minute = Some(reading.clone());
+        }
+        self.last = Some(reading);
+    }
+
+    /// Rows of that kind with a number of `from` or more.
+    pub fn columns(&self, range: Range, from: u64) -> Columns {
+        let (ring, step) = match range {
+            Range::Seconds => (&self.seconds, 1),
+            Range::Minutes => (&self.minutes, 60),
+        };
+        let known = ring.rows.partition_point(|row| row.number < from);
+        Columns::of(step, ring.rows.range(known..), |id| self.names.0[usize::from(id)].to_string())
+    }
+
+    /// The number that the next row of that kind will have.
+    pub const fn next(&self, range: Range) -> u64 {
+        match range {
+            Range::Seconds => self.seconds.next,
+            Range::Minutes => self.minutes.next,
+        }
+    }
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> Option<u8> {
+        let known = self.0.iter().position(|known| **known == *name);
+        let number = known.or_else(|| {
+            let is_room = self.0.len() < MOST_NAMES;
+            is_room.then(|| {
+                self.0.push(name.into());
+                self.0.len() - 1
+            })
+        });
+        number.and_then(|number| u8::try_from(number).ok())
+    }
+}
+
+impl Ring {
+    const fn new(most: usize) -> Self {
+        Self { rows: VecDeque::new(), most, next: 0 }
+    }
+
+    fn push(&mut self, row: Row) {
+        self.rows.push_back(Row { number: self.next, ..row });
+        self.next += 1;
+        self.bound();
+    }
+
+    fn bound(&mut self) {
+        let too_many = self.rows.len().saturating_sub(self.most);
+        self.rows.drain(..too_many);
+    }
+
+    /// How the last rows stood that lasted so long together: on average, the longest wait, and whether ever.
+    fn over(&self, lasted: u32, now: Gauges) -> Gauges {
+        let mut left = lasted;
+        let within = |row: &&Row| {
+            let is_within = left > 0;
+            left = left.saturating_sub(row.lasted);
+            is_within
+        };
+        let stood: Vec<Gauges> =
+            self.rows.iter().rev().take_while(within).map(|row| row.gauges).collect();
+        let mean = |of: fn(&Gauges) -> u32| {
+            let sum: u64 = stood.iter().map(|gauges| u64::from(of(gauges))).sum();
+            (sum as f64 / stood.len().max(1) as f64).round() as u32
+        };
+        Gauges {
+            limit: mean(|gauges| gauges.limit),
+            running: mean(|gauges| gauges.running),
+            waiting: mean(|gauges| gauges.waiting),
+            held: mean(|gauges| gauges.held),
+            oldest: stood.iter().map(|gauges| gauges.oldest).max().unwrap_or(now.oldest),
+            newest_first: stood.iter().any(|gauges| gauges.newest_first),
+            bypassed: stood.iter().any(|gauges| gauges.bypassed),
+            connections: mean(|gauges| gauges.connections),
+        }
+    }
+}

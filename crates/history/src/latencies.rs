@@ -1,0 +1,113 @@
+//! Response times in buckets: eight to an octave, so that a percentile is right to one part in sixteen.
+
+use bywash_units::Span;
+
+/// So many microseconds and less are one bucket, the first.
+const FIRST: u64 = 64;
+/// Buckets for each doubling; a power of two.
+const PER_OCTAVE: u64 = 8;
+/// From 64 µs to a quarter of an hour.
+const OCTAVES: usize = 24;
+
+/// How many buckets there are. What is longer is in the last.
+pub const BUCKETS: usize = 1 + OCTAVES * PER_OCTAVE as usize;
+
+/// The bucket of a response time.
+pub fn bucket(took: Span) -> usize {
+    let micros = took.as_micros();
+    if micros < FIRST {
+        return 0;
+    }
+    let octave = micros.ilog2();
+    let within = (micros >> (octave - PER_OCTAVE.ilog2())) - PER_OCTAVE;
+    let number = u64::from(octave - FIRST.ilog2()) * PER_OCTAVE + within;
+    (1 + number as usize).min(BUCKETS - 1)
+}
+
+/// What a bucket's times are called: the middle of it, in milliseconds.
+fn middle(bucket: usize) -> f64 {
+    let Some(number) = bucket.checked_sub(1) else { return FIRST as f64 / 2e3 };
+    let (octave, within) = (number as u64 / PER_OCTAVE, number as u64 % PER_OCTAVE);
+    let micros = (FIRST << octave) as f64;
+    micros * (1.0 + (within as f64 + 0.5) / PER_OCTAVE as f64) / 1e3
+}
+
+/// Counts by bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Latencies(Box<[u32; BUCKETS]>);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self(Box::new([0; BUCKETS]))
+    }
+}
+
+impl Latencies {
+    /// Counts as they stand.
+    pub fn of(counts: impl Fn(usize) -> u32) -> Self {
+        Self(Box::new(core::array::from_fn(counts)))
+    }
+
+    /// One more.
+    pub fn count(&mut self, took: Span) {
+        let one = &mut self.0[bucket(took)];
+        *one = one.wrapping_add(1);
+    }
+
+    /// What was counted since `before`. Counts may have wrapped.
+    pub fn since(&self, before: &Self) -> Self {
+        Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
+    }
+
+    /// The time, in milliseconds, that so large a share of answers took at most; `None` if there are none.
+    pub fn percentile(&self, share: f64) -> Option<f32> {
+        let all: u64 = self.0.iter().map(|count| u64::from(*count)).sum();
+        let wanted = ((all as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        let reaches = |count: &u32| {
+            seen += u64::from(*count);
+            seen >= wanted
+        };
+        self.0.iter().position(reaches).map(|bucket| middle(bucket) as f32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_is_in_a_bucket_whose_middle_is_near() {
+        let mut before = 0;
+        let mut micros = 1;
+        while micros < 800_000_000 {
+            let at = bucket(Span::from_micros(micros));
+            assert!(at >= before && at < BUCKETS, "{micros}: {at} after {before}");
+            before = at;
+            if micros >= FIRST {
+                let off = middle(at) * 1e3 / micros as f64 - 1.0;
+                assert!(off.abs() <= 1.0 / 16.0 + 1e-9, "{micros}: {off}");
+            }
+            micros += 1 + micros / 50;
+        }
+        assert_eq!(bucket(Span::from_secs(1_000_000)), BUCKETS - 1);
+        assert_eq!(bucket(Span::ZERO), 0);
+    }
+
+    #[test]
+    fn a_percentile_is_of_what_was_counted_since() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.percentile(0.5), None);
+        latencies.count(Span::from_secs(10));
+        let before = latencies.clone();
+        (0..99).for_each(|_| latencies.count(Span::from_millis(10)));
+        latencies.count(Span::from_millis(1000));
+        let since = latencies.since(&before);
+        assert!((since.percentile(0.5).unwrap() - 10.0).abs() < 0.7);
+        assert!((since.percentile(0.99).unwrap() - 10.0).abs() < 0.7);
+        assert!((since.percentile(0.995).unwrap() - 1000.0).abs() < 63.0);
+        let wrapped = Latencies::of(|_| u32::MAX);
+        let after = Latencies::of(|bucket| u32::from(bucket == 9));
+        assert_eq!(after.since(&wrapped).0[9], 2);
+    }
+}

@@ -1,0 +1,87 @@
+//! What happened between two readings.
+
+use bywash_engine::Outcome;
+
+use crate::counts::{ClassCounts, Gauges, Reading, Shadowed};
+
+/// A second, or a minute.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) number: u64,
+    /// What the clock showed at its end, in milliseconds since 1970.
+    pub(crate) at: u64,
+    /// Milliseconds.
+    pub(crate) lasted: u32,
+    pub(crate) gauges: Gauges,
+    /// By the number of its name; only classes of which something happened.
+    pub(crate) classes: Vec<(u8, ClassRow)>,
+}
+
+/// One class in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ClassRow {
+    pub(crate) outcomes: [u32; Outcome::ALL.len()],
+    pub(crate) shadow: [u32; Shadowed::ALL.len()],
+    pub(crate) useful: u32,
+    pub(crate) wasted: u32,
+    pub(crate) earned: f32,
+    pub(crate) waiting: u32,
+    pub(crate) p50: Option<f32>,
+    pub(crate) p99: Option<f32>,
+}
+
+impl ClassRow {
+    /// Between the two; `before` is `None` where counts began at nothing.
+    fn between(before: Option<&ClassCounts>, now: &ClassCounts) -> Self {
+        let latencies = match before {
+            Some(before) => now.latencies.since(&before.latencies),
+            None => now.latencies.clone(),
+        };
+        let was = |of: fn(&ClassCounts) -> u64| before.map_or(0, of);
+        Self {
+            outcomes: core::array::from_fn(|at| {
+                less(now.outcomes[at], before.map_or(0, |before| before.outcomes[at]))
+            }),
+            shadow: core::array::from_fn(|at| {
+                less(now.shadow[at], before.map_or(0, |before| before.shadow[at]))
+            }),
+            useful: less(now.useful, was(|counts| counts.useful)),
+            wasted: less(now.wasted, was(|counts| counts.wasted)),
+            earned: (now.earned - before.map_or(0.0, |before| before.earned)) as f32,
+            waiting: now.waiting,
+            p50: latencies.percentile(0.5),
+            p99: latencies.percentile(0.99),
+        }
+    }
+
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn less(now: u64, before: u64) -> u32 {
+    u32::try_from(now.saturating_sub(before)).unwrap_or(u32::MAX)
+}
+
+impl Row {
+    /// Between two readings, with `name` the number of a class's name, if it has one.
+    pub(crate) fn between(
+        before: Option<&Reading>,
+        now: &Reading,
+        mut name: impl FnMut(&ClassCounts) -> Option<u8>,
+    ) -> Self {
+        let class = |(place, counts): (usize, &ClassCounts)| {
+            let before = before.and_then(|before| before.classes.get(place));
+            let row = ClassRow::between(before, counts);
+            (!row.is_nothing()).then_some((name(counts)?, row))
+        };
+        let passed = now.passed.as_millis() - before.map_or(0, |before| before.passed.as_millis());
+        Self {
+            number: 0,
+            at: now.at,
+            lasted: u32::try_from(passed).unwrap_or(u32::MAX),
+            gauges: now.gauges,
+            classes: now.classes.iter().enumerate().filter_map(class).collect(),
+        }
+    }
+}
