@@ -30,6 +30,9 @@ pub(crate) struct ClassRow {
     pub(crate) p99: Option<f32>,
 }
 
+/// What the crate's bounds say.
+const _: () = assert!(size_of::<(u8, ClassRow)>() == 84, "see the bounds in lib.rs");
+
 impl ClassRow {
     /// Between the two; `before` is `None` where counts began at nothing.
     fn between(before: Option<&ClassCounts>, now: &ClassCounts) -> Self {
@@ -75,13 +78,15 @@ impl Row {
             let row = ClassRow::between(before, counts);
             (!row.is_nothing()).then_some((name(counts)?, row))
         };
+        let mut classes: Vec<_> = now.classes.iter().enumerate().filter_map(class).collect();
+        classes.shrink_to_fit();
         let passed = now.passed.as_millis() - before.map_or(0, |before| before.passed.as_millis());
         Self {
             number: 0,
             at: now.at,
             lasted: u32::try_from(passed).unwrap_or(u32::MAX),
             gauges: now.gauges,
-            classes: now.classes.iter().enumerate().filter_map(class).collect(),
+            classes,
         }
     }
 }
