@@ -55,6 +55,7 @@ impl Latencies {
     }
 
     /// What was counted since `before`. Counts may have wrapped.
+    #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self::of(|bucket| self.0[bucket].wrapping_sub(before.0[bucket]))
     }

@@ -37,7 +37,7 @@ impl Counter {
     /// A second later.
     fn read(&mut self) -> Reading {
         self.reading.at += 1000;
-        self.reading.passed = self.reading.passed + Span::from_secs(1);
+        self.reading.passed += Span::from_secs(1);
         self.reading.clone()
     }
 }

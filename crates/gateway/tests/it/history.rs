@@ -102,7 +102,9 @@ fn of_what_is_only_observed_it_is_told_what_enforcing_would_have_done() {
         .start();
     let mut clients: Vec<_> = (0..8).map(|n| gateway.asks(&format!("/{n}"))).collect();
     (0..8).map(|_| calls.next()).collect::<Vec<_>>().into_iter().for_each(|call| call.answer(""));
-    clients.iter_mut().for_each(|client| drop(client.answer().unwrap()));
+    for client in &mut clients {
+        client.answer().unwrap();
+    }
     gateway.is_idle_again();
     let would = |what: &str| {
         gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
