@@ -256,7 +256,7 @@ impl Watch {
             let share = of(sum) / all;
             // Who takes no more than others do is a crowd of ants; while all wait, all hold slots. More than there are is held where
             // nobody is held back.
-            let is_much = cost >= 0.999 * all / every.requests && share * used.min(1.0) >= MUCH;
+            let is_much = cost >= all / every.requests && share * used.min(1.0) >= MUCH;
             is_much.then(|| Elephant {
                 pattern: self.kinds.name(column).cloned().unwrap_or_default(),
                 twins: Vec::new(),

@@ -179,8 +179,8 @@ impl Discovery {
 
     /// Share of its capacity that was used of a resource.
     pub fn utilisation(&self, resource: usize) -> f64 {
-        self.rings.used(resource)
-            / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
+        let used: f64 = self.rings.coarse().iter().map(|window| window.used[resource]).sum();
+        used / (self.settings.resources[resource].capacity * self.seen().as_secs_f64())
     }
 
     /// Elephants, by resource, the largest share first. Those that only the last minutes show, for what is new drowns in

@@ -83,11 +83,6 @@ impl Rings {
         self.coarse.windows.iter().map(|window| u64::from(window.steps)).sum()
     }
 
-    /// All that was used of a resource.
-    pub(crate) fn used(&self, resource: usize) -> f64 {
-        self.coarse.windows.iter().map(|window| window.used[resource]).sum()
-    }
-
     pub(crate) fn fold(&mut self, column: Column) {
         self.short.fold(column);
         self.coarse.fold(column);

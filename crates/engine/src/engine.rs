@@ -63,7 +63,7 @@ impl Default for Options {
 }
 
 /// What the engine is doing, for people and metrics.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Status {
     /// Slots.
     pub limit: u32,

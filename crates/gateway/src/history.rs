@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bywash_engine::ClassId;
-use bywash_history::{ClassCounts, Gauges, History, Range, Reading};
+use bywash_history::{ClassCounts, Gauges, History, Reading};
 use bywash_units::Time;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
@@ -21,8 +21,8 @@ use crate::shared::Shared;
 /// What has happened, for operators.
 pub(crate) struct Chronicle {
     history: Mutex<History>,
-    /// The number of the next second.
-    next: watch::Sender<u64>,
+    /// Told when there is another second.
+    seconds: watch::Sender<()>,
     /// Of this process: numbers of seconds are not compared with another's, which may have been killed before it kept them.
     pub(crate) epoch: u32,
 }
@@ -31,7 +31,7 @@ impl Chronicle {
     pub(crate) fn new() -> Self {
         Self {
             history: Mutex::default(),
-            next: watch::channel(0).0,
+            seconds: watch::channel(()).0,
             epoch: RandomState::new().hash_one("history") as u32,
         }
     }
@@ -42,19 +42,17 @@ impl Chronicle {
 
     /// Goes on from what a process before this one has kept.
     pub(crate) fn restore(&self, history: History) {
-        self.next.send_replace(history.next(Range::Seconds));
         *self.history() = history;
     }
 
-    /// The number of the next second, whenever there is one.
-    pub(crate) fn follow(&self) -> watch::Receiver<u64> {
-        self.next.subscribe()
+    /// Hears of every second as it ends.
+    pub(crate) fn follow(&self) -> watch::Receiver<()> {
+        self.seconds.subscribe()
     }
 
     fn read(&self, reading: Reading) {
-        let mut history = self.history();
-        history.read(reading);
-        self.next.send_replace(history.next(Range::Seconds));
+        self.history().read(reading);
+        self.seconds.send_replace(());
     }
 }
 
@@ -71,7 +69,6 @@ pub(crate) async fn keep(shared: &Shared) {
 }
 
 fn reading(shared: &Shared) -> Reading {
-    let status = shared.driver.status();
     let waiting = shared.driver.waiting_by_class();
     let settings = shared.settings();
     let counts = |(place, waiting): (usize, u32)| -> Option<ClassCounts> {
@@ -84,12 +81,7 @@ fn reading(shared: &Shared) -> Reading {
         at: wall_clock_ms(),
         passed: shared.driver.now().since(Time::ZERO),
         gauges: Gauges {
-            limit: status.limit,
-            running: status.running,
-            waiting: status.waiting,
-            held: status.held,
-            oldest: status.oldest,
-            newest_first: status.newest_first,
+            engine: shared.driver.status(),
             bypassed: shared.is_bypassed(),
             connections: u32::try_from(shared.connections.load(Ordering::Relaxed))
                 .unwrap_or(u32::MAX),

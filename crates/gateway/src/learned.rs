@@ -11,10 +11,12 @@ use bywash_handover::MOST_STATE;
 use bywash_history::{Columns, History, Range};
 use bywash_units::Span;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::access_log::wall_clock_ms;
 use crate::driver::Knowledge;
+use crate::history::Chronicle;
 use crate::settings::Settings;
 use crate::shared::{Secret, Shared};
 
@@ -41,7 +43,6 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
     let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret();
-    let history = |range| json!(shared.chronicle.history().columns(range, 0));
     let rest = json!({
         "format": FORMAT,
         "secret": [first, second],
@@ -50,9 +51,23 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
-        "history": { "seconds": history(Range::Seconds), "minutes": history(Range::Minutes) },
     });
-    with_sessions(rest.to_string(), &sessions, MOST_STATE as usize).into_bytes()
+    let history = with_history(rest.to_string(), &shared.chronicle);
+    with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
+}
+
+/// The object `rest` and in it what has happened, as text: as values so many numbers would take fifty times their room.
+fn with_history(rest: String, chronicle: &Chronicle) -> String {
+    let mut text = rest;
+    text.pop();
+    let columns = |range| {
+        let columns = chronicle.history().columns(range, 0);
+        serde_json::to_string(&columns).expect("made of numbers, texts and names")
+    };
+    let (seconds, minutes) = (columns(Range::Seconds), columns(Range::Minutes));
+    // A String takes everything.
+    let _ = write!(text, ",\"history\":{{\"seconds\":{seconds},\"minutes\":{minutes}}}}}");
+    text
 }
 
 /// The object `rest` and in it the sessions, which come by age, the oldest first. Of those the
@@ -116,24 +131,45 @@ fn write_session(text: &mut String, session: &Remembered) {
     let _ = write!(text, "[{},{},{}],", key.0, age.as_millis(), served.bits());
 }
 
+/// What [`write`] writes: values are small but for the history, which is left as text.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Written<'t> {
+    format: Value,
+    secret: Value,
+    pace: Value,
+    at: Value,
+    classes: Value,
+    counts: Option<Value>,
+    signals: Option<Value>,
+    #[serde(borrow)]
+    history: Option<&'t RawValue>,
+    sessions: Value,
+}
+
+#[derive(Deserialize)]
+struct KeptHistory {
+    seconds: Columns,
+    minutes: Columns,
+}
+
 /// What cannot be read of it is done without: it decides nothing.
-fn read_history(value: &Value) -> History {
-    let columns = |name: &str| Columns::deserialize(&value[name]).unwrap_or_default();
-    History::restored(columns("seconds"), columns("minutes"))
+fn read_history(text: &RawValue) -> History {
+    let kept: Option<KeptHistory> = serde_json::from_str(text.get()).ok();
+    kept.map_or_else(History::default, |kept| History::restored(kept.seconds, kept.minutes))
 }
 
 impl Learned {
     /// `None`: it is not what [`write`] writes.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let value: Value = serde_json::from_slice(bytes).ok()?;
-        if value["format"] != FORMAT {
+        let written: Written<'_> = serde_json::from_slice(bytes).ok()?;
+        if written.format != FORMAT {
             return None;
         }
         let number = |value: &Value| value.as_u64();
-        let secret = &value["secret"];
-        let pace = &value["pace"];
+        let (secret, pace) = (&written.secret, &written.pace);
         // A bywash that did not count yet has written none.
-        let counts = value.get("counts").map_or(Some(Vec::new()), |counts| {
+        let counts = written.counts.as_ref().map_or(Some(Vec::new()), |counts| {
             counts.as_array()?.iter().map(read_known).collect::<Option<_>>()
         });
         let mean = Span::from_nanos(number(&pace[0])?);
@@ -148,13 +184,13 @@ impl Learned {
         Some(Self {
             secret: Secret(number(&secret[0])?, number(&secret[1])?),
             pace: Pace::new(mean, u32::try_from(number(&pace[1])?).ok()?),
-            at: number(&value["at"])?,
-            classes: value["classes"].as_array()?.iter().map(name).collect::<Option<_>>()?,
+            at: number(&written.at)?,
+            classes: written.classes.as_array()?.iter().map(name).collect::<Option<_>>()?,
             counts: counts?,
             // As with the counts.
-            signals: value.get("signals").map_or(Some((0, Vec::new())), read_signals)?,
-            sessions: value["sessions"].as_array()?.iter().map(session).collect::<Option<_>>()?,
-            history: read_history(&value["history"]),
+            signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
+            sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
+            history: written.history.map_or_else(History::default, read_history),
         })
     }
 
@@ -163,7 +199,7 @@ impl Learned {
     }
 
     /// Tells the engine. Says how many sessions it remembers now.
-    pub(crate) fn restore(&self, shared: &Shared, settings: &Settings) -> usize {
+    pub(crate) fn restore(self, shared: &Shared, settings: &Settings) -> usize {
         let numbers: Vec<Option<ClassId>> = self
             .classes
             .iter()
@@ -181,10 +217,10 @@ impl Learned {
             served: session.served.iter().filter_map(number).collect(),
         });
         let sessions = remembered.collect();
-        shared.chronicle.restore(self.history.clone());
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let signals = self.signals.clone();
-        shared.driver.restore(Knowledge { sessions, pace: self.pace, counts, signals })
+        let Self { signals, pace, history, .. } = self;
+        shared.chronicle.restore(history);
+        shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }
 
     /// The counts by the numbers that classes have now; those of classes that are gone are left

@@ -1,5 +1,6 @@
 //! Rows as they are told and kept: a list for each number, so that a name stands there once.
 
+use bywash_engine::Status;
 use bywash_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,10 @@ pub struct Columns {
     pub oldest_ms: Vec<u64>,
     /// Whether the newest went first, as it was overload.
     pub newest_first: Vec<bool>,
+    /// Mean service time of late; zero while it was unknown.
+    pub mean_service_us: Vec<u64>,
+    /// Sessions that were remembered.
+    pub sessions: Vec<u32>,
     /// Whether no decisions were taken.
     pub bypassed: Vec<bool>,
     /// Open connections of clients.
@@ -140,18 +145,20 @@ impl Columns {
     }
 
     fn push(&mut self, row: &Row) {
-        let gauges = row.gauges;
+        let Gauges { engine, bypassed, connections } = row.gauges;
         self.number.push(row.number);
         self.at_ms.push(row.at);
         self.lasted_ms.push(row.lasted);
-        self.limit.push(gauges.limit);
-        self.running.push(gauges.running);
-        self.waiting.push(gauges.waiting);
-        self.held.push(gauges.held);
-        self.oldest_ms.push(gauges.oldest.as_millis());
-        self.newest_first.push(gauges.newest_first);
-        self.bypassed.push(gauges.bypassed);
-        self.connections.push(gauges.connections);
+        self.limit.push(engine.limit);
+        self.running.push(engine.running);
+        self.waiting.push(engine.waiting);
+        self.held.push(engine.held);
+        self.oldest_ms.push(engine.oldest.as_millis());
+        self.newest_first.push(engine.newest_first);
+        self.mean_service_us.push(engine.mean_service.as_micros());
+        self.sessions.push(engine.sessions);
+        self.bypassed.push(bypassed);
+        self.connections.push(connections);
     }
 
     /// Back to rows, with `name` the number of a class's name. `None`: the lists are not equally long.
@@ -162,12 +169,16 @@ impl Columns {
                 at: *self.at_ms.get(at)?,
                 lasted: *self.lasted_ms.get(at)?,
                 gauges: Gauges {
-                    limit: *self.limit.get(at)?,
-                    running: *self.running.get(at)?,
-                    waiting: *self.waiting.get(at)?,
-                    held: *self.held.get(at)?,
-                    oldest: Span::from_millis(*self.oldest_ms.get(at)?),
-                    newest_first: *self.newest_first.get(at)?,
+                    engine: Status {
+                        limit: *self.limit.get(at)?,
+                        running: *self.running.get(at)?,
+                        waiting: *self.waiting.get(at)?,
+                        held: *self.held.get(at)?,
+                        oldest: Span::from_millis(*self.oldest_ms.get(at)?),
+                        newest_first: *self.newest_first.get(at)?,
+                        mean_service: Span::from_micros(*self.mean_service_us.get(at)?),
+                        sessions: *self.sessions.get(at)?,
+                    },
                     bypassed: *self.bypassed.get(at)?,
                     connections: *self.connections.get(at)?,
                 },

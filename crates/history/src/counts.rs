@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bywash_engine::Outcome;
+use bywash_engine::{Outcome, Status};
 use bywash_units::Span;
 
 use crate::latencies::Latencies;
@@ -23,18 +23,8 @@ pub struct Reading {
 /// How a gateway stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gauges {
-    /// Slots.
-    pub limit: u32,
-    /// Requests that have one.
-    pub running: u32,
-    /// Requests that wait for one.
-    pub waiting: u32,
-    /// Those that an elephant's rule holds back.
-    pub held: u32,
-    /// How long the oldest has waited.
-    pub oldest: Span,
-    /// The newest go first: it is overload.
-    pub newest_first: bool,
+    /// Its engine.
+    pub engine: Status,
     /// No decisions are taken.
     pub bypassed: bool,
     /// Open connections of clients.

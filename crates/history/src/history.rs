@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bywash_engine::Status;
 use bywash_units::Span;
 
 use crate::columns::Columns;
@@ -104,14 +105,6 @@ impl History {
         let known = ring.rows.partition_point(|row| row.number < from);
         Columns::of(step, ring.rows.range(known..), |id| self.names.0[usize::from(id)].to_string())
     }
-
-    /// The number that the next row of that kind will have.
-    pub const fn next(&self, range: Range) -> u64 {
-        match range {
-            Range::Seconds => self.seconds.next,
-            Range::Minutes => self.minutes.next,
-        }
-    }
 }
 
 impl Names {
@@ -158,13 +151,18 @@ impl Ring {
             let sum: u64 = stood.iter().map(|gauges| u64::from(of(gauges))).sum();
             (sum as f64 / stood.len().max(1) as f64).round() as u32
         };
+        let oldest = stood.iter().map(|gauges| gauges.engine.oldest).max();
         Gauges {
-            limit: mean(|gauges| gauges.limit),
-            running: mean(|gauges| gauges.running),
-            waiting: mean(|gauges| gauges.waiting),
-            held: mean(|gauges| gauges.held),
-            oldest: stood.iter().map(|gauges| gauges.oldest).max().unwrap_or(now.oldest),
-            newest_first: stood.iter().any(|gauges| gauges.newest_first),
+            engine: Status {
+                limit: mean(|gauges| gauges.engine.limit),
+                running: mean(|gauges| gauges.engine.running),
+                waiting: mean(|gauges| gauges.engine.waiting),
+                held: mean(|gauges| gauges.engine.held),
+                oldest: oldest.unwrap_or(now.engine.oldest),
+                newest_first: stood.iter().any(|gauges| gauges.engine.newest_first),
+                // A mean already, and a count that hardly changes.
+                ..now.engine
+            },
             bypassed: stood.iter().any(|gauges| gauges.bypassed),
             connections: mean(|gauges| gauges.connections),
         }

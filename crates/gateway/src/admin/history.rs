@@ -1,7 +1,8 @@
 //! `/v1/history`: what has happened; `/v1/events`: every second as it ends, as server-sent events.
 //!
 //! An event has the name `EPOCH-NUMBER` of its last second. A browser that comes back says which it has seen, and gets all
-//! since; of another epoch, as the process is another, it gets everything there is, and is told to forget what it had.
+//! since. Where that is not all any more, or of another epoch, as the process is another, it gets everything there is, and is
+//! told to forget what it had.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +33,7 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Rep
         Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "`from` is the number of a row"),
     };
     let columns = shared.chronicle.history().columns(range, from);
-    match serde_json::to_value(columns) {
-        Ok(columns) => json(StatusCode::OK, &columns),
-        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the history could not be written"),
-    }
+    json(StatusCode::OK, &columns)
 }
 
 /// Seconds from now on, after those that this client has not seen.
@@ -65,17 +63,17 @@ fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
 
 async fn follow(shared: Arc<Shared>, seen: Option<u64>, events: mpsc::Sender<Bytes>) {
     let mut seconds = shared.chronicle.follow();
-    let mut from = seen.map_or(0, |seen| seen.saturating_add(1));
-    let mut name = if seen.is_some() { "seconds" } else { "anew" };
+    let mut wanted = seen.map(|seen| seen.saturating_add(1));
     loop {
-        let columns = shared.chronicle.history().columns(Range::Seconds, from);
-        if let Some(last) = columns.number.last() {
-            from = last + 1;
+        let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
+        if let [first, .., last] | [first @ last] = columns.number[..] {
+            // Of an older one than there is everything comes.
+            let name = if wanted == Some(first) { "seconds" } else { "anew" };
+            wanted = Some(last + 1);
             let event = event(shared.chronicle.epoch, name, &columns);
             if events.send(event).await.is_err() {
                 return;
             }
-            name = "seconds";
         }
         tokio::select! {
             changed = seconds.changed() => if changed.is_err() { return },

@@ -28,6 +28,7 @@ use bywash_handover::Listener;
 use bywash_message::{Fault, Fields, Limits, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode};
+use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::LocalSet;
@@ -284,8 +285,9 @@ fn metrics(shared: &Shared) -> Reply {
     }
 }
 
-fn json(status: StatusCode, value: &serde_json::Value) -> Reply {
-    answer(status, "application/json", value.to_string())
+fn json(status: StatusCode, value: &impl Serialize) -> Reply {
+    let text = serde_json::to_string(value).expect("made of numbers, texts and names");
+    answer(status, "application/json", text)
 }
 
 fn plain(status: StatusCode, words: &str) -> Reply {

@@ -195,9 +195,7 @@ impl Families {
             earned: self.earned.get_or_create(&vec![class()]).clone(),
         }
     }
-}
 
-impl Families {
     fn latencies(&self, class: &str) -> Arc<LiveLatencies> {
         let mut all = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(all.entry(class.to_owned()).or_default())

@@ -1,5 +1,6 @@
 //! Observing, enforcing, and both; and no decisions at all.
 
+use crate::history::{history, sum};
 use crate::setup::{Setup, eventually};
 use crate::upstream::Upstream;
 
@@ -32,6 +33,12 @@ fn observing_holds_nobody_up_and_refuses_nobody() {
     assert_eq!(decided("slot_free"), 1.0);
     // What came of the two that waited depends on who was answered first.
     assert_eq!(decided("best") + decided("still_waiting") + decided("floor_share"), 2.0);
+    let would = |what: &str| {
+        gateway.metric(&format!("bywash_shadow_requests_total{{class=\"other\",would=\"{what}\"}}"))
+    };
+    assert_eq!(would("refused"), 5.0);
+    assert_eq!(would("run") + would("waiting"), 3.0);
+    eventually("it is told", || sum(&history(&gateway, ""), "other", "shadow/refused") == 5);
 }
 
 #[test]
