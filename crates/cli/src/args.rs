@@ -5,12 +5,14 @@ mod advise;
 pub(crate) mod elephants;
 #[cfg(feature = "lab")]
 mod lab;
+pub(crate) mod policy;
 mod shaper;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 use bywash_config::AdminAddress;
+use bywash_units::Span;
 use clap::{ArgGroup, Parser, Subcommand};
 
 use crate::doctor::Front;
@@ -77,10 +79,20 @@ Exit code 69 says that no gateway answers there.";
 
 const BYPASS_EXAMPLES: &str = "\
 Examples:
-  bywash bypass on
+  bywash bypass on --why 'is it us?' --for 10m
   bywash bypass off --admin unix:/run/bywash/admin.sock
 
-Requests that wait when it is switched on still wait for their turn; new ones go straight through.";
+It ends by itself after --for. Requests that wait when it is switched on still wait for their turn; new ones go straight through.";
+
+const CONSOLE_EXAMPLES: &str = "\
+Examples:
+  bywash console --open
+  bywash console --by ana --for 8h
+  bywash console --read-only --for 720h
+
+The link has a token in it, which is as good as a password for as long as it lasts. It is made with the
+operators' key, which `bywash run` makes for its own user. With another key in that file all tokens are
+over at once: `bywash token-keys --rotate` twice.";
 
 const TAP_EXAMPLES: &str = "\
 Examples:
@@ -153,6 +165,9 @@ pub(crate) enum Command {
     /// Print the reference of keys and policies, as Markdown
     #[command(hide = true)]
     Reference,
+    /// Print the `OpenAPI` document of the admin listener
+    #[command(hide = true)]
+    Openapi,
     /// Say what a running gateway is doing
     Status(Status),
     /// Show what sessions do and what they are worth, as a running gateway has learned it
@@ -160,8 +175,15 @@ pub(crate) enum Command {
     /// Show which requests cause the load, and decide what is done about it
     #[command(subcommand)]
     Elephants(elephants::Elephants),
+    /// Show what is in force, and say for a while that it is to be otherwise
+    #[command(subcommand)]
+    Policy(policy::Policy),
+    /// Print what holds beside the file as the file would have it, or write it there
+    Export(policy::Export),
     /// Switch a running gateway's decisions off, or on again
     Bypass(Bypass),
+    /// Print a link that opens the console in a browser
+    Console(Console),
     /// Watch requests as they end
     Tap(Tap),
     /// Say why one request was treated as it was (of the last 10,000)
@@ -241,6 +263,9 @@ pub(crate) struct Which {
     /// The gateway's admin listener: `ADDRESS:PORT` or `unix:/PATH`
     #[arg(long, value_name = "ADDRESS", default_value_t = default_admin(), value_parser = admin)]
     pub(crate) admin: AdminAddress,
+    /// The operators' key of that gateway, if it is not where `bywash run` puts it
+    #[arg(long, value_name = "FILE", env = "BYWASH_OPERATORS_KEY")]
+    pub(crate) key: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -249,6 +274,34 @@ pub(crate) struct Bypass {
     /// on: take no decisions, be a plain proxy; off: decide again
     #[arg(value_enum)]
     pub(crate) switch: Switch,
+    /// Who decides
+    #[arg(long, env = "USER", value_name = "NAME")]
+    pub(crate) by: String,
+    /// Why: whoever comes next decides by that
+    #[arg(long, value_name = "TEXT", default_value = "switched by hand")]
+    pub(crate) why: String,
+    /// For how long nothing is decided
+    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
+    pub(crate) lasts: Span,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = CONSOLE_EXAMPLES)]
+pub(crate) struct Console {
+    /// Who it is for: decisions made there are hers (default: who is logged in)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// For how long it lets in: 30m, 12h
+    #[arg(long = "for", value_name = "SPAN", default_value = "12h")]
+    pub(crate) lasts: Span,
+    /// It shows everything and decides nothing: for a screen on the wall
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Open it in a browser, if there is one
+    #[arg(long)]
+    pub(crate) open: bool,
     #[command(flatten)]
     pub(crate) which: Which,
 }
@@ -361,10 +414,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     number.parse().map_err(|_| "write ADDRESS:PORT, as in 127.0.0.1:8080".to_owned())
 }
 
-/// Operators are asked for no password.
+/// What operators say is not encrypted.
 fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address = address(text)?;
-    let no = || "it must be a loopback address: operators are asked for no password".to_owned();
+    let no = || "it must be a loopback address: what is said there is not encrypted".to_owned();
     if address.ip().is_loopback() { Ok(address) } else { Err(no()) }
 }
 
@@ -378,7 +431,7 @@ fn admin(text: &str) -> Result<AdminAddress, String> {
 fn own_admin(text: &str) -> Result<AdminAddress, String> {
     match admin(text)? {
         AdminAddress::Tcp(address) if !address.ip().is_loopback() => {
-            Err("it must be a loopback address: operators are asked for no password".to_owned())
+            Err("it must be a loopback address: what is said there is not encrypted".to_owned())
         }
         other => Ok(other),
     }

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use bywash_api::Decision;
+use bywash_control::Change;
 use bywash_report::{Align, Table};
 use bywash_units::Span;
 use serde_json::Value;
 
 use crate::args::Which;
-use crate::args::elephants::{Author, Elephants, Export, List, Otherwise, Show};
+use crate::args::elephants::{Author, Elephants, List, Show};
 use crate::failure::Failure;
 use crate::operator;
 use crate::streams::{print, print_json};
@@ -16,70 +18,53 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
         Elephants::List(args) => list(args),
         Elephants::Show(args) => show(args),
-        Elephants::Export(args) => export(args),
         Elephants::Approve(args) => {
-            let query = Query::of(&args.author, args.lasts).otherwise(&args.otherwise);
-            decide(&args.which, args.number, "approve", query)
+            let said = said(&args.author, args.lasts, args.otherwise.change());
+            decide(&args.which, args.number, "approve", &said)
         }
         Elephants::Try(args) => {
-            let query = Query::of(&args.author, args.lasts).otherwise(&args.otherwise);
-            decide(&args.which, args.number, "try", query)
+            let said = said(&args.author, args.lasts, args.otherwise.change());
+            decide(&args.which, args.number, "try", &said)
         }
-        Elephants::Reject(args) => {
-            decide(&args.which, args.number, "reject", Query::of(&args.author, args.lasts))
-        }
-        Elephants::Undo(args) => {
-            decide(&args.which, args.number, "undo", Query::of(&args.author, args.lasts))
-        }
+        Elephants::Reject(args) => decide(
+            &args.which,
+            args.number,
+            "reject",
+            &said(&args.author, args.lasts, Change::default()),
+        ),
+        Elephants::Undo(args) => decide(
+            &args.which,
+            args.number,
+            "undo",
+            &said(&args.author, args.lasts, Change::default()),
+        ),
     }
 }
 
-/// What goes with a decision.
-struct Query(form_urlencoded::Serializer<'static, String>);
-
-impl Query {
-    fn of(author: &Author, lasts: Span) -> Self {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("by", &author.by).append_pair("why", &author.why);
-        query.append_pair("for", &lasts.to_string());
-        Self(query)
-    }
-
-    fn otherwise(mut self, otherwise: &Otherwise) -> Self {
-        let Otherwise { at_once, rate, queue, wait, bytes } = otherwise;
-        let given = [
-            ("at_once", at_once.map(|n| n.to_string())),
-            ("rate", rate.map(|n| n.to_string())),
-            ("queue", queue.map(|n| n.to_string())),
-            ("wait", wait.map(|span| span.to_string())),
-            ("bytes", bytes.map(|n| n.to_string())),
-        ];
-        for (name, value) in given {
-            if let Some(value) = value {
-                self.0.append_pair(name, &value);
-            }
-        }
-        self
+/// An operator's word.
+fn said(author: &Author, lasts: Span, change: Change) -> Decision {
+    Decision {
+        by: Some(author.by.clone()),
+        why: author.why.clone(),
+        lasts: Some(lasts.to_string()),
+        change,
+        revision: None,
     }
 }
 
-fn decide(which: &Which, number: u32, what: &str, mut query: Query) -> Result<(), Failure> {
-    let path = format!("/v1/elephants/{number}/{what}?{}", query.0.finish());
-    print(&told(&operator::post(&which.admin, &path)?))
-}
-
-fn export(args: &Export) -> Result<(), Failure> {
-    let exported = operator::get(&args.which.admin, "/v1/elephants/export")?;
-    print(exported["toml"].as_str().unwrap_or_default())
+fn decide(which: &Which, number: u32, what: &str, said: &Decision) -> Result<(), Failure> {
+    let by = said.by.as_deref().unwrap_or_default();
+    let path = format!("/v1/elephants/{number}/{what}");
+    print(&told(&operator::post(which, by, &path, said)?))
 }
 
 fn show(args: &Show) -> Result<(), Failure> {
-    let entry = operator::get(&args.which.admin, &format!("/v1/elephants/{}", args.number))?;
+    let entry = operator::get(&args.which, &format!("/v1/elephants/{}", args.number))?;
     if args.json { print_json(&entry) } else { print(&told(&entry)) }
 }
 
 fn list(args: &List) -> Result<(), Failure> {
-    let all = operator::get(&args.which.admin, "/v1/elephants")?;
+    let all = operator::get(&args.which, "/v1/elephants")?;
     if args.json {
         return print_json(&all);
     }

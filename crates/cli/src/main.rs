@@ -9,6 +9,7 @@ mod advise;
 mod args;
 mod certificates;
 mod check;
+mod console;
 #[cfg(feature = "lab")]
 mod demo;
 mod doctor;
@@ -20,6 +21,9 @@ mod life;
 mod manual;
 mod meters;
 mod operator;
+mod operators;
+mod policy;
+mod replace;
 mod requests;
 mod run;
 mod sentry;
@@ -68,6 +72,10 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Status(status) => status::status(&status),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Elephants(what) => elephants::elephants(&what),
+        Command::Policy(what) => policy::policy(&what),
+        Command::Export(args) => policy::export(&args),
+        Command::Console(args) => console::console(&args),
+        Command::Openapi => print_json(&bywash_api::openapi()),
         Command::Bypass(bypass) => status::bypass(&bypass),
         Command::Tap(tap) => requests::tap(&tap),
         Command::Explain(explain) => requests::explain(&explain),

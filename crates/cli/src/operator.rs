@@ -5,40 +5,85 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use bywash_api::{Code, Problem};
 use bywash_config::AdminAddress;
 use bywash_message::{Decoder, Head, Limits, Part, Response};
 use http::Method;
-use serde_json::Value;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::args::Which;
 use crate::failure::Failure;
+use crate::operators;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Far more than a status of 64 classes takes.
-const LONGEST: usize = 1 << 20;
+/// More than a quarter of an hour of 64 classes takes.
+const LONGEST: usize = 32 << 20;
 
 const LIMITS: Limits = Limits { target: 0, fields: 64, bytes: 16 * 1024 };
 
+/// How long a command's own token is good for.
+const TOKEN: Duration = Duration::from_secs(60);
+
+/// What helps who has none.
+pub(crate) const NO_KEY: &str = "there is no operators' key to be found: `bywash run` makes one for its own user; as another user \
+     say --key FILE, or become that user or root";
+
 /// What it shows under a path.
-pub(crate) fn get(admin: &AdminAddress, path: &str) -> std::result::Result<Value, Failure> {
-    ask(admin, "GET", path)
+pub(crate) fn get<T: DeserializeOwned>(
+    which: &Which,
+    path: &str,
+) -> std::result::Result<T, Failure> {
+    let token = token(which, &operators::user(), false)?;
+    ask(&which.admin, &Asks { method: "GET", path, token, body: None })
 }
 
-/// What it answers when it is told something.
-pub(crate) fn post(admin: &AdminAddress, path: &str) -> std::result::Result<Value, Failure> {
-    ask(admin, "POST", path)
+/// What it answers when it is told something by somebody.
+pub(crate) fn post<T: DeserializeOwned>(
+    which: &Which,
+    by: &str,
+    path: &str,
+    said: &impl Serialize,
+) -> std::result::Result<T, Failure> {
+    let body = serde_json::to_string(said).map_err(Failure::running)?;
+    ask(
+        &which.admin,
+        &Asks { method: "POST", path, token: token(which, by, true)?, body: Some(body) },
+    )
+}
+
+/// Nothing on the unix socket, whose permissions decide.
+fn token(which: &Which, name: &str, decides: bool) -> std::result::Result<Option<String>, Failure> {
+    match which.admin {
+        AdminAddress::Tcp(_) => operators::token(which.key.as_deref(), name, decides, TOKEN),
+        AdminAddress::Unix(_) => Ok(None),
+    }
+}
+
+/// A request.
+struct Asks<'a> {
+    method: &'a str,
+    path: &'a str,
+    token: Option<String>,
+    /// JSON.
+    body: Option<String>,
 }
 
 /// One JSON document from a small server on this machine.
 #[cfg(feature = "lab")]
-pub(crate) fn fetch(address: std::net::SocketAddr, path: &str) -> Result<Value> {
-    let mut answer = Answer::to(&AdminAddress::Tcp(address), "GET", path)?;
+pub(crate) fn fetch(address: std::net::SocketAddr, path: &str) -> Result<serde_json::Value> {
+    let asks = Asks { method: "GET", path, token: None, body: None };
+    let mut answer = Answer::to(&AdminAddress::Tcp(address), &asks)?;
     let body = answer.whole()?;
     serde_json::from_slice(&body).ok().filter(|_| answer.status == 200).ok_or_else(stranger)
 }
 
-fn ask(admin: &AdminAddress, method: &str, path: &str) -> std::result::Result<Value, Failure> {
-    let answer = Answer::to(admin, method, path).and_then(|mut answer| {
+fn ask<T: DeserializeOwned>(
+    admin: &AdminAddress,
+    asks: &Asks<'_>,
+) -> std::result::Result<T, Failure> {
+    let answer = Answer::to(admin, asks).and_then(|mut answer| {
         let body = answer.whole()?;
         Ok((answer.status, body))
     });
@@ -48,22 +93,34 @@ fn ask(admin: &AdminAddress, method: &str, path: &str) -> std::result::Result<Va
     {
         return Ok(value);
     }
-    match status {
-        400 | 403 | 404 => Err(Failure::running(words(&body))),
-        _ => Err(unreachable(admin, &stranger())),
+    Err(refused(admin, asks, &body))
+}
+
+/// Why it does not do what it was asked.
+fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
+    let Ok(problem) = serde_json::from_slice::<Problem>(body) else {
+        return unreachable(admin, &stranger());
+    };
+    if problem.code == Code::Unauthorised && asks.token.is_none() {
+        return Failure::running(NO_KEY);
     }
+    Failure::running(problem.detail.chars().flat_map(char::escape_debug).collect::<String>())
 }
 
 /// Hands each line that it goes on sending to `take`, until that has had enough.
 pub(crate) fn lines(
-    admin: &AdminAddress,
+    which: &Which,
     path: &str,
     mut take: impl FnMut(&str) -> std::result::Result<bool, Failure>,
 ) -> std::result::Result<(), Failure> {
+    let admin = &which.admin;
     let broken = |why: &Error| unreachable(admin, why);
-    let mut answer = Answer::to(admin, "GET", path).map_err(|why| broken(&why))?;
+    let token = token(which, &operators::user(), false)?;
+    let asks = Asks { method: "GET", path, token, body: None };
+    let mut answer = Answer::to(admin, &asks).map_err(|why| broken(&why))?;
     if answer.status != 200 {
-        return Err(Failure::running(words(&answer.whole().map_err(|why| broken(&why))?)));
+        let body = answer.whole().map_err(|why| broken(&why))?;
+        return Err(refused(admin, &asks, &body));
     }
     answer.wire.wait_for_ever().map_err(|why| broken(&why))?;
     let mut text = Vec::new();
@@ -79,10 +136,6 @@ pub(crate) fn lines(
         }
     }
     Ok(())
-}
-
-fn words(body: &[u8]) -> String {
-    String::from_utf8_lossy(body).trim().escape_debug().to_string()
 }
 
 fn unreachable(admin: &AdminAddress, why: &Error) -> Failure {
@@ -156,14 +209,22 @@ struct Answer {
 }
 
 impl Answer {
-    fn to(admin: &AdminAddress, method: &str, path: &str) -> Result<Self> {
+    fn to(admin: &AdminAddress, asks: &Asks<'_>) -> Result<Self> {
         let mut wire = Wire::open(admin)?;
         let host = match admin {
             AdminAddress::Tcp(address) => address.to_string(),
             AdminAddress::Unix(_) => "localhost".to_owned(),
         };
+        let Asks { method, path, token, body } = asks;
+        let token = token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
+        let kind = body.as_ref().map(|body| {
+            format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
+        });
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nBywash-Admin: cli\r\nConnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nBywash-Admin: cli\r\n{}{}Connection: close\r\n\r\n{}",
+            token.unwrap_or_default(),
+            kind.unwrap_or_default(),
+            body.as_deref().unwrap_or_default(),
         );
         wire.write(request.as_bytes())?;
         let (mut input, mut head) = (Vec::new(), Head::default());

@@ -12,7 +12,7 @@ use crate::streams::{print, print_json};
 /// Requests as they end.
 pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
     let mut seen = 0;
-    operator::lines(&args.which.admin, &format!("/v1/tap{}", filters(args)), |line| {
+    operator::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
         let shown = if args.json { line.to_owned() } else { one_line(line) };
         print(&format!("{shown}\n"))?;
         seen += 1;
@@ -84,7 +84,7 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
         let help = "from the access log or the field Bywash-Request";
         return Err(Failure::usage(format!("a request's name is 16 hexadecimal digits, {help}")));
     }
-    let entry = operator::get(&args.which.admin, &format!("/v1/requests/{name}"))?;
+    let entry = operator::get(&args.which, &format!("/v1/requests/{name}"))?;
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
 }
 

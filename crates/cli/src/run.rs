@@ -13,6 +13,7 @@ use crate::args::{Run, default_admin};
 use crate::failure::Failure;
 use crate::life::Life;
 use crate::meters;
+use crate::operators;
 use crate::signals::Signals;
 use crate::state;
 use crate::streams::{draw, has_colour, say};
@@ -96,7 +97,30 @@ fn config(args: &Run) -> Result<Config, Failure> {
     config.listen.http = args.listen.unwrap_or(config.listen.http);
     config.listen.admin = args.admin.clone().unwrap_or(config.listen.admin);
     fit_files(&mut config)?;
+    operators_key(&mut config);
     Ok(config)
+}
+
+/// Where operators show a token there is a key that it is signed with.
+fn operators_key(config: &mut Config) {
+    if let AdminAddress::Unix(_) = config.listen.admin {
+        return;
+    }
+    let listen = &mut config.listen;
+    listen.operators_key = listen.operators_key.take().or_else(operators::own);
+    let Some(path) = &listen.operators_key else {
+        say(
+            "bywash: no operators' key: nobody is let in at listen.admin but probes; set listen.operators_key",
+        );
+        return;
+    };
+    if let Err(why) = operators::ensure(path) {
+        say(format!(
+            "bywash: the operators' key {}: {why}; until it can be read nobody is let in at listen.admin but \
+             probes",
+            path.display()
+        ));
+    }
 }
 
 /// Fewer connections of clients serve nobody: a browser alone opens six.
@@ -190,7 +214,7 @@ fn introduce(gateway: &Gateway, mode: Option<Mode>) {
     };
     say(format!(
         "bywash: clients at http://{http}{secure}, operators at {operators}\n\
-         bywash: {mode}; see `bywash status{at}`"
+         bywash: {mode}; see `bywash status{at}`, or `bywash console{at}` for a link to the console"
     ));
 }
 

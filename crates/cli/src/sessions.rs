@@ -9,7 +9,7 @@ use crate::operator;
 use crate::streams::{print, print_json};
 
 pub(crate) fn sessions(args: &Sessions) -> Result<(), Failure> {
-    let learned = operator::get(&args.which.admin, "/v1/sessions")?;
+    let learned = operator::get(&args.which, "/v1/sessions")?;
     if args.json {
         return print_json(&learned);
     }

@@ -1,15 +1,16 @@
-//! `bywash status`: what a running gateway is doing; and the one switch there is.
+//! `bywash status`: what a running gateway is doing; and `bypass`, the switch for all of it.
 
+use bywash_api::SetBypass;
 use bywash_report::{Align, Table};
 use serde_json::Value;
 
 use crate::args::{Bypass, Status, Switch};
 use crate::failure::Failure;
-use crate::operator;
 use crate::streams::{print, print_json};
+use crate::{operator, policy};
 
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
-    let status = operator::get(&args.which.admin, "/v1/status")?;
+    let status = operator::get(&args.which, "/v1/status")?;
     if args.json {
         return print_json(&status);
     }
@@ -18,9 +19,15 @@ pub(crate) fn status(args: &Status) -> Result<(), Failure> {
 
 /// `bywash bypass on|off`: says what the gateway does afterwards.
 pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
-    let on = args.switch == Switch::On;
-    let status = operator::post(&args.which.admin, &format!("/v1/bypass?on={on}"))?;
-    print(&headline(&status))
+    let said = SetBypass {
+        on: args.switch == Switch::On,
+        by: Some(args.by.clone()),
+        why: args.why.clone(),
+        lasts: Some(args.lasts.to_string()),
+        revision: None,
+    };
+    let policy = operator::post(&args.which, &args.by, "/v1/bypass", &said)?;
+    print(&policy::told(&policy))
 }
 
 fn headline(status: &Value) -> String {

@@ -110,6 +110,7 @@ codes! {
     LEVELS_UNUSED = "W138", "There are no levels, so what is said of them does nothing.";
     NO_CUSTOMER = "W139", "A field names the customer's level, and nobody is believed about it.";
     IDLE = "E140", "More of a resource is used without requests than there is.";
+    PERCENT_OBSERVED = "W141", "A part of all visitors is to be enforced of a class that only observes.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

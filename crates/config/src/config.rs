@@ -17,6 +17,8 @@ use crate::upstream::{Collector, Timeouts, Upstream};
 /// Everything that a gateway needs to know.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// Where it was read, if it stands in a file.
+    pub file: Option<PathBuf>,
     /// The mode of classes that set none.
     pub mode: Mode,
     /// Where clients and operators come in.
@@ -45,6 +47,8 @@ pub struct Config {
     pub traces: Option<Collector>,
     /// Where what was learned is kept; nothing is kept if there is no place for it.
     pub state: Option<State>,
+    /// The folder with results of the laboratory, for the console.
+    pub results: Option<PathBuf>,
     /// The end of the process.
     pub stop: Stop,
     /// Who is told whose client has gone.
@@ -183,8 +187,12 @@ pub struct Stop {
 pub struct ClassConfig {
     /// As the engine sees it.
     pub class: Class,
+    /// Its patterns, as they stand in the file; none of `other`.
+    pub patterns: Vec<String>,
     /// Whether decisions about it are carried out.
     pub mode: Mode,
+    /// Of so many of a hundred visitors, if they are.
+    pub percent: u8,
     /// An answer later than this counts as late.
     pub patience: Option<Span>,
     /// Of its requests, if it has one.

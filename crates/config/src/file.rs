@@ -33,7 +33,9 @@ impl Config {
         let name = path.as_ref().display().to_string();
         let text = bywash_files::stream(path.as_ref(), LARGEST);
         let text = text.map_err(|why| unreadable(&name, &why))?;
-        Self::parse(&text, &name)
+        let (mut config, warnings) = Self::parse(&text, &name)?;
+        config.file = Some(path.as_ref().to_owned());
+        Ok((config, warnings))
     }
 
     /// Reads what a stop daemon needs of a file, `[sentry]` and `[database.NAME]`: it may be the whole file of a

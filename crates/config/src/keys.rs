@@ -54,10 +54,10 @@ pub(crate) const CLASSES: usize = ClassSet::MOST - 1;
 pub(crate) const OTHER: &str = "other";
 
 /// Every table, in the order of the example and the reference.
-pub(crate) static SECTIONS: [&Section; 23] = [
+pub(crate) static SECTIONS: [&Section; 24] = [
     &ROOT, &LISTEN, &TLS, &UPSTREAM, &HEALTH, &LIMIT, &ORDER, &TERMINATE, &QUEUE, &IDENTIFY,
-    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &STOP, &SENTRY, &DATABASE, &ELEPHANTS,
-    &RESOURCE, &THROTTLE, &CLASS,
+    &LEVELS, &LEARN, &LIMITS, &ANSWERS, &LOG, &STATE, &CONSOLE, &STOP, &SENTRY, &DATABASE,
+    &ELEPHANTS, &RESOURCE, &THROTTLE, &CLASS,
 ];
 
 pub(crate) static ROOT: Section =
@@ -201,6 +201,16 @@ pub(crate) const SAVE_EVERY: Key = Key::new(
     millis(1000, HOUR),
     "10s",
     "How often it is written. What was learned since is lost when the process is killed.",
+);
+
+pub(crate) static CONSOLE: Section =
+    Section { name: "console", about: "What operators see in a browser.", keys: &[RESULTS] };
+pub(crate) const RESULTS: Key = Key::optional(
+    "results",
+    Kind::Path,
+    "/var/lib/bywash/results",
+    "A folder with results of the laboratory (`bywash lab ... --json > NAME.json`), to be looked at \
+     and compared.",
 );
 
 pub(crate) static STOP: Section =

@@ -17,6 +17,8 @@ pub struct Listen {
     pub https: Option<SocketAddr>,
     /// For operators.
     pub admin: AdminAddress,
+    /// The file of the key that operators' tokens are signed with; on a unix socket nobody needs any.
+    pub operators_key: Option<PathBuf>,
     /// Threads; 0 for one per core.
     pub workers: usize,
     /// What a half-closed connection means.
@@ -29,7 +31,7 @@ pub struct Listen {
     pub trusted_proxies: Vec<Network>,
 }
 
-/// Where operators come in: there is no authentication, so nobody else may.
+/// Where operators come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminAddress {
     /// A loopback address.

@@ -327,3 +327,17 @@ fn an_admin_socket_is_short_and_absolute() {
     let bare = beside("[listen]\nadmin = \"/run/admin.sock\"\n");
     assert!(help(only(&bare)).contains("\"unix:/run/admin.sock\""), "{bare}");
 }
+
+#[test]
+fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
+    let of = |lines: &str| {
+        let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+        let (config, warnings) = Config::parse(&text, "test").unwrap();
+        (config.classes[0].percent, warnings.iter().map(|one| one.code).collect::<Vec<_>>())
+    };
+    let class = |rest: &str| format!("class.a = {{ match = ['GET /a'], {rest} }}");
+    assert_eq!(of(&class("mode = 'enforce', percent = 10")), (10, vec![]));
+    assert_eq!(of(&class("percent = 10")), (10, vec!["W141"]));
+    assert_eq!(of(&class("percent = 100")), (100, vec![]));
+    assert_eq!(of(&class("mode = 'enforce'")), (100, vec![]));
+}

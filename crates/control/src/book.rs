@@ -15,7 +15,8 @@ use crate::effect::{Effect, Gauge};
 use crate::elephant::{Elephant, Resource};
 use crate::entry::{Entry, Origin, Rule, State, Trial};
 use crate::grants::{Change, Grants};
-use crate::note::{Note, What};
+use crate::note::{Note, Subject, What};
+use crate::text::next_revision;
 use crate::word::{Word, WordError};
 
 pub use file::Written;
@@ -68,6 +69,16 @@ pub enum Refused {
     /// The file says so, and only the file can say otherwise.
     #[error("this rule stands in the file: change it there, and reload")]
     InFile,
+    /// Somebody else has decided meanwhile.
+    #[error(
+        "somebody else has decided meanwhile (revision {is}, you have seen {seen}): look again"
+    )]
+    Conflict {
+        /// The one that there is.
+        is: u64,
+        /// The one that was seen.
+        seen: u64,
+    },
     /// Nothing was decided that could be undone.
     #[error("nothing holds of elephant {0} that could be undone")]
     Nothing(u32),
@@ -98,7 +109,7 @@ pub struct InForce {
 #[serde(deny_unknown_fields)]
 pub struct Book {
     entries: Vec<Entry>,
-    /// The next number.
+    /// The number given last.
     next: u32,
 }
 
@@ -205,6 +216,7 @@ impl Book {
             told: false,
             state: State::Proposed,
             trial: None,
+            revision: 0,
         });
         Some(self.entries.len() - 1)
     }
@@ -289,12 +301,8 @@ impl Book {
         } else if self.is_full() {
             return Err(Refused::Many);
         }
-        let usual = entry.usual().ok_or(Refused::Nothing(number))?;
-        let grants = usual.changed(change);
-        match grants.wrong() {
-            Some(wrong) => Err(Refused::Grants(wrong)),
-            None => Ok((at, grants, word)),
-        }
+        let grants = entry.with(change)?;
+        Ok((at, grants, word))
     }
 
     /// An operator does not want an elephant held back, nor proposed, for a while.
@@ -306,7 +314,7 @@ impl Book {
         self.not_in_file(at)?;
         let word = word.checked()?;
         let until = after(now, word.lasts);
-        self.entries[at].state = State::Rejected { word: word.clone(), until };
+        self.change(now, at, State::Rejected { word: word.clone(), until });
         let mut note = self.note(now, at, What::Rejected, &word.by, &word.why);
         note.until = Some(until);
         Ok(note)
@@ -327,8 +335,9 @@ impl Book {
         };
         // What nobody asked for would be there again at once.
         let until = after(now, word.lasts);
-        self.entries[at].state =
+        let state =
             if is_auto { State::Rejected { word: word.clone(), until } } else { State::Proposed };
+        self.change(now, at, state);
         Ok(self.note(now, at, What::Undone, &word.by, &word.why))
     }
 
@@ -358,7 +367,7 @@ impl Book {
             if let (Some(trial), Some(during)) = (&mut entry.trial, during) {
                 trial.during = Some(during);
             }
-            entry.state = State::Proposed;
+            self.change(now, at, State::Proposed);
             notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
         }
         let is_kept =
@@ -383,17 +392,38 @@ impl Book {
             State::Ruled(rule) => std::mem::take(&mut rule.exempt),
             State::Proposed | State::Rejected { .. } => Vec::new(),
         };
-        self.entries[at].state =
-            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until });
+        self.change(
+            now,
+            at,
+            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until }),
+        );
         note
+    }
+
+    /// The only way to another state.
+    fn change(&mut self, now: Timestamp, at: usize, state: State) {
+        let entry = &mut self.entries[at];
+        entry.state = state;
+        entry.revision = next_revision(entry.revision, now);
+    }
+
+    /// Whoever decides has seen this revision of it.
+    ///
+    /// # Errors
+    /// If it is another by now, or there is no such elephant.
+    pub fn is_seen(&self, number: u32, seen: Option<u64>) -> Result<(), Refused> {
+        let is = self.entry(number)?.revision;
+        match seen {
+            Some(seen) if seen != is => Err(Refused::Conflict { is, seen }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn note(&self, at: Timestamp, place: usize, what: What, by: &str, why: &str) -> Note {
         let Entry { number, pattern, .. } = &self.entries[place];
         Note {
             at,
-            number: *number,
-            pattern: pattern.clone(),
+            subject: Subject::Elephant { number: *number, pattern: pattern.clone() },
             what,
             by: by.to_owned(),
             why: why.to_owned(),
@@ -420,7 +450,7 @@ impl Book {
 }
 
 /// So long after this; the end of time if there is none.
-fn after(at: Timestamp, span: Span) -> Timestamp {
+pub(crate) fn after(at: Timestamp, span: Span) -> Timestamp {
     let span = jiff::SignedDuration::try_from(span.to_std()).unwrap_or(jiff::SignedDuration::MAX);
     at.checked_add(span).unwrap_or(Timestamp::MAX)
 }

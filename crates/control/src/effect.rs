@@ -1,13 +1,14 @@
 //! What a rule will do, and what a trial has shown.
 
 use bywash_units::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elephant::{Elephant, Resource};
 use crate::grants::Grants;
 
 /// What is predicted of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Effect {
     /// Of the resource's capacity, the most that these requests can use under the rule.
     pub elephants_most: f64,
@@ -63,7 +64,7 @@ impl Effect {
 }
 
 /// How a site was over some time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gauge {
     /// How long, in seconds.
     pub seconds: f64,
@@ -76,7 +77,7 @@ pub struct Gauge {
 }
 
 /// What requests got.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lot {
     /// Answered in a second.
     pub answered: f64,

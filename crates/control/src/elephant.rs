@@ -1,9 +1,10 @@
 //! What was found, as an operator sees it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a resource consists of, which decides what of a rule holds its use back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Processors: a request that runs keeps one of them busy at most.
@@ -18,7 +19,8 @@ pub enum Resource {
 }
 
 /// Requests of one pattern that use much of a resource.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Found")]
 pub struct Elephant {
     /// Which requests.
     pub pattern: String,

@@ -1,15 +1,17 @@
 //! An elephant, and all that was decided about it.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::book::Refused;
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
-use crate::grants::Grants;
+use crate::grants::{Change, Grants};
 use crate::word::Word;
 
 /// An elephant under its number.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
     /// What operators call it by. Given once.
     pub number: u32,
@@ -28,10 +30,13 @@ pub struct Entry {
     pub state: State,
     /// The last trial, if there was one.
     pub trial: Option<Trial>,
+    /// Another one whenever something was decided, or has ended.
+    #[serde(default)]
+    pub revision: u64,
 }
 
 /// What holds of an elephant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Nobody has decided yet, or what was decided is over.
@@ -48,7 +53,7 @@ pub enum State {
 }
 
 /// A rule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// What it grants.
     pub grants: Grants,
@@ -68,7 +73,7 @@ pub struct Rule {
 }
 
 /// Where a rule comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// An operator has approved it.
@@ -82,7 +87,7 @@ pub enum Origin {
 }
 
 /// What a rule was tried for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// The rule.
     pub grants: Grants,
@@ -95,8 +100,20 @@ pub struct Trial {
 }
 
 impl Entry {
+    /// What a rule would grant of which this is to be otherwise than usual.
+    ///
+    /// # Errors
+    /// If it makes no sense, or nothing was found or decided yet that it could follow from.
+    pub fn with(&self, change: Change) -> Result<Grants, Refused> {
+        let grants = self.usual().ok_or(Refused::Nothing(self.number))?.changed(change);
+        match grants.wrong() {
+            Some(wrong) => Err(Refused::Grants(wrong)),
+            None => Ok(grants),
+        }
+    }
+
     /// What a rule would grant if nobody says otherwise: what it grants already, or what is proposed.
-    pub(crate) fn usual(&self) -> Option<Grants> {
+    fn usual(&self) -> Option<Grants> {
         match &self.state {
             State::Ruled(rule) => Some(rule.grants),
             State::Proposed | State::Rejected { .. } => self.found.as_ref().map(Grants::proposed),

@@ -4,13 +4,14 @@ use std::ops::RangeInclusive;
 
 use bywash_engine::throttle;
 use bywash_units::{Rate, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::elephant::{Elephant, Resource};
 use crate::text;
 
 /// What a rule grants the elephants that it is for.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grants {
     /// How many may run at once.
@@ -22,6 +23,7 @@ pub struct Grants {
     pub queue: u32,
     /// Who would have to wait longer is refused.
     #[serde(with = "text")]
+    #[schemars(with = "String")]
     pub wait: Span,
     /// Bytes a second of all their answers together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +31,7 @@ pub struct Grants {
 }
 
 /// What of a rule is to be otherwise than it would be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// How many may run at once.

@@ -16,8 +16,8 @@
 //!
 //! # Rooms
 //!
-//! `watch` makes evidence of requests and use, with `clients`, `tally` and `recent`; `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
-//! decided about it; `book` has them all and is the only one to change them; `note` is a line of the audit log.
+//! `watch` makes evidence of requests and use, with `clients`, `tally` and `recent`, and tells of it what can be drawn (`spent`); `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
+//! decided about it; `book` has them all and is the only one to change them; `note` is a line of the audit log; `overrides` is what else operators say for a while.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -27,7 +27,9 @@ mod elephant;
 mod entry;
 mod grants;
 mod note;
+mod overrides;
 mod recent;
+mod spent;
 mod tally;
 mod text;
 mod watch;
@@ -39,6 +41,10 @@ pub use elephant::{Elephant, Resource};
 pub use entry::{Entry, Origin, Rule, State, Trial};
 pub use grants::{Change, Grants};
 pub use jiff::Timestamp;
-pub use note::{Note, What};
-pub use watch::{MOST_EXEMPT, Seen, Watch, Watched};
+pub use note::{Note, Subject, What};
+pub use overrides::{
+    MOST_OVERRIDES, Mode, NotOverridden, Override, Overrides, OverridesError, Target,
+};
+pub use spent::{Spent, Window};
+pub use watch::{MOST_EXEMPT, Part, Seen, Watch, Watched};
 pub use word::{Word, WordError};

@@ -1,38 +1,65 @@
 //! A line of the audit log: what was decided, by whom, why, until when.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
+use crate::overrides::Mode;
 
-/// What happened to an elephant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What was decided, or has happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     /// When.
     pub at: Timestamp,
-    /// The elephant's number.
-    pub number: u32,
-    /// Which requests.
-    pub pattern: String,
+    /// Of what.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// What.
     pub what: What,
-    /// By whom; `bywash` for what time or the file has done.
+    /// By whom; `bywash` for what time has done, `the file` for what stands there.
     pub by: String,
     /// Why.
     pub why: String,
-    /// What holds from now on.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What a rule grants from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
     /// Until when.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
+/// What a decision is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum Subject {
+    /// Requests that cause the load.
+    Elephant {
+        /// The elephant's number.
+        number: u32,
+        /// Which requests.
+        pattern: String,
+    },
+    /// How a class is treated.
+    Class {
+        /// Which.
+        class: String,
+        /// How it was to be treated instead of what the file says.
+        mode: Mode,
+        /// Of so many of a hundred visitors.
+        percent: u8,
+    },
+    /// That nothing is decided.
+    Bypass,
+    /// The configuration file.
+    File,
+}
+
 /// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// It was found.
+    /// An elephant was found.
     Proposed,
     /// A rule holds from now on.
     Approved,
@@ -40,8 +67,12 @@ pub enum What {
     Tried,
     /// It is not to be held back.
     Rejected,
+    /// Something holds from now on instead of what the file says.
+    Overridden,
     /// What was decided does not hold any more.
     Undone,
-    /// The time of a rule, a trial or a rejection is over.
+    /// The time of what was decided is over.
     Ended,
+    /// It was read again, and is in force.
+    Reloaded,
 }

@@ -34,6 +34,13 @@ impl Sum {
         self.bytes += bytes;
     }
 
+    /// Without that one.
+    pub(crate) fn take(&mut self, other: Self) {
+        self.requests -= other.requests;
+        self.held -= other.held;
+        self.bytes -= other.bytes;
+    }
+
     fn fade(&mut self, part: f64) {
         self.requests *= part;
         self.held *= part;

@@ -15,6 +15,7 @@ use crate::clients::Clients;
 use crate::effect::Gauge;
 use crate::elephant::{Elephant, Resource as ConsistsOf};
 use crate::recent::Recent;
+use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
 /// A resource that is looked at.
@@ -49,6 +50,39 @@ pub struct Seen<'t> {
     pub transacts: bool,
     /// It was answered, and not by saying that there is no such thing.
     pub is_good: bool,
+}
+
+/// A kind of request, and what it takes that needs no estimate. Older requests count less.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// Which; nothing for all others.
+    pub pattern: String,
+    /// How many came in a second.
+    pub rate: f64,
+    /// Seconds for which one holds a slot.
+    pub lasts: f64,
+    /// Slots that they hold.
+    pub slots: f64,
+    /// Bytes of their answers in a second.
+    pub bytes: f64,
+    /// Of the time that they took, at most this part was one client's.
+    pub by_one: f64,
+    /// Some of them are transactions.
+    pub transacts: bool,
+}
+
+impl Part {
+    fn of(pattern: String, sum: Sum, seconds: f64) -> Self {
+        let each = |amount: f64, of: f64| if of > 0.0 { (amount / of).max(0.0) } else { 0.0 };
+        Self {
+            pattern,
+            rate: each(sum.requests, seconds),
+            lasts: each(sum.held, sum.requests),
+            slots: each(sum.held, seconds),
+            bytes: each(sum.bytes, seconds),
+            ..Self::default()
+        }
+    }
 }
 
 /// Kinds of their own that a rule leaves alone: a request under it is held against each.
@@ -189,6 +223,36 @@ impl Watch {
             let used = discovery.utilisation(0);
             (watched, discovery.seen(), if used.is_finite() { used } else { 0.0 })
         })
+    }
+
+    /// What was used of a resource, beside how many requests of these patterns were worked on; `None`: it is not read.
+    pub fn spent(&self, resource: &str, patterns: &[&str]) -> Option<Spent> {
+        let (watched, discovery) =
+            self.resources.iter().find(|(watched, _)| watched.name == resource)?;
+        let column = |pattern: &&str| {
+            let column = self.kinds.of(&(*pattern).to_owned());
+            column.filter(|column| *column != Column::OTHER)
+        };
+        let columns: Vec<Option<Column>> = patterns.iter().map(column).collect();
+        Some(Spent::of(watched, discovery, &columns))
+    }
+
+    /// Every kind that is told apart, the heaviest first, and all others together.
+    pub fn kinds(&self) -> (Vec<Part>, Part) {
+        let seconds = self.tally.seconds();
+        let mut others = self.tally.all();
+        let mut kinds = Vec::new();
+        for (column, sum) in self.tally.kinds() {
+            let Some(pattern) = self.kinds.name(column) else { continue };
+            others.take(sum);
+            kinds.push(Part {
+                by_one: self.clients.by_one(column),
+                transacts: self.clients.transacts(column),
+                ..Part::of(pattern.clone(), sum, seconds)
+            });
+        }
+        kinds.sort_by(|a, b| b.slots.total_cmp(&a.slots));
+        (kinds, Part::of(String::new(), others, seconds))
     }
 
     /// The elephants: by resource, the largest share first; then those that are counted. `slots`: as many as there

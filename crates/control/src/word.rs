@@ -1,12 +1,13 @@
 //! An operator's word: who decides, why, and for how long.
 
 use bywash_units::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
 
 /// Who, why and how long.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Word {
     /// Who decides: a name that the others know.
@@ -15,6 +16,7 @@ pub struct Word {
     pub why: String,
     /// For how long.
     #[serde(rename = "for", with = "text")]
+    #[schemars(with = "String")]
     pub lasts: Span,
 }
 

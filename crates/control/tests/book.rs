@@ -2,7 +2,8 @@
 
 use bywash_control::{
     Act, Book, Change, Effect, Elephant, Gauge, Grants, Lot, MOST_ENTRIES, MOST_RULES, Note,
-    Origin, Refused, Resource, State, Timestamp, Unpredicted, What, Word, WordError, Written,
+    Origin, Refused, Resource, State, Subject, Timestamp, Unpredicted, What, Word, WordError,
+    Written,
 };
 use bywash_units::Span;
 
@@ -154,8 +155,8 @@ fn what_was_provisional_and_is_not_found_again_was_nothing() {
     let notes = book.found(at(20), vec![search()], Act::Propose);
     let number = book.entries().iter().find(|entry| entry.pattern == "/search?q").unwrap().number;
     assert_eq!(
-        notes.iter().map(|note| note.number).collect::<Vec<_>>(),
-        [number],
+        notes.iter().map(|note| note.subject.clone()).collect::<Vec<_>>(),
+        [Subject::Elephant { number, pattern: "/search?q".into() }],
         "it is sure now"
     );
     let again = Elephant { provisional: true, ..other(2) };

@@ -223,3 +223,37 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
     read.file_says(now, &[rule]).unwrap();
     assert!(!read.exempt(&after) && exempt(&read).is_empty(), "{:?}", exempt(&read));
 }
+
+#[test]
+fn what_was_used_is_told_window_by_window_beside_what_was_worked_on() {
+    let watch = watched("/search?q=", 1000);
+    let spent = watch.spent("db", &["/search?q", "/item/*", "/nothing"]).unwrap();
+    assert!(
+        (spent.step - 5.0).abs() < 1e-9 && spent.windows.len() >= 359,
+        "{}",
+        spent.windows.len()
+    );
+    for window in &spent.windows {
+        let [searches, items, none] = window.requests[..] else { panic!() };
+        let predicted = 0.3 * searches + 0.001 * items;
+        assert!((window.used - predicted).abs() < 0.35, "{window:?}");
+        assert!(none < 1e-9 && (45.0..=55.0).contains(&items), "{window:?}");
+    }
+    let whole: f64 = spent.windows.iter().map(|window| window.used).sum();
+    let searches: f64 = spent.windows.iter().map(|window| window.requests[0]).sum();
+    assert!((spent.share(0.3, searches) / spent.of_capacity(whole) - 0.968).abs() < 0.02);
+    assert!(watch.spent("slots", &[]).is_none(), "that is counted");
+}
+
+#[test]
+fn every_kind_is_told_with_what_it_takes_and_all_others_together() {
+    let (kinds, others) = watched("/search?q=", 1).kinds();
+    let [search, item] = &kinds[..] else { panic!("{kinds:?}") };
+    assert_eq!([search.pattern.as_str(), item.pattern.as_str()], ["/search?q", "/item/*"]);
+    assert!((search.lasts - 0.3).abs() < 1e-3 && (item.lasts - 0.001).abs() < 1e-4);
+    assert!((item.rate - 10.0).abs() < 0.5 && (1.2..1.8).contains(&search.rate), "{kinds:?}");
+    assert!((search.slots - search.rate * search.lasts).abs() < 1e-9);
+    assert!((item.bytes / item.rate - 50_000.0).abs() < 1.0);
+    assert!(search.by_one > 0.9 && item.by_one < 0.2, "{kinds:?}");
+    assert!(others.pattern.is_empty() && others.rate < 0.1, "{others:?}");
+}

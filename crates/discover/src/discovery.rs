@@ -9,8 +9,8 @@ use bywash_units::{Span, Time};
 use crate::columns::Column;
 use crate::correlation::Correlation;
 use crate::finding::{Case, Finding};
-use crate::ring::Rings;
-use crate::rows::Rows;
+use crate::ring::{Rings, Window};
+use crate::rows::{Rows, Spread, Work};
 use crate::sums::Sums;
 
 /// How a site is looked at.
@@ -62,6 +62,27 @@ const SURE_NEWS: f64 = 0.001;
 const COARSE: Span = Span::from_secs(5);
 /// Part of a window whose use must have been read.
 const READ: f64 = 0.99;
+
+/// A window, as it was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'d> {
+    /// Its end.
+    pub until: Time,
+    /// Part of it whose use was read. What was worked on is of this part.
+    pub read: f64,
+    /// What was used of each resource.
+    pub used: &'d [f64],
+    work: &'d Work,
+}
+
+impl Seen<'_> {
+    /// Requests of a kind that were worked on, parts of them counting as parts.
+    pub fn worked(&self, column: Column) -> f64 {
+        let kinds = self.work.all();
+        let at = kinds.binary_search_by_key(&column, |(known, _)| *known);
+        at.map_or(0.0, |at| kinds[at].1[Spread::Whole as usize])
+    }
+}
 
 /// See the [crate].
 #[derive(Clone, Debug)]
@@ -170,6 +191,26 @@ impl Discovery {
     /// What has been seen, in time.
     pub fn seen(&self) -> Span {
         Span::from_nanos(self.rings.steps() * self.settings.step.as_nanos())
+    }
+
+    /// How long a coarse window is.
+    pub fn window(&self) -> Span {
+        Span::from_nanos(self.rings.coarse_steps() * self.settings.step.as_nanos())
+    }
+
+    /// The coarse windows of the last while, the oldest first. The last may not be over.
+    pub fn windows(&self, last: Span) -> impl Iterator<Item = Seen<'_>> {
+        let window = self.window().as_nanos();
+        let newest = self.rings.coarse().back().map_or(0, Window::number);
+        let first = newest.saturating_sub(last.as_nanos() / window.max(1));
+        let steps = self.rings.coarse_steps() as f64;
+        let kept = self.rings.coarse().iter().skip_while(move |one| one.number() < first);
+        kept.map(move |one| Seen {
+            until: Time::from_nanos((one.number() + 1) * window),
+            read: f64::from(one.steps) / steps,
+            used: &one.used,
+            work: &one.work,
+        })
     }
 
     /// The seed's line of a kind and a resource; `None` where nothing varied.

@@ -56,7 +56,7 @@ pub mod template;
 
 pub use columns::{Column, MOST_COLUMNS};
 pub use correlation::Correlation;
-pub use discovery::{Discovery, Resource, Settings};
+pub use discovery::{Discovery, Resource, Seen, Settings};
 pub use finding::{Evidence, Finding};
 pub use kinds::{Kinds, MOST_KNOWN};
 pub use rows::Spread;

@@ -17,6 +17,12 @@ pub(crate) struct Window {
     pub(crate) steps: u32,
 }
 
+impl Window {
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 /// Short windows that are kept: of a second, half an hour.
 const MOST_SHORT: usize = 1800;
 /// Coarse windows that are kept: with the shortest, two hours.

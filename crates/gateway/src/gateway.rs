@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bywash_config::{AdminAddress, Config};
+use bywash_control::{Note, Subject, What};
 use bywash_engine::{Class, Engine, Meter, Reading};
 use bywash_handover::{Listener, Name, Sockets};
 use bywash_units::{Span, Time};
@@ -24,7 +25,7 @@ use crate::learned::{self, Learned};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
-use crate::{access_log, admin, elephants, listen, upstream, worker};
+use crate::{access_log, admin, elephants, listen, upstream, wall, worker};
 
 /// Why a gateway did not start, or did not take a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +69,6 @@ pub struct Gateway {
     life: watch::Sender<Life>,
     /// The same for operators, who are let in until the end, unless it is another process's turn.
     operators: watch::Sender<Life>,
-    settings: watch::Sender<Arc<Settings>>,
     workers: Vec<Server>,
     helpers: Vec<Server>,
     heartbeats: Vec<Arc<AtomicU64>>,
@@ -113,13 +113,12 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     }
     let (life, seen) = watch::channel(Life::Prepared);
     let (operators, _) = watch::channel(Life::Prepared);
-    let (settings, changes) = watch::channel(settings);
+    let changes = shared.changes();
     let mut gateway = Gateway {
         shared,
         listeners,
         life,
         operators,
-        settings,
         workers: Vec::new(),
         helpers: Vec::new(),
         heartbeats: Vec::new(),
@@ -162,7 +161,12 @@ impl Senses {
 impl Gateway {
     /// Lets clients and operators in.
     pub fn open(&self) {
-        self.shared.elephants.open(&self.shared.settings(), &self.shared.driver);
+        let shared = &self.shared;
+        let settings = shared.settings();
+        let directory = settings.config.state.as_ref().map(|state| &*state.directory);
+        shared.audit.open(directory);
+        shared.overriding.desk().open(shared);
+        shared.elephants.open(shared);
         self.life.send_replace(Life::Runs);
         self.operators.send_replace(Life::Runs);
     }
@@ -219,7 +223,7 @@ impl Gateway {
 
     /// On: no decisions, every request goes straight to the upstream.
     pub fn bypass(&self, on: bool) {
-        self.shared.set_bypass(on);
+        self.shared.overriding.desk().start_bypassed(&self.shared, on);
     }
 
     /// Whether it takes no decisions.
@@ -227,10 +231,11 @@ impl Gateway {
         self.shared.is_bypassed()
     }
 
-    /// True: a successor is about to read what was decided of elephants, and nothing is decided here any more. False: it
-    /// did not take over.
+    /// True: a successor is about to read what operators have decided, and nothing is decided here any more. False: it did
+    /// not take over.
     pub fn give_decisions_away(&self, are_given_away: bool) {
         self.shared.elephants.give_away(are_given_away);
+        self.shared.overriding.give_away(are_given_away);
     }
 
     /// How long running requests have at the end, as it is in force.
@@ -257,6 +262,7 @@ impl Gateway {
     /// # Errors
     /// When it cannot be: then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
+        let mut desk = self.shared.overriding.desk();
         let before = self.shared.settings();
         fixed(&before.config, &config)?;
         let config = classes::continuing(config, &before.config)?;
@@ -265,14 +271,14 @@ impl Gateway {
         // Certificates are exchanged here, last of all that can fail.
         let settings = Settings::new(config, &self.shared.metrics, now, Some(&before))?;
         self.shared.journal.log().go_on(log);
-        let settings = Arc::new(settings);
         let (config, was) = (&settings.config, &before.config.order);
         let classes = engine_classes(config);
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
         self.shared.driver.reconfigure(classes, order, config.engine.clone());
-        self.shared.put_in_force(Arc::clone(&settings));
-        self.settings.send_replace(Arc::clone(&settings));
-        self.shared.elephants.configured(&settings, &self.shared.driver);
+        self.shared.audit.note(vec![reloaded()]);
+        desk.configured(&self.shared, &settings);
+        drop(desk);
+        self.shared.elephants.configured(&self.shared);
         Ok(())
     }
 
@@ -409,6 +415,18 @@ fn fixed(before: &Config, after: &Config) -> Result<(), GatewayError> {
     ];
     let changed = listen.iter().chain(&state).find(|(_, same)| !same);
     changed.map_or(Ok(()), |(key, _)| Err(GatewayError::Fixed(key)))
+}
+
+fn reloaded() -> Note {
+    Note {
+        at: wall::now(),
+        subject: Subject::File,
+        what: What::Reloaded,
+        by: "the file".into(),
+        why: "it was read again, and is in force".into(),
+        grants: None,
+        until: None,
+    }
 }
 
 type Server = JoinHandle<io::Result<()>>;

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use bywash_engine::ClassId;
 use bywash_history::{ClassCounts, Gauges, History, Reading};
 use bywash_units::Time;
@@ -16,13 +17,14 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::access_log::wall_clock_ms;
+use crate::admin::history::event;
 use crate::shared::Shared;
 
 /// What has happened, for operators.
 pub(crate) struct Chronicle {
     history: Mutex<History>,
-    /// Told when there is another second.
-    seconds: watch::Sender<()>,
+    /// Told when there is another second: its number, and it, as whoever has seen the one before is told.
+    seconds: watch::Sender<Option<(u64, Bytes)>>,
     /// Of this process: numbers of seconds are not compared with another's, which may have been killed before it kept them.
     pub(crate) epoch: u32,
 }
@@ -31,7 +33,7 @@ impl Chronicle {
     pub(crate) fn new() -> Self {
         Self {
             history: Mutex::default(),
-            seconds: watch::channel(()).0,
+            seconds: watch::channel(None).0,
             epoch: RandomState::new().hash_one("history") as u32,
         }
     }
@@ -46,13 +48,24 @@ impl Chronicle {
     }
 
     /// Hears of every second as it ends.
-    pub(crate) fn follow(&self) -> watch::Receiver<()> {
+    pub(crate) fn follow(&self) -> watch::Receiver<Option<(u64, Bytes)>> {
         self.seconds.subscribe()
     }
 
+    /// The last second, and its number.
+    pub(crate) fn newest(&self) -> Option<(u64, Bytes)> {
+        self.seconds.borrow().clone()
+    }
+
     fn read(&self, reading: Reading) {
-        self.history().read(reading);
-        self.seconds.send_replace(());
+        let last = {
+            let mut history = self.history();
+            history.read(reading);
+            history.newest()
+        };
+        let number = last.number.first().copied();
+        let event = number.map(|number| (number, event(self.epoch, "seconds", &last)));
+        self.seconds.send_replace(event);
     }
 }
 

@@ -8,11 +8,12 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 
+use bywash_api::{Life, Request};
 use bywash_config::Mode;
+use bywash_engine::throttle::RuleId;
 use bywash_engine::{ClassId, Outcome, SessionKey, Standing};
 use bywash_units::{Span, Time};
 use http::StatusCode;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::access_log::{AccessLog, wall_clock_ms};
@@ -57,6 +58,8 @@ pub(crate) struct Decided {
     pub(crate) waited: Span,
     pub(crate) service: Span,
     pub(crate) server: Option<usize>,
+    /// Of the elephant that it is.
+    pub(crate) rule: Option<RuleId>,
     /// Bytes of bodies.
     pub(crate) sent: u64,
     pub(crate) received: u64,
@@ -108,44 +111,40 @@ impl Entry {
         (self.message.len() < KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
     }
 
-    /// As a line of the log shows it.
-    pub(crate) fn json(&self) -> Value {
-        let mut line = json!({
-            "time": self.time,
-            "client": self.client,
-            "status": self.status.map(|status| status.as_u16()),
-        });
-        if let Some(fault) = self.fault {
-            line["fault"] = fault.into();
+    /// As operators and the log see it.
+    pub(crate) fn told(&self) -> Request {
+        Request {
+            time: self.time,
+            client: self.client.to_string(),
+            status: self.status.map(|status| status.as_u16()),
+            fault: self.fault.map(str::to_owned),
+            life: self.decided.as_ref().map(|decided| self.life(decided)),
         }
-        if let Some(decided) = &self.decided {
-            let (method, target) = self.message.split_once(' ').unwrap_or((&self.message, ""));
-            line["request"] = format!("{:016x}", self.name).into();
-            line["method"] = method.into();
-            line["target"] = target.into();
-            line["protocol"] = self.protocol.into();
-            decided.describe(&mut line);
-        }
-        line
     }
-}
 
-impl Decided {
-    fn describe(&self, line: &mut Value) {
-        let (decision, reason) = self.verdict.words();
-        line["class"] = (*self.class).into();
-        line["level"] = self.level.as_deref().into();
-        line["session"] = self.session.map(|SessionKey(key)| format!("{key:016x}")).into();
-        line["standing"] = self.standing.map(Standing::name).into();
-        line["mode"] = self.mode.name().into();
-        line["decision"] = decision.into();
-        line["reason"] = reason.into();
-        line["outcome"] = self.outcome.name().into();
-        line["queue_wait_us"] = self.waited.as_micros().into();
-        line["service_us"] = self.service.as_micros().into();
-        line["server"] = self.server.into();
-        line["request_bytes"] = self.sent.into();
-        line["response_bytes"] = self.received.into();
+    fn life(&self, decided: &Decided) -> Life {
+        let (method, target) = self.message.split_once(' ').unwrap_or((&self.message, ""));
+        let (decision, reason) = decided.verdict.words();
+        Life {
+            request: format!("{:016x}", self.name),
+            method: method.to_owned(),
+            target: target.to_owned(),
+            protocol: self.protocol.to_owned(),
+            class: decided.class.to_string(),
+            level: decided.level.as_deref().map(str::to_owned),
+            session: decided.session.map(|SessionKey(key)| format!("{key:016x}")),
+            standing: decided.standing.map(|standing| standing.name().to_owned()),
+            mode: decided.mode.name().to_owned(),
+            decision: decision.map(str::to_owned),
+            reason: reason.map(str::to_owned),
+            outcome: decided.outcome.name().to_owned(),
+            queue_wait_us: decided.waited.as_micros(),
+            service_us: decided.service.as_micros(),
+            server: decided.server,
+            rule: decided.rule.map(|RuleId(number)| number),
+            request_bytes: decided.sent,
+            response_bytes: decided.received,
+        }
     }
 }
 
@@ -253,6 +252,11 @@ impl Journal {
         watchers.push(sender);
         self.watched.store(watchers.len(), Ordering::Relaxed);
         Some(receiver)
+    }
+
+    /// The last, the oldest first.
+    pub(crate) fn last(&self) -> Vec<Arc<Entry>> {
+        lock(&self.last).iter().cloned().collect()
     }
 
     /// The request of this name, if it is among the last.

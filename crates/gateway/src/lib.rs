@@ -18,6 +18,7 @@
 //!   request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
+//! - `audit.rs`, `overrides.rs`, `elephants/`: what operators have decided: written down, and in force.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
 //! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `request/` is the life of a request, one file per phase; `record.rs` is what is known of it,
@@ -34,6 +35,8 @@
 
 mod access_log;
 mod admin;
+mod aside;
+mod audit;
 mod body;
 mod classes;
 mod client;
@@ -47,6 +50,7 @@ mod levels;
 mod listen;
 mod metrics;
 mod orphans;
+mod overrides;
 mod record;
 mod reply;
 mod request;
@@ -56,7 +60,9 @@ mod stream;
 mod sync;
 mod tokens;
 mod traces;
+mod undecided;
 mod upstream;
+mod wall;
 mod wire;
 mod worker;
 

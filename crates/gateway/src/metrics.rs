@@ -211,8 +211,8 @@ impl Metrics {
     }
 
     /// The counters of a class; the same ones each time it is asked for.
-    pub(crate) fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
-        self.families.class(name, mode)
+    pub(crate) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
+        self.families.class(name, mode, percent)
     }
 
     /// The counters of a level; the same ones each time it is asked for.

@@ -262,13 +262,14 @@ impl Record {
         self.class_enforces() || self.facts.request.rule.is_some()
     }
 
-    /// Whether its class says so: where it only observes, a rule holds requests back and changes nothing else.
-    pub(crate) fn class_enforces(&self) -> bool {
-        self.mode() == Mode::Enforce
+    /// Whether its class says so of this visitor: where it only observes, a rule holds requests back and changes nothing else.
+    pub(crate) const fn class_enforces(&self) -> bool {
+        self.facts.enforced
     }
 
-    pub(crate) fn mode(&self) -> Mode {
-        self.class_config().mode
+    /// What it was treated by.
+    fn mode(&self) -> Mode {
+        if self.is_enforced() { Mode::Enforce } else { Mode::Observe }
     }
 }
 
@@ -326,7 +327,7 @@ impl Drop for Record {
         let metrics = self.settings.class_metrics(self.class());
         metrics.earned(self.earned);
         metrics.ended(outcome, waited, service);
-        metrics.decided(self.verdict);
+        metrics.decided(self.mode(), self.verdict);
         if !self.is_enforced() {
             metrics.observed(self.verdict);
         }
@@ -347,7 +348,8 @@ impl Drop for Record {
                 level: self.level_name(),
                 session: self.facts.request.session,
                 standing: self.standing,
-                mode: if self.is_enforced() { Mode::Enforce } else { Mode::Observe },
+                mode: self.mode(),
+                rule: self.facts.request.rule,
                 verdict: self.verdict,
                 outcome,
                 waited,

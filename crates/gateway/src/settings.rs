@@ -5,11 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use bywash_config::{ClassConfig, Config, Upstream};
+use bywash_config::{ClassConfig, Config, Mode, Upstream};
+use bywash_control::Overrides;
 use bywash_engine::ClassId;
 use bywash_message::Limits;
 use bywash_units::Time;
 
+use crate::access_log::wall_clock_ms;
 use crate::gateway::GatewayError;
 use crate::levels::Levels;
 use crate::metrics::{ClassMetrics, Metrics};
@@ -25,6 +27,10 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// By class.
     classes: Vec<Named>,
+    /// What the file says of each class: how it is treated, and of how many of a hundred visitors.
+    of_file: Vec<(Mode, u8)>,
+    /// When the file was read, in milliseconds since 1970.
+    pub(crate) read: u64,
     pub(crate) tls: Option<Arc<bywash_tls::Served>>,
     pub(crate) upstreams: SharedUpstreams,
     /// If there are session tokens.
@@ -67,7 +73,7 @@ impl Settings {
         let tls = tls(&config, before)?;
         let named = |class: &ClassConfig| Named {
             name: Arc::from(class.class.name.as_str()),
-            metrics: metrics.class(&class.class.name, class.mode),
+            metrics: metrics.class(&class.class.name, class.mode, class.percent),
         };
         let limits = &config.limits;
         Ok(Self {
@@ -77,6 +83,8 @@ impl Settings {
                 bytes: limits.max_header_bytes,
             },
             classes: config.classes.iter().map(named).collect(),
+            of_file: config.classes.iter().map(|class| (class.mode, class.percent)).collect(),
+            read: wall_clock_ms(),
             tls,
             tracer,
             teller,
@@ -90,6 +98,30 @@ impl Settings {
                 .map_or(Bytes::from_static(PAGE.as_bytes()), Bytes::from),
             config,
         })
+    }
+
+    /// The same, but for what overrides the file.
+    pub(crate) fn overridden(&self, overrides: &Overrides, metrics: &Metrics) -> Self {
+        let mut settings = self.clone();
+        let classes = settings.config.classes.iter_mut().zip(&mut settings.classes);
+        for ((class, named), of_file) in classes.zip(&self.of_file) {
+            (class.mode, class.percent) = match overrides.of_class(&class.class.name) {
+                Some((_, bywash_control::Mode::Observe, percent)) => (Mode::Observe, percent),
+                Some((_, bywash_control::Mode::Enforce, percent)) => (Mode::Enforce, percent),
+                None => *of_file,
+            };
+            named.metrics = metrics.class(&class.class.name, class.mode, class.percent);
+        }
+        settings
+    }
+
+    /// What the file says of each class: how it is treated, and of how many of a hundred visitors.
+    pub(crate) fn of_file(&self) -> &[(Mode, u8)] {
+        &self.of_file
+    }
+
+    pub(crate) fn class_names(&self) -> Vec<&str> {
+        self.config.classes.iter().map(|class| &*class.class.name).collect()
     }
 
     pub(crate) fn class(&self, class: ClassId) -> &ClassConfig {

@@ -8,12 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 use siphasher::sip::SipHasher13;
+use tokio::sync::watch;
 
+use crate::audit::Audit;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
 use crate::history::Chronicle;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::overrides::Overriding;
 use crate::settings::Settings;
 
 /// How far the life of a gateway has come.
@@ -44,8 +47,12 @@ pub(crate) struct Shared {
     pub(crate) elephants: Elephants,
     /// What has happened.
     pub(crate) chronicle: Chronicle,
+    /// What was decided, by whom and why.
+    pub(crate) audit: Audit,
+    /// What holds instead of what the file says, and the lock of whoever changes what is in force.
+    pub(crate) overriding: Overriding,
     /// What is in force; workers have a copy of their own and are told when it changes.
-    settings: Mutex<Arc<Settings>>,
+    settings: watch::Sender<Arc<Settings>>,
     /// No decisions at all: a plain proxy.
     bypass: AtomicBool,
     /// Answers are their connections' last.
@@ -104,7 +111,9 @@ impl Shared {
             journal,
             elephants: Elephants::new(),
             chronicle: Chronicle::new(),
-            settings: Mutex::new(Arc::new(settings)),
+            audit: Audit::default(),
+            overriding: Overriding::default(),
+            settings: watch::channel(Arc::new(settings)).0,
             bypass: AtomicBool::new(false),
             is_draining: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
@@ -121,11 +130,16 @@ impl Shared {
 
     /// What is in force now.
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.settings.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// What is in force, and what will be.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Settings>> {
+        self.settings.subscribe()
     }
 
     pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
-        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
+        self.settings.send_replace(settings);
     }
 
     pub(crate) const fn secret(&self) -> Secret {

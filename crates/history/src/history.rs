@@ -96,6 +96,11 @@ impl History {
         self.last = Some(reading);
     }
 
+    /// The last second.
+    pub fn newest(&self) -> Columns {
+        self.columns(Range::Seconds, self.seconds.next.saturating_sub(1))
+    }
+
     /// Rows of that kind with a number of `from` or more.
     pub fn columns(&self, range: Range, from: u64) -> Columns {
         let (ring, step) = match range {

@@ -36,6 +36,7 @@
 mod claims;
 mod keys;
 pub mod level;
+pub mod operator;
 mod refusal;
 mod seal;
 

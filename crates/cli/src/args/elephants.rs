@@ -1,5 +1,6 @@
 //! `bywash elephants`: what an operator may ask and decide.
 
+use bywash_control::Change;
 use bywash_units::Span;
 use clap::Subcommand;
 
@@ -12,7 +13,7 @@ Examples:
   bywash elephants try 3 --for 1m --why 'is it the search?'
   bywash elephants approve 3 --at-once 2 --for 2h --why 'election night: search may be slow'
   bywash elephants undo 3 --why 'the crowd has gone'
-  bywash elephants export >> bywash.toml
+  bywash export --write bywash.toml
 
 Resources to look at stand in the file: [resource.NAME]. Whoever decides is named in the audit log:
 --by, or the name of whoever is logged in.";
@@ -33,8 +34,6 @@ pub(crate) enum Elephants {
     Reject(Rejection),
     /// Take back what was decided; what act = "auto" did is then left alone for --for
     Undo(Rejection),
-    /// Print the rules that hold as the file would have them
-    Export(Export),
 }
 
 #[derive(Debug, clap::Args)]
@@ -55,12 +54,6 @@ pub(crate) struct Show {
     /// Print it as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Export {
-    #[command(flatten)]
-    pub(crate) which: Which,
 }
 
 /// Who decides, and why.
@@ -92,6 +85,14 @@ pub(crate) struct Otherwise {
     /// Bytes a second of all their answers together
     #[arg(long, value_name = "N")]
     pub(crate) bytes: Option<u64>,
+}
+
+impl Otherwise {
+    /// As it is said to a gateway.
+    pub(crate) fn change(&self) -> Change {
+        let Self { at_once, rate, queue, wait, bytes } = *self;
+        Change { at_once, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use bywash_config::Config;
+use serde_json::Value;
 
 use super::finding::Finding;
+use crate::args::Which;
 use crate::operator;
 
 /// A process whose limits are looked at.
@@ -24,7 +26,8 @@ impl Place {
     /// The gateway that answers where `config` says, if one does.
     pub(super) fn of(config: &Config) -> (Self, Finding) {
         let admin = &config.listen.admin;
-        let Ok(status) = operator::get(admin, "/v1/status") else {
+        let which = Which { admin: admin.clone(), key: config.listen.operators_key.clone() };
+        let Ok(status) = operator::get::<Value>(&which, "/v1/status") else {
             let found =
                 format!("none answers at {admin}: the limits below are those of this shell");
             let remedy = "run the doctor again while the service runs: it may have others";

@@ -33,6 +33,9 @@ pub(crate) fn command(args: &[&str]) -> Command {
 pub(crate) fn program(path: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Operators' keys are those of the tests, and not of whoever runs them.
+    command.env("RUNTIME_DIRECTORY", concat!(env!("CARGO_TARGET_TMPDIR"), "/operators"));
+    command.env("USER", "tester");
     command
 }
 

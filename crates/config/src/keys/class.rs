@@ -23,6 +23,7 @@ pub(crate) static CLASS: Section = Section {
         PLACES,
         AFTER,
         CLASS_MODE,
+        PERCENT,
         PATIENCE,
         CLASS_LEVEL,
         SAFE,
@@ -103,6 +104,13 @@ pub(crate) const CLASS_MODE: Key = Key::optional(
     Kind::Word(Mode::WORDS),
     "enforce",
     "The mode for this class, where it differs from that of the file.",
+);
+pub(crate) const PERCENT: Key = Key::new(
+    "percent",
+    Kind::Whole { min: 1, max: 100 },
+    "100",
+    "In mode enforce: of so many of a hundred visitors, chosen by their address; the others are only \
+     observed.",
 );
 pub(crate) const PATIENCE: Key =
     Key::optional("patience", millis(1, HOUR), "20s", "An answer later than this counts as late.");

@@ -8,7 +8,17 @@ use crate::words::Worded;
 pub(crate) static LISTEN: Section = Section {
     name: "listen",
     about: "Where clients and operators come in.",
-    keys: &[HTTP, HTTPS, ADMIN, WORKERS, HALF_CLOSE, HTTP2, PROXY_PROTOCOL, TRUSTED_PROXIES],
+    keys: &[
+        HTTP,
+        HTTPS,
+        ADMIN,
+        OPERATORS_KEY,
+        WORKERS,
+        HALF_CLOSE,
+        HTTP2,
+        PROXY_PROTOCOL,
+        TRUSTED_PROXIES,
+    ],
 };
 pub(crate) const HTTP: Key =
     Key::new("http", Kind::Address, "127.0.0.1:8080", "Address for clients, in clear.");
@@ -22,8 +32,15 @@ pub(crate) const ADMIN: Key = Key::new(
     "admin",
     Kind::Admin,
     "127.0.0.1:7070",
-    "Address for operators and metrics. There is no authentication yet: loopback only, or a \
-     socket in the file system, whose permissions decide.",
+    "Address for operators and metrics: loopback, where operators show a token that is signed with \
+     operators_key, or a socket in the file system, whose permissions decide.",
+);
+pub(crate) const OPERATORS_KEY: Key = Key::optional(
+    "operators_key",
+    Kind::Path,
+    "/run/bywash/operators.key",
+    "The file of the key that operators' tokens are signed with. It is made if it is not there; \
+     whoever may read it is an operator. If not set it is in a folder of the user that runs bywash.",
 );
 pub(crate) const WORKERS: Key =
     Key::new("workers", Kind::Whole { min: 0, max: 256 }, "0", "Threads; 0 is one per core.");

@@ -128,13 +128,33 @@ fn resolve(
             queue: values.get(&keys::PLACES).map(|places| places.whole() as u32),
             after: after(draft, drafts, report),
         },
-        mode: values.get(&keys::CLASS_MODE).map_or(mode, Value::word),
+        patterns: patterns(values),
+        mode: check_percent(&path, values, mode, report),
+        percent: values.of(&keys::PERCENT).whole() as u8,
         patience: values.get(&keys::PATIENCE).map(Value::span),
         level: level(draft, names, report),
         earns_header: earns_header(draft, report),
         timeouts,
         line: draft.at.as_ref().map(|at| report.line(at)),
     }
+}
+
+fn patterns(values: &Values) -> Vec<String> {
+    let given = values.given(&keys::MATCH).map(|(value, _)| value.texts());
+    given.into_iter().flatten().map(|text| text.get_ref().clone()).collect()
+}
+
+/// The mode; a part of all visitors is enforced or nobody is.
+fn check_percent(path: &str, values: &Values, mode: Mode, report: &mut Report) -> Mode {
+    let mode = values.get(&keys::CLASS_MODE).map_or(mode, Value::word);
+    if let (Mode::Observe, Some((percent, at))) = (mode, values.given(&keys::PERCENT))
+        && percent.whole() < 100
+    {
+        let message = format!("`{path}.percent` does nothing: the class only observes");
+        let help = "write mode = \"enforce\" beside it, or leave it out".to_string();
+        report.add(Finding::new(&code::PERCENT_OBSERVED, at, message).help(help));
+    }
+    mode
 }
 
 fn level(draft: &Draft, names: &Names, report: &mut Report) -> Option<Level> {

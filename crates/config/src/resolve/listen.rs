@@ -17,6 +17,7 @@ pub(super) fn listen(values: &Values, report: &mut Report) -> Listen {
         http: values.of(&keys::HTTP).address(),
         https: values.get(&keys::HTTPS).map(Value::address),
         admin: values.of(&keys::ADMIN).admin().clone(),
+        operators_key: values.get(&keys::OPERATORS_KEY).map(|path| path.text().into()),
         workers: values.of(&keys::WORKERS).whole() as usize,
         half_close: values.of(&keys::HALF_CLOSE).word(),
         http2: values.of(&keys::HTTP2).truth(),
@@ -46,7 +47,7 @@ fn check_admin(admin: &AdminAddress, values: &Values, report: &mut Report) {
     };
     let message = format!("`listen.admin` {admin} can be reached from other machines");
     let port = admin.port();
-    let help = format!("write \"127.0.0.1:{port}\": there is no authentication yet");
+    let help = format!("write \"127.0.0.1:{port}\": what is said there is not encrypted");
     report.add(Finding::new(&code::ADMIN, values.at(&keys::ADMIN), message).help(help));
 }
 

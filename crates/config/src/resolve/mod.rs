@@ -54,6 +54,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let options = options(limit, &queue, &identify, &document.section(&keys::LEARN, report));
     let identify = identify::identify(&identify, &classes, report);
     Config {
+        file: None,
         mode,
         tls: tls::tls(document, &listeners, report),
         listen,
@@ -68,6 +69,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         access_log: access_log(&log, report),
         traces: traces(&log, report),
         state: state(&document.section(&keys::STATE, report)),
+        results: results(&document.section(&keys::CONSOLE, report)),
         stop: stop(&document.section(&keys::STOP, report)),
         sentry: sentry(document, mode, report),
         elephants: elephants::elephants(document, mode, report),
@@ -151,6 +153,10 @@ fn limits(values: &Values) -> Limits {
 fn state(values: &Values) -> Option<State> {
     let directory = values.get(&keys::DIRECTORY)?.text().into();
     Some(State { directory, save_every: values.of(&keys::SAVE_EVERY).span() })
+}
+
+fn results(values: &Values) -> Option<std::path::PathBuf> {
+    values.get(&keys::RESULTS).map(|path| path.text().into())
 }
 
 fn stop(values: &Values) -> Stop {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Book;
 use crate::entry::{Entry, Origin, Rule, State};
+use crate::text::quoted;
 
 impl Book {
     /// What of the rules is not in the file, written so that it can be.
@@ -21,8 +22,6 @@ impl Book {
 }
 
 fn write(to: &mut String, entry: &Entry, rule: &Rule) {
-    // A JSON string is a TOML string: neither has raw control characters, and escapes are the same.
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let until = rule.until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
     let mut line = |text: String| {
         to.push_str(&text);

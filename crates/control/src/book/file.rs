@@ -38,7 +38,7 @@ impl Book {
             .collect();
         let mut notes = Vec::new();
         for at in gone {
-            self.entries[at].state = State::Proposed;
+            self.change(now, at, State::Proposed);
             notes.push(self.note(
                 now,
                 at,
@@ -61,7 +61,7 @@ impl Book {
         if matches!(&self.entries[at].state, State::Ruled(rule) if holds(rule)) {
             return None;
         }
-        self.entries[at].state = State::Ruled(Rule {
+        let rule = Rule {
             grants: *grants,
             exempt: Vec::new(),
             origin: Origin::File,
@@ -69,7 +69,8 @@ impl Book {
             why: why.clone(),
             since: now,
             until: None,
-        });
+        };
+        self.change(now, at, State::Ruled(rule));
         let note = self.note(now, at, What::Approved, "the file", why);
         Some(Note { grants: Some(*grants), ..note })
     }

@@ -1,184 +1,142 @@
 //! `/v1/elephants`: what was found, what was decided of it, and decisions.
-//!
-//! What changes anything is a `POST` to `/v1/elephants/NUMBER/DECISION`; who decides, why and for how long stand in the
-//! query, percent-encoded as forms are.
 
-use std::collections::BTreeMap;
-
-use bywash_control::{Change, Effect, Entry, Grants, State, Timestamp, Word};
+use bywash_api::{Code, Decision, Elephant, Elephants, Preview, Previewed};
+use bywash_control::{Change, Effect, Entry, Grants, Refused as Undoable, State};
 use bywash_engine::throttle::RuleId;
-use bywash_units::Span;
-use http::StatusCode;
-use serde_json::{Value, json};
 
-use super::{json, plain};
-use crate::elephants::Undecided;
-use crate::reply::Reply;
+use super::answer::{Answered, Refused, document};
+use super::door::Who;
+use super::said::word;
 use crate::shared::Shared;
+use crate::undecided::Undecided;
+use crate::wall;
 
 /// All that was found, with what was seen.
-pub(super) fn list(shared: &Shared) -> Reply {
+pub(super) fn list(shared: &Shared) -> Elephants {
     let throttled = shared.driver.throttled();
     let desk = shared.elephants.desk();
     let entries = desk.book().entries().iter();
-    let described = |entry| described(shared, entry, &throttled);
-    let entries: Vec<Value> = entries.map(described).collect();
-    let mut answer = desk.sight.json();
-    answer["lanes"] = shared.elephants.lanes.json();
-    answer["kept"] = desk.is_kept().into();
-    answer["elephants"] = entries.into();
-    drop(desk);
-    json(StatusCode::OK, &answer)
+    Elephants {
+        revision: desk.revision(),
+        seen_s: desk.sight.seen().as_secs_f64(),
+        missed: desk.sight.missed(),
+        resources: desk.sight.looked(),
+        lanes: shared.elephants.lanes.told(),
+        kept: desk.is_kept(),
+        elephants: entries.map(|entry| described(shared, entry, &throttled)).collect(),
+    }
 }
 
 /// One of them, with the kinds of their own that its pattern matches too.
-pub(super) fn show(shared: &Shared, number: &str) -> Reply {
+pub(super) fn show(shared: &Shared, number: &str) -> Answered {
+    let number = number_of(number)?;
     let throttled = shared.driver.throttled();
-    let found = number.parse().map_err(|_| NO_NUMBER.to_owned()).and_then(|number| {
-        let desk = shared.elephants.desk();
-        let entry = desk.book().entry(number).map_err(|why| why.to_string());
-        entry.map(|entry| {
-            let within = shared.elephants.watched().within(&[&entry.pattern]);
-            let mut value = described(shared, entry, &throttled);
-            value["within"] = within.into_iter().flatten().collect::<Vec<_>>().into();
-            value
-        })
-    });
-    match found {
-        Ok(entry) => json(StatusCode::OK, &entry),
-        Err(why) => plain(StatusCode::NOT_FOUND, &why),
-    }
+    let desk = shared.elephants.desk();
+    let entry = desk.book().entry(number).map_err(Refused::not_found)?;
+    let mut elephant = described(shared, entry, &throttled);
+    let within = shared.elephants.watched().within(&[&entry.pattern]);
+    elephant.within = Some(within.into_iter().flatten().collect());
+    Ok(document(&elephant))
 }
 
-const NO_NUMBER: &str = "an elephant is called by its number: /v1/elephants/3";
+pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
+    text.parse()
+        .map_err(|_| Refused::not_found("it is called by its number, as in /v1/elephants/3"))
+}
 
-/// Rules that hold, as they would stand in the file.
-pub(super) fn export(shared: &Shared) -> Reply {
-    let text = shared.elephants.desk().book().exported();
-    json(StatusCode::OK, &json!({ "toml": text }))
+/// What a rule would do.
+pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answered {
+    let number = number_of(number)?;
+    let desk = shared.elephants.desk();
+    let entry = desk.book().entry(number).map_err(Refused::not_found)?;
+    let grants = entry.with(preview.change).map_err(Refused::invalid)?;
+    let (effect, unpredicted) = effect(entry, &grants);
+    Ok(document(&Previewed { grants, effect, unpredicted }))
+}
+
+/// What an operator can say.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verb {
+    Approve,
+    Try,
+    Reject,
+    Undo,
 }
 
 /// An operator decides.
-pub(super) fn decide(shared: &Shared, what: &str, query: &str) -> Reply {
-    match decided(shared, what, query) {
-        Ok(number) => show(shared, &number),
-        Err((status, why)) => plain(status, &why),
+pub(super) fn decide(
+    shared: &Shared,
+    who: &Who,
+    number: &str,
+    verb: Verb,
+    decision: Decision,
+) -> Answered {
+    let id = number_of(number)?;
+    let Decision { by, why, lasts, change, revision } = decision;
+    let word = word(who.author(by)?, why, lasts.as_deref())?;
+    if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
+        return Err(Refused::invalid(
+            "`change` is for a rule: there is none to be changed by that",
+        ));
     }
-}
-
-type Refusal = (StatusCode, String);
-
-fn wrong(why: &dyn std::fmt::Display) -> Refusal {
-    (StatusCode::BAD_REQUEST, why.to_string())
-}
-
-/// The number of the elephant that something was decided of.
-fn decided(shared: &Shared, what: &str, query: &str) -> Result<String, Refusal> {
-    let (number, decision) = what.split_once('/').ok_or_else(|| wrong(&NO_NUMBER))?;
-    let id: u32 = number.parse().map_err(|_| wrong(&NO_NUMBER))?;
-    let given = Given::read(query)?;
-    let (word, change, now) = (given.word()?, given.change()?, Timestamp::now());
-    let desk = &shared.elephants;
-    let done = match decision {
-        "approve" => desk.decide(&shared.driver, |book| {
-            book.approve(now, id, change, word).map(|note| vec![note])
-        }),
-        "try" => {
-            let before = desk.gauge_of(id, word.lasts, shared.driver.now());
-            desk.decide(&shared.driver, |book| {
-                book.try_out(now, id, change, word, before).map(|note| vec![note])
-            })
-        }
-        "reject" => {
-            desk.decide(&shared.driver, |book| book.reject(now, id, word).map(|note| vec![note]))
-        }
-        "undo" => {
-            desk.decide(&shared.driver, |book| book.undo(now, id, word).map(|note| vec![note]))
-        }
-        _ => {
-            let words = "there are approve, try, reject and undo";
-            return Err((StatusCode::NOT_FOUND, words.to_owned()));
-        }
-    };
-    match done {
-        Ok(_) => Ok(number.to_owned()),
-        Err(why @ Undecided::Refused(_)) => Err(wrong(&why)),
+    let now = wall::now();
+    let before = shared.elephants.gauge_of(id, word.lasts, shared.driver.now());
+    let decided = shared.elephants.decide(shared, |book| {
+        book.is_seen(id, revision)?;
+        let note = match verb {
+            Verb::Approve => book.approve(now, id, change, word)?,
+            Verb::Try => book.try_out(now, id, change, word, before)?,
+            Verb::Reject => book.reject(now, id, word)?,
+            Verb::Undo => book.undo(now, id, word)?,
+        };
+        Ok(vec![note])
+    });
+    match decided {
+        Ok(()) => show(shared, number),
+        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
         Err(why @ (Undecided::NotKept(_) | Undecided::GivenAway)) => {
-            Err((StatusCode::SERVICE_UNAVAILABLE, why.to_string()))
+            Err(Refused::new(Code::Unavailable, why))
         }
     }
 }
 
-/// What stands in a decision's query.
-struct Given(BTreeMap<String, String>);
-
-const KNOWN: [&str; 8] = ["by", "why", "for", "at_once", "rate", "queue", "wait", "bytes"];
-
-impl Given {
-    fn read(query: &str) -> Result<Self, Refusal> {
-        let pairs = form_urlencoded::parse(query.as_bytes());
-        let given: BTreeMap<String, String> = pairs.into_owned().collect();
-        match given.keys().find(|name| !KNOWN.contains(&name.as_str())) {
-            Some(name) => {
-                let name: String = name.chars().take(40).flat_map(char::escape_debug).collect();
-                Err(wrong(&format!("`{name}` is none of {}", KNOWN.join(", "))))
-            }
-            None => Ok(Self(given)),
-        }
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.0.get(name).cloned().unwrap_or_default()
-    }
-
-    fn word(&self) -> Result<Word, Refusal> {
-        let lasts = self.0.get("for").map_or(Ok(Span::from_secs(3600)), |text| text.parse());
-        Ok(Word {
-            by: self.text("by"),
-            why: self.text("why"),
-            lasts: lasts.map_err(|why| wrong(&why))?,
-        })
-    }
-
-    fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
-        let Some(text) = self.0.get(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| wrong(&format!("`{name}` is a number")))
-    }
-
-    fn change(&self) -> Result<Change, Refusal> {
-        let wait: Option<Result<Span, _>> = self.0.get("wait").map(|text| text.parse());
-        Ok(Change {
-            at_once: self.number("at_once")?,
-            rate: self.number("rate")?,
-            queue: self.number("queue")?,
-            wait_ms: wait.transpose().map_err(|why| wrong(&why))?.map(Span::as_millis),
-            bytes: self.number("bytes")?,
-        })
+const fn code_of(why: &Undoable) -> Code {
+    match why {
+        Undoable::Unknown(_) => Code::NotFound,
+        Undoable::Conflict { .. } => Code::Conflict,
+        Undoable::Word(_)
+        | Undoable::Transacts
+        | Undoable::Grants(_)
+        | Undoable::Trial
+        | Undoable::Many
+        | Undoable::InFile
+        | Undoable::Nothing(_) => Code::Invalid,
     }
 }
 
 /// An entry, what a rule would do, how many wait and run under the one that holds, and what holds their bytes back.
-fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Value {
-    let mut value = serde_json::to_value(entry).expect("an entry is made of numbers and texts");
-    let grants = match &entry.state {
-        State::Ruled(rule) => Some(rule.grants),
-        State::Proposed | State::Rejected { .. } => entry.found.as_ref().map(Grants::proposed),
-    };
-    if let State::Ruled(rule) = &entry.state
-        && rule.grants.bytes.is_some()
-    {
-        value["lanes"] = shared.elephants.lanes.json();
+fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
+    let proposed = entry.with(Change::default()).ok();
+    let (effect, unpredicted) = proposed.map_or((None, None), |grants| effect(entry, &grants));
+    let holds_bytes = matches!(&entry.state, State::Ruled(rule) if rule.grants.bytes.is_some());
+    let under = throttled.iter().find(|(id, ..)| id.0 == entry.number);
+    Elephant {
+        entry: entry.clone(),
+        proposed,
+        effect,
+        unpredicted,
+        lanes: holds_bytes.then(|| shared.elephants.lanes.told()),
+        waiting: under.map(|(_, waiting, _)| *waiting),
+        running: under.map(|(.., running)| *running),
+        within: None,
     }
-    if let (Some(found), Some(grants)) = (&entry.found, grants) {
-        value["proposed"] = serde_json::to_value(grants).expect("as above");
-        match Effect::of(found, &grants) {
-            Ok(effect) => value["effect"] = serde_json::to_value(effect).expect("as above"),
-            Err(why) => value["unpredicted"] = why.to_string().into(),
-        }
+}
+
+/// What a rule will do, or why that is not known; neither where nothing was found.
+fn effect(entry: &Entry, grants: &Grants) -> (Option<Effect>, Option<String>) {
+    match entry.found.as_ref().map(|found| Effect::of(found, grants)) {
+        Some(Ok(effect)) => (Some(effect), None),
+        Some(Err(why)) => (None, Some(why.to_string())),
+        None => (None, None),
     }
-    if let Some((_, waiting, running)) = throttled.iter().find(|(id, ..)| id.0 == entry.number) {
-        value["waiting"] = (*waiting).into();
-        value["running"] = (*running).into();
-    }
-    value
 }

@@ -1,4 +1,4 @@
-//! `/v1/history`: what has happened; `/v1/events`: every second as it ends, as server-sent events.
+//! `/v1/history`: what has happened; `/v1/events`: every second as it ends, and what else is new, as server-sent events.
 //!
 //! An event has the name `EPOCH-NUMBER` of its last second. A browser that comes back says which it has seen, and gets all
 //! since. Where that is not all any more, or of another epoch, as the process is another, it gets everything there is, and is
@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use bywash_api::Revisions;
 use bywash_history::{Columns, Range};
 use bywash_message::{Framing, Request};
 use http::{Method, StatusCode};
 use tokio::sync::mpsc;
 
-use super::{fields, json, plain};
+use super::answer::{Answered, Refused, document, fields};
+use super::status;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
 
@@ -21,19 +23,19 @@ use crate::shared::Shared;
 const WAITING: usize = 4;
 
 /// Rows of the last quarter of an hour or day, from a number on.
-pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Reply {
+pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     let range = match wanted.get("range").map(String::as_str) {
         None | Some("15m") => Range::Seconds,
         Some("24h") => Range::Minutes,
-        Some(_) => return plain(StatusCode::BAD_REQUEST, "say ?range=15m or ?range=24h"),
+        Some(_) => return Err(Refused::invalid("say ?range=15m or ?range=24h")),
     };
     let from = match wanted.get("from").map(|from| from.parse()) {
         None => 0,
         Some(Ok(from)) => from,
-        Some(Err(_)) => return plain(StatusCode::BAD_REQUEST, "`from` is the number of a row"),
+        Some(Err(_)) => return Err(Refused::invalid("`from` is the number of a row")),
     };
     let columns = shared.chronicle.history().columns(range, from);
-    json(StatusCode::OK, &columns)
+    Ok(document(&columns))
 }
 
 /// Seconds from now on, after those that this client has not seen.
@@ -64,13 +66,10 @@ fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
 async fn follow(shared: Arc<Shared>, seen: Option<u64>, events: mpsc::Sender<Bytes>) {
     let mut seconds = shared.chronicle.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
+    let mut told: Option<Revisions> = None;
     loop {
-        let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
-        if let [first, .., last] | [first @ last] = columns.number[..] {
-            // Of an older one than there is everything comes.
-            let name = if wanted == Some(first) { "seconds" } else { "anew" };
-            wanted = Some(last + 1);
-            let event = event(shared.chronicle.epoch, name, &columns);
+        for event in [rows(&shared, &mut wanted), changed(&shared, &mut told)].into_iter().flatten()
+        {
             if events.send(event).await.is_err() {
                 return;
             }
@@ -82,7 +81,34 @@ async fn follow(shared: Arc<Shared>, seen: Option<u64>, events: mpsc::Sender<Byt
     }
 }
 
-fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
+/// The rows that were not seen, if there are any; from then on those after them are wanted.
+fn rows(shared: &Shared, wanted: &mut Option<u64>) -> Option<Bytes> {
+    // All who have seen the one before get the very same bytes.
+    if let Some((number, event)) = shared.chronicle.newest()
+        && *wanted == Some(number)
+    {
+        *wanted = Some(number + 1);
+        return Some(event);
+    }
+    let columns = shared.chronicle.history().columns(Range::Seconds, wanted.unwrap_or(0));
+    let (first, last) = (*columns.number.first()?, *columns.number.last()?);
+    // Of an older one than there is everything comes.
+    let name = if *wanted == Some(first) { "seconds" } else { "anew" };
+    *wanted = Some(last + 1);
+    Some(event(shared.chronicle.epoch, name, &columns))
+}
+
+/// What is new since it was told last.
+fn changed(shared: &Shared, told: &mut Option<Revisions>) -> Option<Bytes> {
+    let now = status::revisions(shared);
+    (told.replace(now) != Some(now)).then(|| {
+        let text = serde_json::to_string(&now).unwrap_or_default();
+        Bytes::from(format!("event: changed\ndata: {text}\n\n"))
+    })
+}
+
+/// Rows, under the number of the last.
+pub(crate) fn event(epoch: u32, name: &str, columns: &Columns) -> Bytes {
     // Numbers and names of classes: nothing that cannot be written.
     let text = serde_json::to_string(columns).unwrap_or_default();
     let last = columns.number.last().copied().unwrap_or_default();

@@ -1,21 +1,23 @@
 //! The admin listener: what the gateway is doing, and the few things that can be told to it while
-//! it runs.
+//! it runs; and the console, which shows both.
 //!
-//! On a thread of its own, so that it answers while every worker is busy, and never shed. It is on
-//! a unix socket that only its owner may use, or on loopback (the configuration sees to that).
-//! On loopback it answers only requests whose `Host` is loopback as well: a page in an operator's
-//! browser that has pointed a name of its own at 127.0.0.1 gets nothing. What changes something
-//! takes a `POST` with the field `Bywash-Admin`, which no page can send to another origin without
-//! being asked first.
+//! On a thread of its own, so that it answers while every worker is busy, and never shed. `door` says who comes in; what can
+//! be asked stands in the table of `bywash_api`, and here each of its routes has its answer. What was said is read by
+//! `said`, what goes back is written by `answer`.
 
+mod answer;
+mod console;
+mod door;
 mod elephants;
-mod history;
+pub(crate) mod history;
+mod kinds;
+mod lab;
+mod policy;
 mod requests;
+mod said;
 mod sessions;
 mod status;
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,30 +26,34 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use bywash_api::{Code, Route, routes};
 use bywash_handover::Listener;
-use bywash_message::{Fault, Fields, Limits, Request};
+use bywash_message::{Fault, Limits, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode};
-use serde::Serialize;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::LocalSet;
 
+use self::answer::{Answered, Refused, document, plain, text};
+use self::door::Who;
+use self::elephants::Verb;
+use self::said::{query, said};
 use crate::client::{Back, Body, Handler, Phase, h1};
 use crate::reply::{Answer, Reply};
 use crate::shared::{Life, Shared};
 use crate::stream::Stream;
 
-/// Operators and scrapers, not crowds.
-const MOST_CONNECTIONS: usize = 64;
+/// Operators and scrapers, not crowds. A browser opens up to six.
+const MOST_CONNECTIONS: usize = 256;
 
 /// How long a connection may be open, watchers apart: longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long whoever watches may do so.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
 
-/// A decision about an elephant says who and why in its target: two texts of 200 characters, encoded.
-const LIMITS: Limits = Limits { target: 8192, fields: 64, bytes: 16 * 1024 };
+/// A token has up to 1200 characters.
+const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
 
 /// Lets operators in while the gateway runs, serves them until it ends.
 pub(crate) fn run(
@@ -138,14 +144,14 @@ async fn bounded<T>(served: impl Future<Output = T>, watches: &std::cell::Cell<b
 /// One operator's connection.
 struct Operator {
     shared: Arc<Shared>,
-    /// It came by the unix socket: whoever may open that may do everything.
+    /// It came by the unix socket.
     is_local: bool,
     watches: Rc<std::cell::Cell<bool>>,
 }
 
 impl Handler for Operator {
-    async fn serve(&self, request: Request, _body: Body, _back: Back) -> Reply {
-        self.respond(&request)
+    async fn serve(&self, request: Request, body: Body, _back: Back) -> Reply {
+        self.respond(&request, body).await.unwrap_or_else(Refused::reply)
     }
 
     fn malformed(&self, fault: Fault) -> Reply {
@@ -181,129 +187,153 @@ impl Handler for Operator {
 }
 
 impl Operator {
-    fn respond(&self, request: &Request) -> Reply {
-        if !self.is_local && !host_is_loopback(&request.authority) {
-            let words = "ask for this listener by its loopback address";
-            return plain(StatusCode::FORBIDDEN, words);
-        }
-        match request.method {
-            Method::GET | Method::HEAD => self.show(request),
-            Method::POST if request.fields.named(b"bywash-admin").next().is_none() => {
-                plain(StatusCode::FORBIDDEN, "a POST takes the field Bywash-Admin")
-            }
-            Method::POST => self.change(request),
-            _ => plain(StatusCode::METHOD_NOT_ALLOWED, "only GET, HEAD and POST"),
-        }
-    }
-
-    fn show(&self, request: &Request) -> Reply {
-        let shared = &self.shared;
+    async fn respond(&self, request: &Request, body: Body) -> Answered {
         let path = request.target.path();
-        if let Some(name) = path.strip_prefix("/v1/requests/") {
-            return requests::explain(shared, name);
-        }
-        if let Some(number) = path.strip_prefix("/v1/elephants/") {
-            return match number {
-                "export" => elephants::export(shared),
-                number => elephants::show(shared, number),
+        if let Some(file) = console::file(path, takes_gzip(request)) {
+            door::enter(&self.shared, self.is_local, request, bywash_api::Access::Anybody)?;
+            return match request.method {
+                Method::GET | Method::HEAD => Ok(file),
+                _ => Err(Refused::new(Code::MethodNotAllowed, "only GET and HEAD")),
             };
         }
-        match path {
-            "/v1/elephants" => elephants::list(shared),
-            "/livez" | "/healthz" => plain(StatusCode::OK, "ok"),
-            "/readyz" if shared.is_ready() => plain(StatusCode::OK, "ready"),
-            "/readyz" if shared.is_leaving.load(Ordering::Relaxed) => {
-                plain(StatusCode::SERVICE_UNAVAILABLE, "draining")
-            }
-            "/readyz" => plain(StatusCode::SERVICE_UNAVAILABLE, "a worker has failed"),
-            "/metrics" => metrics(shared),
-            "/v1/status" => json(StatusCode::OK, &status::status(shared)),
-            "/v1/history" => history::history(shared, &query(request)),
+        let (route, parameter) = route_of(&request.method, path)?;
+        let who = door::enter(&self.shared, self.is_local, request, route.access)?;
+        self.answer(route, &who, parameter, request, body).await
+    }
+
+    async fn answer(
+        &self,
+        route: &Route,
+        who: &Who,
+        parameter: &str,
+        request: &Request,
+        body: Body,
+    ) -> Answered {
+        let shared = &self.shared;
+        let names: Vec<&str> = route.query.iter().map(|(name, _)| *name).collect();
+        let asked = query(request, &names)?;
+        match route.path {
+            "/livez" => Ok(plain(StatusCode::OK, "ok")),
+            "/readyz" => Ok(ready(shared)),
+            "/metrics" => Ok(metrics(shared)),
+            "/v1/openapi.json" => Ok(document(&bywash_api::openapi())),
+            "/v1/status" => Ok(document(&status::status(shared))),
+            "/v1/history" => history::history(shared, &asked),
             "/v1/events" => {
-                self.watches.set(true);
-                history::events(shared, request)
+                self.watches.set(request.method != Method::HEAD);
+                Ok(history::events(shared, request))
             }
-            "/v1/sessions" => json(StatusCode::OK, &sessions::sessions(shared)),
+            "/v1/requests" => requests::last(shared, &asked),
+            "/v1/requests/{name}" => requests::explain(shared, parameter),
             // Nothing follows its head, so nobody watches.
-            "/v1/tap" if request.method == Method::HEAD => requests::tap_head(),
+            "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 self.watches.set(true);
-                requests::tap(shared, &query(request))
+                requests::tap(shared, &asked)
             }
-            _ => plain(
-                StatusCode::NOT_FOUND,
-                "there are /livez, /readyz, /metrics, /v1/status, /v1/history, /v1/events, /v1/sessions, /v1/tap, \
-                 /v1/requests/NAME, /v1/elephants, /v1/elephants/NUMBER, /v1/elephants/export and, to \
-                 POST to, /v1/bypass and /v1/elephants/NUMBER/DECISION",
-            ),
+            "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
+            "/v1/kinds" => Ok(document(&kinds::kinds(shared))),
+            "/v1/use" => kinds::used(shared, asked.get("resource").map(String::as_str)),
+            "/v1/elephants" => Ok(document(&elephants::list(shared))),
+            "/v1/elephants/{number}" => elephants::show(shared, parameter),
+            "/v1/elephants/{number}/evidence" => kinds::evidence(shared, parameter),
+            "/v1/policy" => Ok(document(&policy::policy(shared))),
+            "/v1/export" => Ok(document(&policy::export(shared))),
+            "/v1/audit" => Ok(document(&policy::audit(shared, said::limit(&asked)?))),
+            "/v1/lab" => lab::list(shared).await,
+            "/v1/lab/{name}" => lab::show(shared, parameter).await,
+            _ => self.change(route, who, parameter, request, body).await,
         }
     }
 
-    fn change(&self, request: &Request) -> Reply {
-        if let Some(what) = request.target.path().strip_prefix("/v1/elephants/") {
-            let target = request.target.path_and_query();
-            let query = target.split_once('?').map_or("", |(_, query)| query);
-            return elephants::decide(&self.shared, what, query);
-        }
-        match (request.target.path(), query(request).get("on").map(String::as_str)) {
-            ("/v1/bypass", Some(on @ ("true" | "false"))) => {
-                self.shared.set_bypass(on == "true");
-                json(StatusCode::OK, &status::status(&self.shared))
+    /// What is told to the gateway.
+    async fn change(
+        &self,
+        route: &Route,
+        who: &Who,
+        parameter: &str,
+        request: &Request,
+        body: Body,
+    ) -> Answered {
+        let shared = &self.shared;
+        let verb = match route.path {
+            "/v1/elephants/{number}/preview" => {
+                return elephants::preview(shared, parameter, said(request, body).await?);
             }
-            ("/v1/bypass", _) => plain(StatusCode::BAD_REQUEST, "say ?on=true or ?on=false"),
-            _ => plain(StatusCode::NOT_FOUND, "there is /v1/bypass"),
-        }
+            "/v1/policy/class" => {
+                return policy::set_class(shared, who, said(request, body).await?);
+            }
+            "/v1/policy/{number}/undo" => {
+                return policy::undo(shared, who, parameter, said(request, body).await?);
+            }
+            "/v1/bypass" => return policy::set_bypass(shared, who, said(request, body).await?),
+            "/v1/elephants/{number}/approve" => Verb::Approve,
+            "/v1/elephants/{number}/try" => Verb::Try,
+            "/v1/elephants/{number}/reject" => Verb::Reject,
+            "/v1/elephants/{number}/undo" => Verb::Undo,
+            // A test asks for every route of the table.
+            _ => return Err(Refused::not_found("nobody answers this")),
+        };
+        elephants::decide(shared, who, parameter, verb, said(request, body).await?)
     }
 }
 
-/// The query's `name=value` pairs, without any escapes: none of ours needs one.
-fn query(request: &Request) -> BTreeMap<String, String> {
-    let target = request.target.path_and_query();
-    let query = target.split_once('?').map_or("", |(_, query)| query);
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+/// The route of the table that this asks for, and its parameter.
+fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p str), Refused> {
+    // The same under the name that others use for it.
+    let path = if path == "/healthz" { "/livez" } else { path };
+    let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
+    let mut of_path = routes().iter().filter_map(|route| Some((route, matched(route.path, path)?)));
+    let mut is_known = false;
+    let found = of_path.find(|(route, _)| {
+        is_known = true;
+        route.method == method
+    });
+    found.ok_or_else(|| {
+        if is_known {
+            Refused::new(
+                Code::MethodNotAllowed,
+                format!("{path} does not take {method}").escape_debug(),
+            )
+        } else {
+            Refused::not_found("there is no such thing: /v1/openapi.json says what there is")
+        }
+    })
 }
 
-fn host_is_loopback(host: &[u8]) -> bool {
-    let Ok(host) = std::str::from_utf8(host) else { return false };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
+/// What stands in the place of the parameter; nothing if the path is another.
+fn matched<'p>(template: &str, path: &'p str) -> Option<&'p str> {
+    let Some((before, rest)) = template.split_once('{') else {
+        return (template == path).then_some("");
     };
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    let (_, after) = rest.split_once('}')?;
+    let parameter = path.strip_prefix(before)?.strip_suffix(after)?;
+    (!parameter.is_empty() && !parameter.contains('/')).then_some(parameter)
+}
+
+fn takes_gzip(request: &Request) -> bool {
+    let takes = |field: &[u8]| field.windows(4).any(|word| word.eq_ignore_ascii_case(b"gzip"));
+    request.fields.named(b"accept-encoding").any(takes)
+}
+
+fn ready(shared: &Shared) -> Reply {
+    if shared.is_ready() {
+        return plain(StatusCode::OK, "ready");
+    }
+    let is_leaving = shared.is_leaving.load(Ordering::Relaxed);
+    let why = if is_leaving { "draining" } else { "a worker has failed" };
+    plain(StatusCode::SERVICE_UNAVAILABLE, why)
 }
 
 fn metrics(shared: &Shared) -> Reply {
     status::read_gauges(shared);
     match shared.metrics.text() {
-        Ok(text) => {
+        Ok(words) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            answer(StatusCode::OK, kind, text)
+            text(StatusCode::OK, kind, words)
         }
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "the metrics could not be written"),
     }
-}
-
-fn json(status: StatusCode, value: &impl Serialize) -> Reply {
-    let text = serde_json::to_string(value).expect("made of numbers, texts and names");
-    answer(status, "application/json", text)
-}
-
-fn plain(status: StatusCode, words: &str) -> Reply {
-    answer(status, "text/plain; charset=utf-8", format!("{words}\n"))
-}
-
-fn answer(status: StatusCode, kind: &str, words: String) -> Reply {
-    Reply::local(status, fields(kind), words)
-}
-
-fn fields(kind: &str) -> Fields {
-    let mut fields = Fields::new();
-    fields.push(b"Content-Type", kind.as_bytes());
-    fields.push(b"Cache-Control", b"no-store");
-    fields.push(b"X-Content-Type-Options", b"nosniff");
-    fields
 }
 
 #[cfg(test)]
@@ -311,12 +341,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_hosts_are_answered() {
-        for host in ["127.0.0.1", "127.0.0.1:7070", "localhost:7070", "[::1]:7070", "127.8.8.8"] {
-            assert!(host_is_loopback(host.as_bytes()), "{host}");
-        }
-        for host in ["evil.example", "127.0.0.1.evil.example", "10.0.0.1:7070", "", "[::2]"] {
-            assert!(!host_is_loopback(host.as_bytes()), "{host}");
-        }
+    fn a_path_has_one_route_and_its_parameter_no_slash() {
+        let found =
+            |path| route_of(&Method::GET, path).ok().map(|(route, name)| (route.path, name));
+        assert_eq!(found("/v1/elephants"), Some(("/v1/elephants", "")));
+        assert_eq!(found("/v1/elephants/3"), Some(("/v1/elephants/{number}", "3")));
+        assert_eq!(
+            found("/v1/elephants/3/evidence"),
+            Some(("/v1/elephants/{number}/evidence", "3"))
+        );
+        assert_eq!(found("/v1/elephants/"), None);
+        assert_eq!(found("/v1/elephants/3/4"), None);
+        assert_eq!(found("/healthz"), Some(("/livez", "")));
     }
 }

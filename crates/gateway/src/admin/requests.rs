@@ -1,17 +1,17 @@
-//! Single requests: one of the last, with what was decided about it and why; and all of them from
-//! now on.
+//! Single requests: one of the last, with what was decided about it and why; the last of them; and all of them from now on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use bywash_api::{Code, Explained, Request, Requests};
 use bywash_engine::Reason;
 use bywash_message::Framing;
 use http::StatusCode;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{fields, plain};
+use super::answer::{Answered, Refused, document, fields};
+use super::said::limit;
 use crate::journal::Entry;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -20,43 +20,40 @@ use crate::shared::Shared;
 const WAITING: usize = 64;
 
 /// What is known of the request with this name (sixteen hexadecimal digits).
-pub(super) fn explain(shared: &Shared, name: &str) -> Reply {
+pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     let is_name = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number = u64::from_str_radix(name, 16).ok().filter(|_| is_name);
-    let Some(number) = number else {
-        return plain(StatusCode::BAD_REQUEST, "a request's name is sixteen hexadecimal digits");
-    };
-    match shared.journal.find(number).filter(|entry| entry.decided.is_some()) {
-        Some(entry) => super::json(StatusCode::OK, &explained(&entry)),
-        None => plain(
-            StatusCode::NOT_FOUND,
+    let number =
+        number.ok_or_else(|| Refused::invalid("a request's name is sixteen hexadecimal digits"))?;
+    let entry = shared.journal.find(number).filter(|entry| entry.decided.is_some());
+    let entry = entry.ok_or_else(|| {
+        Refused::not_found(
             "no such request among the last 10,000 that have ended; the access log may have it",
-        ),
-    }
-}
-
-fn explained(entry: &Entry) -> Value {
-    let mut line = entry.json();
-    let reason = line["reason"].as_str().and_then(|name| {
+        )
+    })?;
+    let request = entry.told();
+    let reason = request.life.as_ref().and_then(|life| life.reason.as_deref()).and_then(|name| {
         Reason::ALL.into_iter().find(|reason| reason.name() == name).map(Reason::explanation)
     });
-    line["explanation"] = json!(reason);
-    line
+    Ok(document(&Explained { request, explanation: reason.map(str::to_owned) }))
+}
+
+/// The last that have all of `wanted`, the newest first.
+pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
+    let most = limit(wanted)?;
+    let all = shared.journal.last();
+    let told = all.iter().rev().map(|entry| entry.told()).filter(|request| is(request, wanted));
+    Ok(document(&Requests { remembered: all.len(), requests: told.take(most).collect() }))
 }
 
 /// Every request that ends from now on, one a line; of those only that have all of `wanted`.
-pub(super) fn tap(shared: &Shared, wanted: &BTreeMap<String, String>) -> Reply {
-    if let Some(stranger) = wanted.keys().find(|key| !FILTERS.contains(&key.as_str())) {
-        let known = FILTERS.join(", ");
-        let words = format!("`{stranger}` is no filter; there are {known}");
-        return plain(StatusCode::BAD_REQUEST, &words);
-    }
+pub(super) fn tap(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
     let Some(entries) = shared.journal.watch() else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "enough people watch already");
+        return Err(Refused::new(Code::Unavailable, "enough people watch already"));
     };
     let (lines, words) = mpsc::channel(WAITING);
     tokio::task::spawn_local(follow(entries, lines, wanted.clone()));
-    Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() }
+    Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
 /// The same answer to a `HEAD`.
@@ -71,10 +68,6 @@ pub(super) fn tap_head() -> Reply {
     }
 }
 
-/// What can be asked for.
-const FILTERS: [&str; 9] =
-    ["class", "level", "outcome", "decision", "reason", "status", "session", "standing", "client"];
-
 async fn follow(
     mut entries: mpsc::Receiver<Arc<Entry>>,
     lines: mpsc::Sender<Bytes>,
@@ -86,16 +79,33 @@ async fn follow(
             () = lines.closed() => return,
         };
         let Some(entry) = entry else { return };
-        let line = entry.json();
-        let is = |(key, value): (&String, &String)| match &line[key] {
-            Value::String(text) => text == value,
-            Value::Number(number) => {
-                value.parse().is_ok_and(|value: u64| number.as_u64() == Some(value))
-            }
-            _ => false,
-        };
-        if wanted.iter().all(is) && lines.send(Bytes::from(format!("{line}\n"))).await.is_err() {
+        let request = entry.told();
+        if !is(&request, &wanted) {
+            continue;
+        }
+        let line = serde_json::to_string(&request).expect("made of numbers, texts and names");
+        if lines.send(Bytes::from(format!("{line}\n"))).await.is_err() {
             return;
         }
     }
+}
+
+/// Whether it has all of this.
+fn is(request: &Request, wanted: &BTreeMap<String, String>) -> bool {
+    wanted.iter().filter(|(name, _)| *name != "limit").all(|(name, value)| {
+        let is = |own: &str| own == value;
+        let life = request.life.as_ref();
+        match name.as_str() {
+            "client" => is(&request.client),
+            "status" => request.status.is_some_and(|status| is(&status.to_string())),
+            "class" => life.is_some_and(|life| is(&life.class)),
+            "outcome" => life.is_some_and(|life| is(&life.outcome)),
+            "level" => life.and_then(|life| life.level.as_deref()).is_some_and(is),
+            "decision" => life.and_then(|life| life.decision.as_deref()).is_some_and(is),
+            "reason" => life.and_then(|life| life.reason.as_deref()).is_some_and(is),
+            "session" => life.and_then(|life| life.session.as_deref()).is_some_and(is),
+            "standing" => life.and_then(|life| life.standing.as_deref()).is_some_and(is),
+            _ => false,
+        }
+    })
 }

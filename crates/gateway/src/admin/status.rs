@@ -1,61 +1,71 @@
-//! `/v1/status`: what the gateway is doing, as JSON.
+//! `/v1/status`: what the gateway is doing.
 
 use std::sync::atomic::Ordering;
 
+use bywash_api::{ClassStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status};
+use bywash_config::{ClassConfig, Server};
 use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
 use bywash_engine::{ClassId, Outcome};
-use serde_json::{Map, Value, json};
+use bywash_units::{Span, Time};
+use serde_json::Value;
 
+use crate::metrics::ClassMetrics;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::upstream::servers::ServerStatus;
+use crate::upstream::servers::ServerStatus as Standing;
 
-/// Spans are in milliseconds, counts since the start of the process.
-pub(super) fn status(shared: &Shared) -> Value {
+pub(super) fn status(shared: &Shared) -> Status {
     let status = shared.driver.status();
     let settings = shared.settings();
     let config = &settings.config;
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "mode": if shared.is_bypassed() { "bypass" } else { config.mode.name() },
-        "pid": std::process::id(),
-        "draining": shared.is_leaving.load(Ordering::Relaxed),
-        "uptime_ms": shared.driver.now().since(bywash_units::Time::ZERO).as_millis(),
-        "limit": status.limit,
-        "running": status.running,
-        "waiting": status.waiting,
-        "held": status.held,
-        "oldest_wait_ms": status.oldest.as_millis(),
-        "newest_first": status.newest_first,
-        "mean_service_ms": status.mean_service.as_secs_f64() * 1e3,
-        "sessions": status.sessions,
-        "connections": shared.connections.load(Ordering::Relaxed),
-        "streams": shared.streams.load(Ordering::Relaxed),
-        "servers": servers(shared, &settings),
-        "policy": policy(&config.order),
-        "limit_policy": policy(&config.engine.limit),
-        "access_log_dropped": shared.journal.log().dropped(),
-        "classes": classes(shared, &settings),
-    })
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        mode: if shared.is_bypassed() { "bypass" } else { config.mode.name() }.to_owned(),
+        pid: std::process::id(),
+        draining: shared.is_leaving.load(Ordering::Relaxed),
+        uptime_ms: shared.driver.now().since(Time::ZERO).as_millis(),
+        limit: status.limit,
+        running: status.running,
+        waiting: status.waiting,
+        held: status.held,
+        oldest_wait_ms: status.oldest.as_millis(),
+        newest_first: status.newest_first,
+        mean_service_ms: status.mean_service.as_secs_f64() * 1e3,
+        sessions: status.sessions,
+        connections: shared.connections.load(Ordering::Relaxed) as u64,
+        streams: shared.streams.load(Ordering::Relaxed) as u64,
+        servers: servers(shared, &settings),
+        policy: policy(&config.order),
+        limit_policy: policy(&config.engine.limit),
+        access_log_dropped: shared.journal.log().dropped(),
+        classes: classes(shared, &settings),
+        revisions: revisions(shared),
+    }
 }
 
-fn policy<D: Decides>(settings: &PolicySettings<D>) -> Value {
+/// What whoever looks asks for again when it is another.
+pub(crate) fn revisions(shared: &Shared) -> Revisions {
+    Revisions {
+        elephants: shared.elephants.desk().revision(),
+        policy: shared.overriding.desk().overrides().revision(),
+        audit: shared.audit.notes().revision,
+    }
+}
+
+pub(super) fn policy<D: Decides>(settings: &PolicySettings<D>) -> PolicyInForce {
     let values = settings.values();
-    let parameters: Map<String, Value> =
-        values.map(|(parameter, value)| (parameter.name.into(), setting(value))).collect();
-    json!({ "name": settings.name(), "parameters": parameters })
+    let parameters = values.map(|(parameter, value)| (parameter.name.into(), setting(value)));
+    PolicyInForce { name: settings.name().to_owned(), parameters: parameters.collect() }
 }
 
-fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {
-    let server = |(server, status): (&bywash_config::Server, ServerStatus)| {
-        json!({
-            "server": server.to_string(),
-            "state": status.state.name(),
-            "running": status.running,
-            "failures": status.failures,
-            "connect_failures": status.connect_failures,
-            "response_failures": status.response_failures,
-        })
+fn servers(shared: &Shared, settings: &Settings) -> Vec<ServerStatus> {
+    let server = |(server, status): (&Server, Standing)| ServerStatus {
+        server: server.to_string(),
+        state: status.state.name().to_owned(),
+        running: status.running,
+        failures: status.failures,
+        connect_failures: status.connect_failures,
+        response_failures: status.response_failures,
     };
     standings(shared, settings).map(server).collect()
 }
@@ -64,28 +74,37 @@ fn servers(shared: &Shared, settings: &Settings) -> Vec<Value> {
 fn standings<'a>(
     shared: &Shared,
     settings: &'a Settings,
-) -> impl Iterator<Item = (&'a bywash_config::Server, ServerStatus)> {
+) -> impl Iterator<Item = (&'a Server, Standing)> {
     let standings = settings.upstreams.servers.snapshot(shared.driver.now());
     settings.upstreams.list().iter().zip(standings)
 }
 
-fn classes(shared: &Shared, settings: &Settings) -> Vec<Value> {
+fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
     let waiting = shared.driver.waiting_by_class();
-    let class = |(index, (class, waiting)): (usize, (&bywash_config::ClassConfig, u32))| {
-        let count = |outcome: &Outcome| {
-            let count = settings.class_metrics(ClassId(index as u8)).outcome(*outcome);
-            (outcome.name().to_owned(), Value::from(count))
-        };
-        json!({
-            "name": class.class.name,
-            "tier": class.class.tier.name(),
-            "mode": class.mode.name(),
-            "utility": class.class.utility.get(),
-            "waiting": waiting,
-            "outcomes": Outcome::ALL.iter().map(count).collect::<Map<_, _>>(),
-        })
+    let class = |(index, (class, waiting)): (usize, (&ClassConfig, u32))| ClassStatus {
+        name: class.class.name.clone(),
+        tier: class.class.tier.name().to_owned(),
+        mode: class.mode.name().to_owned(),
+        percent: class.percent,
+        utility: class.class.utility.get(),
+        patience_ms: class.patience.map(Span::as_millis),
+        waiting,
+        outcomes: outcomes(settings.class_metrics(ClassId(index as u8))),
     };
     settings.config.classes.iter().zip(waiting).enumerate().map(class).collect()
+}
+
+fn outcomes(metrics: &ClassMetrics) -> OutcomeCounts {
+    OutcomeCounts {
+        served: metrics.outcome(Outcome::Served),
+        late: metrics.outcome(Outcome::Late),
+        shed: metrics.outcome(Outcome::Shed),
+        throttled: metrics.outcome(Outcome::Throttled),
+        expired: metrics.outcome(Outcome::Expired),
+        terminated: metrics.outcome(Outcome::Terminated),
+        orphaned: metrics.outcome(Outcome::Orphaned),
+        upstream_error: metrics.outcome(Outcome::UpstreamError),
+    }
 }
 
 fn setting(value: Setting) -> Value {
@@ -155,6 +174,6 @@ mod tests {
         let settings = Settings::new(before, &metrics, Time::ZERO, None).unwrap();
         let shared = Shared::new(settings, driver, metrics, Journal::new(log), Secret(1, 2));
         read_gauges(&shared);
-        assert_eq!(status(&shared)["classes"].as_array().map(Vec::len), Some(1));
+        assert_eq!(status(&shared).classes.len(), 1);
     }
 }

@@ -5,7 +5,6 @@
 use std::os::fd::AsFd;
 
 use bywash_shaper::{Lane, Mark, Shaper, Without};
-use serde_json::{Value, json};
 
 /// Why an answer has no lane, and a bucket holds it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +77,9 @@ impl Lanes {
     }
 
     /// For operators.
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn told(&self) -> bywash_api::Lanes {
         let why = self.missing();
-        json!({ "in_force": why.is_none(), "why": why.map(|why| why.to_string()) })
+        bywash_api::Lanes { in_force: why.is_none(), why: why.map(|why| why.to_string()) }
     }
 }
 

@@ -11,7 +11,6 @@
 //! answer (`client/h1/answer.rs`), and one that got the elephants' lane leaves the bucket alone for as long as there are lanes.
 //! On HTTP/2 answers share a socket, and keep the bucket.
 
-mod audit;
 mod bytes;
 mod lanes;
 mod rules;
@@ -22,12 +21,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use bywash_control::{Book, Note, Refused, Timestamp, Watch, Written};
+use bywash_control::{Book, Note, Refused, Watch, Written};
 use bywash_engine::throttle::RuleId;
 use bywash_message::Request;
 
 use crate::driver::Driver;
-use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::undecided::Undecided;
+use crate::{aside, wall};
 
 pub(crate) use bytes::Paced;
 pub(crate) use lanes::{Lanes, NoLane};
@@ -61,20 +62,8 @@ pub(crate) struct Desk {
     is_given_away: bool,
     /// What was seen when somebody last looked.
     pub(crate) sight: Sight,
-}
-
-/// Why a decision does not hold.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Undecided {
-    /// It cannot be made.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// Another process reads the book just now.
-    #[error("another process is taking over: ask again")]
-    GivenAway,
-    /// It would be lost with this process.
-    #[error("it could not be written down, so it does not hold: {0}")]
-    NotKept(std::io::Error),
+    /// Another one whenever something was found or decided.
+    revision: u64,
 }
 
 impl Elephants {
@@ -111,22 +100,24 @@ impl Elephants {
 
     /// Reads what was decided in a process before this one, and what the file says. To be called before the first
     /// request, and not before that process has ended its turn.
-    pub(crate) fn open(&self, settings: &Settings, driver: &Driver) {
+    pub(crate) fn open(&self, shared: &Shared) {
+        let settings = shared.settings();
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
         desk.book = desk.directory.as_deref().map_or_else(Book::default, load);
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
-        let notes = desk.book.tick(Timestamp::now(), |_, _, _| bywash_control::Gauge::default());
-        desk.note(notes);
-        self.put_in_force(&desk.book, driver);
+        let notes = desk.book.tick(wall::now(), |_, _, _| bywash_control::Gauge::default());
+        shared.audit.note(notes);
+        self.put_in_force(&desk.book, &shared.driver);
         drop(desk);
-        self.configured(settings, driver);
+        self.configured(shared);
     }
 
     /// Rules that stand in the file, from now on.
-    pub(crate) fn configured(&self, settings: &Settings, driver: &Driver) {
+    pub(crate) fn configured(&self, shared: &Shared) {
+        let settings = shared.settings();
         let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
-        let decided = self.decide(driver, |book| book.file_says(Timestamp::now(), &said));
+        let decided = self.decide(shared, |book| book.file_says(wall::now(), &said));
         if let Err(why) = decided {
             eprintln!("bywash: rules of the file do not hold: {why}");
         }
@@ -138,9 +129,10 @@ impl Elephants {
     /// If it cannot be; then nothing has changed.
     pub(crate) fn decide(
         &self,
-        driver: &Driver,
+        shared: &Shared,
         decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
-    ) -> Result<Vec<Note>, Undecided> {
+    ) -> Result<(), Undecided<Refused>> {
+        let driver = &shared.driver;
         let mut desk = self.desk();
         if desk.is_given_away {
             return Err(Undecided::GivenAway);
@@ -156,17 +148,19 @@ impl Elephants {
                 // That it is not written down costs what was learned, and no decision.
                 let _ = desk.keep(&desk.book);
             }
-            return Ok(notes);
+            desk.revision += 1;
+            return Ok(());
         }
         desk.keep(&book).map_err(Undecided::NotKept)?;
         desk.book = book;
-        desk.note(notes.clone());
+        desk.revision += 1;
+        shared.audit.note(notes);
         self.put_in_force(&desk.book, driver);
-        Ok(notes)
+        Ok(())
     }
 
     /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
-    fn end(&self, driver: &Driver, tick: impl FnOnce(&mut Book) -> Vec<Note>) -> io::Result<()> {
+    fn end(&self, shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) -> io::Result<()> {
         let mut desk = self.desk();
         if desk.is_given_away {
             return Ok(());
@@ -175,8 +169,9 @@ impl Elephants {
         if notes.is_empty() {
             return Ok(());
         }
-        desk.note(notes);
-        self.put_in_force(&desk.book, driver);
+        shared.audit.note(notes);
+        self.put_in_force(&desk.book, &shared.driver);
+        desk.revision += 1;
         let book = desk.book.clone();
         desk.keep(&book)
     }
@@ -214,6 +209,17 @@ impl Elephants {
 }
 
 impl Desk {
+    /// Another one whenever something was found or decided.
+    pub(crate) const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// This was seen just now, and what was found follows.
+    fn saw(&mut self, sight: Sight) {
+        self.sight = sight;
+        self.revision += 1;
+    }
+
     pub(crate) const fn book(&self) -> &Book {
         &self.book
     }
@@ -227,12 +233,6 @@ impl Desk {
         let Some(directory) = &self.directory else { return Ok(()) };
         bywash_handover::save(directory, FILE, book.text().as_bytes())
     }
-
-    fn note(&self, notes: Vec<Note>) {
-        for note in notes {
-            audit::note(self.directory.as_deref(), &note);
-        }
-    }
 }
 
 fn load(directory: &std::path::Path) -> Book {
@@ -242,11 +242,7 @@ fn load(directory: &std::path::Path) -> Book {
         Book::read(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
     });
     book.unwrap_or_else(|error| {
-        let aside = directory.join(format!("{FILE}.unreadable"));
-        let kept = match std::fs::rename(directory.join(FILE), &aside) {
-            Ok(()) => format!("they are kept in {}", aside.display()),
-            Err(error) => format!("they could not be put aside: {error}"),
-        };
+        let kept = aside::put(directory, FILE);
         eprintln!("bywash: starting without the rules that were approved before: {error}; {kept}");
         Book::default()
     })

@@ -18,13 +18,14 @@ use bywash_sense::series::{
     Windows,
 };
 use bywash_units::{Span, Time};
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use super::{Elephants, Undecided};
+use super::Elephants;
 use crate::journal;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
+use crate::undecided::Undecided;
+use crate::wall;
 
 /// How often requests are taken from the journal.
 const TURN: Duration = Duration::from_millis(50);
@@ -54,22 +55,25 @@ struct Looked {
 }
 
 impl Sight {
-    /// For operators; seconds, and shares of capacities.
-    pub(crate) fn json(&self) -> Value {
-        let resource = |one: &Looked| {
-            json!({
-                "name": one.name,
-                "seen_s": one.seen.as_secs_f64(),
-                "used": one.used,
-                "trouble": one.trouble,
-            })
+    /// For how long requests were held against a resource.
+    pub(crate) fn seen(&self) -> Span {
+        self.resources.iter().map(|one| one.seen).max().unwrap_or(Span::ZERO)
+    }
+
+    /// Requests that were too many to be counted.
+    pub(crate) const fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// For operators.
+    pub(crate) fn looked(&self) -> Vec<bywash_api::Looked> {
+        let resource = |one: &Looked| bywash_api::Looked {
+            name: one.name.clone(),
+            seen_s: one.seen.as_secs_f64(),
+            used: one.used,
+            trouble: one.trouble.clone(),
         };
-        let seen = self.resources.iter().map(|one| one.seen).max().unwrap_or(Span::ZERO);
-        json!({
-            "seen_s": seen.as_secs_f64(),
-            "missed": self.missed,
-            "resources": self.resources.iter().map(resource).collect::<Vec<_>>(),
-        })
+        self.resources.iter().map(resource).collect()
     }
 }
 
@@ -145,6 +149,7 @@ impl Watcher {
         shared.elephants.lanes.look();
         shared.elephants.watched().advance(now);
         end(shared, now);
+        shared.overriding.desk().end(shared);
         if now >= self.asked + ASKED {
             self.asked = now;
             self.ask(shared);
@@ -166,14 +171,13 @@ impl Watcher {
             };
             (found, self.sources.sight(&watch, shared.journal.unfollowed()))
         };
-        shared.elephants.desk().sight = sight;
+        shared.elephants.desk().saw(sight);
         let act = match config.act {
             bywash_config::Act::Propose => Act::Propose,
             bywash_config::Act::Auto => Act::Auto,
         };
-        let decided = shared
-            .elephants
-            .decide(&shared.driver, |book| Ok(book.found(Timestamp::now(), found, act)));
+        let decided =
+            shared.elephants.decide(shared, |book| Ok(book.found(wall::now(), found, act)));
         if let Err(why @ (Undecided::NotKept(_) | Undecided::Refused(_))) = decided {
             eprintln!("bywash: an elephant was found, and {why}");
         }
@@ -186,8 +190,8 @@ fn end(shared: &Shared, now: Time) {
         let lasted = to.duration_since(from).unsigned_abs();
         gauge_of(&shared.elephants.watched(), entry, now, Span::from(lasted))
     };
-    let tick = |book: &mut Book| book.tick(Timestamp::now(), gauge);
-    if let Err(why) = shared.elephants.end(&shared.driver, tick) {
+    let tick = |book: &mut Book| book.tick(wall::now(), gauge);
+    if let Err(why) = shared.elephants.end(shared, tick) {
         eprintln!("bywash: a rule has come to its end, which cannot be written down: {why}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bywash_config::Mode;
 use bywash_engine::{Outcome, Reason};
@@ -25,8 +25,8 @@ type Amount = Counter<f64, AtomicU64>;
 #[derive(Clone)]
 pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
-    decisions: Vec<Counter>,
-    still_waiting: Counter,
+    /// By mode.
+    decisions: [Decisions; 2],
     shadow: Vec<Counter>,
     useful: Amount,
     wasted: Amount,
@@ -35,6 +35,30 @@ pub(crate) struct ClassMetrics {
     service: Histogram,
     waiting: Gauge,
     earned: Amount,
+}
+
+/// What was decided in one mode; written down from the first time on, or from the start where the class has that mode.
+#[derive(Clone)]
+struct Decisions {
+    family: Family<Labels, Counter>,
+    class: String,
+    mode: Mode,
+    counters: Arc<OnceLock<(Vec<Counter>, Counter)>>,
+}
+
+impl Decisions {
+    fn counters(&self) -> &(Vec<Counter>, Counter) {
+        self.counters.get_or_init(|| {
+            let decision = |reason: &str| {
+                let mode = ("mode", self.mode.name().to_owned());
+                let labels =
+                    vec![("class", self.class.clone()), mode, ("reason", reason.to_owned())];
+                self.family.get_or_create(&labels).clone()
+            };
+            let reasons = Reason::ALL.iter().map(|reason| decision(reason.name()));
+            (reasons.collect(), decision("still_waiting"))
+        })
+    }
 }
 
 impl ClassMetrics {
@@ -79,15 +103,16 @@ impl ClassMetrics {
         }
     }
 
-    /// The engine has decided, or would have.
-    pub(crate) fn decided(&self, verdict: Verdict) {
+    /// The engine has decided about a request of this mode, or would have.
+    pub(crate) fn decided(&self, mode: Mode, verdict: Verdict) {
+        let (reasons, still_waiting) = self.decisions[mode as usize].counters();
         match verdict {
             Verdict::None => {}
             Verdict::Run(reason, _) | Verdict::Shed(reason, _) | Verdict::Stop(reason, _) => {
-                self.decisions[reason as usize].inc();
+                reasons[reason as usize].inc();
             }
             Verdict::StillWaiting => {
-                self.still_waiting.inc();
+                still_waiting.inc();
             }
         }
     }
@@ -164,12 +189,15 @@ impl Families {
         this
     }
 
-    pub(super) fn class(&self, name: &str, mode: Mode) -> ClassMetrics {
+    pub(super) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
         let class = || ("class", name.to_owned());
-        let decision = |reason: &str| {
-            let mode = ("mode", mode.name().to_owned());
-            let labels = vec![class(), mode, ("reason", reason.to_owned())];
-            self.decisions.get_or_create(&labels).clone()
+        let decisions = |of: Mode| {
+            let (family, class) = (self.decisions.clone(), name.to_owned());
+            let decisions = Decisions { family, class, mode: of, counters: Arc::default() };
+            if of == mode || percent < 100 {
+                decisions.counters();
+            }
+            decisions
         };
         let outcome = |outcome: &Outcome| {
             let labels = vec![class(), ("outcome", outcome.name().to_owned())];
@@ -183,8 +211,7 @@ impl Families {
             |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
         ClassMetrics {
             outcomes: Outcome::ALL.iter().map(outcome).collect(),
-            decisions: Reason::ALL.iter().map(|reason| decision(reason.name())).collect(),
-            still_waiting: decision("still_waiting"),
+            decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
             shadow: Shadowed::ALL.iter().map(shadow).collect(),
             useful: work("useful"),
             wasted: work("wasted"),

@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
     /// The client's address, as far as the hops in front are believed.
     pub(crate) client: IpAddr,
+    /// What is decided about it is carried out, by its class and as its visitor is of the part that this is for.
+    pub(crate) enforced: bool,
     /// What it shows of session tokens.
     pub(crate) token: Shown,
     /// Its way from the client is encrypted, as far as the hops in front are believed.
@@ -47,9 +49,11 @@ pub(super) fn examine(
     let (fields, safe) = (&request.fields, request.method.is_safe());
     let client = forwarded::client(fields, peer, &config.listen.trusted_proxies);
     let class = config.classifier.class(request.method.as_str(), request.target.path());
-    let gives = config.classes[class.index()].mode == Mode::Enforce;
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
-    let token = shown(settings, fields, cookie, gives);
+    let of_class = settings.class(class);
+    let enforced = of_class.mode == Mode::Enforce
+        && is_of_part(of_class.percent, || shared.address_key(client));
+    let token = shown(settings, fields, cookie, enforced);
     let session = match config.identify.session {
         Session::Token => token.session.map(|name| shared.session_key(&name.0)),
         Session::Cookie(_) | Session::None => cookie.map(|cookie| shared.session_key(cookie)),
@@ -58,7 +62,6 @@ pub(super) fn examine(
         Charge::Session => None,
         Charge::Address => Some(shared.address_key(client)),
     };
-    let of_class = settings.class(class);
     let hashed = || address.unwrap_or_else(|| shared.address_key(client));
     let request = EngineRequest {
         session,
@@ -67,7 +70,7 @@ pub(super) fn examine(
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, hashed)),
         retry: signals::is_retry(&config.identify.retries, fields),
-        stoppable: of_class.mode == Mode::Enforce && of_class.class.stop.is_some(),
+        stoppable: enforced && of_class.class.stop.is_some(),
         rule: shared.elephants.rule_of(request).filter(|_| of_class.class.tier == Tier::Browse),
         ..EngineRequest::of(class)
     };
@@ -75,7 +78,13 @@ pub(super) fn examine(
     let levels = settings.levels.as_ref();
     let said = levels.map_or(Said::Nothing, |levels| levels.said(fields, peer.is_trusted));
     let level = levels.map(|levels| levels.level(of_class.level, said));
-    Facts { request, client, token, secure, safe, told, said, level }
+    Facts { request, client, enforced, token, secure, safe, told, said, level }
+}
+
+/// Whether a client is of so many in a hundred. By its address, which nobody can choose as a cookie can be: so who is
+/// refused does not try another one.
+fn is_of_part(percent: u8, address: impl FnOnce() -> AddressKey) -> bool {
+    percent >= 100 || (u128::from(address().0) * 100) >> 64 < u128::from(percent)
 }
 
 /// The name of the application's session cookie, if it has one.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 
+use crate::operator::fields;
 use crate::setup::{Setup, admin, get, status};
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
@@ -20,7 +21,7 @@ fn it_is_alive_and_ready() {
     let gateway = Setup::before(&upstream).start();
     let address = gateway.admin();
     for (target, status) in
-        [("/livez", 200), ("/readyz", 200), ("/metrics", 200), ("/v1/status", 200), ("/", 404)]
+        [("/livez", 200), ("/readyz", 200), ("/metrics", 200), ("/v1/status", 200), ("/", 200)]
     {
         assert_eq!(admin(address, target).status(), Some(status), "{target}");
     }
@@ -54,7 +55,8 @@ fn only_get_head_and_post_mean_something_there() {
     for method in ["PUT", "DELETE", "OPTIONS", "PATCH"] {
         let mut wire = Wire::connect(address);
         wire.send(format!(
-            "{method} /v1/status HTTP/1.1\r\nHost: {address}\r\nBywash-Admin: 1\r\n\r\n"
+            "{method} /v1/status HTTP/1.1\r\n{}Bywash-Admin: 1\r\n\r\n",
+            fields(address)
         ));
         assert_eq!(wire.answer().unwrap().status(), Some(405), "{method}");
     }
@@ -166,7 +168,7 @@ fn nothing_follows_the_head_of_a_tap_that_is_only_asked_for() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     let mut wire = Wire::connect(gateway.admin());
-    wire.send("HEAD /v1/tap HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    wire.send(format!("HEAD /v1/tap HTTP/1.1\r\n{}\r\n", fields(gateway.admin())));
     let head = wire.head().unwrap();
     assert_eq!(head.status(), Some(200));
     assert_eq!(head.field("content-type"), Some("application/x-ndjson"));

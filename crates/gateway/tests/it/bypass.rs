@@ -1,20 +1,15 @@
 //! Switching every decision off, and on again, while it runs.
 
+use serde_json::{Value, json};
+
+use crate::operator::{document, fields, says, says_with};
 use crate::setup::{Running, Setup, admin, eventually};
 use crate::upstream::Upstream;
-use crate::wire::{Message, Wire};
+use crate::wire::Message;
 
-/// What the admin listener says to this.
-fn post(gateway: &Running, target: &str, fields: &str) -> Message {
-    let address = gateway.admin();
-    let mut wire = Wire::connect(address);
-    wire.send(format!(
-        "POST {target} HTTP/1.1\r\nHost: {address}\r\n{fields}Connection: close\r\n\r\n"
-    ));
-    wire.answer().unwrap()
+fn bypass(gateway: &Running, on: bool) -> Message {
+    says(gateway, "/v1/bypass", &json!({ "on": on, "why": "to see what it is like without" }))
 }
-
-const FIELD: &str = "Bywash-Admin: 1\r\n";
 
 #[test]
 fn a_post_switches_it_on_and_off() {
@@ -22,16 +17,21 @@ fn a_post_switches_it_on_and_off() {
     let gateway = Setup::before(&upstream).limit(1).start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
-    let answer = post(&gateway, "/v1/bypass?on=true", FIELD);
+    let answer = bypass(&gateway, true);
     assert_eq!(answer.status(), Some(200));
-    let status: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
-    assert_eq!(status["mode"], "bypass");
+    let policy = document(&answer);
+    assert_eq!(policy["bypassed"], true);
+    assert_eq!(
+        (&policy["overrides"][0]["target"], &policy["overrides"][0]["by"]),
+        (&"bypass".into(), &"ana".into())
+    );
+    assert_eq!(gateway.status()["mode"], "bypass");
     assert_eq!(gateway.metric("bywash_bypassed"), 1.0);
     // The only slot is taken, and nobody asks for one.
     let mut through = gateway.asks("/through");
     calls.next().answer("through");
     assert_eq!(through.answer().unwrap().text(), "through");
-    assert_eq!(post(&gateway, "/v1/bypass?on=false", FIELD).status(), Some(200));
+    assert_eq!(bypass(&gateway, false).status(), Some(200));
     assert_eq!(gateway.status()["mode"], "enforce");
     let _waits = gateway.asks("/waits");
     gateway.waits_for("waiting", 1);
@@ -42,33 +42,67 @@ fn a_post_switches_it_on_and_off() {
 fn a_page_in_a_browser_cannot_switch_it_on() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
-    for fields in
-        ["", "Content-Type: text/plain\r\nOrigin: http://evil.example\r\n", "X-Bywash-Admin: 1\r\n"]
-    {
-        assert_eq!(post(&gateway, "/v1/bypass?on=true", fields).status(), Some(403), "{fields}");
+    let (address, said) = (gateway.admin(), r#"{"on": true, "why": "so"}"#);
+    let fields = fields(address);
+    let own = format!("{fields}Bywash-Admin: 1\r\n");
+    for others in [
+        fields.clone(),
+        format!("{fields}X-Bywash-Admin: 1\r\n"),
+        format!("{own}Origin: http://evil.example\r\n"),
+        format!("{own}Origin: null\r\n"),
+        format!("{own}Origin: http://127.0.0.1:1\r\n"),
+        format!("{own}Sec-Fetch-Site: cross-site\r\n"),
+        format!("{own}Sec-Fetch-Site: same-site\r\n"),
+        own.replace(&address.to_string(), "evil.example"),
+    ] {
+        let answer = says_with(address, &others, "/v1/bypass", said);
+        assert_eq!(answer.status(), Some(403), "{others}");
     }
-    let mut wire = Wire::connect(gateway.admin());
-    wire.send(format!("POST /v1/bypass?on=true HTTP/1.1\r\nHost: evil.example\r\n{FIELD}\r\n"));
-    assert_eq!(wire.answer().unwrap().status(), Some(403));
-    assert_eq!(admin(gateway.admin(), "/v1/bypass?on=true").status(), Some(404));
+    assert_eq!(admin(address, "/v1/bypass").status(), Some(405));
     assert_eq!(gateway.status()["mode"], "enforce");
+    let console = format!("{own}Origin: http://{address}\r\nSec-Fetch-Site: same-origin\r\n");
+    assert_eq!(says_with(address, &console, "/v1/bypass", said).status(), Some(200));
 }
 
 #[test]
 fn what_means_nothing_changes_nothing() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
-    for (target, status) in [
-        ("/v1/bypass", 400),
-        ("/v1/bypass?on=1", 400),
-        ("/v1/bypass?on=TRUE", 400),
-        ("/v1/bypass?off=true", 400),
-        ("/v1/status", 404),
-        ("/v1/bypass/", 404),
+    let why = "so";
+    for (target, said, status) in [
+        ("/v1/bypass", json!({}), 400),
+        ("/v1/bypass", json!({ "on": 1, "why": why }), 400),
+        ("/v1/bypass", json!({ "on": true }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": "" }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": why, "off": true }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": why, "for": "1s" }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": why, "for": "ever" }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": why, "revision": 7 }), 409),
+        ("/v1/bypass?on=true", json!({ "on": true, "why": why }), 400),
+        ("/v1/bypass", json!({ "on": true, "why": why, "by": "eve" }), 403),
+        ("/v1/status", json!({}), 405),
+        ("/v1/bypass/", json!({}), 404),
     ] {
-        assert_eq!(post(&gateway, target, FIELD).status(), Some(status), "{target}");
+        let answer = says(&gateway, target, &said);
+        assert_eq!(answer.status(), Some(status), "{target} {said} {}", answer.text());
+        assert_eq!(answer.field("content-type"), Some("application/problem+json"));
     }
     assert_eq!(gateway.status()["mode"], "enforce");
+}
+
+#[test]
+fn who_is_not_bypassed_may_be_told_so_again() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    assert_eq!(bypass(&gateway, false).status(), Some(200));
+    // Whoever has started it wanted nothing to be decided.
+    gateway.gateway().bypass(true);
+    bypass(&gateway, true);
+    assert_eq!(document(&bypass(&gateway, false))["bypassed"], false);
+    assert_eq!(
+        document(&admin(gateway.admin(), "/v1/policy"))["overrides"],
+        Value::Array(Vec::new())
+    );
 }
 
 #[test]
@@ -77,10 +111,10 @@ fn what_ran_before_and_what_runs_meanwhile_ends_as_it_should() {
     let gateway = Setup::before(&upstream).limit(1).start();
     let mut before = gateway.asks("/before");
     let first = calls.next();
-    post(&gateway, "/v1/bypass?on=true", FIELD);
+    bypass(&gateway, true);
     let mut meanwhile = gateway.asks("/meanwhile");
     let second = calls.next();
-    post(&gateway, "/v1/bypass?on=false", FIELD);
+    bypass(&gateway, false);
     assert_eq!(gateway.count("running"), 1);
     second.answer("2");
     assert_eq!(meanwhile.answer().unwrap().text(), "2");
@@ -100,12 +134,12 @@ fn a_bypass_that_is_switched_on_spares_who_runs() {
     let gateway = fixed.set("class.search", search).start();
     let mut long = gateway.asks("/search");
     let call = calls.next();
-    post(&gateway, "/v1/bypass?on=true", FIELD);
+    bypass(&gateway, true);
     // This is how long it may not run.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     call.answer("long");
     assert_eq!(long.answer().unwrap().text(), "long");
-    post(&gateway, "/v1/bypass?on=false", FIELD);
+    bypass(&gateway, false);
     let mut stopped = gateway.asks("/search");
     let _call = calls.next();
     assert_eq!(stopped.answer().unwrap().status(), Some(504));

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use bywash_units::Span;
+use serde_json::json;
 
+use crate::operator::says;
 use crate::setup::{Running, Setup, admin};
 use crate::upstream::Upstream;
-use crate::wire::{Message, Wire};
+use crate::wire::Message;
 
 const BOOK: &str = r#"{"entries": [{"number": 1, "pattern": "/slow", "found": null, "since": "2026-01-01T00:00:00Z",
     "seen": "2100-01-01T00:00:00Z", "state": "proposed", "trial": null}], "next": 1}"#;
@@ -16,13 +18,7 @@ fn started(upstream: &Upstream, state: &Path) -> Running {
 }
 
 fn decides(gateway: &Running, what: &str) -> Message {
-    let mut wire = Wire::connect(gateway.admin());
-    wire.send(format!(
-        "POST /v1/elephants/1/{what}?by=me&why=so HTTP/1.1\r\nHost: {}\r\nBywash-Admin: 1\r\nContent-Length: 0\r\n\
-         Connection: close\r\n\r\n",
-        gateway.admin()
-    ));
-    wire.answer().expect("the admin listener answers")
+    says(gateway, &format!("/v1/elephants/1/{what}"), &json!({ "why": "so" }))
 }
 
 fn state(gateway: &Running) -> String {

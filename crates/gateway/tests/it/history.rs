@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::operator::fields;
 use crate::setup::{Running, Setup, admin, eventually};
 use crate::upstream::Upstream;
 use crate::wire::Wire;
@@ -24,23 +25,32 @@ fn follow(gateway: &Running, seen: Option<&str>) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);
     let seen = seen.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-    wire.send(format!("GET /v1/events HTTP/1.1\r\nHost: {address}\r\n{seen}\r\n"));
+    wire.send(format!("GET /v1/events HTTP/1.1\r\n{}{seen}\r\n", fields(address)));
     let head = wire.head().unwrap();
     let kind = head.field("content-type");
     assert_eq!((head.status(), kind), (Some(200), Some("text/event-stream")));
     wire
 }
 
-/// Id, name and rows of the next event.
+/// Id, name and rows of the next event with rows.
 fn event(wire: &mut Wire) -> (String, String, Value) {
+    loop {
+        let text = next(wire);
+        let lines: Vec<&str> = text.split('\n').collect();
+        if let [id, name, rows, "", ""] = lines[..] {
+            let value = |line: &str, field: &str| line.strip_prefix(field).unwrap().to_owned();
+            let rows = serde_json::from_str(&value(rows, "data: ")).unwrap();
+            return (value(id, "id: "), value(name, "event: "), rows);
+        }
+        assert!(text.starts_with("event: changed\ndata: {"), "{text}");
+    }
+}
+
+fn next(wire: &mut Wire) -> String {
     let size = usize::from_str_radix(&wire.line().unwrap(), 16).unwrap();
     let text = String::from_utf8(wire.bytes(size).unwrap()).unwrap();
     assert_eq!(wire.bytes(2).unwrap(), b"\r\n");
-    let lines: Vec<&str> = text.split('\n').collect();
-    let [id, name, rows, "", ""] = lines[..] else { panic!("{text}") };
-    let value = |line: &str, field: &str| line.strip_prefix(field).unwrap().to_owned();
-    let rows = serde_json::from_str(&value(rows, "data: ")).unwrap();
-    (value(id, "id: "), value(name, "event: "), rows)
+    text
 }
 
 fn numbers(rows: &Value) -> Vec<u64> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::operator::fields;
 use crate::setup::{Running, Setup, admin, eventually, get, post};
 use crate::upstream::{Upstream, ok, with_fields};
 use crate::wire::Wire;
@@ -71,7 +72,7 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
         ("0123456789abcdef0", 400),
         ("+123456789abcdef", 400),
         ("x", 400),
-        ("", 400),
+        ("", 404),
     ] {
         let answer = admin(gateway.admin(), &format!("/v1/requests/{name}"));
         assert_eq!(answer.status(), Some(status), "{name}");
@@ -85,7 +86,7 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
 fn tap(gateway: &Running, filter: &str) -> Wire {
     let address = gateway.admin();
     let mut wire = Wire::connect(address);
-    wire.send(format!("GET /v1/tap{filter} HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+    wire.send(format!("GET /v1/tap{filter} HTTP/1.1\r\n{}\r\n", fields(address)));
     let head = wire.head().unwrap();
     assert_eq!(
         (head.status(), head.field("content-type")),
@@ -167,7 +168,7 @@ fn only_so_many_may_watch_and_whoever_leaves_makes_room() {
     let address = gateway.admin();
     eventually("there is room", || {
         let mut wire = Wire::connect(address);
-        wire.send(format!("GET /v1/tap HTTP/1.1\r\nHost: {address}\r\n\r\n"));
+        wire.send(format!("GET /v1/tap HTTP/1.1\r\n{}\r\n", fields(address)));
         wire.head().unwrap().status() == Some(200)
     });
 }

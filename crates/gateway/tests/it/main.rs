@@ -11,6 +11,7 @@
 #![allow(clippy::float_cmp, reason = "samples of counters and gauges are whole numbers")]
 
 mod http2;
+mod operator;
 mod setup;
 mod upstream;
 mod wire;
@@ -21,6 +22,7 @@ mod deadline;
 mod decisions;
 mod departures;
 mod details;
+mod door;
 mod early;
 mod earns;
 mod events;
@@ -43,6 +45,7 @@ mod malformed;
 mod modes;
 mod mutated;
 mod orphans;
+mod overrides;
 mod proxy_protocol;
 mod queue;
 mod reload;

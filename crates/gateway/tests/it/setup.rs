@@ -10,6 +10,7 @@ use bywash_gateway::{Gateway, GatewayError, Inheritance};
 use bywash_units::Span;
 use serde_json::Value;
 
+use crate::operator;
 use crate::upstream::Upstream;
 use crate::wire::{BOUND, Message, Wire};
 
@@ -29,6 +30,7 @@ impl Setup {
             .set("mode", "'enforce'")
             .set("listen.http", "'127.0.0.1:0'")
             .set("listen.admin", "'127.0.0.1:0'")
+            .set("listen.operators_key", &format!("'{}'", operator::KEY.display()))
             .set("listen.workers", "1")
             .set("upstream.server", &format!("'http://{upstream}'"))
             .set("log.access", "'off'")
@@ -207,7 +209,8 @@ pub(crate) fn post(target: &str, body: &str) -> String {
 /// The answer of the admin listener.
 pub(crate) fn admin(address: SocketAddr, target: &str) -> Message {
     let mut wire = Wire::connect(address);
-    wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    let fields = operator::fields(address);
+    wire.send(format!("GET {target} HTTP/1.1\r\n{fields}Connection: close\r\n\r\n"));
     wire.answer().expect("the admin listener answers")
 }
 

@@ -1,0 +1,87 @@
+//! What operators see in a browser, built into the program.
+//!
+//! The sources are in `web` (TypeScript). What is made of them is in `dist`, and is part of the repository: so whoever builds
+//! bywash needs a Rust toolchain and nothing else, and `scripts/test-console` sees to it that both are of one mind.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::sync::LazyLock;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// A file of the console.
+#[derive(Debug)]
+pub struct Asset {
+    /// Its media type.
+    pub kind: &'static str,
+    /// As it is.
+    pub bytes: &'static [u8],
+    packed: LazyLock<Vec<u8>, Pack>,
+}
+
+type Pack = Box<dyn FnOnce() -> Vec<u8> + Send>;
+
+impl Asset {
+    fn new(kind: &'static str, bytes: &'static [u8]) -> Self {
+        Self { kind, bytes, packed: LazyLock::new(Box::new(move || pack(bytes))) }
+    }
+
+    /// Packed by gzip, which is done once.
+    pub fn packed(&self) -> Vec<u8> {
+        self.packed.clone()
+    }
+}
+
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut to = GzEncoder::new(Vec::new(), Compression::best());
+    to.write_all(bytes).and_then(|()| to.finish()).expect("a vector takes everything")
+}
+
+macro_rules! assets {
+    ($($path:literal => $file:literal, $kind:literal;)*) => {
+        static ASSETS: LazyLock<Vec<(&'static str, Asset)>> = LazyLock::new(|| {
+            vec![$(($path, Asset::new($kind, include_bytes!(concat!("../dist/", $file))))),*]
+        });
+    };
+}
+
+assets! {
+    "/" => "index.html", "text/html; charset=utf-8";
+    "/console.js" => "console.js", "text/javascript; charset=utf-8";
+    "/console.css" => "console.css", "text/css; charset=utf-8";
+    "/favicon.svg" => "favicon.svg", "image/svg+xml";
+    "/LICENSES.txt" => "LICENSES.txt", "text/plain; charset=utf-8";
+}
+
+/// The file under this path.
+pub fn asset(path: &str) -> Option<&'static Asset> {
+    ASSETS.iter().find(|(known, _)| *known == path).map(|(_, asset)| asset)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn every_file_can_be_unpacked_to_what_it_was() {
+        for (path, asset) in ASSETS.iter() {
+            let packed = asset.packed();
+            let mut bytes = Vec::new();
+            flate2::read::GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
+            assert!(bytes == asset.bytes && !bytes.is_empty(), "{path}");
+        }
+        assert!(asset("/elsewhere").is_none());
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        let page = String::from_utf8_lossy(asset("/").unwrap().bytes);
+        assert!(page.contains("console.js") && page.contains("console.css"), "{page}");
+        for elsewhere in ["http://", "https://", "src=\"//", "<script>", "style=\"", "onclick"] {
+            assert!(!page.contains(elsewhere), "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The one table of what can be asked of the admin listener. The document is written from it, and the gateway's answers are tested
+//! against it.
+
+use bywash_history::Columns;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::{
+    Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds, LabResults, Policy,
+    Preview, Previewed, Request, Requests, Sessions, SetBypass, SetClass, Status, Undo, Use,
+};
+
+/// Who may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Whoever reaches the listener.
+    Anybody,
+    /// Whoever has a token, or opens the socket.
+    Operator,
+    /// The same, and the token is not one that only reads.
+    Decider,
+}
+
+/// What a body consists of.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// One JSON document.
+    Json(fn(&mut SchemaGenerator) -> Schema),
+    /// A JSON document on each line, for as long as it is wanted.
+    Lines(fn(&mut SchemaGenerator) -> Schema),
+    /// Server-sent events.
+    Events,
+    /// Something else, of this media type.
+    Other(&'static str),
+}
+
+/// Something that can be asked.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// `GET` (and so `HEAD`) or `POST`.
+    pub method: &'static str,
+    /// Its path; a part in braces is a parameter.
+    pub path: &'static str,
+    /// Who may.
+    pub access: Access,
+    /// What it is for.
+    pub about: &'static str,
+    /// Parameters of the query: name, and what it says.
+    pub query: &'static [(&'static str, &'static str)],
+    /// What is sent.
+    pub sends: Option<Body>,
+    /// What comes back with status 200.
+    pub gets: Body,
+    /// Other statuses, each with a problem.
+    pub problems: &'static [u16],
+}
+
+const fn get(path: &'static str, gets: Body, about: &'static str) -> Route {
+    Route {
+        method: "GET",
+        path,
+        access: Access::Operator,
+        about,
+        query: &[],
+        sends: None,
+        gets,
+        problems: &[401, 403],
+    }
+}
+
+const fn post(path: &'static str, sends: Body, gets: Body, about: &'static str) -> Route {
+    Route {
+        method: "POST",
+        path,
+        access: Access::Decider,
+        about,
+        query: &[],
+        sends: Some(sends),
+        gets,
+        problems: &[400, 401, 403, 404, 409, 503],
+    }
+}
+
+impl Route {
+    const fn open(self) -> Self {
+        Self { access: Access::Anybody, problems: &[403], ..self }
+    }
+
+    const fn query(self, query: &'static [(&'static str, &'static str)]) -> Self {
+        Self { query, problems: &[400, 401, 403], ..self }
+    }
+
+    const fn named(self) -> Self {
+        Self { problems: &[400, 401, 403, 404], ..self }
+    }
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+const TEXT: Body = Body::Other("text/plain");
+const DECIDED: Body = Body::Json(of::<Elephant>);
+const DECISION: Body = Body::Json(of::<Decision>);
+const POLICY: Body = Body::Json(of::<Policy>);
+
+/// Filters of `/v1/requests` and `/v1/tap`: only requests of which that is so.
+const FILTERS: &[(&str, &str)] = &[
+    ("class", "Name of the class"),
+    ("level", "Name of the level"),
+    ("outcome", "What became of it"),
+    ("decision", "run, shed, stop or wait"),
+    ("reason", "Why"),
+    ("status", "Of its answer"),
+    ("session", "Its session, as it is shown"),
+    ("standing", "What its session had proven"),
+    ("client", "Address of its client"),
+];
+
+/// The same, and how many.
+const LAST: &[(&str, &str)] = &[
+    ("limit", "How many at most: 1 to 1000, 100 if nothing is said"),
+    FILTERS[0],
+    FILTERS[1],
+    FILTERS[2],
+    FILTERS[3],
+    FILTERS[4],
+    FILTERS[5],
+    FILTERS[6],
+    FILTERS[7],
+    FILTERS[8],
+];
+
+/// All of it.
+pub const fn routes() -> &'static [Route] {
+    ROUTES
+}
+
+static ROUTES: &[Route] = &[
+    get("/livez", TEXT, "The process is alive.").open(),
+    Route {
+        problems: &[403, 503],
+        ..get("/readyz", TEXT, "It serves, and has not been told to stop.").open()
+    },
+    get(
+        "/metrics",
+        Body::Other("application/openmetrics-text"),
+        "Counters, gauges and histograms for Prometheus: docs/reference/metrics.md.",
+    )
+    .open(),
+    get("/", Body::Other("text/html"), "The console.").open(),
+    get("/v1/openapi.json", Body::Other("application/json"), "This document.").open(),
+    get("/v1/status", Body::Json(of::<Status>), "How the gateway stands."),
+    get(
+        "/v1/history",
+        Body::Json(of::<Columns>),
+        "What became of requests: the last quarter of an hour second by second, or the last day minute by minute.",
+    )
+    .query(&[
+        ("range", "15m or 24h; 15m if nothing is said"),
+        ("from", "Only rows with this number or a later one"),
+    ]),
+    get(
+        "/v1/events",
+        Body::Events,
+        "Server-sent events. `seconds` has rows of the history (as /v1/history) since the one that Last-Event-ID names; `anew` has \
+         all there are, as the gateway is another or some are missing: forget what was before. `changed` has the revisions \
+         of /v1/status whenever one of them is another.",
+    ),
+    get("/v1/requests", Body::Json(of::<Requests>), "The last requests that have ended, the newest first.")
+        .query(LAST),
+    get(
+        "/v1/requests/{name}",
+        Body::Json(of::<Explained>),
+        "One of the last 10,000, with the reason in words.",
+    )
+    .named(),
+    get("/v1/tap", Body::Lines(of::<Request>), "Requests as they end, a line each.").query(FILTERS),
+    get("/v1/sessions", Body::Json(of::<Sessions>), "What sessions do and what they are worth, as it was learned."),
+    get("/v1/kinds", Body::Json(of::<Kinds>), "Which kinds of requests there are."),
+    get("/v1/use", Body::Json(of::<Use>), "What was used of a resource over the last half an hour, and by which kinds.")
+        .query(&[("resource", "Its name in the file; the first if nothing is said")])
+        .named(),
+    get("/v1/elephants", Body::Json(of::<Elephants>), "Which requests cause the load, and what was decided of them."),
+    get("/v1/elephants/{number}", DECIDED, "One of them.").named(),
+    get("/v1/elephants/{number}/evidence", Body::Json(of::<Evidence>), "What its cost was read from.").named(),
+    Route {
+        access: Access::Operator,
+        problems: &[400, 401, 403, 404],
+        ..post(
+            "/v1/elephants/{number}/preview",
+            Body::Json(of::<Preview>),
+            Body::Json(of::<Previewed>),
+            "What a rule would do; nothing is changed.",
+        )
+    },
+    post("/v1/elephants/{number}/approve", DECISION, DECIDED, "A rule holds it back, or the one that does is another."),
+    post("/v1/elephants/{number}/try", DECISION, DECIDED, "A rule holds it back for 10s to 10m and is measured."),
+    post("/v1/elephants/{number}/reject", DECISION, DECIDED, "It is not to be held back, nor proposed, for a while."),
+    post("/v1/elephants/{number}/undo", DECISION, DECIDED, "What was decided does not hold any more."),
+    get("/v1/policy", POLICY, "What is in force, and what of it overrides the file."),
+    post("/v1/policy/class", Body::Json(of::<SetClass>), POLICY, "A class is treated otherwise for a while."),
+    post("/v1/policy/{number}/undo", Body::Json(of::<Undo>), POLICY, "What the file says holds again."),
+    post("/v1/bypass", Body::Json(of::<SetBypass>), POLICY, "Nothing is decided for a while, or decisions are taken again."),
+    get("/v1/export", Body::Json(of::<Exported>), "What holds beside the file, as it would stand there."),
+    get("/v1/audit", Body::Json(of::<Audit>), "Who has decided what, and why.")
+        .query(&[("limit", "How many at most: 1 to 1000, 100 if nothing is said")]),
+    get("/v1/lab", Body::Json(of::<LabResults>), "Results of the laboratory."),
+    get("/v1/lab/{name}", Body::Other("application/json"), "One of them, as it was written.").named(),
+];

@@ -1,0 +1,87 @@
+//! `bywash policy` and `bywash export`: what an operator may say for a while instead of the file.
+
+use std::path::PathBuf;
+
+use bywash_units::Span;
+use clap::Subcommand;
+
+use super::Which;
+use super::elephants::Author;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash policy show
+  bywash policy enforce search --percent 10 --for 30m --why 'the first try on real visitors'
+  bywash policy enforce search --for 4h --why 'ten percent went well'
+  bywash policy undo 3 --why 'enough for today'
+  bywash export --write bywash.toml
+
+What overrides the file has an author, a reason and an end. It is kept over a restart where there is a
+state.directory, and stands in the audit log.";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  bywash export
+  bywash export --write /etc/bywash/bywash.toml
+
+Of a file that is written to, comments, order and spelling stay. It must be a configuration without a
+mistake afterwards, or nothing is written.";
+
+/// What is asked or decided.
+#[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Policy {
+    /// What is in force, and what of it overrides the file
+    Show(Show),
+    /// Carry out what is decided about a class, for a while
+    Enforce(OfClass),
+    /// Only record what is decided about a class, for a while
+    Observe(OfClass),
+    /// Let the file hold again
+    Undo(Undone),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OfClass {
+    /// Its name
+    pub(crate) name: String,
+    /// Of so many of a hundred visitors, chosen by their address; all if not said
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) percent: Option<u8>,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// For how long: 30m, 2h
+    #[arg(long = "for", value_name = "SPAN", default_value = "1h")]
+    pub(crate) lasts: Span,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Undone {
+    /// Number of the override
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(crate) struct Export {
+    /// Write it into this configuration file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}

@@ -1,0 +1,161 @@
+//! The operators' key: where it is, how it comes to be, and the tokens that are made with it.
+//!
+//! Whoever may read it is an operator, as whoever may open the unix socket is one. So it lies where only the user that runs the
+//! gateway reads: a command of the same user, or of root, finds it without being told. One key serves all gateways of a
+//! user.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bywash_token::operator::{Operator, OperatorKeys, sign};
+use bywash_token::{Moment, Secrets};
+
+use crate::failure::Failure;
+use crate::replace::create;
+use crate::token_keys::draw;
+
+const FILE: &str = "operators.key";
+/// Where a service's own folder is, and root's.
+const SERVICE: &str = "/run/bywash";
+
+/// Where `bywash run` keeps it if the file does not say.
+pub(crate) fn own() -> Option<PathBuf> {
+    own_of(&|name| std::env::var_os(name).map(PathBuf::from), is_root())
+}
+
+fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|folder| folder.is_absolute());
+    let service = || set("RUNTIME_DIRECTORY");
+    let root = || is_root.then(|| PathBuf::from(SERVICE));
+    let session = || set("XDG_RUNTIME_DIR").map(|folder| folder.join("bywash"));
+    let home = || set("HOME").map(|home| home.join(".local/state/bywash"));
+    service().or_else(root).or_else(session).or_else(home).map(|folder| folder.join(FILE))
+}
+
+/// Where a command looks for it: the first that there is.
+fn found() -> Option<PathBuf> {
+    let all = [own(), Some(Path::new(SERVICE).join(FILE))];
+    all.into_iter().flatten().find(|path| path.exists())
+}
+
+fn is_root() -> bool {
+    // Whose our own process is: nothing else here asks for it.
+    fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0)
+}
+
+/// Makes a key if there is none.
+///
+/// # Errors
+/// If it cannot be made, or what is there is none.
+pub(crate) fn ensure(path: &Path) -> Result<(), String> {
+    match path.try_exists() {
+        Ok(true) => return read(path).map(drop),
+        Ok(false) => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    let secret = draw().map_err(|_| "the system has no random bytes to give")?;
+    let told = |error: io::Error| error.to_string();
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
+    }
+    // Whole or not at all: another process may read it as soon as it has its name, or be about to make one as well.
+    let beside = path.with_extension(format!("key.{}", std::process::id()));
+    let linked = create(&beside, &Secrets::fresh(secret).to_text())
+        .and_then(|_| fs::hard_link(&beside, path));
+    let _ = fs::remove_file(&beside);
+    match linked {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map(drop),
+        linked => linked.map_err(told),
+    }
+}
+
+fn read(path: &Path) -> Result<OperatorKeys, String> {
+    let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
+    let secrets = Secrets::parse(&text).map_err(|why| why.to_string())?;
+    Ok(OperatorKeys::new(&secrets))
+}
+
+/// A token of an operator of this name, good for so long; `None` if there is no key to be found.
+///
+/// # Errors
+/// If the key cannot be used.
+pub(crate) fn token(
+    key: Option<&Path>,
+    name: &str,
+    decides: bool,
+    lasts: Duration,
+) -> Result<Option<String>, Failure> {
+    let Some(path) = key.map(Path::to_owned).or_else(found) else { return Ok(None) };
+    let keys = read(&path)
+        .map_err(|why| Failure::running(format!("the operators' key {}: {why}", path.display())))?;
+    let operator = Operator::new(name, decides)
+        .ok_or_else(|| Failure::usage("a name is a line of 1 to 200 characters"))?;
+    let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
+    let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
+    Ok(Some(sign(&keys, &operator, until)))
+}
+
+/// Who is logged in, or nobody in particular.
+pub(crate) fn user() -> String {
+    std::env::var("USER")
+        .ok()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "an operator".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_where_only_its_user_reads() {
+        let variable = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                set.iter().find(|(other, _)| *other == name).map(|(_, value)| PathBuf::from(value))
+            }
+        };
+        let own =
+            |set, is_root| own_of(&variable(set), is_root).map(|path| path.display().to_string());
+        let all = &[
+            ("RUNTIME_DIRECTORY", "/run/b"),
+            ("XDG_RUNTIME_DIR", "/run/user/7"),
+            ("HOME", "/home/a"),
+        ];
+        assert_eq!(own(all, false).as_deref(), Some("/run/b/operators.key"));
+        assert_eq!(own(&all[1..], false).as_deref(), Some("/run/user/7/bywash/operators.key"));
+        assert_eq!(own(&all[1..], true).as_deref(), Some("/run/bywash/operators.key"));
+        assert_eq!(
+            own(&all[2..], false).as_deref(),
+            Some("/home/a/.local/state/bywash/operators.key")
+        );
+        assert_eq!(own(&[("HOME", "here")], false), None);
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_what_is_none_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/down/operators.key");
+        ensure(&path).unwrap();
+        let first = fs::read(&path).unwrap();
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).unwrap()) & 0o777;
+        assert_eq!(mode, 0o600);
+        ensure(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), first);
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1,
+            "nothing is left beside"
+        );
+        fs::write(&path, "no key").unwrap();
+        assert!(ensure(&path).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"no key");
+        let token = |name| token(Some(&path), name, true, Duration::from_secs(9));
+        assert!(token("ana").is_err());
+        fs::write(&path, first).unwrap();
+        assert!(token("ana").unwrap().is_some_and(|token| token.starts_with("v1.")));
+        assert!(token("a\nb").is_err());
+    }
+}

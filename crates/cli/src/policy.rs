@@ -1,0 +1,113 @@
+//! `bywash policy`: what is in force, and an operator's word that it is to be otherwise for a while.
+
+mod export;
+
+use std::fmt::Write;
+
+use bywash_api::{ClassPolicy, Mode, Policy, SetClass, Undo};
+use bywash_report::{Align, Table};
+
+use crate::args::policy::{OfClass, Policy as What, Show, Undone};
+use crate::failure::Failure;
+use crate::operator;
+use crate::streams::{print, print_json};
+
+pub(crate) use export::export;
+
+pub(crate) fn policy(what: &What) -> Result<(), Failure> {
+    match what {
+        What::Show(args) => show(args),
+        What::Enforce(args) => set(args, Mode::Enforce, args.percent),
+        What::Observe(args) => set(args, Mode::Observe, None),
+        What::Undo(args) => undo(args),
+    }
+}
+
+fn show(args: &Show) -> Result<(), Failure> {
+    if args.json {
+        return print_json(&operator::get(&args.which, "/v1/policy")?);
+    }
+    print(&told(&operator::get(&args.which, "/v1/policy")?))
+}
+
+fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
+    let said = SetClass {
+        class: args.name.clone(),
+        mode,
+        percent,
+        by: Some(args.author.by.clone()),
+        why: args.author.why.clone(),
+        lasts: Some(args.lasts.to_string()),
+        revision: None,
+    };
+    let policy = operator::post(&args.which, &args.author.by, "/v1/policy/class", &said)?;
+    print(&told(&policy))
+}
+
+fn undo(args: &Undone) -> Result<(), Failure> {
+    let by = &args.author.by;
+    let said = Undo { by: Some(by.clone()), why: args.author.why.clone(), revision: None };
+    let path = format!("/v1/policy/{}/undo", args.number);
+    print(&told(&operator::post(&args.which, by, &path, &said)?))
+}
+
+pub(crate) fn told(policy: &Policy) -> String {
+    let file = policy.file.as_deref().map_or("no file".into(), shown);
+    let mut words = format!(
+        "{file}: order {}, limit {}, terminate {}{}\n\n{}",
+        policy.order.name,
+        policy.limit.name,
+        policy.terminate.name,
+        if policy.bypassed { "; bypassed: nothing is decided" } else { "" },
+        classes(policy),
+    );
+    for one in &policy.overrides {
+        let what = match &one.target {
+            bywash_control::Target::Class { class, mode, percent } => {
+                format!("{} {} {percent} %", shown(class), mode.name())
+            }
+            bywash_control::Target::Bypass => "bypass".to_owned(),
+        };
+        let (number, by, why, until) = (one.number, shown(&one.by), shown(&one.why), one.until);
+        let _ = write!(words, "\n{number}  {what} until {until}, {by}: {why}");
+    }
+    if !policy.overrides.is_empty() {
+        let lost = if policy.kept { "" } else { " (lost with the process: no state.directory)" };
+        let _ = writeln!(
+            words,
+            "\n\nWhat overrides the file ends by itself{lost}; `bywash export` writes it down."
+        );
+    }
+    words
+}
+
+fn classes(policy: &Policy) -> Table {
+    let mut table = Table::new(&[
+        ("class", Align::Left),
+        ("tier", Align::Left),
+        ("mode", Align::Left),
+        ("of", Align::Right),
+        ("the file says", Align::Left),
+        ("utility", Align::Right),
+    ]);
+    for class in &policy.classes {
+        let ClassPolicy { name, tier, mode, percent, file_mode, file_percent, utility, .. } = class;
+        table.push(vec![
+            shown(name),
+            shown(tier),
+            mode.name().to_owned(),
+            format!("{percent} %"),
+            match class.overridden {
+                Some(number) => format!("{} {file_percent} %  [{number}]", file_mode.name()),
+                None => String::new(),
+            },
+            utility.to_string(),
+        ]);
+    }
+    table
+}
+
+/// A text as it may stand on a terminal.
+fn shown(text: &str) -> String {
+    text.chars().flat_map(char::escape_debug).collect()
+}

@@ -1,0 +1,156 @@
+//! `bywash export`: what holds beside the file, printed as the file would say it, or written into it.
+//!
+//! A file is somebody's: its comments, its order and its spelling stay, only values of the keys that were decided change, each with a
+//! comment that says who decided it. The result must be a configuration without a mistake, or nothing is written; it takes the
+//! file's place at once.
+
+use std::path::Path;
+
+use bywash_api::Exported;
+use bywash_config::Config;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use crate::args::policy::Export;
+use crate::failure::Failure;
+use crate::operator;
+use crate::replace::replace;
+use crate::streams::{has_colour, print, say};
+
+pub(crate) fn export(args: &Export) -> Result<(), Failure> {
+    let exported: Exported = operator::get(&args.which, "/v1/export")?;
+    let Some(path) = &args.write else { return print(&exported.toml) };
+    let not_done = |why: String| Failure::running(format!("{}: {why}", path.display()));
+    let text = bywash_files::text(path, LARGEST).map_err(|why| not_done(why.to_string()))?;
+    let merged = merged(&text, &exported.toml).map_err(not_done)?;
+    if merged == text {
+        say("bywash: the file says all of it already");
+        return Ok(());
+    }
+    check(&merged, path)?;
+    replace(path, &merged).map_err(|error| not_done(error.to_string()))?;
+    say(format!("bywash: {} says so now", path.display()));
+    Ok(())
+}
+
+/// A configuration is far smaller.
+const LARGEST: usize = 1024 * 1024;
+
+fn check(text: &str, path: &Path) -> Result<(), Failure> {
+    let name = format!("{} as it would be", path.display());
+    match Config::parse(text, &name) {
+        Ok(_) => Ok(()),
+        Err(problems) => Err(Failure::configuration(problems.render(has_colour()))),
+    }
+}
+
+/// The text of the file, in which what was exported stands as well.
+fn merged(text: &str, exported: &str) -> Result<String, String> {
+    let parse = |text: &str| text.parse::<DocumentMut>().map_err(|error| error.to_string());
+    let (mut file, said) = (parse(text)?, parse(exported)?);
+    for (section, tables) in said.iter() {
+        for (name, said) in tables.as_table_like().into_iter().flat_map(TableLike::iter) {
+            let said = said.as_table().ok_or("what was exported is no table")?;
+            let item = place(&mut file, section, name)?;
+            let comment = said.decor().prefix().and_then(|prefix| prefix.as_str());
+            // What stands on one line has no room for a comment.
+            let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
+            let into = item.as_table_like_mut();
+            let into = into.ok_or_else(|| format!("`{section}.{name}` is no table"))?;
+            say_in(into, said, section, &comment);
+        }
+    }
+    Ok(file.to_string())
+}
+
+/// The table of this name, made if it is not there.
+fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f mut Item, String> {
+    let no_table = format!("`{section}` is no table");
+    let section = file.entry(section).or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    });
+    let within_line = section.as_inline_table().is_some();
+    let section = section.as_table_like_mut().ok_or(no_table)?;
+    let new = || {
+        if within_line { Item::Value(InlineTable::new().into()) } else { Item::Table(Table::new()) }
+    };
+    Ok(section.entry(name).or_insert_with(new))
+}
+
+/// Each key of `said` that is not said yet; the first with the comment.
+fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) {
+    for (number, (key, item)) in said.iter().enumerate() {
+        let Some(value) = item.as_value() else { continue };
+        if into.get(key).and_then(Item::as_value).is_some_and(|old| same(old, value)) {
+            continue;
+        }
+        let suffix = if number == 0 && !comment.is_empty() {
+            format!(" # {comment}")
+        } else {
+            String::new()
+        };
+        into.insert(key, Item::Value(value.clone().decorated(" ", suffix)));
+    }
+    // Of all visitors: that is what is meant where nothing is said.
+    if section == "class" && said.get("percent").is_none() {
+        into.remove("percent");
+    }
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    let bare = |value: &Value| value.clone().decorated("", "").to_string();
+    bare(a) == bare(b)
+}
+
+/// Comment lines as one.
+fn one_line(comment: &str) -> String {
+    let lines = comment.lines().map(|line| line.trim().trim_start_matches('#').trim());
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "# \"ana\", since then, until then: \"too many\"\n[class.search]\nmode = \"enforce\"\npercent = 10\n\n\
+        # \"bo\", since then, until then\n[throttle.elephant-3]\nmatch = \"/s?q\"\nwhy = \"so\"\nat_once = 2\n";
+
+    #[test]
+    fn what_a_file_says_stays_and_what_was_decided_is_added() {
+        let file = "# mine\nversion = 1\n\n[class.search] # searches\nmatch = [\"GET /search\"]\nmode = \"observe\"\n\n\
+            [class.other]\nutility = 2 # few\n";
+        let merged = merged(file, SAID).unwrap();
+        assert_eq!(
+            merged,
+            "# mine\nversion = 1\n\n[class.search] # searches\nmatch = [\"GET /search\"]\nmode = \"enforce\" # \"ana\", since then, \
+             until then: \"too many\"\npercent = 10\n\n[class.other]\nutility = 2 # few\n\n[throttle.elephant-3]\nmatch = \"/s?q\" \
+             # \"bo\", since then, until then\nwhy = \"so\"\nat_once = 2\n"
+        );
+        assert_eq!(super::merged(&merged, SAID).unwrap(), merged, "said twice it is there once");
+    }
+
+    #[test]
+    fn tables_on_one_line_and_dotted_keys_are_tables_too() {
+        let merged = |file| merged(file, "# a\n[class.search]\nmode = \"enforce\"\n").unwrap();
+        let line = "class.search = { match = ['GET /s'], mode = 'observe', percent = 5 }\n";
+        assert_eq!(merged(line), "class.search = { match = ['GET /s'], mode = \"enforce\" }\n");
+        let within = "class = { search = { match = ['GET /s'] } }\n";
+        assert_eq!(
+            merged(within),
+            "class = { search = { match = ['GET /s'], mode = \"enforce\" } }\n"
+        );
+        let dotted = "class.search.match = ['GET /s']\n";
+        assert_eq!(
+            merged(dotted),
+            "class.search.match = ['GET /s']\nclass.search.mode = \"enforce\" # a\n"
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_of_ours_is_refused() {
+        assert!(merged("class = 3\n", SAID).is_err());
+        assert!(merged("class.search = 3\n", SAID).is_err());
+        assert!(merged("[class", SAID).is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! What overrides the file: until when, by whose word, and who has seen it.
+
+use bywash_control::{
+    Mode, NotOverridden, Overrides, Subject, Target, Timestamp, What, Word, WordError,
+};
+use bywash_units::Span;
+
+const CLASSES: [&str; 2] = ["search", "other"];
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).expect("a time of this century")
+}
+
+fn word(seconds: u64) -> Word {
+    Word { by: "ana".into(), why: "too many".into(), lasts: Span::from_secs(seconds) }
+}
+
+fn enforced(class: &str, percent: u8) -> Target {
+    Target::Class { class: class.into(), mode: Mode::Enforce, percent }
+}
+
+#[test]
+fn it_holds_until_its_end_and_says_so() {
+    let mut overrides = Overrides::default();
+    let note = overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    assert_eq!((note.what, note.until), (What::Overridden, Some(at(60))));
+    let (one, mode, percent) = overrides.of_class("search").unwrap();
+    assert_eq!((one.number, mode, percent, one.by.as_str()), (1, Mode::Enforce, 10, "ana"));
+    assert_eq!(overrides.of_class("other"), None);
+    assert_eq!(overrides.tick(at(59)), []);
+    let notes = overrides.tick(at(60));
+    assert_eq!((notes[0].what, notes[0].by.as_str()), (What::Ended, "bywash"));
+    assert_eq!(
+        notes[0].subject,
+        Subject::Class { class: "search".into(), mode: Mode::Enforce, percent: 10 }
+    );
+    assert_eq!(overrides.list(), []);
+}
+
+#[test]
+fn a_class_has_one_and_nothing_is_decided_once() {
+    let mut overrides = Overrides::default();
+    for percent in [10, 50] {
+        overrides.set(at(0), enforced("search", percent), word(60), None, &CLASSES).unwrap();
+        overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    }
+    assert_eq!(overrides.list().iter().map(|one| one.number).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(overrides.bypass(), Some(4));
+    overrides.undo(at(1), 4, "bo", "enough", None).unwrap();
+    assert!(!overrides.bypasses());
+    assert_eq!(overrides.undo(at(1), 4, "bo", "enough", None), Err(NotOverridden::Unknown(4)));
+    let nobody = overrides.undo(at(1), 3, " ", "enough", None);
+    assert_eq!(nobody, Err(NotOverridden::Word(WordError::Nobody)));
+}
+
+#[test]
+fn whoever_has_not_seen_what_holds_changes_nothing() {
+    let mut overrides = Overrides::default();
+    let seen = overrides.revision();
+    overrides.set(at(0), enforced("search", 10), word(60), Some(seen), &CLASSES).unwrap();
+    let before = overrides.clone();
+    let late = overrides.set(at(1), enforced("search", 50), word(60), Some(seen), &CLASSES);
+    assert_eq!(late, Err(NotOverridden::Conflict { is: before.revision(), seen }));
+    let late = overrides.undo(at(1), 1, "bo", "enough", Some(seen));
+    assert!(matches!(late, Err(NotOverridden::Conflict { .. })));
+    assert_eq!(overrides, before);
+    // Every way to another state is another revision, and none is given twice, also not by a process that has lost them.
+    let mut revisions = vec![overrides.revision()];
+    overrides.set(at(2), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    revisions.push(overrides.revision());
+    overrides.undo(at(2), 2, "bo", "enough", None).unwrap();
+    revisions.push(overrides.revision());
+    overrides.tick(at(60));
+    revisions.push(overrides.revision());
+    let mut next = Overrides::default();
+    next.set(at(61), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    revisions.push(next.revision());
+    assert!(revisions.is_sorted_by(|a, b| a < b), "{revisions:?}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let mut overrides = Overrides::default();
+    let mut set = |target, word| overrides.set(at(0), target, word, None, &CLASSES).unwrap_err();
+    assert_eq!(set(enforced("serach", 1), word(60)), NotOverridden::NoClass("serach".into()));
+    assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::Percent);
+    assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::Percent);
+    assert_eq!(set(Target::Bypass, word(9)), NotOverridden::Word(WordError::Lasts));
+    let hostile = set(enforced("\u{1b}[31m\u{202e}", 1), word(60)).to_string();
+    assert!(!hostile.contains('\u{1b}') && !hostile.contains('\u{202e}'), "{hostile}");
+    assert_eq!(overrides, Overrides::default());
+}
+
+#[test]
+fn it_is_read_as_it_was_kept_and_what_could_not_have_been_decided_does_not_hold() {
+    let mut overrides = Overrides::default();
+    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    assert_eq!(Overrides::read(&overrides.text()).unwrap(), overrides);
+    let forged = overrides.text().replace("\"percent\": 10", "\"percent\": 200");
+    assert_eq!(Overrides::read(&forged).unwrap().list(), []);
+    assert!(Overrides::read("{}").is_err());
+    assert!(Overrides::read("nothing").is_err());
+}
+
+#[test]
+fn of_a_class_that_is_gone_it_ends() {
+    let mut overrides = Overrides::default();
+    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    assert_eq!(overrides.configured(at(1), &CLASSES), []);
+    let notes = overrides.configured(at(2), &["other"]);
+    assert_eq!(notes.len(), 1);
+    assert!(overrides.bypasses() && overrides.of_class("search").is_none());
+}
+
+#[test]
+fn the_file_would_say_the_same() {
+    let mut overrides = Overrides::default();
+    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    let all = Target::Class { class: "other".into(), mode: Mode::Observe, percent: 100 };
+    overrides.set(at(0), all, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    let read: toml::Table = overrides.exported().parse().unwrap();
+    let class = |name: &str| read["class"][name].as_table().unwrap().clone();
+    assert_eq!(class("search")["mode"].as_str(), Some("enforce"));
+    assert_eq!(class("search")["percent"].as_integer(), Some(10));
+    assert_eq!(class("other").keys().collect::<Vec<_>>(), ["mode"]);
+    assert_eq!(read.len(), 1, "that nothing is decided does not belong in a file");
+}

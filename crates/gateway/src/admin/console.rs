@@ -1,0 +1,18 @@
+//! The console's files, built into the program.
+
+use http::StatusCode;
+
+use super::answer::fields;
+use crate::reply::Reply;
+
+/// The file of this path, if it is one of the console's.
+pub(super) fn file(path: &str, takes_gzip: bool) -> Option<Reply> {
+    let asset = bywash_console::asset(path)?;
+    let mut fields = fields(asset.kind);
+    fields.push(b"Vary", b"Accept-Encoding");
+    if takes_gzip {
+        fields.push(b"Content-Encoding", b"gzip");
+        return Some(Reply::local(StatusCode::OK, fields, asset.packed()));
+    }
+    Some(Reply::local(StatusCode::OK, fields, asset.bytes))
+}

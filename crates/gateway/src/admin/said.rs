@@ -1,0 +1,84 @@
+//! What operators say: a JSON document in the body, read strictly and within bounds; and the query.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+
+use bywash_api::Code;
+use bywash_control::Word;
+use bywash_message::Request;
+use bywash_units::Span;
+use serde::de::DeserializeOwned;
+
+use super::answer::Refused;
+use crate::body::Piece;
+use crate::client::Body;
+
+/// A decision says who and why in two texts of 200 characters, and a few numbers.
+const MOST: usize = 16 * 1024;
+
+/// For how long something holds if nobody says so.
+const USUAL: Span = Span::from_secs(3600);
+
+/// The document that a request brings.
+pub(super) async fn said<T: DeserializeOwned>(
+    request: &Request,
+    mut body: Body,
+) -> Result<T, Refused> {
+    let kind = request.fields.named(b"content-type").next().unwrap_or_default();
+    let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if !kind.eq_ignore_ascii_case(b"application/json") {
+        return Err(Refused::invalid("what is said here is JSON: Content-Type: application/json"));
+    }
+    let mut bytes = Vec::new();
+    while let Some(piece) = next(&mut body).await? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > MOST {
+            return Err(Refused::invalid("that is more than a decision can say"));
+        }
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        // What it says of the body is shown as text, wherever that may be.
+        Refused::invalid(error.to_string().escape_debug())
+    })
+}
+
+async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
+    match poll_fn(|cx| body.poll_piece(cx)).await {
+        Ok(Piece::Data(data)) => Ok(Some(data)),
+        Ok(Piece::End(_)) => Ok(None),
+        Err(why) => Err(Refused::new(Code::Invalid, format!("the body: {why}"))),
+    }
+}
+
+/// Who, why and how long.
+pub(super) fn word(by: String, why: String, lasts: Option<&str>) -> Result<Word, Refused> {
+    let lasts = lasts.map_or(Ok(USUAL), str::parse);
+    Ok(Word { by, why, lasts: lasts.map_err(Refused::invalid)? })
+}
+
+/// The query's `name=value` pairs, decoded as forms are. A name that is none of those that there are is an error: it would be
+/// ignored otherwise.
+pub(super) fn query(
+    request: &Request,
+    known: &[&str],
+) -> Result<BTreeMap<String, String>, Refused> {
+    let target = request.target.path_and_query();
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    let pairs: BTreeMap<String, String> =
+        form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    match pairs.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => {
+            let name: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+            let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+            Err(Refused::invalid(format!("`{name}` cannot be asked for; there is {known}")))
+        }
+        None => Ok(pairs),
+    }
+}
+
+/// How many are wanted: 1 to 1000.
+pub(super) fn limit(query: &BTreeMap<String, String>) -> Result<usize, Refused> {
+    let Some(text) = query.get("limit") else { return Ok(100) };
+    let limit = text.parse().ok().filter(|limit| (1..=1000).contains(limit));
+    limit.ok_or_else(|| Refused::invalid("`limit` is 1 to 1000"))
+}

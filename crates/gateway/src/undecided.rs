@@ -1,0 +1,17 @@
+//! Why what an operator has decided does not hold.
+
+use std::io;
+
+/// `R` is why it cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Undecided<R: std::error::Error + 'static> {
+    /// It cannot be made.
+    #[error(transparent)]
+    Refused(#[from] R),
+    /// Another process reads what was decided just now.
+    #[error("another process is taking over: ask again")]
+    GivenAway,
+    /// It would be lost with this process.
+    #[error("it could not be written down, so it does not hold: {0}")]
+    NotKept(io::Error),
+}

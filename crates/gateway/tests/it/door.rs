@@ -1,0 +1,157 @@
+//! Who is let in to the admin listener, and as whom.
+
+use std::os::unix::fs::PermissionsExt;
+
+use bywash_api::{Access, routes};
+use serde_json::json;
+
+use crate::operator::{document, in_seconds, says_with, token, write_key};
+use crate::setup::Setup;
+use crate::upstream::Upstream;
+use crate::wire::{Message, Wire};
+
+fn ask(address: std::net::SocketAddr, method: &str, target: &str, fields: &str) -> Message {
+    let mut wire = Wire::connect(address);
+    wire.send(format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{fields}Connection: close\r\n\r\n"
+    ));
+    wire.answer().unwrap()
+}
+
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
+#[test]
+fn every_route_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_open() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let good = bearer(&token(7, "ana", true, in_seconds(60)));
+    for route in routes() {
+        let path = route.path.replace("{number}", "1").replace("{name}", "0123456789abcdef");
+        let without = ask(address, route.method, &path, "");
+        let is_open = route.access == Access::Anybody;
+        assert_eq!(without.status() == Some(401), !is_open, "{path}: {:?}", without.status());
+        if path == "/v1/events" || path == "/v1/tap" {
+            assert_eq!(ask(address, "HEAD", &path, &good).status(), Some(200), "{path}");
+            continue;
+        }
+        let fields = format!("{good}Bywash-Admin: 1\r\n");
+        let answer = ask(address, route.method, &path, &fields);
+        let expected = if route.method == "POST" { &[400][..] } else { &[200, 404][..] };
+        assert!(expected.contains(&answer.status().unwrap()), "{path}: {}", answer.text());
+        assert!(!answer.text().contains("nobody answers this"), "{path}");
+    }
+}
+
+#[test]
+fn a_token_lets_in_for_as_long_as_it_says_and_with_the_key_that_signed_it() {
+    let upstream = Upstream::echo();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("operators.key");
+    write_key(&key, 1);
+    let own = Setup::before(&upstream).set("listen.operators_key", &format!("'{}'", key.display()));
+    let gateway = own.start();
+    let asks = |token: &str| {
+        let answer = ask(gateway.admin(), "GET", "/v1/status", &bearer(token));
+        let code = answer
+            .status()
+            .filter(|status| *status != 200)
+            .map(|_| document(&answer)["code"].clone());
+        (answer.status().unwrap(), code.map(|code| code.as_str().unwrap().to_owned()))
+    };
+    let refused = |code: &str| (401, Some(code.to_owned()));
+    assert_eq!(asks(&token(1, "ana", true, in_seconds(60))), (200, None));
+    assert_eq!(asks(&token(1, "ana", true, in_seconds(-2))), refused("expired"));
+    assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), refused("unauthorised"));
+    for wrong in ["", "v1", "v1.9.d.YQ.", &"x".repeat(2000)] {
+        assert_eq!(asks(wrong), refused("unauthorised"), "{wrong}");
+    }
+    // With another key all are over at once.
+    write_key(&key, 2);
+    assert_eq!(asks(&token(1, "ana", true, in_seconds(60))), refused("unauthorised"));
+    assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), (200, None));
+    // A key that everybody may read, or that is gone, lets nobody in.
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), refused("unauthorised"));
+    std::fs::remove_file(&key).unwrap();
+    assert_eq!(asks(&token(2, "ana", true, in_seconds(60))), refused("unauthorised"));
+    assert_eq!(ask(gateway.admin(), "GET", "/livez", "").status(), Some(200));
+}
+
+#[test]
+fn without_a_key_nobody_is_let_in_on_loopback() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).unset("listen.operators_key").start();
+    let answer =
+        ask(gateway.admin(), "GET", "/v1/status", &bearer(&token(7, "a", true, in_seconds(9))));
+    assert_eq!(answer.status(), Some(401));
+    assert!(answer.text().contains("listen.operators_key"), "{}", answer.text());
+}
+
+#[test]
+fn who_only_reads_decides_nothing() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let reads = token(7, "the wall", false, in_seconds(60));
+    assert_eq!(ask(address, "GET", "/v1/policy", &bearer(&reads)).status(), Some(200));
+    let fields = format!("Host: {address}\r\n{}Bywash-Admin: 1\r\n", bearer(&reads));
+    let said = json!({ "on": true, "why": "so" }).to_string();
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(403));
+    // What only asks what would be is no decision.
+    assert_eq!(says_with(address, &fields, "/v1/elephants/1/preview", "{}").status(), Some(404));
+}
+
+#[test]
+fn what_is_said_is_read_strictly_and_within_bounds() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let fields = format!(
+        "Host: {address}\r\n{}Bywash-Admin: 1\r\n",
+        bearer(&token(7, "ana", true, in_seconds(60)))
+    );
+    let long = format!(r#"{{"on": true, "why": "{}"}}"#, "x".repeat(20_000));
+    for said in ["", "{", "[]", "null", r#"{"on": true, "on": false, "why": "so"}"#, &long, "\u{0}"]
+    {
+        let answer = says_with(address, &fields, "/v1/bypass", said);
+        assert_eq!(answer.status(), Some(400), "{}", answer.text());
+    }
+    let mut wire = Wire::connect(address);
+    wire.send(format!("POST /v1/bypass HTTP/1.1\r\n{fields}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{{}}"));
+    assert_eq!(wire.answer().unwrap().status(), Some(400));
+    assert_eq!(gateway.status()["mode"], "enforce");
+}
+
+#[test]
+fn the_console_is_served_to_whoever_comes_by_a_loopback_name_and_runs_nothing_else() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    for (path, kind) in [
+        ("/", "text/html; charset=utf-8"),
+        ("/console.js", "text/javascript; charset=utf-8"),
+        ("/console.css", "text/css; charset=utf-8"),
+        ("/favicon.svg", "image/svg+xml"),
+    ] {
+        let answer = ask(address, "GET", path, "");
+        assert_eq!(
+            (answer.status(), answer.field("content-type")),
+            (Some(200), Some(kind)),
+            "{path}"
+        );
+        let policy = answer.field("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{policy}");
+        let packed = ask(address, "GET", path, "Accept-Encoding: br, gzip\r\n");
+        assert_eq!(packed.field("content-encoding"), Some("gzip"));
+        assert!(packed.body.starts_with(&[0x1f, 0x8b]), "{path}");
+    }
+    let answer = ask(address, "GET", "/", "").text();
+    assert!(answer.contains("console.js"), "{answer}");
+    let mut wire = Wire::connect(address);
+    wire.send("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert_eq!(wire.answer().unwrap().status(), Some(403));
+    assert_eq!(ask(address, "POST", "/console.js", "").status(), Some(405));
+}

@@ -1,0 +1,224 @@
+//! What operators say for a while instead of the file.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::operator::{document, says};
+use crate::setup::{Running, Setup, admin, eventually};
+use crate::upstream::Upstream;
+use crate::wire::Message;
+
+fn observing(upstream: &Upstream) -> Setup {
+    Setup::before(upstream)
+        .set("mode", "'observe'")
+        .limit(1)
+        .set("class.search", "{ match = ['GET /search'] }")
+}
+
+fn set(gateway: &Running, said: &Value) -> Message {
+    let mut all = json!({ "class": "search", "mode": "enforce", "why": "too many" });
+    all.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+    says(gateway, "/v1/policy/class", &all)
+}
+
+fn policy(gateway: &Running) -> Value {
+    document(&admin(gateway.admin(), "/v1/policy"))
+}
+
+fn class<'p>(policy: &'p Value, name: &str) -> &'p Value {
+    let classes = policy["classes"].as_array().unwrap();
+    classes.iter().find(|class| class["name"] == name).unwrap()
+}
+
+#[test]
+fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = observing(&upstream).start();
+    let mut first = gateway.asks("/search");
+    let running = calls.next();
+    // Nobody is held back.
+    let mut second = gateway.asks("/search");
+    calls.next().answer("2");
+    second.answer().unwrap();
+    let answer = set(&gateway, &json!({ "for": "10s" }));
+    assert_eq!(answer.status(), Some(200), "{}", answer.text());
+    let now = document(&answer);
+    let search = class(&now, "search");
+    assert_eq!([&search["mode"], &search["file_mode"]], ["enforce", "observe"]);
+    assert_eq!(search["overridden"], now["overrides"][0]["number"]);
+    assert_eq!(class(&now, "other")["mode"], "observe");
+    let waits = gateway.asks("/search");
+    gateway.waits_for("waiting", 1);
+    assert!(calls.is_empty());
+    drop(waits);
+    running.answer("1");
+    first.answer().unwrap();
+    // This is how long it holds.
+    let is_over = || policy(&gateway)["overrides"] == json!([]);
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_over() {
+        assert!(std::time::Instant::now() < end, "it never ended");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(class(&policy(&gateway), "search")["mode"], "observe");
+    let notes = document(&admin(gateway.admin(), "/v1/audit"))["notes"].clone();
+    let told: Vec<_> = notes.as_array().unwrap().iter().map(|note| &note["what"]).collect();
+    assert_eq!(told, ["ended", "overridden"]);
+    assert_eq!(
+        [&notes[1]["by"], &notes[1]["why"], &notes[1]["class"]],
+        ["ana", "too many", "search"]
+    );
+}
+
+#[test]
+fn of_two_operators_the_second_sees_that_the_first_has_decided() {
+    let upstream = Upstream::echo();
+    let gateway = observing(&upstream).start();
+    let seen = policy(&gateway)["revision"].clone();
+    let first = set(&gateway, &json!({ "percent": 10, "revision": seen }));
+    assert_eq!(first.status(), Some(200), "{}", first.text());
+    let second = set(&gateway, &json!({ "percent": 50, "revision": seen }));
+    assert_eq!(second.status(), Some(409), "{}", second.text());
+    assert_eq!(document(&second)["code"], "conflict");
+    assert_eq!(class(&policy(&gateway), "search")["percent"], 10);
+    let seen = policy(&gateway)["revision"].clone();
+    let again = document(&set(&gateway, &json!({ "percent": 50, "revision": seen })));
+    assert_eq!(class(&again, "search")["percent"], 50);
+    assert_eq!(again["overrides"].as_array().map(Vec::len), Some(1), "one of each class");
+    // A reload is another decision.
+    gateway.reload(&observing(&upstream)).unwrap();
+    assert_eq!(set(&gateway, &json!({ "revision": again["revision"] })).status(), Some(409));
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_changes_nothing() {
+    let upstream = Upstream::echo();
+    let gateway = observing(&upstream).start();
+    let before = policy(&gateway);
+    for (said, status) in [
+        (json!({ "class": "serach" }), 404),
+        (json!({ "class": "\u{1b}[31m" }), 404),
+        (json!({ "percent": 0 }), 400),
+        (json!({ "percent": 101 }), 400),
+        (json!({ "percent": -1 }), 400),
+        (json!({ "mode": "bypass" }), 400),
+        (json!({ "why": "two\nlines" }), 400),
+        (json!({ "why": "x".repeat(201) }), 400),
+        (json!({ "for": "9s" }), 400),
+        (json!({ "for": "721h" }), 400),
+    ] {
+        let answer = set(&gateway, &said);
+        assert_eq!(answer.status(), Some(status), "{said} {}", answer.text());
+        assert!(!answer.text().contains('\u{1b}'));
+    }
+    assert_eq!(says(&gateway, "/v1/policy/7/undo", &json!({ "why": "so" })).status(), Some(404));
+    assert_eq!(says(&gateway, "/v1/policy/x/undo", &json!({ "why": "so" })).status(), Some(404));
+    assert_eq!(policy(&gateway), before);
+}
+
+#[test]
+fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
+    let upstream = Upstream::echo();
+    let setup = observing(&upstream)
+        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', percent = 30 }")
+        .set("listen.trusted_proxies", "['127.0.0.1']");
+    let gateway = setup.start();
+    let mut enforced = 0;
+    for client in 0..200_u8 {
+        let client = IpAddr::from([10, 0, 7, client]);
+        let modes: Vec<String> = (0..2)
+            .map(|_| {
+                let request = format!(
+                    "GET /search HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: {client}\r\n\r\n"
+                );
+                gateway.sends(request).answer().unwrap();
+                let last = || document(&admin(gateway.admin(), "/v1/requests?limit=1"));
+                eventually("it has ended", || {
+                    last()["requests"][0]["client"] == client.to_string()
+                });
+                last()["requests"][0]["mode"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(modes[0], modes[1], "{client}");
+        enforced += usize::from(modes[0] == "enforce");
+    }
+    // Of 200 that each are it with 0.3: beyond this one time in a million.
+    assert!((30..=95).contains(&enforced), "{enforced} of 200");
+    let decided = |mode: &str| {
+        let labels = format!("class=\"search\",mode=\"{mode}\",reason=\"slot_free\"");
+        gateway.metric(&format!("bywash_decisions_total{{{labels}}}"))
+    };
+    assert_eq!(decided("enforce") as usize, 2 * enforced);
+    assert_eq!(decided("observe") as usize, 400 - 2 * enforced);
+}
+
+fn kept(upstream: &Upstream, folder: &Path) -> Setup {
+    observing(upstream).set("state.directory", &format!("'{}'", folder.display()))
+}
+
+#[test]
+fn what_was_decided_outlives_the_process_and_is_written_as_the_file_would_say_it() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let gateway = kept(&upstream, folder.path()).start();
+    set(&gateway, &json!({ "percent": 10, "why": "a \"quote\"" }));
+    says(&gateway, "/v1/bypass", &json!({ "on": true, "why": "so" }));
+    drop(gateway);
+    let gateway = kept(&upstream, folder.path()).start();
+    let now = policy(&gateway);
+    assert_eq!((&now["bypassed"], &now["kept"]), (&true.into(), &true.into()));
+    assert_eq!(class(&now, "search")["percent"], 10);
+    let notes = document(&admin(gateway.admin(), "/v1/audit"));
+    assert_eq!(notes["notes"].as_array().map(Vec::len), Some(2), "{notes}");
+    let toml = document(&admin(gateway.admin(), "/v1/export"))["toml"].as_str().unwrap().to_owned();
+    assert!(toml.contains("a \\\"quote\\\""), "{toml}");
+    let table: Vec<&str> = toml.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(table, ["[class.search]", "mode = \"enforce\"", "percent = 10", ""]);
+    // Undone it is as the file says, also after the next start.
+    let number = now["overrides"][0]["number"].clone();
+    let undone = says(&gateway, &format!("/v1/policy/{number}/undo"), &json!({ "why": "enough" }));
+    assert_eq!(class(&document(&undone), "search")["mode"], "observe");
+    drop(gateway);
+    let gateway = kept(&upstream, folder.path()).start();
+    assert_eq!(policy(&gateway)["overrides"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_be_read_is_kept() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let gateway = kept(&upstream, folder.path()).start();
+    set(&gateway, &json!({}));
+    drop(gateway);
+    let gateway = kept(&upstream, folder.path()).unset("class.search").start();
+    assert_eq!(policy(&gateway)["overrides"], json!([]));
+    drop(gateway);
+    std::fs::write(folder.path().join("overrides"), "{ this is none").unwrap();
+    let gateway = kept(&upstream, folder.path()).start();
+    assert_eq!(policy(&gateway)["overrides"], json!([]));
+    let aside = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
+    assert_eq!(aside, "{ this is none");
+}
+
+#[test]
+fn what_cannot_be_written_down_does_not_hold() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let state = folder.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    let gateway = kept(&upstream, &state).start();
+    std::fs::remove_dir_all(&state).unwrap();
+    std::fs::write(&state, "no folder any more").unwrap();
+    let answer = set(&gateway, &json!({}));
+    assert_eq!(answer.status(), Some(503), "{}", answer.text());
+    assert_eq!(class(&policy(&gateway), "search")["mode"], "observe");
+}
+
+#[test]
+fn while_another_process_takes_over_nothing_is_decided() {
+    let upstream = Upstream::echo();
+    let gateway = observing(&upstream).start();
+    gateway.gateway().give_decisions_away(true);
+    assert_eq!(set(&gateway, &json!({})).status(), Some(503));
+    gateway.gateway().give_decisions_away(false);
+    assert_eq!(set(&gateway, &json!({})).status(), Some(200));
+}

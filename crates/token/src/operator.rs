@@ -1,0 +1,181 @@
+//! Who an operator is, signed: `v1.1800000000000.d.YW5h.` and a signature.
+//!
+//! Whoever may read the operators' key may make such a token, for herself or for a screen on the wall. It names who
+//! it was made for, so that what she decides has an author whom nobody else can be; it says whether she may decide (`d`) or only
+//! read (`r`), and when it ends. It is no secret of the gateway's: nothing is kept of it, and with another key all are over.
+//!
+//! The signature is over the characters before it, under a key that is derived for this purpose alone.
+//!
+//! ```
+//! use bywash_token::operator::{Operator, OperatorKeys, Unproven, read, sign};
+//! use bywash_token::{Moment, Secret, Secrets};
+//!
+//! let keys = OperatorKeys::new(&Secrets::fresh(Secret::from_bytes([7; 32])));
+//! let ana = Operator::new("ana", true).expect("a name");
+//! let (now, until) = (Moment::from_millis(1_000), Moment::from_millis(9_000));
+//! let text = sign(&keys, &ana, until);
+//! assert!(text.starts_with("v1.9000.d.YW5h."));
+//! assert_eq!(read(&keys, text.as_bytes(), now), Ok(ana));
+//! assert_eq!(read(&keys, text.as_bytes(), until), Err(Unproven::Over));
+//! ```
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use thiserror::Error;
+
+use crate::claims::Moment;
+use crate::keys::{Secret, Secrets};
+
+/// Characters of a name.
+pub const LONGEST_NAME: usize = 200;
+/// Bytes of a token: of a name in characters of four bytes, twenty digits, a signature.
+pub const LONGEST: usize = 3 + 20 + 3 + (LONGEST_NAME * 4 * 4).div_ceil(3) + 1 + 43;
+
+/// Keys to sign with and to verify with. The newest signs, each verifies.
+#[derive(Clone, Debug)]
+pub struct OperatorKeys {
+    first: hmac::Key,
+    second: Option<hmac::Key>,
+}
+
+impl OperatorKeys {
+    /// Made of these.
+    pub fn new(secrets: &Secrets) -> Self {
+        let key = |secret: &Secret| secret.derived(b"bywash operator: sign");
+        let (first, second) = secrets.both();
+        Self { first: key(first), second: second.map(key) }
+    }
+
+    fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
+        let all = std::iter::once(&self.first).chain(&self.second);
+        all.into_iter().any(|key| hmac::verify(key, said, tag).is_ok())
+    }
+}
+
+/// An operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    name: String,
+    /// Whether she may decide, or only read.
+    pub decides: bool,
+}
+
+impl Operator {
+    /// Of this name: one line of 1 to 200 characters.
+    pub fn new(name: &str, decides: bool) -> Option<Self> {
+        let is_fit = !name.trim().is_empty()
+            && name.chars().count() <= LONGEST_NAME
+            && !name.chars().any(char::is_control);
+        is_fit.then(|| Self { name: name.to_owned(), decides })
+    }
+
+    /// Her name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Why a token proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unproven {
+    /// It is none.
+    #[error("this is no token of an operator")]
+    Malformed,
+    /// Somebody without our key has made it, or it was made before the key was exchanged.
+    #[error("the token was not signed with this gateway's operators' key, or with one before")]
+    Forged,
+    /// It was good once.
+    #[error("the token is over")]
+    Over,
+}
+
+/// A token for her, good until then.
+pub fn sign(keys: &OperatorKeys, operator: &Operator, until: Moment) -> String {
+    let may = if operator.decides { 'd' } else { 'r' };
+    let name = URL_SAFE_NO_PAD.encode(operator.name.as_bytes());
+    let said = format!("v1.{}.{may}.{name}", until.seconds().saturating_mul(1000));
+    let tag = URL_SAFE_NO_PAD.encode(hmac::sign(&keys.first, said.as_bytes()));
+    format!("{said}.{tag}")
+}
+
+/// Who has come with it.
+///
+/// # Errors
+/// If it proves nothing now. Nothing of it is looked at before its signature but its length.
+pub fn read(keys: &OperatorKeys, text: &[u8], now: Moment) -> Result<Operator, Unproven> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST);
+    let (said, tag) = text.and_then(|text| text.rsplit_once('.')).ok_or(Unproven::Malformed)?;
+    let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unproven::Malformed)?;
+    if !keys.verify(said.as_bytes(), &tag) {
+        return Err(Unproven::Forged);
+    }
+    let parts: Vec<&str> = said.split('.').collect();
+    let ["v1", until, may @ ("d" | "r"), name] = parts[..] else { return Err(Unproven::Malformed) };
+    let until: u64 = until.parse().map_err(|_| Unproven::Malformed)?;
+    let name = URL_SAFE_NO_PAD.decode(name).ok().and_then(|name| String::from_utf8(name).ok());
+    let operator = name.and_then(|name| Operator::new(&name, may == "d"));
+    let operator = operator.ok_or(Unproven::Malformed)?;
+    if now.seconds() < until / 1000 { Ok(operator) } else { Err(Unproven::Over) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(first: u8) -> OperatorKeys {
+        OperatorKeys::new(&Secrets::fresh(Secret::from_bytes([first; 32])))
+    }
+
+    fn moment(millis: u64) -> Moment {
+        Moment::from_millis(millis)
+    }
+
+    #[test]
+    fn nothing_of_a_token_can_be_changed() {
+        let ana = Operator::new("ana ☂", false).unwrap();
+        let text = sign(&keys(1), &ana, moment(5_000));
+        assert_eq!(read(&keys(1), text.as_bytes(), moment(1)), Ok(ana));
+        for at in 0..text.len() {
+            for byte in [b'A', b'.', b'd', b'9'] {
+                let mut other = text.clone().into_bytes();
+                if other[at] == byte {
+                    continue;
+                }
+                other[at] = byte;
+                let read = read(&keys(1), &other, moment(1));
+                assert!(
+                    matches!(read, Err(Unproven::Forged | Unproven::Malformed)),
+                    "{read:?} {}",
+                    String::from_utf8_lossy(&other)
+                );
+            }
+        }
+        assert_eq!(read(&keys(2), text.as_bytes(), moment(1)), Err(Unproven::Forged));
+        assert_eq!(read(&keys(1), text.as_bytes(), moment(5_000)), Err(Unproven::Over));
+        for none in ["", ".", "v1", "v1.1.d.YQ", &"x".repeat(LONGEST + 1)] {
+            assert!(read(&keys(1), none.as_bytes(), moment(1)).is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn the_key_before_still_verifies() {
+        let old = Secrets::fresh(Secret::from_bytes([1; 32])).to_text();
+        let both = Secrets::rotated(&old, &Secret::from_bytes([2; 32])).unwrap();
+        let ana = Operator::new("ana", true).unwrap();
+        let token = sign(&keys(1), &ana, moment(9_000));
+        let both = OperatorKeys::new(&Secrets::parse(&both).unwrap());
+        assert_eq!(read(&both, token.as_bytes(), moment(1)), Ok(ana));
+    }
+
+    #[test]
+    fn a_name_is_a_line_that_can_be_read_and_the_longest_one_fits() {
+        for none in ["", "  ", "a\nb", "\u{1b}[31m", &"x".repeat(LONGEST_NAME + 1)] {
+            assert!(Operator::new(none, true).is_none(), "{none:?}");
+        }
+        let longest = Operator::new(&"☂".repeat(LONGEST_NAME), true).unwrap();
+        let text = sign(&keys(1), &longest, moment(u64::MAX / 4));
+        assert!(text.len() <= LONGEST);
+        assert!(read(&keys(1), text.as_bytes(), moment(1)).is_ok());
+    }
+}
