@@ -21,7 +21,7 @@ pub(crate) use advise::Advise;
 #[cfg(feature = "lab")]
 pub(crate) use lab::{
     Compare, Demo, ElephantsRun, Lab, LearnRun, LimitsRun, LiveRun, Narrow, Paper, PeersRun,
-    Replay, ServiceOf, Sim, Sweep, Vary,
+    Replay, ServiceOf, Sim, Stay, Sweep, Vary,
 };
 pub(crate) use shaper::{Lanes, Shaper};
 

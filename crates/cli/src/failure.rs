@@ -48,4 +48,10 @@ impl Failure {
     pub(crate) fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
+
+    /// The exit code, as a number.
+    #[cfg(feature = "lab")]
+    pub(crate) const fn number(&self) -> u8 {
+        self.code
+    }
 }

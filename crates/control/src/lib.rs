@@ -16,7 +16,7 @@
 //!
 //! # Rooms
 //!
-//! `watch` makes evidence of requests and use, with `clients`, `tally` and `recent`, and tells of it what can be drawn (`spent`); `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
+//! `watch` makes evidence of requests and use, with `clients`, `tally`, `held` and `recent`, and tells of it what can be drawn (`spent`); `elephant` is that evidence, `grants` what a rule says, `effect` what it will do; `entry` is an elephant with all that was
 //! decided about it; `book` has them all and is the only one to change them; `note` is a line of the audit log; `overrides` is what else operators say for a while.
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod effect;
 mod elephant;
 mod entry;
 mod grants;
+mod held;
 mod note;
 mod overrides;
 mod recent;
@@ -45,6 +46,6 @@ pub use note::{Note, Subject, What};
 pub use overrides::{
     MOST_OVERRIDES, Mode, NotOverridden, Override, Overrides, OverridesError, Target,
 };
-pub use spent::{Spent, Window};
-pub use watch::{MOST_EXEMPT, Part, Seen, Watch, Watched};
+pub use spent::{Lot as Spending, Spent, Window};
+pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
 pub use word::{Word, WordError};

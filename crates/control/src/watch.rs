@@ -14,6 +14,7 @@ use bywash_units::{Span, Time};
 use crate::clients::Clients;
 use crate::effect::Gauge;
 use crate::elephant::{Elephant, Resource as ConsistsOf};
+use crate::held::Held;
 use crate::recent::Recent;
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
@@ -85,6 +86,11 @@ impl Part {
     }
 }
 
+/// What is counted and not read goes by these names.
+pub const SLOTS: &str = "slots";
+/// See [`SLOTS`].
+pub const BYTES: &str = "bytes";
+
 /// Kinds of their own that a rule leaves alone: a request under it is held against each.
 pub const MOST_EXEMPT: usize = 64;
 /// Kinds that have not been asked for in so long hardly are.
@@ -111,6 +117,7 @@ pub struct Watch {
     kinds: Kinds<String>,
     clients: Clients,
     tally: Tally,
+    held: Held,
     recent: Recent,
     weighed: Option<Time>,
     begun: Option<Time>,
@@ -133,6 +140,7 @@ impl Watch {
             kinds: Kinds::default(),
             clients: Clients::default(),
             tally: Tally::default(),
+            held: Held::default(),
             recent: Recent::default(),
             weighed: None,
             begun: None,
@@ -157,6 +165,7 @@ impl Watch {
             }
             self.clients.worked(column, client, seconds, transacts);
             self.tally.request(column, seconds, bytes as f64);
+            self.held.request(column, from, to, bytes as f64);
         }
     }
 
@@ -179,6 +188,7 @@ impl Watch {
         }
         self.clients.forget(column);
         self.tally.forget(column);
+        self.held.forget(column);
         self.recent.forget(column);
     }
 
@@ -225,16 +235,44 @@ impl Watch {
         })
     }
 
-    /// What was used of a resource, beside how many requests of these patterns were worked on; `None`: it is not read.
-    pub fn spent(&self, resource: &str, patterns: &[&str]) -> Option<Spent> {
-        let (watched, discovery) =
-            self.resources.iter().find(|(watched, _)| watched.name == resource)?;
-        let column = |pattern: &&str| {
-            let column = self.kinds.of(&(*pattern).to_owned());
+    /// What was used of a resource, and what of it by each of these patterns, which cost so much a request. `slots`: as many
+    /// as there are. `bytes`: as many as go out in a second, if that is known. `None`: there is no such resource.
+    pub fn spent(
+        &self,
+        resource: &str,
+        kinds: &[(&str, f64)],
+        slots: f64,
+        bytes: Option<f64>,
+    ) -> Option<Spent> {
+        let column = |pattern: &str| {
+            let column = self.kinds.of(&pattern.to_owned());
             column.filter(|column| *column != Column::OTHER)
         };
-        let columns: Vec<Option<Column>> = patterns.iter().map(column).collect();
-        Some(Spent::of(watched, discovery, &columns))
+        let read = self.resources.iter().find(|(watched, _)| watched.name == resource);
+        if let Some((watched, discovery)) = read {
+            let kinds: Vec<_> = kinds.iter().map(|(name, cost)| (column(name), *cost)).collect();
+            return Some(Spent::read(watched.capacity, discovery, &kinds));
+        }
+        let (capacity, of) = match resource {
+            SLOTS => (slots, ConsistsOf::Slots),
+            BYTES => (bytes?, ConsistsOf::Bytes),
+            _ => return None,
+        };
+        let columns: Vec<_> = kinds.iter().map(|(name, _)| column(name)).collect();
+        let now = self.advanced.unwrap_or(Time::ZERO);
+        Some(Spent::counted(capacity, of, &self.held, now, &columns))
+    }
+
+    /// For how long requests were counted, and the share of so many slots that they held.
+    pub fn held(&self, slots: f64) -> (Span, f64) {
+        let seen = self.begun.zip(self.advanced).map_or(Span::ZERO, |(from, to)| to.since(from));
+        let seconds = self.tally.seconds();
+        let used = if seconds > 0.0 && slots > 0.0 {
+            self.tally.all().held / (slots * seconds)
+        } else {
+            0.0
+        };
+        (seen, used)
     }
 
     /// Every kind that is told apart, the heaviest first, and all others together.
@@ -267,9 +305,9 @@ impl Watch {
             let found = discovery.findings();
             elephants.extend(found.iter().filter_map(|it| self.elephant(watched, discovery, it)));
         }
-        elephants.extend(self.counted(("slots", ConsistsOf::Slots), slots, |sum| sum.held));
+        elephants.extend(self.counted((SLOTS, ConsistsOf::Slots), slots, |sum| sum.held));
         if let Some(bytes) = bytes {
-            elephants.extend(self.counted(("bytes", ConsistsOf::Bytes), bytes, |sum| sum.bytes));
+            elephants.extend(self.counted((BYTES, ConsistsOf::Bytes), bytes, |sum| sum.bytes));
         }
         elephants
     }

@@ -1,7 +1,8 @@
 //! What a watch says of requests and use that are known.
 
 use bywash_control::{
-    Act, Book, Change, Elephant, Grants, Resource, Seen, Timestamp, Watch, Watched, Word, Written,
+    Act, BYTES, Book, Change, Elephant, Grants, Resource, SLOTS, Seen, Timestamp, Watch, Watched,
+    Window, Word, Written,
 };
 use bywash_units::{Span, Time};
 
@@ -225,24 +226,45 @@ fn an_elephants_rule_leaves_alone_what_is_a_kind_of_its_own() {
 }
 
 #[test]
-fn what_was_used_is_told_window_by_window_beside_what_was_worked_on() {
+fn what_was_used_is_told_window_by_window_and_by_kind() {
     let watch = watched("/search?q=", 1000);
-    let spent = watch.spent("db", &["/search?q", "/item/*", "/nothing"]).unwrap();
+    let kinds = [("/search?q", 0.3), ("/item/*", 0.001), ("/nothing", 1.0)];
+    let spent = watch.spent("db", &kinds, 0.0, None).unwrap();
     assert!(
         (spent.step - 5.0).abs() < 1e-9 && spent.windows.len() >= 359,
         "{}",
         spent.windows.len()
     );
     for window in &spent.windows {
-        let [searches, items, none] = window.requests[..] else { panic!() };
-        let predicted = 0.3 * searches + 0.001 * items;
-        assert!((window.used - predicted).abs() < 0.35, "{window:?}");
-        assert!(none < 1e-9 && (45.0..=55.0).contains(&items), "{window:?}");
+        let [search, item, none] = window.kinds[..] else { panic!() };
+        assert!((window.used - search.used - item.used).abs() < 0.04, "{window:?}");
+        assert!((search.used - 0.3 * search.requests / 10.0).abs() < 1e-9, "{window:?}");
+        assert!(none.requests < 1e-9 && (45.0..=55.0).contains(&item.requests), "{window:?}");
     }
-    let whole: f64 = spent.windows.iter().map(|window| window.used).sum();
-    let searches: f64 = spent.windows.iter().map(|window| window.requests[0]).sum();
-    assert!((spent.share(0.3, searches) / spent.of_capacity(whole) - 0.968).abs() < 0.02);
-    assert!(watch.spent("slots", &[]).is_none(), "that is counted");
+    let sum = |of: fn(&Window) -> f64| spent.windows.iter().map(of).sum::<f64>();
+    let part = sum(|window| window.kinds[0].used) / sum(|window| window.used);
+    assert!((part - 0.968).abs() < 0.02, "{part}");
+}
+
+#[test]
+fn slots_and_bytes_are_counted_window_by_window() {
+    let watch = watched("/search?q=", 1000);
+    let kinds = [("/search?q", 0.3), ("/item/*", 0.001)];
+    let slots = watch.spent(SLOTS, &kinds, 4.0, None).unwrap();
+    let bytes = watch.spent(BYTES, &kinds, 4.0, Some(1e6)).unwrap();
+    for (held, sent) in slots.windows.iter().zip(&bytes.windows).skip(1) {
+        let of_kinds = |window: &Window| window.kinds.iter().map(|kind| kind.used).sum::<f64>();
+        assert!((held.used - of_kinds(held)).abs() < 1e-9, "all are of these kinds");
+        assert!(
+            (held.kinds[0].used - 0.3 * held.kinds[0].requests / 20.0).abs() < 0.03,
+            "{held:?}"
+        );
+        assert!((0.4..0.6).contains(&sent.kinds[1].used), "{sent:?}");
+    }
+    assert!(watch.spent(BYTES, &kinds, 4.0, None).is_none(), "as many as go out is not known");
+    assert!(watch.spent("disk", &kinds, 4.0, None).is_none());
+    let (seen, used) = watch.held(4.0);
+    assert!(seen >= Span::from_secs(1800) && (0.08..0.14).contains(&used), "{used}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::request::Question;
 
@@ -59,7 +59,7 @@ pub(crate) enum Broken {
 /// may have acted upon it.
 pub(crate) async fn ask(
     kept: Option<Connection>,
-    address: SocketAddr,
+    way: Way,
     question: Question,
 ) -> Result<Answer, Broken> {
     let question = match kept {
@@ -69,12 +69,28 @@ pub(crate) async fn ask(
         },
         None => question,
     };
-    Connection::open(address).await?.exchange(question).await
+    Connection::open(way).await?.exchange(question).await
+}
+
+/// From where to where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) from: Option<IpAddr>,
+    pub(crate) to: SocketAddr,
+}
+
+impl Way {
+    async fn connect(self) -> io::Result<TcpStream> {
+        let Some(from) = self.from else { return TcpStream::connect(self.to).await };
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::new(from, 0))?;
+        socket.connect(self.to).await
+    }
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> Result<Self, Broken> {
-        let stream = TcpStream::connect(address).await.map_err(|error| blame(&error))?;
+    async fn open(way: Way) -> Result<Self, Broken> {
+        let stream = way.connect().await.map_err(|error| blame(&error))?;
         // A request is one small write: waiting to fill a segment would only be measured.
         stream.set_nodelay(true).map_err(|error| blame(&error))?;
         let (sender, driver) = http1::Builder::new()

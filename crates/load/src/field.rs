@@ -11,6 +11,7 @@ use bywash_scenario::{Closes, Scenario, Tally, WaitsFor};
 use bywash_units::{Span, Time};
 
 use crate::clock::Clock;
+use crate::connection::Way;
 use crate::error::LoadError;
 use crate::ledger::{Ledger, Progress};
 use crate::options::Options;
@@ -24,6 +25,7 @@ pub(crate) struct Field {
     pub(crate) scenario: Scenario,
     pub(crate) target: Target,
     pub(crate) requests: Requests,
+    own_addresses: bool,
     pub(crate) closes: Closes,
     pub(crate) rho: f64,
     pub(crate) seed: u64,
@@ -63,6 +65,7 @@ impl Field {
         let duration = scenario.duration(options.rho);
         Ok(Self {
             scenario: scenario.clone(),
+            own_addresses: options.own_addresses && target.address.ip().is_loopback(),
             target,
             requests,
             closes: options.closes,
@@ -75,6 +78,19 @@ impl Field {
             ledger: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
             aside: RefCell::new(Ledger::new(Tally::new(scenario, options.rho, duration))),
         })
+    }
+
+    /// How a visitor comes to the site.
+    pub(crate) fn way(&self, index: u64, set: Option<usize>) -> Way {
+        let own = || {
+            let [.., b, c, d] = index.to_be_bytes();
+            match set {
+                Some(set) => [127, 127, 0, 1 + (set % 254) as u8],
+                None => [127, 1 + b % 126, c, d],
+            }
+        };
+        let from = (self.own_addresses && self.target.address.is_ipv4()).then(|| own().into());
+        Way { from, to: self.target.address }
     }
 
     /// The books in which it stands what becomes of a visitor of this set, or of none.

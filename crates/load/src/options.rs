@@ -31,6 +31,9 @@ pub struct Options {
     /// `Hidden` plays a hop that hides departures: a client who has lost patience goes on
     /// without her answer, and her connection stays open until it has come or the run is over.
     pub closes: Closes,
+    /// Every visitor comes from an address of her own, of 127.0.0.0/8, where the target is on loopback: so that she can be told
+    /// apart from the others by that. A set's clients share one.
+    pub own_addresses: bool,
     /// How to learn the target's busy time; without it wasted work stays unknown.
     pub busy: Option<Busy>,
 }
@@ -51,6 +54,7 @@ impl Options {
             tag: None,
             label: "live".into(),
             closes: Closes::Visible,
+            own_addresses: false,
             busy: None,
         }
     }
@@ -72,6 +76,7 @@ impl fmt::Debug for Options {
             .field("tag", &self.tag)
             .field("label", &self.label)
             .field("closes", &self.closes)
+            .field("own_addresses", &self.own_addresses)
             .field("busy", &self.busy.is_some())
             .finish()
     }

@@ -151,7 +151,7 @@ impl Walk {
         let path = self.path.clone();
         let question = field.requests.ask(attempt, path, &self.jar, &self.marks);
         let kept = self.connection.take();
-        let mut asking = Box::pin(ask(kept, field.target.address, question));
+        let mut asking = Box::pin(ask(kept, field.way(self.index, self.set), question));
         match timeout_at(field.clock.instant(deadline), &mut asking).await {
             // The timer may be late by a millisecond; she is not.
             Ok(_) if field.clock.now() >= deadline => Ending::TimedOut,

@@ -40,6 +40,17 @@ pub(crate) struct Demo {
     /// Which crowd: another number, other visitors
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Whether the shop stays open afterwards, with a crawler in it, for an operator at the console: until Ctrl-C, half an
+    /// hour at most (auto: on a terminal)
+    #[arg(long, value_enum, default_value_t = Stay::Auto)]
+    pub(crate) stay: Stay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Stay {
+    Auto,
+    Yes,
+    No,
 }
 
 #[derive(Debug, Subcommand)]

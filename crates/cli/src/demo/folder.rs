@@ -4,17 +4,22 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::signals::Signals;
 use crate::streams::say;
 
 const PREFIX: &str = "bywash-demo-";
-/// No demo lasts so long: what is older was left behind by one that was killed.
-const STALE: Duration = Duration::from_secs(15 * 60);
+/// No demo lasts so long, half an hour of a crawler included: what is older was left behind by one that was killed.
+const STALE: Duration = Duration::from_secs(45 * 60);
 
 /// A folder of this process alone.
-pub(super) struct Folder(PathBuf);
+pub(super) struct Folder {
+    path: PathBuf,
+    /// The exit code of a process that is told to end, once there is nothing left to be interrupted.
+    ends_with: Arc<OnceLock<u8>>,
+}
 
 impl Folder {
     pub(super) fn new() -> io::Result<Self> {
@@ -25,19 +30,29 @@ impl Folder {
         DirBuilder::new().mode(0o700).create(&path).map_err(|error| {
             io::Error::new(error.kind(), format!("cannot make {}: {error}", path.display()))
         })?;
-        Ok(Self(path))
+        Ok(Self { path, ends_with: Arc::default() })
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.path.join(name)
+    }
+
+    /// From here on a signal interrupts nothing: it ends the process with this code.
+    pub(super) fn ends_with(&self, code: u8) {
+        let _ = self.ends_with.set(code);
     }
 
     /// From here on SIGINT and SIGTERM end the process and take the folder with it.
     pub(super) fn goes_on_signals(&self) -> io::Result<()> {
-        let (mut signals, path) = (Signals::catch()?, self.0.clone());
+        let (mut signals, path) = (Signals::catch()?, self.path.clone());
+        let ends_with = Arc::clone(&self.ends_with);
         let end = move || {
             let code = signals.wait();
             remove(&path);
+            if let Some(code) = ends_with.get() {
+                say("\nbywash: the shop is closed; nothing is left behind");
+                std::process::exit(i32::from(*code));
+            }
             say("\nbywash: interrupted; nothing is left behind");
             std::process::exit(code);
         };
@@ -47,7 +62,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        remove(&self.0);
+        remove(&self.path);
     }
 }
 

@@ -5,7 +5,11 @@
 //! each there is one set of random numbers, so they come at the same moments, want the same pages
 //! and ask for the same work. Last the books: orders are counted from the shops' own databases.
 //! The exit code says whether the promises were kept.
+//!
+//! Who looks at it on a terminal may stay: the shop behind bywash goes on, a crawler comes, and the console
+//! ([`after`]) shows what it costs and what a rule does.
 
+mod after;
 mod books;
 mod folder;
 mod foretell;
@@ -15,16 +19,18 @@ mod screen;
 mod side;
 mod verdict;
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use bywash_report::{Align, Table};
 use bywash_scenario::{Cell, RunResult, Scenario};
 use serde_json::Value;
 
-use crate::args::Demo;
+use crate::args::{Demo, Stay};
+use crate::console;
 use crate::failure::Failure;
 use crate::lab::{prepare_report, to_json, write_report};
-use crate::streams::{print, print_json, say};
+use crate::streams::{is_terminal, print, print_json, say};
 use books::{Books, crowd};
 use folder::Folder;
 use screen::Screen;
@@ -39,7 +45,11 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     say("More visitors than a shop can serve, with and without bywash: about a minute.\n");
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
-    let (plain, bywash) = play(&scenario, args.seed)?;
+    // A mistake in it would be known only after the minute.
+    let crawler = self::scenario(after::CRAWLER)?;
+    let folder = Folder::new().map_err(Failure::running)?;
+    folder.goes_on_signals().map_err(Failure::running)?;
+    let (plain, bywash, side) = play(&scenario, args, &folder)?;
     let books = Books::audit(&scenario, args.seed, &plain, &bywash)?;
     let verdict = Verdict::of(&scenario, &books, &plain, &bywash);
     let result = side::joined(&scenario, args.seed, &plain, &bywash);
@@ -50,37 +60,59 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
         print(&format!("\n{headline}\n\n{orders}\n{}\n{verdict}\n", requests(&result)))?;
     }
     write_report(&args.report, &page::report(&scenario, &result, &books, &verdict))?;
-    verdict.into_result()
+    let kept = verdict.into_result();
+    if stays(args) {
+        folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));
+        after::after(&scenario, &crawler, &side, &side.console(&folder)?)?;
+    }
+    kept
+}
+
+/// Whether somebody looks who can say when it is enough.
+fn stays(args: &Demo) -> bool {
+    match args.stay {
+        Stay::Auto => !args.json && is_terminal() && std::io::stdin().is_terminal(),
+        Stay::Yes => true,
+        Stay::No => false,
+    }
 }
 
 fn scenario(text: &str) -> Result<Scenario, Failure> {
     Scenario::parse(text, Path::new(".")).map_err(Failure::running)
 }
 
-/// Part two: live.
-fn play(scenario: &Scenario, seed: u64) -> Result<(Outcome, Outcome), Failure> {
-    let folder = Folder::new().map_err(Failure::running)?;
-    folder.goes_on_signals().map_err(Failure::running)?;
-    let plain = Side::open(Kind::Plain, scenario, &folder)?;
-    let bywash = Side::open(Kind::Bywash, scenario, &folder)?;
-    introduce(scenario, &plain, &bywash);
+/// Part two: live. The side behind bywash stays open.
+fn play(
+    scenario: &Scenario,
+    args: &Demo,
+    folder: &Folder,
+) -> Result<(Outcome, Outcome, Side), Failure> {
+    let plain = Side::open(Kind::Plain, scenario, folder)?;
+    let bywash = Side::open(Kind::Bywash, scenario, folder)?;
+    introduce(scenario, &plain, &bywash, &bywash.console(folder)?);
+    if stays(args) {
+        console::open(&bywash.console(folder)?);
+    }
     let screen = Screen::new(scenario);
+    let seed = args.seed;
     let (first, second) = std::thread::scope(|scope| {
         let left = scope.spawn(|| plain.play(scenario, seed, &screen));
         let right = bywash.play(scenario, seed, &screen);
         (left.join(), right)
     });
     let first = first.map_err(|_| Failure::running("the load on the plain proxy has panicked"))?;
-    Ok((first?, second?))
+    let second = bywash.settle(second?)?;
+    Ok((plain.close(first?)?, second, bywash))
 }
 
-fn introduce(scenario: &Scenario, plain: &Side, bywash: &Side) {
+fn introduce(scenario: &Scenario, plain: &Side, bywash: &Side, link: &str) {
     let (from, to) = crowd(scenario);
     say(format!(
         "2. Live: two identical shops with real databases and {} workers each, and the\n   \
             same visitors for both. Who waits too long for a page leaves. From second\n   \
             {:.0} to {:.0} there come {} times as many as a shop can serve.\n\n     \
-              plain proxy  {}\n     bywash       {}\n",
+              plain proxy  {}\n     bywash       {}\n\n   \
+            Watch it in a browser:\n\n     {link}\n",
         scenario.workers,
         from.as_secs_f64(),
         to.as_secs_f64(),

@@ -1,6 +1,8 @@
 //! One side of the comparison: a shop, a gateway in front of it, and what became of its visitors.
 
-use std::path::PathBuf;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use bywash_config::Config;
 use bywash_gateway::{Gateway, Inheritance};
@@ -13,6 +15,7 @@ use super::folder::Folder;
 use super::screen::Screen;
 use crate::failure::Failure;
 use crate::lab::{classes, shop};
+use crate::{operator, operators};
 
 /// What stands in front of the shop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,7 @@ pub(super) struct Side {
     shop: Shop,
     gateway: Gateway,
     database: PathBuf,
+    config: String,
 }
 
 /// A run on one side, over.
@@ -55,6 +59,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    fn of(kind: Kind, mut run: Run, shop: &Shop, database: &Path) -> Result<Self, Failure> {
+        run.tally.worked(shop::busy(shop));
+        let orders = bywash_shop::orders(database).map_err(Failure::running)?;
+        Ok(Self { kind, run, orders })
+    }
+
     /// How many orders that a visitor saw confirmed are not in the database.
     pub(super) fn without_a_row(&self) -> usize {
         shop::without_a_row(&self.run.confirmed, &self.orders)
@@ -66,37 +76,88 @@ impl Side {
     pub(super) fn open(kind: Kind, scenario: &Scenario, folder: &Folder) -> Result<Self, Failure> {
         let database = folder.file(kind.file());
         let shop = shop::open(&database, scenario)?;
-        let gateway = bywash_gateway::start(config(scenario, &shop)?, Inheritance::default())
+        let key = folder.file(KEY);
+        operators::ensure(&key).map_err(Failure::running)?;
+        let config = config(scenario, &shop, &admin(kind), &key);
+        let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
-        Ok(Self { kind, shop, gateway, database })
+        Ok(Self { kind, shop, gateway, database, config })
     }
 
     pub(super) fn address(&self) -> String {
         format!("http://{}", self.gateway.http())
     }
 
-    /// Sends the crowd, and closes the books.
+    /// A link to its console, for whoever watches.
+    pub(super) fn console(&self, folder: &Folder) -> Result<String, Failure> {
+        let key = folder.file(KEY);
+        let token = operators::token(Some(&key), &operators::user(), true, TOKEN)?;
+        let token = token.ok_or_else(|| Failure::running(operator::NO_KEY))?;
+        Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
+    }
+
+    /// Sends the crowd.
     pub(super) fn play(
-        self,
+        &self,
         scenario: &Scenario,
         seed: u64,
         screen: &Screen,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Run, Failure> {
         let options = Options {
             label: self.kind.label().into(),
             tag: Some("demo".into()),
-            ..Options::new(self.address(), rho(scenario), seed)
+            ..self.options(rho(scenario), seed)
         };
         let run = bywash_load::run(scenario, &options, &mut |p| screen.show(self.kind, p));
-        let mut run = run.map_err(Failure::running)?;
-        let Self { kind, shop, gateway, database } = self;
-        gateway.stop(Span::from_secs(5));
-        run.tally.worked(shop::busy(&shop));
-        shop.stop();
-        let orders = bywash_shop::orders(&database).map_err(Failure::running)?;
-        Ok(Outcome { kind, run, orders })
+        run.map_err(Failure::running)
     }
+
+    /// From now on it looks for elephants: in slots, which are counted, and in processors.
+    pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
+        let config = format!("{}[resource.cpu]\nread = \"host/cpu\"\n", self.config);
+        self.gateway.reload(read(&config)?).map_err(Failure::running)
+    }
+
+    /// What is sent to this side, by visitors who can be told apart.
+    pub(super) fn options(&self, rho: f64, seed: u64) -> Options {
+        Options { own_addresses: true, ..Options::new(self.address(), rho, seed) }
+    }
+
+    /// Closes, and closes the books.
+    pub(super) fn close(self, run: Run) -> Result<Outcome, Failure> {
+        let Self { kind, shop, gateway, database, .. } = self;
+        gateway.stop(GRACE);
+        Outcome::of(kind, run, &shop, &database)
+    }
+
+    /// Closes the books of a crowd that has gone, and stays open.
+    pub(super) fn settle(&self, run: Run) -> Result<Outcome, Failure> {
+        let end = Instant::now() + GRACE.to_std();
+        let is_busy = || {
+            let stats = self.shop.stats();
+            stats.running + stats.queue_length > 0
+        };
+        while is_busy() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Outcome::of(self.kind, run, &self.shop, &self.database)
+    }
+}
+
+/// What still runs when the last visitor has gone may end within this.
+const GRACE: Span = Span::from_secs(5);
+/// The operators' key, in the demo's folder.
+const KEY: &str = "operators.key";
+/// Longer than a demo.
+const TOKEN: Duration = Duration::from_secs(3600);
+/// Where people look for a console.
+const USUAL: &str = "127.0.0.1:7070";
+
+/// The usual address for the side that is looked at, if nobody has it.
+fn admin(kind: Kind) -> String {
+    let is_free = kind == Kind::Bywash && TcpListener::bind(USUAL).is_ok();
+    if is_free { USUAL.into() } else { "127.0.0.1:0".into() }
 }
 
 /// The crowd's level of load.
@@ -105,19 +166,24 @@ pub(super) fn rho(scenario: &Scenario) -> f64 {
 }
 
 /// The gateway's configuration, as an operator would write it.
-fn config(scenario: &Scenario, shop: &Shop) -> Result<Config, Failure> {
+fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path) -> String {
     let patience = scenario.client.patience.median();
     let mut text = format!(
         "version = 1\nmode = \"enforce\"\n\
-         [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n\
+         [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
          [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
          [order]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
          [log]\naccess = \"off\"\n",
+        key.display(),
         shop.address(),
         scenario.workers,
     );
     text.push_str(&classes::toml(scenario));
-    let read = Config::parse(&text, "the demo's configuration");
+    text
+}
+
+fn read(text: &str) -> Result<Config, Failure> {
+    let read = Config::parse(text, "the demo's configuration");
     read.map(|(config, _)| config).map_err(Failure::running)
 }
 

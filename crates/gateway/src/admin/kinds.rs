@@ -2,12 +2,13 @@
 //! known.
 
 use bywash_api::{Evidence, Kind, KindUse, Kinds, Use};
-use bywash_control::{Elephant, Entry, Part, Spent, Watch};
+use bywash_control::{Elephant, Entry, Part, Spent, Window};
 use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
 use super::elephants::number_of;
 use crate::access_log::wall_clock_ms;
+use crate::elephants::watch::capacities;
 use crate::shared::Shared;
 
 /// Every kind that is told apart.
@@ -32,83 +33,67 @@ pub(super) fn kinds(shared: &Shared) -> Kinds {
 
 /// What was used of a resource, and by which of its elephants.
 pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
-    let entries: Vec<Entry> = shared.elephants.desk().book().entries().to_vec();
-    let watch = shared.elephants.watched();
-    let named = |name: &str| watch.resources().any(|(watched, ..)| watched.name == name);
-    let first = || watch.resources().next().map(|(watched, ..)| watched.name.clone());
     let name = match resource {
-        Some(name) if named(name) => name.to_owned(),
-        Some(_) => return Err(Refused::not_found("no resource of the file has this name")),
-        None => first().ok_or_else(|| {
-            Refused::not_found("no resource is looked at: name one in the file, [resource.NAME]")
-        })?,
+        Some(name) => name.to_owned(),
+        None => first(shared)?,
     };
+    let entries: Vec<Entry> = shared.elephants.desk().book().entries().to_vec();
     let of = of_resource(&entries, &name);
-    let spent = spent(&watch, &name, &of)?;
-    drop(watch);
-    let mut kinds: Vec<KindUse> = of
-        .iter()
-        .enumerate()
-        .map(|(at, (entry, found))| KindUse {
-            number: entry.number,
-            pattern: entry.pattern.clone(),
-            used: spent
-                .windows
-                .iter()
-                .map(|window| spent.share(found.cost, window.requests[at]))
-                .collect(),
-        })
-        .collect();
+    let Spent { capacity, step, windows } = spent(shared, &name, &of)?;
+    let kind = |(at, (entry, _)): (usize, &(&Entry, &Elephant))| KindUse {
+        number: entry.number,
+        pattern: entry.pattern.clone(),
+        used: windows.iter().map(|window| window.kinds[at].used).collect(),
+    };
+    let mut kinds: Vec<KindUse> = of.iter().enumerate().map(kind).collect();
     let sum = |kind: &KindUse| kind.used.iter().sum::<f64>();
     kinds.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
-    let residual = spent.windows.iter().enumerate().map(|(at, window)| {
-        spent.of_capacity(window.used) - kinds.iter().map(|kind| kind.used[at]).sum::<f64>()
-    });
+    let left =
+        |window: &Window| window.used - window.kinds.iter().map(|kind| kind.used).sum::<f64>();
     Ok(document(&Use {
-        capacity: spent.capacity,
-        step_s: spent.step,
-        at_ms: moments(shared, &spent),
-        used: spent.windows.iter().map(|window| spent.of_capacity(window.used)).collect(),
-        residual: residual.collect(),
-        kinds,
         resource: name,
+        capacity,
+        step_s: step,
+        at_ms: moments(shared, &windows),
+        used: windows.iter().map(|window| window.used).collect(),
+        kinds,
+        residual: windows.iter().map(left).collect(),
     }))
+}
+
+fn first(shared: &Shared) -> Result<String, Refused> {
+    let watch = shared.elephants.watched();
+    let first = watch.resources().next().map(|(watched, ..)| watched.name.clone());
+    first.ok_or_else(|| {
+        Refused::not_found("no resource is looked at: name one in the file, [resource.NAME]")
+    })
 }
 
 /// The windows that an elephant's cost was read from.
 pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let (entry, entries) = {
-        let desk = shared.elephants.desk();
-        let entry = desk.book().entry(number).map_err(Refused::not_found)?.clone();
-        (entry, desk.book().entries().to_vec())
-    };
+    let entries = shared.elephants.desk().book().entries().to_vec();
+    let entry = entries.iter().find(|entry| entry.number == number);
+    let entry = entry.ok_or_else(|| Refused::not_found("there is no elephant of this number"))?;
     let nothing =
         || Refused::not_found("it stands in the file, and was not found: there is no evidence");
-    let found = entry.found.clone().ok_or_else(nothing)?;
+    let found = entry.found.as_ref().ok_or_else(nothing)?;
     let of = of_resource(&entries, &found.resource);
-    let watch = shared.elephants.watched();
-    let spent = spent(&watch, &found.resource, &of)?;
-    drop(watch);
-    let own = of.iter().position(|(other, _)| other.number == number);
-    let own = own.ok_or_else(nothing)?;
-    let others = |requests: &[f64]| -> f64 {
-        let others = of.iter().zip(requests).enumerate().filter(|(at, _)| *at != own);
-        others.map(|(_, ((_, found), requests))| spent.share(found.cost, *requests)).sum()
+    let own = of.iter().position(|(other, _)| other.number == number).ok_or_else(nothing)?;
+    let Spent { step, windows, .. } = spent(shared, &found.resource, &of)?;
+    let others = |window: &Window| -> f64 {
+        let others = window.kinds.iter().enumerate().filter(|(at, _)| *at != own);
+        others.map(|(_, kind)| kind.used).sum()
     };
-    let windows = &spent.windows;
     Ok(document(&Evidence {
-        pattern: entry.pattern,
-        step_s: spent.step,
-        at_ms: moments(shared, &spent),
-        requests_per_s: windows.iter().map(|window| window.requests[own] / spent.step).collect(),
-        used: windows.iter().map(|window| spent.of_capacity(window.used)).collect(),
-        without_others: windows
-            .iter()
-            .map(|window| spent.of_capacity(window.used) - others(&window.requests))
-            .collect(),
+        pattern: entry.pattern.clone(),
+        resource: found.resource.clone(),
+        step_s: step,
+        at_ms: moments(shared, &windows),
+        requests_per_s: windows.iter().map(|window| window.kinds[own].requests / step).collect(),
+        used: windows.iter().map(|window| window.used).collect(),
+        without_others: windows.iter().map(|window| window.used - others(window)).collect(),
         slope: found.cost / found.capacity,
-        resource: found.resource,
     }))
 }
 
@@ -117,16 +102,20 @@ fn of_resource<'e>(entries: &'e [Entry], resource: &str) -> Vec<(&'e Entry, &'e 
     found.filter(|(_, found)| found.resource == resource).collect()
 }
 
-fn spent(watch: &Watch, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<Spent, Refused> {
-    let patterns: Vec<&str> = of.iter().map(|(entry, _)| entry.pattern.as_str()).collect();
-    watch.spent(resource, &patterns).ok_or_else(|| {
-        Refused::not_found("that is counted and not read: there are no windows of it")
+fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<Spent, Refused> {
+    let kinds: Vec<(&str, f64)> =
+        of.iter().map(|(entry, found)| (entry.pattern.as_str(), found.cost)).collect();
+    let (slots, bytes) = capacities(shared);
+    let spent = shared.elephants.watched().spent(resource, &kinds, slots, bytes);
+    spent.ok_or_else(|| {
+        let name: String = resource.chars().take(40).flat_map(char::escape_debug).collect();
+        Refused::not_found(format!("no resource that is looked at has the name `{name}`"))
     })
 }
 
 /// When each window was over, by the wall clock.
-fn moments(shared: &Shared, spent: &Spent) -> Vec<u64> {
+fn moments(shared: &Shared, windows: &[Window]) -> Vec<u64> {
     let (now, shown): (Time, u64) = (shared.driver.now(), wall_clock_ms());
     let at = |until: Time| shown.saturating_sub(now.since(until).as_millis());
-    spent.windows.iter().map(|window| at(window.until)).collect()
+    windows.iter().map(|window| at(window.until)).collect()
 }

@@ -158,10 +158,7 @@ impl Watcher {
 
     fn ask(&self, shared: &Shared) {
         let config = &self.settings.config.elephants;
-        let slots = f64::from(shared.driver.status().limit);
-        let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
-        let bytes = config.resources.iter().find(is_line);
-        let bytes = bytes.and_then(|resource| resource.capacity);
+        let (slots, bytes) = capacities(shared);
         let (found, sight) = {
             let watch = shared.elephants.watched();
             let found: Vec<Elephant> = if config.resources.is_empty() {
@@ -169,7 +166,7 @@ impl Watcher {
             } else {
                 watch.elephants(slots, bytes)
             };
-            (found, self.sources.sight(&watch, shared.journal.unfollowed()))
+            (found, self.sources.sight(&watch, slots, shared.journal.unfollowed()))
         };
         shared.elephants.desk().saw(sight);
         let act = match config.act {
@@ -182,6 +179,15 @@ impl Watcher {
             eprintln!("bywash: an elephant was found, and {why}");
         }
     }
+}
+
+/// Slots, and bytes that go out in a second, if that is known.
+pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
+    let settings = shared.settings();
+    let is_line = |resource: &&Resource| consists_of(resource) == control::Resource::Bytes;
+    let line = settings.config.elephants.resources.iter().find(is_line);
+    let slots = f64::from(shared.driver.status().limit);
+    (slots, line.and_then(|resource| resource.capacity))
 }
 
 /// Ends what has come to its end.
@@ -311,7 +317,7 @@ impl Sources {
         }
     }
 
-    fn sight(&self, watch: &Watch, missed: u64) -> Sight {
+    fn sight(&self, watch: &Watch, slots: f64, missed: u64) -> Sight {
         let looked = |(read, (_, seen, used)): (&Read, (&Watched, Span, f64))| {
             let trouble = match &read.source {
                 Ok(source) => self.troubles.get(source).cloned(),
@@ -320,7 +326,14 @@ impl Sources {
             let used = (seen > Span::ZERO).then_some(used);
             Looked { name: read.name.clone(), seen, used, trouble }
         };
-        Sight { resources: self.read.iter().zip(watch.resources()).map(looked).collect(), missed }
+        let mut resources: Vec<Looked> =
+            self.read.iter().zip(watch.resources()).map(looked).collect();
+        if !resources.is_empty() {
+            let (seen, used) = watch.held(slots);
+            let name = control::SLOTS.to_owned();
+            resources.push(Looked { name, seen, used: Some(used), trouble: None });
+        }
+        Sight { resources, missed }
     }
 }
 

@@ -1,0 +1,184 @@
+//! What is counted of each kind, window by window: how long it held slots, and how many bytes it was answered with.
+//!
+//! A request is known when it has ended, and held its slot since its beginning: so its time goes to all windows that it
+//! lasted in, the last [`WINDOWS`] of them.
+
+use std::collections::VecDeque;
+
+use bywash_discover::Column;
+use bywash_units::{Span, Time};
+
+/// As long as discovery's.
+pub(crate) const WINDOW: Span = Span::from_secs(5);
+/// Half an hour.
+const WINDOWS: usize = 360;
+
+/// Of one kind in one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Lot {
+    /// Requests, parts of them counting as parts.
+    pub(crate) requests: f64,
+    /// Slots times seconds.
+    pub(crate) held: f64,
+    pub(crate) bytes: f64,
+}
+
+impl Lot {
+    fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.held += other.held;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Kinds of which something happened, each once, in their order.
+type Lots = Vec<(Column, Lot)>;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Held {
+    /// Number of the first.
+    first: u64,
+    windows: VecDeque<Lots>,
+}
+
+impl Held {
+    /// A request was worked on between these moments.
+    pub(crate) fn request(&mut self, column: Column, from: Time, to: Time, bytes: f64) {
+        let last = number(to);
+        self.reach(last);
+        let whole = to.since(from).as_secs_f64();
+        for window in number(from).max(self.first)..=last {
+            let begins = Time::from_nanos(window * WINDOW.as_nanos());
+            let (from, to) = (from.max(begins), to.min(begins + WINDOW));
+            let held = to.since(from).as_secs_f64();
+            let part = if whole > 0.0 { held / whole } else { 1.0 };
+            put(
+                &mut self.windows[(window - self.first) as usize],
+                column,
+                Lot { requests: part, held, bytes: bytes * part },
+            );
+        }
+    }
+
+    /// There are windows up to this one, and no more than are kept.
+    fn reach(&mut self, last: u64) {
+        let kept = WINDOWS as u64;
+        if self.windows.is_empty() || last >= self.first + 2 * kept {
+            self.windows.clear();
+            self.first = last;
+        }
+        while self.first + self.windows.len() as u64 <= last {
+            self.windows.push_back(Lots::new());
+        }
+        let too_many = self.windows.len().saturating_sub(WINDOWS);
+        self.windows.drain(..too_many);
+        self.first += too_many as u64;
+    }
+
+    /// What has this column is known by another name.
+    pub(crate) fn forget(&mut self, column: Column) {
+        for window in &mut self.windows {
+            if let Ok(at) = window.binary_search_by_key(&column, |(known, _)| *known) {
+                let (_, lot) = window.remove(at);
+                put(window, Column::OTHER, lot);
+            }
+        }
+    }
+
+    /// Windows that are over: their ends, what was of each of these kinds, and of all.
+    pub(crate) fn windows(
+        &self,
+        now: Time,
+        columns: &[Option<Column>],
+    ) -> Vec<(Time, Vec<Lot>, Lot)> {
+        let over = number(now).saturating_sub(self.first) as usize;
+        let numbered = self.windows.iter().take(over).enumerate();
+        numbered
+            .map(|(place, window)| {
+                let of = |column: &Option<Column>| {
+                    column.map_or_else(Lot::default, |column| of(window, column))
+                };
+                let mut all = Lot::default();
+                window.iter().for_each(|(_, lot)| all.add(*lot));
+                let end = (self.first + place as u64 + 1) * WINDOW.as_nanos();
+                (Time::from_nanos(end), columns.iter().map(of).collect(), all)
+            })
+            .collect()
+    }
+}
+
+fn number(at: Time) -> u64 {
+    at.as_nanos() / WINDOW.as_nanos()
+}
+
+fn of(window: &Lots, column: Column) -> Lot {
+    let at = window.binary_search_by_key(&column, |(known, _)| *known);
+    at.map_or_else(|_| Lot::default(), |at| window[at].1)
+}
+
+fn put(window: &mut Lots, column: Column, lot: Lot) {
+    match window.binary_search_by_key(&column, |(known, _)| *known) {
+        Ok(at) => window[at].1.add(lot),
+        Err(at) => window.insert(at, (column, lot)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: f64) -> Time {
+        Time::from_nanos((seconds * 1e9) as u64)
+    }
+
+    fn column(number: usize) -> Column {
+        Column::new(number).unwrap()
+    }
+
+    #[test]
+    fn a_request_is_of_all_windows_that_it_lasted_in() {
+        let mut held = Held::default();
+        held.request(column(1), at(3.0), at(11.0), 800.0);
+        held.request(column(2), at(6.0), at(6.0), 7.0);
+        let windows = held.windows(at(15.0), &[Some(column(1)), Some(column(2)), None]);
+        assert_eq!(
+            windows.iter().map(|(end, ..)| *end).collect::<Vec<_>>(),
+            [at(15.0)],
+            "it began unseen"
+        );
+        let mut held = Held::default();
+        held.request(column(2), at(1.0), at(1.0), 7.0);
+        held.request(column(1), at(3.0), at(11.0), 800.0);
+        let windows = held.windows(at(15.0), &[Some(column(1)), Some(column(2)), None]);
+        let of_first: Vec<f64> = windows.iter().map(|(_, lots, _)| lots[0].held).collect();
+        assert_eq!(of_first, [2.0, 5.0, 1.0]);
+        assert_eq!(windows[0].1[1], Lot { requests: 1.0, held: 0.0, bytes: 7.0 });
+        assert_eq!(windows[0].2, Lot { requests: 1.25, held: 2.0, bytes: 207.0 });
+        assert_eq!(windows[1].1[2], Lot::default());
+        assert_eq!(held.windows(at(14.0), &[]).len(), 2, "the last is not over");
+    }
+
+    #[test]
+    fn no_more_than_half_an_hour_is_kept_whatever_comes() {
+        let mut held = Held::default();
+        for second in 0..4_000_u32 {
+            held.request(column(1), at(0.0), at(f64::from(second)), 1.0);
+        }
+        assert_eq!(held.windows.len(), WINDOWS);
+        held.request(column(1), at(0.0), at(1e9), 1.0);
+        assert!(held.windows.len() <= WINDOWS);
+        // What ends before all that is kept is of nobody's window.
+        held.request(column(1), at(0.0), at(1.0), 1.0);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_of_the_others() {
+        let mut held = Held::default();
+        held.request(column(1), at(0.0), at(1.0), 1.0);
+        held.request(column(2), at(0.0), at(1.0), 1.0);
+        held.forget(column(1));
+        let windows = held.windows(at(5.0), &[Some(column(1)), Some(Column::OTHER)]);
+        assert_eq!((windows[0].1[0].held, windows[0].1[1].held), (0.0, 1.0));
+    }
+}
