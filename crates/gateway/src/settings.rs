@@ -70,6 +70,7 @@ impl Settings {
             metrics: metrics.class(&class.class.name, class.mode),
         };
         let limits = &config.limits;
+        metrics.configured(&config);
         Ok(Self {
             limits: Limits {
                 target: limits.max_uri_bytes,
