@@ -16,7 +16,7 @@ help:
 	@echo "make bench     decisions, ghosts, and cost beside HAProxy and nginx (if installed)"
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
 	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
-	@echo "make docs      write docs/reference anew from the program"
+	@echo "make docs      write docs/reference and the dashboard anew from the program"
 	@echo "make deb       a Debian package in dist/ (installs cargo-deb)"
 	@echo "make static    a program without shared libraries in dist/ (needs musl-gcc, rustup)"
 
@@ -32,6 +32,7 @@ test: check
 	scripts/test-sdks
 	scripts/test-sdk-databases
 	scripts/test-native
+	scripts/test-prometheus
 
 check: tools
 	$(CARGO) fmt --all --check
@@ -67,6 +68,7 @@ fuzz:
 
 docs: build
 	scripts/write-docs ./target/release/bywash
+	scripts/write-dashboard ./target/release/bywash > examples/grafana/bywash.json
 
 deb:
 	scripts/make-deb

@@ -168,6 +168,13 @@ pub(crate) enum Command {
     /// Print the `OpenAPI` document of the admin listener
     #[command(hide = true)]
     Openapi,
+    /// Print the reference of metrics, as Markdown
+    #[command(hide = true)]
+    MetricsReference {
+        /// As JSON, for checks of what names metrics
+        #[arg(long)]
+        json: bool,
+    },
     /// Say what a running gateway is doing
     Status(Status),
     /// Show what sessions do and what they are worth, as a running gateway has learned it

@@ -20,6 +20,7 @@ mod lab;
 mod life;
 mod manual;
 mod meters;
+mod metrics;
 mod operator;
 mod operators;
 mod policy;
@@ -69,6 +70,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Schema => print_json(&bywash_config::schema()),
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),
+        Command::MetricsReference { json } => metrics::metrics_reference(json),
         Command::Status(status) => status::status(&status),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Elephants(what) => elephants::elephants(&what),

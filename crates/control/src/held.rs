@@ -100,7 +100,9 @@ impl Held {
                     column.map_or_else(Lot::default, |column| of(window, column))
                 };
                 let mut all = Lot::default();
-                window.iter().for_each(|(_, lot)| all.add(*lot));
+                for (_, lot) in window {
+                    all.add(*lot);
+                }
                 let end = (self.first + place as u64 + 1) * WINDOW.as_nanos();
                 (Time::from_nanos(end), columns.iter().map(of).collect(), all)
             })

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn no_more_than_the_last_are_kept_in_memory() {
         let audit = Audit::default();
-        audit.note((0..KEPT as i64 + 5).map(note).collect());
+        audit.note((0..).take(KEPT + 5).map(note).collect());
         let notes = audit.notes();
         assert_eq!(notes.newest(usize::MAX).len(), KEPT);
         assert_eq!(notes.newest(usize::MAX).last(), Some(&note(5)));

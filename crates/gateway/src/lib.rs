@@ -68,4 +68,5 @@ mod worker;
 
 pub use classes::TooManyClasses;
 pub use gateway::{Gateway, GatewayError, Inheritance, Senses, prepare, start};
+pub use metrics::METRICS;
 pub use traces::EXPORTS_TRACES;

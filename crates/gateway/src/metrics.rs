@@ -1,36 +1,43 @@
 //! Counters and histograms in Prometheus' text format.
 //!
+//! Which metrics there are is in `table`: nothing is registered that does not stand there.
+//!
 //! Every label is a class, a level, a server, an outcome, a reason or another word from a fixed list: all
 //! bounded by the configuration. Handles are looked up once, at start; a request touches atomics
 //! only.
 
 mod class;
 mod durations;
+mod gauges;
 mod latencies;
 mod levels;
+mod servers;
+mod table;
 
 use std::fmt::Error;
-use std::sync::atomic::Ordering;
 
-use bywash_config::Mode;
+use bywash_config::{Config, Mode};
 use bywash_message::Fault;
+use bywash_metrics::Metric;
 use bywash_token::Refusal;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
 use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::orphans::Counts;
-use crate::upstream::servers::{ServerStatus, State};
+use crate::upstream::servers::ServerStatus;
 
 pub(crate) use self::class::ClassMetrics;
 use self::class::Families;
+use self::gauges::Gauges;
 use self::levels::LevelFamilies;
 pub(crate) use self::levels::LevelMetrics;
+use self::servers::ServerFamilies;
+pub use self::table::METRICS;
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -55,159 +62,46 @@ pub(crate) struct Metrics {
     servers: ServerFamilies,
 }
 
-/// The families of metrics that have a label for the server: written anew when somebody asks, as a
-/// reload may exchange the servers.
-struct ServerFamilies {
-    running: Family<Labels, Gauge>,
-    state: Family<Labels, Gauge>,
-    failures: Family<Labels, Counter>,
-}
-
-impl ServerFamilies {
-    fn register(registry: &mut Registry) -> Self {
-        let (running, state) = (Family::<Labels, Gauge>::default(), Family::default());
-        let failures = Family::default();
-        let help = "Requests at the server, streams among them";
-        registry.register("bywash_server_running", help, running.clone());
-        let help = "1 for the state that the server is in";
-        registry.register("bywash_server_state", help, state.clone());
-        let help = "Requests that the server failed: no connection, or no whole answer";
-        registry.register("bywash_server_failures", help, failures.clone());
-        Self { running, state, failures }
-    }
-
-    fn write(&self, name: &str, status: &ServerStatus) {
-        let server = || ("server", name.to_owned());
-        self.running.get_or_create(&vec![server()]).set(i64::from(status.running));
-        for state in State::NAMES {
-            let labels = vec![server(), ("state", state.to_owned())];
-            self.state.get_or_create(&labels).set(i64::from(state == status.state.name()));
-        }
-        let kinds = [("connect", status.connect_failures), ("response", status.response_failures)];
-        for (kind, count) in kinds {
-            let labels = vec![server(), ("kind", kind.to_owned())];
-            self.failures.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
-        }
-    }
-}
-
-/// What is read off the gateway when somebody asks.
-#[derive(Clone, Default)]
-pub(crate) struct Gauges {
-    pub(crate) limit: Gauge,
-    pub(crate) running: Gauge,
-    pub(crate) held: Gauge,
-    pub(crate) lanes: Gauge,
-    pub(crate) newest_first: Gauge,
-    pub(crate) connections: Gauge,
-    pub(crate) sessions: Gauge,
-    pub(crate) draining: Gauge,
-    pub(crate) streams: Gauge,
-    pub(crate) log_dropped: Gauge,
-    pub(crate) tap_missed: Gauge,
-    pub(crate) bypassed: Gauge,
-}
-
 /// Of requests that the stop daemon is to be told of.
 fn orphans(registry: &mut Registry) -> Counts {
     Counts {
-        told: counter(
-            registry,
-            "bywash_orphans_told",
-            "Requests given up while the application worked for them, of which the stop daemon was told",
-        ),
-        lost: counter(
-            registry,
-            "bywash_orphans_lost",
-            "The same, of which it could not be told; is it there, at sentry.socket?",
-        ),
-        refused: counter(
-            registry,
-            "bywash_orphans_refused",
-            "The same, of which it did not want to be told; is our user in sentry.stops?",
-        ),
+        told: counter(registry, &table::ORPHANS_TOLD),
+        lost: counter(registry, &table::ORPHANS_LOST),
+        refused: counter(registry, &table::ORPHANS_REFUSED),
     }
-}
-
-/// Of answers whose bytes are held back.
-fn held_back(registry: &mut Registry) -> Vec<Counter> {
-    labelled(
-        registry,
-        ("bywash_held_answers", "lane"),
-        "Answers whose bytes a rule holds back: by a lane of the network device (yes), or by a bucket and why",
-        ["yes"].into_iter().chain(NoLane::all().map(NoLane::name)),
-    )
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let mut registry = Registry::default();
-        let families = Families::register(&mut registry);
-        let malformed = labelled(
-            &mut registry,
-            ("bywash_malformed_messages", "fault"),
-            "Messages refused as malformed; nothing of them was forwarded",
-            Fault::ALL.iter().map(|fault| fault.name()),
-        );
-        let not_opened = labelled(
-            &mut registry,
-            ("bywash_connections_not_opened", "why"),
-            "Connections that did not get as far as HTTP",
-            NotOpened::ALL.iter().map(|why| why.name()),
-        );
-        let floods = labelled(
-            &mut registry,
-            ("bywash_http2_floods", "kind"),
-            "HTTP/2 connections ended because their frames only made work",
-            Flood::ALL.iter().map(|flood| flood.name()),
-        );
-        let tokens = labelled(
-            &mut registry,
-            ("bywash_tokens", "what"),
-            "Session tokens: given with an answer, good, or brought to prove nothing and why",
-            ["given", "good"].into_iter().chain(Refusal::ALL.iter().map(|why| why.name())),
-        );
+        let registry = &mut Registry::default();
+        let tokens = labelled(registry, &table::TOKENS);
         let (given_and_good, tokens_refused) = tokens.split_at(2);
         Self {
-            families,
-            levels: LevelFamilies::register(&mut registry),
+            families: Families::register(registry),
+            levels: LevelFamilies::register(registry),
             tokens_given: given_and_good[0].clone(),
             tokens_good: given_and_good[1].clone(),
             tokens_refused: tokens_refused.to_vec(),
-            malformed,
-            not_opened,
-            floods,
-            too_slow: counter(
-                &mut registry,
-                "bywash_slow_clients",
-                "Requests whose head took longer than limits.header_timeout or whose body, or answer, moved more slowly than limits.body_rate",
-            ),
-            refused_connections: counter(
-                &mut registry,
-                "bywash_refused_connections",
-                "Connections closed at accept: limits.connections, limits.connections_per_address or file descriptors were used up",
-            ),
-            failed_accepts: counter(
-                &mut registry,
-                "bywash_failed_accepts",
-                "Accepts that failed, for want of file descriptors most likely",
-            ),
-            failed_watches: counter(
-                &mut registry,
-                "bywash_failed_watches",
-                "Workers that can no longer watch for departures; restart the gateway",
-            ),
-            dropped_spans: counter(
-                &mut registry,
-                "bywash_dropped_spans",
-                "Spans that did not arrive at the collector of log.traces",
-            ),
-            held_back: held_back(&mut registry),
-            orphans: orphans(&mut registry),
-            gauges: Gauges::register(&mut registry),
-            servers: ServerFamilies::register(&mut registry),
-            registry,
+            malformed: labelled(registry, &table::MALFORMED_MESSAGES),
+            not_opened: labelled(registry, &table::CONNECTIONS_NOT_OPENED),
+            floods: labelled(registry, &table::HTTP2_FLOODS),
+            too_slow: counter(registry, &table::SLOW_CLIENTS),
+            refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
+            failed_accepts: counter(registry, &table::FAILED_ACCEPTS),
+            failed_watches: counter(registry, &table::FAILED_WATCHES),
+            dropped_spans: counter(registry, &table::DROPPED_SPANS),
+            held_back: labelled(registry, &table::HELD_ANSWERS),
+            orphans: orphans(registry),
+            gauges: Gauges::register(registry),
+            servers: ServerFamilies::register(registry),
+            registry: std::mem::take(registry),
         }
+    }
+
+    /// This configuration is in force from now on, or will be in a moment.
+    pub(crate) fn configured(&self, config: &Config) {
+        self.families.set_tiers(&config.classes);
+        self.gauges.set_bounds(&config.engine.limit);
     }
 
     /// The counters of a class; the same ones each time it is asked for.
@@ -287,13 +181,7 @@ impl Metrics {
         &self,
         servers: impl Iterator<Item = (&'a bywash_config::Server, ServerStatus)>,
     ) {
-        let families = &self.servers;
-        families.running.clear();
-        families.state.clear();
-        families.failures.clear();
-        for (server, status) in servers {
-            families.write(&server.to_string(), &status);
-        }
+        self.servers.set(servers);
     }
 
     /// Everything, as Prometheus reads it.
@@ -304,55 +192,17 @@ impl Metrics {
     }
 }
 
-/// One counter for each of a fixed list of words.
-fn labelled(
-    registry: &mut Registry,
-    (name, label): (&str, &'static str),
-    help: &str,
-    words: impl Iterator<Item = &'static str>,
-) -> Vec<Counter> {
+/// One counter for each word of its label, in the order of the table.
+fn labelled(registry: &mut Registry, metric: &Metric) -> Vec<Counter> {
     let family = Family::<Labels, Counter>::default();
-    registry.register(name, help, family.clone());
-    words.map(|word| family.get_or_create(&vec![(label, word.to_owned())]).clone()).collect()
+    metric.register(registry, family.clone());
+    let label = metric.labels[0].name;
+    let of_word = |word: &str| family.get_or_create(&vec![(label, word.to_owned())]).clone();
+    metric.words().into_iter().map(of_word).collect()
 }
 
-fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
+fn counter(registry: &mut Registry, metric: &Metric) -> Counter {
     let counter = Counter::default();
-    registry.register(name, help, counter.clone());
+    metric.register(registry, counter.clone());
     counter
-}
-
-impl Gauges {
-    fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
-        let mut gauge = |name: &str, help: &str, gauge: &Gauge| {
-            registry.register(name, help, gauge.clone());
-        };
-        gauge("bywash_limit", "Slots", &this.limit);
-        gauge("bywash_running", "Requests that hold a slot", &this.running);
-        gauge("bywash_held", "Requests that wait under a rule for elephants", &this.held);
-        gauge(
-            "bywash_lanes",
-            "1 while there are lanes of the device for elephants' answers",
-            &this.lanes,
-        );
-        gauge("bywash_newest_first", "1 while newest go first: it is overload", &this.newest_first);
-        gauge("bywash_connections", "Open client connections", &this.connections);
-        gauge(
-            "bywash_streams",
-            "WebSockets and event streams, counted apart from the limit",
-            &this.streams,
-        );
-        gauge("bywash_bypassed", "1 while no decisions are taken", &this.bypassed);
-        gauge(
-            "bywash_tap_missed",
-            "Entries that whoever watches was too slow for",
-            &this.tap_missed,
-        );
-        gauge("bywash_sessions", "Sessions remembered", &this.sessions);
-        gauge("bywash_draining", "1 while the gateway is stopping", &this.draining);
-        let help = "Lines of the access log that could not be written";
-        gauge("bywash_access_log_dropped", help, &this.log_dropped);
-        this
-    }
 }

@@ -76,6 +76,7 @@ impl Settings {
             metrics: metrics.class(&class.class.name, class.mode, class.percent),
         };
         let limits = &config.limits;
+        metrics.configured(&config);
         Ok(Self {
             limits: Limits {
                 target: limits.max_uri_bytes,

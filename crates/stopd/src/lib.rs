@@ -15,7 +15,7 @@
 //! - `desk`: what a message leads to; holds the leases (`bywash_lease::Table`);
 //! - `canceller`: one database: what is wanted there, looked for together, within a budget;
 //! - `database`: PostgreSQL and MySQL (with MariaDB): what runs, and its cancellation;
-//! - `numbers`: what is counted; `operators`: where that is read; `journal`: a line for each cancellation.
+//! - `table`: which metrics there are; `numbers`: what is counted; `operators`: where that is read; `journal`: a line for each cancellation.
 //!
 //! **What may be cancelled** is decided twice. The desk says whether a connection works for the request at this
 //! moment, and holds it until the database has answered. The database is asked for the very statement that was seen
@@ -39,5 +39,7 @@ mod journal;
 mod numbers;
 mod operators;
 mod pace;
+mod table;
 
 pub use daemon::{Daemon, StopdError, start};
+pub use table::METRICS;

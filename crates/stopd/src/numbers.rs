@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus and for the status.
+//! What is counted, for Prometheus and for the status. Which metrics there are is in `table`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
+
+use crate::table;
 
 /// Why a statement of a stopped request was left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -34,6 +36,16 @@ pub(crate) enum Spared {
 }
 
 impl Spared {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Writes,
+        Self::OtherUser,
+        Self::Unsure,
+        Self::Gone,
+        Self::Refused,
+        Self::Late,
+        Self::Down,
+    ];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Writes => "writes",
@@ -88,7 +100,7 @@ const STEPS: [f64; 10] = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 
 impl Numbers {
     pub(crate) fn new() -> Self {
         let mut this = Self {
-            registry: Registry::with_prefix("bywash_sentry"),
+            registry: Registry::default(),
             stops: Family::default(),
             refusals: Family::default(),
             cancelled: Family::default(),
@@ -109,30 +121,17 @@ impl Numbers {
 
     fn register(&mut self) {
         let registry = &mut self.registry;
-        registry.register("stops", "Requests that were stopped, by reason", self.stops.clone());
-        let help =
-            "Messages that were refused; malformed or forbidden ones: find out who sends them";
-        registry.register("refusals", help, self.refusals.clone());
-        let help = "Statements that were cancelled";
-        registry.register("cancelled", help, self.cancelled.clone());
-        let help = "Statements that would have been cancelled, were the mode not observe";
-        registry.register("would_cancel", help, self.would_cancel.clone());
-        let help = "Statements of stopped requests that were left alone, by reason; refused: grant the privilege";
-        registry.register("spared", help, self.spared.clone());
-        let help = "Statements that the database was asked for";
-        registry.register("statements", help, self.statements.clone());
-        let help = "Whether the database answers; 0: nothing is cancelled there";
-        registry.register("connected", help, self.connected.clone());
-        let help = "From a stop to the cancellation's answer, in seconds";
-        registry.register("cancel_seconds", help, self.seconds.clone());
-        registry.register("leases", "Connections that are leased", self.leases.clone());
-        let help = "Leases that nobody released in their time: an application forgets to";
-        registry.register("leases_expired", help, self.expired.clone());
-        registry.register(
-            "conversations",
-            "Clients that are connected",
-            self.conversations.clone(),
-        );
+        table::STOPS.register(registry, self.stops.clone());
+        table::REFUSALS.register(registry, self.refusals.clone());
+        table::CANCELLED.register(registry, self.cancelled.clone());
+        table::WOULD_CANCEL.register(registry, self.would_cancel.clone());
+        table::SPARED.register(registry, self.spared.clone());
+        table::STATEMENTS.register(registry, self.statements.clone());
+        table::CONNECTED.register(registry, self.connected.clone());
+        table::CANCEL_SECONDS.register(registry, self.seconds.clone());
+        table::LEASES.register(registry, self.leases.clone());
+        table::LEASES_EXPIRED.register(registry, self.expired.clone());
+        table::CONVERSATIONS.register(registry, self.conversations.clone());
     }
 
     pub(crate) fn stop(&self, reason: Reason) {
@@ -206,5 +205,31 @@ impl Numbers {
 
     pub(crate) fn complaints(&self) -> BTreeMap<String, String> {
         self.complaints.borrow().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_metrics::differences;
+
+    use super::*;
+
+    #[test]
+    fn what_it_says_is_what_the_table_has() {
+        let numbers = Numbers::new();
+        for reason in Reason::ALL {
+            numbers.stop(reason);
+        }
+        for fault in Fault::ALL {
+            numbers.refuse(fault);
+        }
+        for why in Spared::ALL {
+            numbers.spare("shop", why);
+        }
+        numbers.cancelled("shop", 0.001, true);
+        numbers.cancelled("shop", 0.001, false);
+        numbers.asked("shop", 2);
+        numbers.answers("shop");
+        assert_eq!(differences(&table::METRICS, &numbers.text()), [""; 0]);
     }
 }

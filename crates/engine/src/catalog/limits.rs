@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use core::ops::RangeInclusive;
 
 use bywash_units::Span;
 
@@ -168,6 +169,12 @@ impl LimitSettings {
         self.count(if self.has("max") { "max" } else { "slots" }).max(self.least())
     }
 
+    /// Between which numbers the limit stays: one that is fixed between its number and itself.
+    pub fn bounds(&self) -> RangeInclusive<u32> {
+        let least = if self.has("min") { self.least() } else { self.most() };
+        least..=self.most()
+    }
+
     fn least(&self) -> u32 {
         if self.has("min") { self.count("min") } else { 1 }
     }
@@ -195,6 +202,7 @@ mod tests {
             let settings = policy.settings([]).unwrap();
             assert_eq!(settings.limit().slots(), settings.start());
             assert!(settings.most() >= settings.limit().slots(), "{}", policy.name);
+            assert!(settings.bounds().contains(&settings.start()), "{}", policy.name);
         }
     }
 

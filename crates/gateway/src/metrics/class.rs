@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use bywash_config::Mode;
-use bywash_engine::{Outcome, Reason};
+use bywash_config::{ClassConfig, Mode};
+use bywash_engine::{Class, Outcome, Reason};
 use bywash_history::{ClassCounts, Shadowed};
 use bywash_units::{Span, Utility};
 use prometheus_client::metrics::counter::Counter;
@@ -14,8 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::Labels;
 use super::latencies::LiveLatencies;
+use super::{Labels, table};
 use crate::record::Verdict;
 
 /// A sum of what is no whole number.
@@ -56,7 +56,7 @@ impl Decisions {
                 self.family.get_or_create(&labels).clone()
             };
             let reasons = Reason::ALL.iter().map(|reason| decision(reason.name()));
-            (reasons.collect(), decision("still_waiting"))
+            (reasons.collect(), decision(table::STILL_WAITING))
         })
     }
 }
@@ -154,6 +154,7 @@ pub(super) struct Families {
     service: Family<Labels, Histogram>,
     waiting: Family<Labels, Gauge>,
     earned: Family<Labels, Amount>,
+    info: Family<Labels, Gauge>,
 }
 
 impl Families {
@@ -168,24 +169,17 @@ impl Families {
             service: Family::new_with_constructor(histogram),
             waiting: Family::default(),
             earned: Family::default(),
+            info: Family::default(),
         };
-        let help = "Requests by what became of them";
-        registry.register("bywash_requests", help, this.outcomes.clone());
-        let help = "Decisions of the engine; in mode observe they were not carried out";
-        registry.register("bywash_decisions", help, this.decisions.clone());
-        let help = "Requests that were only observed, by what enforcing would have made of them";
-        registry.register("bywash_shadow_requests", help, this.shadow.clone());
-        let help =
-            "Service time in seconds: useful of requests answered in time, wasted of all others";
-        registry.register("bywash_work_seconds", help, this.work.clone());
-        let help = "Time from arrival to the start of service, or to the end without one";
-        registry.register("bywash_queue_wait_seconds", help, this.wait.clone());
-        let help = "Time from the start of service until the whole answer was handed to the client's connection";
-        registry.register("bywash_service_seconds", help, this.service.clone());
-        let help = "Requests that wait for a slot; in mode observe: would wait";
-        registry.register("bywash_waiting", help, this.waiting.clone());
-        let help = "What successful answers brought, by `earns` of their class";
-        registry.register("bywash_earned", help, this.earned.clone());
+        table::REQUESTS.register(registry, this.outcomes.clone());
+        table::DECISIONS.register(registry, this.decisions.clone());
+        table::SHADOW_REQUESTS.register(registry, this.shadow.clone());
+        table::WORK_SECONDS.register(registry, this.work.clone());
+        table::QUEUE_WAIT_SECONDS.register(registry, this.wait.clone());
+        table::SERVICE_SECONDS.register(registry, this.service.clone());
+        table::WAITING.register(registry, this.waiting.clone());
+        table::EARNED.register(registry, this.earned.clone());
+        table::CLASS_INFO.register(registry, this.info.clone());
         this
     }
 
@@ -213,13 +207,22 @@ impl Families {
             outcomes: Outcome::ALL.iter().map(outcome).collect(),
             decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
             shadow: Shadowed::ALL.iter().map(shadow).collect(),
-            useful: work("useful"),
-            wasted: work("wasted"),
+            useful: work(table::USEFUL),
+            wasted: work(table::WASTED),
             latencies: self.latencies(name),
             wait: self.wait.get_or_create(&vec![class()]).clone(),
             service: self.service.get_or_create(&vec![class()]).clone(),
             waiting: self.waiting.get_or_create(&vec![class()]).clone(),
             earned: self.earned.get_or_create(&vec![class()]).clone(),
+        }
+    }
+
+    /// Of the configuration that is in force.
+    pub(super) fn set_tiers(&self, classes: &[ClassConfig]) {
+        self.info.clear();
+        for Class { name, tier, .. } in classes.iter().map(|class| &class.class) {
+            let labels = vec![("class", name.clone()), ("tier", tier.name().to_owned())];
+            self.info.get_or_create(&labels).set(1);
         }
     }
 

@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::durations::Durations;
-use super::{Labels, labelled};
+use super::{Labels, labelled, table};
 use crate::levels::Said;
 
 /// The families of metrics that have a label for the level.
@@ -33,27 +33,17 @@ pub(crate) struct LevelMetrics {
 
 impl LevelFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let customers = labelled(
-            registry,
-            ("bywash_customer_levels", "what"),
-            "Requests that name their customer's level: a known one, something else, or by somebody who is not believed",
-            Said::NAMES.into_iter(),
-        );
         let this = Self {
-            customers,
+            customers: labelled(registry, &table::CUSTOMER_LEVELS),
             outcomes: Family::default(),
             response: Family::default(),
             waiting: Family::default(),
             running: Family::default(),
         };
-        let help = "Requests by level and by what became of them";
-        registry.register("bywash_level_requests", help, this.outcomes.clone());
-        let help = "Time from arrival until the whole answer was handed to the client's connection, of requests that the application answered";
-        registry.register("bywash_level_response_seconds", help, this.response.clone());
-        let help = "Requests of the level that have come and do not run";
-        registry.register("bywash_level_waiting", help, this.waiting.clone());
-        let help = "Requests of the level that the application works on, streams among them";
-        registry.register("bywash_level_running", help, this.running.clone());
+        table::LEVEL_REQUESTS.register(registry, this.outcomes.clone());
+        table::LEVEL_RESPONSE_SECONDS.register(registry, this.response.clone());
+        table::LEVEL_WAITING.register(registry, this.waiting.clone());
+        table::LEVEL_RUNNING.register(registry, this.running.clone());
         this
     }
 

@@ -1,0 +1,19 @@
+//! What gateway and stop daemon count: their tables as a page of the documentation, or for programs.
+
+use bywash_metrics::{Subject, json, reference};
+
+use crate::failure::Failure;
+use crate::streams::{print, print_json};
+
+const ABOUT: &str = "\
+`/metrics` of the gateway (`listen.admin`) and, in the last section, of the stop daemon (`sentry.admin`), for
+Prometheus. Names are as queries write them; a histogram `NAME` is `NAME_bucket`, `NAME_sum` and `NAME_count`. Counters
+begin at 0 with each process. The last column says what to do when a number moves, or is not what it should be.
+[Alerts](../../examples/prometheus/alerts.yml) look at most of them, and
+[a dashboard](../../examples/grafana/bywash.json) shows all that is worth a look.";
+
+pub(crate) fn metrics_reference(as_json: bool) -> Result<(), Failure> {
+    let subjects: Vec<&Subject> =
+        bywash_gateway::METRICS.into_iter().chain(bywash_stopd::METRICS).collect();
+    if as_json { print_json(&json(&subjects)) } else { print(&reference(ABOUT, &subjects)) }
+}

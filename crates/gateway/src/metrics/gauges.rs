@@ -1,0 +1,71 @@
+//! What is not counted here: it is read off the gateway when somebody asks, or stands in its configuration.
+
+use std::sync::atomic::Ordering;
+
+use bywash_engine::catalog::LimitSettings;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::table;
+
+/// A count that somebody else keeps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Total(Counter);
+
+impl Total {
+    pub(crate) fn set(&self, count: i64) {
+        self.0.inner().store(count.unsigned_abs(), Ordering::Relaxed);
+    }
+}
+
+/// What is read off the gateway when somebody asks.
+#[derive(Clone, Default)]
+pub(crate) struct Gauges {
+    pub(crate) limit: Gauge,
+    limit_least: Gauge,
+    limit_most: Gauge,
+    pub(crate) running: Gauge,
+    pub(crate) held: Gauge,
+    pub(crate) lanes: Gauge,
+    pub(crate) newest_first: Gauge,
+    pub(crate) connections: Gauge,
+    pub(crate) sessions: Gauge,
+    pub(crate) draining: Gauge,
+    pub(crate) streams: Gauge,
+    pub(crate) log_dropped: Total,
+    pub(crate) tap_missed: Total,
+    pub(crate) bypassed: Gauge,
+}
+
+impl Gauges {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let this = Self::default();
+        for (metric, gauge) in [
+            (&table::LIMIT, &this.limit),
+            (&table::LIMIT_LEAST, &this.limit_least),
+            (&table::LIMIT_MOST, &this.limit_most),
+            (&table::RUNNING, &this.running),
+            (&table::HELD, &this.held),
+            (&table::LANES, &this.lanes),
+            (&table::NEWEST_FIRST, &this.newest_first),
+            (&table::CONNECTIONS, &this.connections),
+            (&table::STREAMS, &this.streams),
+            (&table::BYPASSED, &this.bypassed),
+            (&table::SESSIONS, &this.sessions),
+            (&table::DRAINING, &this.draining),
+        ] {
+            metric.register(registry, gauge.clone());
+        }
+        table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
+        table::ACCESS_LOG_DROPPED.register(registry, this.log_dropped.0.clone());
+        this
+    }
+
+    /// Between which bounds the limit stays.
+    pub(super) fn set_bounds(&self, limit: &LimitSettings) {
+        let bounds = limit.bounds();
+        self.limit_least.set(i64::from(*bounds.start()));
+        self.limit_most.set(i64::from(*bounds.end()));
+    }
+}

@@ -1,0 +1,59 @@
+//! What is told of servers: written anew when somebody asks, as a reload may exchange them.
+
+use std::sync::atomic::Ordering;
+
+use bywash_config::Server;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::{Labels, table};
+use crate::upstream::servers::{ServerStatus, State};
+
+/// The families of metrics that have a label for the server.
+pub(super) struct ServerFamilies {
+    running: Family<Labels, Gauge>,
+    state: Family<Labels, Gauge>,
+    failures: Family<Labels, Counter>,
+}
+
+impl ServerFamilies {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        let this = Self {
+            running: Family::default(),
+            state: Family::default(),
+            failures: Family::default(),
+        };
+        table::SERVER_RUNNING.register(registry, this.running.clone());
+        table::SERVER_STATE.register(registry, this.state.clone());
+        table::SERVER_FAILURES.register(registry, this.failures.clone());
+        this
+    }
+
+    pub(super) fn set<'a>(&self, servers: impl Iterator<Item = (&'a Server, ServerStatus)>) {
+        self.running.clear();
+        self.state.clear();
+        self.failures.clear();
+        for (server, status) in servers {
+            self.write(&server.to_string(), &status);
+        }
+    }
+
+    fn write(&self, name: &str, status: &ServerStatus) {
+        let server = || ("server", name.to_owned());
+        self.running.get_or_create(&vec![server()]).set(i64::from(status.running));
+        for state in State::NAMES {
+            let labels = vec![server(), ("state", state.to_owned())];
+            self.state.get_or_create(&labels).set(i64::from(state == status.state.name()));
+        }
+        let kinds = [
+            (table::CONNECT, status.connect_failures),
+            (table::RESPONSE, status.response_failures),
+        ];
+        for (kind, count) in kinds {
+            let labels = vec![server(), ("kind", kind.to_owned())];
+            self.failures.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+    }
+}

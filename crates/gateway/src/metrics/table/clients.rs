@@ -1,0 +1,147 @@
+//! Of clients: those who leave, their connections, their messages.
+
+use bywash_message::Fault;
+use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::Remedy::Do;
+use bywash_metrics::{Metric, Subject};
+
+use super::label;
+use crate::client::{Flood, NotOpened};
+
+pub(super) static GONE: Subject = Subject {
+    title: "Clients who have gone",
+    about: "What the gateway tells the stop daemon (`sentry.socket`), so that nothing works on for them.",
+    metrics: &[&ORPHANS_TOLD, &ORPHANS_LOST, &ORPHANS_REFUSED],
+};
+pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
+    title: "Connections",
+    about: "How clients come in, and who does not.",
+    metrics: &[
+        &CONNECTIONS,
+        &CONNECTIONS_NOT_OPENED,
+        &REFUSED_CONNECTIONS,
+        &FAILED_ACCEPTS,
+        &FAILED_WATCHES,
+    ],
+};
+pub(super) static MESSAGES: Subject = Subject {
+    title: "Messages",
+    about: "What is malformed, too slow, or only makes work.",
+    metrics: &[&MALFORMED_MESSAGES, &HTTP2_FLOODS, &SLOW_CLIENTS],
+};
+
+pub(crate) static ORPHANS_TOLD: Metric = Metric {
+    name: "bywash_orphans_told",
+    kind: Counter,
+    unit: "requests",
+    labels: &[],
+    help: "Requests given up while the application worked for them, of which the stop daemon was told",
+    remedy: Do(
+        "If there are many: clients lose patience, as `orphaned` in bywash_requests_total says by class. That the daemon \
+         cancels for them, bywash_sentry_cancelled_total says.",
+    ),
+};
+pub(crate) static ORPHANS_LOST: Metric = Metric {
+    name: "bywash_orphans_lost",
+    kind: Counter,
+    unit: "requests",
+    labels: &[],
+    help: "The same, of which it could not be told; is it there, at sentry.socket?",
+    remedy: Do(
+        "Start `bywash sentry`; may the gateway's user enter the folder of the socket? If it runs, it is too slow: see \
+         its databases.",
+    ),
+};
+pub(crate) static ORPHANS_REFUSED: Metric = Metric {
+    name: "bywash_orphans_refused",
+    kind: Counter,
+    unit: "requests",
+    labels: &[],
+    help: "The same, of which it did not want to be told; is our user in sentry.stops?",
+    remedy: Do("Name the gateway's user in `sentry.stops` of the daemon's file."),
+};
+pub(crate) static CONNECTIONS: Metric = Metric {
+    name: "bywash_connections",
+    kind: Gauge,
+    unit: "connections",
+    labels: &[],
+    help: "Open client connections",
+    remedy: Do(
+        "If it comes near `limits.connections`: raise that, and the limit of open files with it.",
+    ),
+};
+pub(crate) static CONNECTIONS_NOT_OPENED: Metric = Metric {
+    name: "bywash_connections_not_opened",
+    kind: Counter,
+    unit: "connections",
+    labels: &[label("why", "why", || NotOpened::ALL.map(NotOpened::name).into())],
+    help: "Connections that did not get as far as HTTP",
+    remedy: Do(
+        "`tls`: has a certificate expired, do clients want something older than TLS 1.2? `proxy_header`: the hop in \
+         front does not send the PROXY header that `listen.proxy_protocol` says. `gone` are clients, or probes of a \
+         load balancer.",
+    ),
+};
+pub(crate) static REFUSED_CONNECTIONS: Metric = Metric {
+    name: "bywash_refused_connections",
+    kind: Counter,
+    unit: "connections",
+    labels: &[],
+    help: "Connections closed at accept: limits.connections, limits.connections_per_address or file descriptors were used up",
+    remedy: Do(
+        "Raise what was used up (`bywash doctor` says how many files may be open); if one address makes most of them, \
+         refuse it in front.",
+    ),
+};
+pub(crate) static FAILED_ACCEPTS: Metric = Metric {
+    name: "bywash_failed_accepts",
+    kind: Counter,
+    unit: "accepts",
+    labels: &[],
+    help: "Accepts that failed, for want of file descriptors most likely",
+    remedy: Do(
+        "Raise the limit of open files of the process; `bywash doctor` says how many it needs.",
+    ),
+};
+pub(crate) static FAILED_WATCHES: Metric = Metric {
+    name: "bywash_failed_watches",
+    kind: Counter,
+    unit: "workers",
+    labels: &[],
+    help: "Workers that can no longer watch for departures; restart the gateway",
+    remedy: Do(
+        "Restart the gateway: until then those workers do not see that clients leave behind unread bytes.",
+    ),
+};
+pub(crate) static MALFORMED_MESSAGES: Metric = Metric {
+    name: "bywash_malformed_messages",
+    kind: Counter,
+    unit: "messages",
+    labels: &[label("fault", "the rule that it broke", || Fault::ALL.map(Fault::name).into())],
+    help: "Messages refused as malformed; nothing of them was forwarded",
+    remedy: Do(
+        "A few are scanners. If users complain: `bywash tap` shows who sends them. `uri_too_long`, `head_too_large`: \
+         raise `limits` if your pages are like that.",
+    ),
+};
+pub(crate) static HTTP2_FLOODS: Metric = Metric {
+    name: "bywash_http2_floods",
+    kind: Counter,
+    unit: "connections",
+    labels: &[label("kind", "which frames", || Flood::ALL.map(Flood::name).into())],
+    help: "HTTP/2 connections ended because their frames only made work",
+    remedy: Do(
+        "It is an attack, or a broken client: the connection is gone already. If they keep coming, refuse the addresses in front.",
+    ),
+};
+pub(crate) static SLOW_CLIENTS: Metric = Metric {
+    name: "bywash_slow_clients",
+    kind: Counter,
+    unit: "requests",
+    labels: &[],
+    help: "Requests whose head took longer than limits.header_timeout or whose body, or answer, moved more slowly than limits.body_rate",
+    remedy: Do(
+        "Many from few addresses are an attack that holds connections: `limits.connections_per_address`. If they are \
+         users on bad lines, a lower `limits.body_rate`.",
+    ),
+};

@@ -1,0 +1,56 @@
+//! Of the gateway's process.
+
+use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::Remedy::Do;
+use bywash_metrics::{Metric, Subject};
+
+pub(super) static SUBJECT: Subject = Subject {
+    title: "The gateway",
+    about: "How the process is.",
+    metrics: &[&BYPASSED, &DRAINING, &ACCESS_LOG_DROPPED, &TAP_MISSED, &DROPPED_SPANS],
+};
+
+pub(crate) static BYPASSED: Metric = Metric {
+    name: "bywash_bypassed",
+    kind: Gauge,
+    unit: "0 or 1",
+    labels: &[],
+    help: "1 while no decisions are taken",
+    remedy: Do("`bywash bypass off`, once the fault is found for which somebody put it on."),
+};
+pub(crate) static DRAINING: Metric = Metric {
+    name: "bywash_draining",
+    kind: Gauge,
+    unit: "0 or 1",
+    labels: &[],
+    help: "1 while the gateway is stopping",
+    remedy: Do(
+        "It lasts for `stop.delay` and `stop.grace`. Longer: end the process by a second signal.",
+    ),
+};
+pub(crate) static ACCESS_LOG_DROPPED: Metric = Metric {
+    name: "bywash_access_log_dropped",
+    kind: Counter,
+    unit: "lines",
+    labels: &[],
+    help: "Lines of the access log that could not be written",
+    remedy: Do(
+        "The disk is full or slow, or who reads standard output does not keep up. Requests did not wait for it.",
+    ),
+};
+pub(crate) static TAP_MISSED: Metric = Metric {
+    name: "bywash_tap_missed",
+    kind: Counter,
+    unit: "entries",
+    labels: &[],
+    help: "Entries that whoever watches was too slow for",
+    remedy: Do("Ask `bywash tap` for less (`--class`, `--outcome`); the access log has them all."),
+};
+pub(crate) static DROPPED_SPANS: Metric = Metric {
+    name: "bywash_dropped_spans",
+    kind: Counter,
+    unit: "spans",
+    labels: &[],
+    help: "Spans that did not arrive at the collector of log.traces",
+    remedy: Do("Is the collector there, does it keep up? Requests did not wait for it."),
+};

@@ -1,0 +1,153 @@
+//! Of requests: what became of them, what was decided and why, what it took.
+
+use bywash_config::Mode;
+use bywash_engine::{Reason, Tier};
+use bywash_history::Shadowed;
+use bywash_metrics::Kind::{Counter, Gauge, Histogram};
+use bywash_metrics::Remedy::{Do, Nothing};
+use bywash_metrics::{Label, Metric, Subject};
+
+use super::{CLASS, OUTCOME, label};
+
+pub(super) static SUBJECT: Subject = Subject {
+    title: "Requests",
+    about: "Whether what matters gets through, who is refused, why, and how long it takes. `bywash explain NAME` says \
+            it of one request.",
+    metrics: &[
+        &REQUESTS,
+        &DECISIONS,
+        &SHADOW_REQUESTS,
+        &WORK_SECONDS,
+        &QUEUE_WAIT_SECONDS,
+        &SERVICE_SECONDS,
+        &WAITING,
+        &EARNED,
+        &CLASS_INFO,
+    ],
+};
+
+const MODE: Label = label("mode", "`enforce` if it was carried out, `observe` if not", || {
+    [Mode::Observe, Mode::Enforce].map(Mode::name).into()
+});
+const REASON: Label = label("reason", "why", || {
+    Reason::ALL.iter().map(|reason| reason.name()).chain([STILL_WAITING]).collect()
+});
+/// The reason of a request that was only observed, and was over before the engine would have let it run.
+pub(crate) const STILL_WAITING: &str = "still_waiting";
+const WOULD: Label = label(
+    "would",
+    "`run` as it did, `refused` before it ran, `stopped` while it ran, or still `waiting` when its answer was complete",
+    || Shadowed::ALL.map(Shadowed::name).into(),
+);
+const KIND: Label =
+    label("kind", "`useful` of requests answered in time, `wasted` of all others", || {
+        vec![USEFUL, WASTED]
+    });
+pub(crate) const USEFUL: &str = "useful";
+pub(crate) const WASTED: &str = "wasted";
+const TIER: Label = label("tier", "its tier", || TIERS.map(Tier::name).into());
+const TIERS: [Tier; 2] = [Tier::Transact, Tier::Browse];
+
+pub(crate) static REQUESTS: Metric = Metric {
+    name: "bywash_requests",
+    kind: Counter,
+    unit: "requests",
+    labels: &[CLASS, OUTCOME],
+    help: "Requests by what became of them",
+    remedy: Do(
+        "`shed`, `expired`: there is more to do than the application can; bywash_decisions_total says why each was \
+         refused. `late`, `orphaned`: it is done too late; let fewer wait (`queue.max_wait`, `upstream.limit`). \
+         `upstream_error`: look at the servers. `terminated`: a longer `run_max` if such answers are of use. \
+         `throttled`: `bywash elephants list` says by which rule.",
+    ),
+};
+pub(crate) static DECISIONS: Metric = Metric {
+    name: "bywash_decisions",
+    kind: Counter,
+    unit: "decisions",
+    labels: &[CLASS, MODE, REASON],
+    help: "Decisions of the engine; in mode observe they were not carried out",
+    remedy: Do(
+        "`queue_full`, `pushed_out`, `waited_too_long`: more capacity, or fewer requests (`bywash elephants list` says \
+         which cause the load); a longer queue only makes waits longer. `principal_cap`: see whose they are. \
+         `gave_way`, `ran_too_long`: as `terminated` above. What each word means is in the guide, at what a refused \
+         client gets.",
+    ),
+};
+pub(crate) static SHADOW_REQUESTS: Metric = Metric {
+    name: "bywash_shadow_requests",
+    kind: Counter,
+    unit: "requests",
+    labels: &[CLASS, WOULD],
+    help: "Requests that were only observed, by what enforcing would have made of them",
+    remedy: Do(
+        "Before a class goes to `enforce`: if more would be `refused` or `stopped` than you want, raise \
+         `upstream.limit` or `run_max` first. `waiting` says that the limit is below what the application does at once.",
+    ),
+};
+pub(crate) static WORK_SECONDS: Metric = Metric {
+    name: "bywash_work_seconds",
+    kind: Counter,
+    unit: "seconds",
+    labels: &[CLASS, KIND],
+    help: "Service time in seconds: useful of requests answered in time, wasted of all others",
+    remedy: Do(
+        "If much is wasted: bywash_requests_total says on whom. `orphaned`: the application works on for clients who \
+         have gone, let it stop (the stop daemon, the SDKs). `late`: a lower `upstream.limit`. `upstream_error`: \
+         look at the servers.",
+    ),
+};
+pub(crate) static QUEUE_WAIT_SECONDS: Metric = Metric {
+    name: "bywash_queue_wait_seconds",
+    kind: Histogram,
+    unit: "seconds",
+    labels: &[CLASS],
+    help: "Time from arrival to the start of service, or to the end without one",
+    remedy: Do(
+        "If a class that matters waits long: is its tier `transact`, does it have `after`, is its session known? If \
+         all wait long: a shorter `queue.max_wait` refuses sooner, only more capacity serves more.",
+    ),
+};
+pub(crate) static SERVICE_SECONDS: Metric = Metric {
+    name: "bywash_service_seconds",
+    kind: Histogram,
+    unit: "seconds",
+    labels: &[CLASS],
+    help: "Time from the start of service until the whole answer was handed to the client's connection",
+    remedy: Do(
+        "If it grows with bywash_running: the limit is above what the application can work on at once, lower \
+         `upstream.limit` or let it be found (`limit.policy = \"slope\"`). If it grows alone: the application or its \
+         database has become slower.",
+    ),
+};
+pub(crate) static WAITING: Metric = Metric {
+    name: "bywash_waiting",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[CLASS],
+    help: "Requests that wait for a slot; in mode observe: would wait",
+    remedy: Do(
+        "If it never falls to 0: there is more to do than the application can, see bywash_decisions_total.",
+    ),
+};
+pub(crate) static EARNED: Metric = Metric {
+    name: "bywash_earned",
+    kind: Counter,
+    unit: "the unit of `earns`",
+    labels: &[CLASS],
+    help: "What successful answers brought, by `earns` of their class",
+    remedy: Do(
+        "If it stands still while transactions are served: has the page with `earns` another path or status, does the \
+         application still send `earns_header`?",
+    ),
+};
+pub(crate) static CLASS_INFO: Metric = Metric {
+    name: "bywash_class_info",
+    kind: Gauge,
+    unit: "always 1",
+    labels: &[CLASS, TIER],
+    help: "1 for each class of the configuration in force, with its tier",
+    remedy: Nothing(
+        "Queries put tiers together with it: `… * on (job, instance, class) group_left (tier) bywash_class_info`.",
+    ),
+};

@@ -1,0 +1,56 @@
+//! Of the application's servers.
+
+use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::Remedy::{Do, Nothing};
+use bywash_metrics::{Label, Metric, Subject, Words};
+
+use super::label;
+use crate::upstream::servers::State;
+
+pub(super) static SUBJECT: Subject = Subject {
+    title: "Servers",
+    about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
+    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES],
+};
+
+const SERVER: Label =
+    Label { name: "server", says: "as in `upstream.server`", words: Words::Configured };
+const STATE: Label = label("state", "how it stands", || State::NAMES.into());
+const FAILURE: Label =
+    label("kind", "`connect`: no connection; `response`: no whole answer", || {
+        vec![CONNECT, RESPONSE]
+    });
+pub(crate) const CONNECT: &str = "connect";
+pub(crate) const RESPONSE: &str = "response";
+
+pub(crate) static SERVER_RUNNING: Metric = Metric {
+    name: "bywash_server_running",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[SERVER],
+    help: "Requests at the server, streams among them",
+    remedy: Nothing("A server that has many more than the others is slower than they are."),
+};
+pub(crate) static SERVER_STATE: Metric = Metric {
+    name: "bywash_server_state",
+    kind: Gauge,
+    unit: "0 or 1",
+    labels: &[SERVER, STATE],
+    help: "1 for the state that the server is in",
+    remedy: Do(
+        "`down`: it does not answer `health.path` well, start it or mend it. `ejected`: it failed requests, look at \
+         its log; it is tried again by itself. Back and forth: it is overloaded or half broken; a lower `upstream.limit`, \
+         or take it out. `slow_start` and `probation` pass.",
+    ),
+};
+pub(crate) static SERVER_FAILURES: Metric = Metric {
+    name: "bywash_server_failures",
+    kind: Counter,
+    unit: "requests",
+    labels: &[SERVER, FAILURE],
+    help: "Requests that the server failed: no connection, or no whole answer",
+    remedy: Do(
+        "`connect`: is it running, does it listen there, is its backlog full? `response`: does it crash, or take longer \
+         than `upstream.response_timeout`?",
+    ),
+};

@@ -1,0 +1,73 @@
+//! Of slots: how many there are, who has one.
+
+use bywash_metrics::Kind::Gauge;
+use bywash_metrics::Remedy::{Do, Nothing};
+use bywash_metrics::{Metric, Subject};
+
+pub(super) static SUBJECT: Subject = Subject {
+    title: "Slots",
+    about: "What the application is allowed to work on at once, and what it does.",
+    metrics: &[&LIMIT, &LIMIT_LEAST, &LIMIT_MOST, &RUNNING, &NEWEST_FIRST, &STREAMS],
+};
+
+pub(crate) static LIMIT: Metric = Metric {
+    name: "bywash_limit",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "Slots: requests that all servers together may work on at once",
+    remedy: Do(
+        "If it stays at bywash_limit_most while requests wait, and bywash_service_seconds does not grow: a higher \
+         `limit.max` (under policy `fixed`: `upstream.limit`). If it stays at bywash_limit_least: the application has become slow, look there.",
+    ),
+};
+pub(crate) static LIMIT_LEAST: Metric = Metric {
+    name: "bywash_limit_least",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "The fewest slots that the limit may come to, by the configuration in force",
+    remedy: Nothing(
+        "It is what bywash_limit is compared with. Under policy `fixed` both bounds are the limit.",
+    ),
+};
+pub(crate) static LIMIT_MOST: Metric = Metric {
+    name: "bywash_limit_most",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "The most slots that the limit may come to, by the configuration in force",
+    remedy: Nothing("As bywash_limit_least."),
+};
+pub(crate) static RUNNING: Metric = Metric {
+    name: "bywash_running",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "Requests that hold a slot",
+    remedy: Do(
+        "If it stays at bywash_limit with nobody waiting, or above it for long: requests hang in the application; \
+         `upstream.response_timeout` and `total_timeout` bound that.",
+    ),
+};
+pub(crate) static NEWEST_FIRST: Metric = Metric {
+    name: "bywash_newest_first",
+    kind: Gauge,
+    unit: "0 or 1",
+    labels: &[],
+    help: "1 while newest go first: it is overload",
+    remedy: Do(
+        "For minutes it is what bywash is for. For hours: more capacity, or find out which requests cause the load \
+         (`bywash elephants list`).",
+    ),
+};
+pub(crate) static STREAMS: Metric = Metric {
+    name: "bywash_streams",
+    kind: Gauge,
+    unit: "streams",
+    labels: &[],
+    help: "WebSockets and event streams, counted apart from the limit",
+    remedy: Do(
+        "If it comes near `limits.streams`: raise that, if servers can bear it; further ones are refused.",
+    ),
+};

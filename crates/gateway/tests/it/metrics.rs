@@ -1,0 +1,53 @@
+//! What a running gateway says of itself is what its table, and so its reference, says that it says.
+
+use bywash_gateway::METRICS;
+use bywash_metrics::differences;
+
+use crate::setup::Setup;
+use crate::upstream::Upstream;
+
+#[test]
+fn a_running_gateway_says_what_the_table_of_metrics_has_and_nothing_else() {
+    let upstream = Upstream::echo();
+    let keys = tempfile::NamedTempFile::new().unwrap();
+    let key = "0123456789abcdef".repeat(4);
+    std::fs::write(keys.path(), format!("{key}\n{}\n", key.replace('0', "1"))).unwrap();
+    let gateway = Setup::before(&upstream)
+        .set("levels.names", "['high', 'low']")
+        .set("levels.key_file", &format!("'{}'", keys.path().display()))
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', earns = 2 }")
+        .set("class.page", "{ match = ['GET /p/*'], mode = 'observe' }")
+        .start();
+    gateway.get("/p/1");
+    gateway.get("/other");
+    gateway.is_idle_again();
+    assert_eq!(differences(&METRICS, &gateway.metrics()), [""; 0]);
+}
+
+#[test]
+fn tiers_and_the_bounds_of_the_limit_are_those_of_the_configuration_in_force() {
+    let upstream = Upstream::echo();
+    let with = |tier: &str, most: &str| {
+        Setup::before(&upstream)
+            .set("limit", &format!("{{ policy = 'slope', min = 3, max = {most} }}"))
+            .set("class.pay", &format!("{{ match = ['POST /pay'], tier = '{tier}' }}"))
+    };
+    let gateway = with("transact", "50").start();
+    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"transact\"}"), 1.0);
+    assert_eq!(gateway.metric("bywash_class_info{class=\"other\",tier=\"browse\"}"), 1.0);
+    assert_eq!(gateway.metric("bywash_limit_least"), 3.0);
+    assert_eq!(gateway.metric("bywash_limit_most"), 50.0);
+    gateway.reload(&with("browse", "60")).unwrap();
+    assert_eq!(gateway.metric("bywash_class_info{class=\"pay\",tier=\"browse\"}"), 1.0);
+    assert!(!gateway.metrics().contains("tier=\"transact\""), "{}", gateway.metrics());
+    assert_eq!(gateway.metric("bywash_limit_most"), 60.0);
+}
+
+#[test]
+fn a_fixed_limit_has_one_bound() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let limit = gateway.metric("bywash_limit");
+    assert_eq!(gateway.metric("bywash_limit_least"), limit);
+    assert_eq!(gateway.metric("bywash_limit_most"), limit);
+}
