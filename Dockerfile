@@ -6,7 +6,8 @@
 #
 # In the file: listen.http = "0.0.0.0:8080", so that the port can be reached from outside. The
 # address for operators stays on the container's own loopback. With [state] its folder must be a
-# volume that user 65532 may write to.
+# volume that user 65532 may write to. For operators: a key (`bywash token-keys operators.key`, readable by user 65532
+# alone), mounted where listen.operators_key says; then `docker exec ID bywash status --key FILE`.
 
 FROM rust:1.90-alpine AS build
 # A C compiler and its library: for SQLite (the demo's shop) and for cryptography.
@@ -14,6 +15,9 @@ RUN apk add --no-cache musl-dev gcc make ca-certificates
 WORKDIR /src
 COPY Cargo.toml Cargo.lock rustfmt.toml clippy.toml LICENSE ./
 COPY crates crates
+COPY console/Cargo.toml console/Cargo.toml
+COPY console/src console/src
+COPY console/dist console/dist
 COPY native/sentry native/sentry
 COPY native/levels native/levels
 COPY sdk/tower sdk/tower
@@ -32,8 +36,8 @@ COPY --from=build /src/target/release/bywash /usr/bin/bywash
 USER 65532:65532
 ENV PATH=/usr/bin
 EXPOSE 8080
-# Asks the operators' listener. For another address than 127.0.0.1:7070 add --admin.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 CMD ["bywash", "status"]
+# Asks the operators' listener whether it serves, which takes no token. For another address than 127.0.0.1:7070 add --admin.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 CMD ["bywash", "status", "--ready"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["bywash"]
 CMD ["run", "--config", "/etc/bywash/bywash.toml"]

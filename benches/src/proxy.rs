@@ -2,7 +2,7 @@
 //! when the value is dropped.
 
 use crate::confine::Confinement;
-use crate::peer::{self, Front, Kind, Ports, Programs, Setup, Task};
+use crate::peer::{self, ADMIN, Front, Kind, Ports, Programs, Setup, Task};
 use crate::procfs;
 use crate::sys::{self, Signal};
 use crate::tls;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,8 +67,8 @@ impl<'a> Plan<'a> {
 
     /// Writes the configuration, starts the program and waits until it accepts connections.
     pub fn start(&self) -> io::Result<Proxy> {
-        let [http, https, admin] = [free_port()?, free_port()?, free_port()?];
-        let ports = Ports { http, https, admin, upstream: self.upstream };
+        let [http, https] = [free_port()?, free_port()?];
+        let ports = Ports { http, https, upstream: self.upstream };
         let scratch = Scratch::new(&format!("{}-{http}", self.kind))?;
         if self.setup.front == Front::Tls {
             tls::write_files(scratch.path())?;
@@ -132,7 +133,7 @@ impl Proxy {
 
     /// One number of the product's `GET /v1/status`.
     pub fn status(&self, field: &str) -> io::Result<u64> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.ports.admin))?;
+        let mut stream = UnixStream::connect(self.scratch.join(ADMIN))?;
         stream.set_read_timeout(Some(STATUS_BOUND))?;
         let request = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
         stream.write_all(request.as_bytes())?;

@@ -2,6 +2,8 @@
 
 mod texts;
 
+pub(crate) use texts::ADMIN;
+
 use std::path::{Path, PathBuf};
 
 pub use bywash_peer::Kind;
@@ -78,8 +80,6 @@ pub struct Ports {
     pub http: u16,
     /// Clients connect here by TLS.
     pub https: u16,
-    /// The product's admin interface; unused by the others.
-    pub admin: u16,
     /// The upstream listens here.
     pub upstream: u16,
 }

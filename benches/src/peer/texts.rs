@@ -9,8 +9,12 @@ use std::path::Path;
 /// From this limit on nothing in these measurements ever waits, and a peer is given no limit.
 const NO_LIMIT: u32 = 1024;
 
+/// The product's admin socket, in its folder.
+pub(crate) const ADMIN: &str = "admin.sock";
+
 pub(super) fn bywash(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> String {
-    let Ports { http, https, admin, upstream } = ports;
+    let Ports { http, https, upstream } = ports;
+    let admin = folder.join(ADMIN).display().to_string();
     let (limit, waiting) = match task {
         Task::Forward { limit } => (limit, setup.waiting),
         Task::Refuse => (1, Some(1)),
@@ -32,7 +36,7 @@ pub(super) fn bywash(task: Task, setup: &Setup, ports: Ports, folder: &Path) -> 
 mode = "enforce"
 [listen]
 http = "127.0.0.1:{http}"
-{listen}admin = "127.0.0.1:{admin}"
+{listen}admin = "unix:{admin}"
 workers = 1
 {tls}[upstream]
 server = "http://127.0.0.1:{upstream}"
@@ -225,7 +229,7 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    const PORTS: Ports = Ports { http: 1, https: 4, admin: 2, upstream: 3 };
+    const PORTS: Ports = Ports { http: 1, https: 4, upstream: 3 };
 
     fn config(kind: Kind, task: Task) -> String {
         super::super::config(kind, task, &Setup::default(), PORTS, Path::new("/scratch"))

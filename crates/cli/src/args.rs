@@ -75,7 +75,7 @@ Examples:
   bywash status
   bywash status --admin 127.0.0.1:7171 --json
 
-Exit code 69 says that no gateway answers there.";
+Exit code 69 says that no gateway answers there, and 1, with --ready, that it does not serve.";
 
 const BYPASS_EXAMPLES: &str = "\
 Examples:
@@ -373,6 +373,9 @@ pub(crate) struct Status {
     /// Print the status as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Only ask whether it serves, and say so by the exit code; this takes no key
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ready: bool,
 }
 
 #[derive(Debug, clap::Args)]

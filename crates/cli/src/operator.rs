@@ -39,6 +39,13 @@ pub(crate) fn get<T: DeserializeOwned>(
     ask(&which.admin, &Asks { method: "GET", path, token, body: None })
 }
 
+/// Whether it serves, which everybody may ask.
+pub(crate) fn is_ready(admin: &AdminAddress) -> std::result::Result<bool, Failure> {
+    let asks = Asks { method: "GET", path: "/readyz", token: None, body: None };
+    let answer = Answer::to(admin, &asks).map_err(|why| unreachable(admin, &why))?;
+    Ok(answer.status == 200)
+}
+
 /// What it answers when it is told something by somebody.
 pub(crate) fn post<T: DeserializeOwned>(
     which: &Which,

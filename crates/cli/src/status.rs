@@ -10,6 +10,10 @@ use crate::streams::{print, print_json};
 use crate::{operator, policy};
 
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
+    if args.ready {
+        let ready = operator::is_ready(&args.which.admin)?;
+        return if ready { print("ready\n") } else { Err(Failure::running("it does not serve")) };
+    }
     let status = operator::get(&args.which, "/v1/status")?;
     if args.json {
         return print_json(&status);

@@ -91,7 +91,7 @@ pub(crate) const IDLE: Key = Key::new(
 pub(crate) static THROTTLE: Section = Section {
     name: "throttle",
     about: "A rule that holds requests back, one table each: [throttle.NAME]. They wait until no other request \
-            waits. `bywash elephants export` writes approved rules like this. Transactions are held back by none.",
+            waits. `bywash export` writes approved rules like this. Transactions are held back by none.",
     keys: &[THROTTLE_MATCH, WHY, THROTTLE_MODE, AT_ONCE, RATE, THROTTLE_QUEUE, WAIT, BYTES],
 };
 pub(crate) const THROTTLE_MATCH: Key = Key::required(
