@@ -91,8 +91,9 @@ pub(crate) fn token(
     let Some(path) = key.map(Path::to_owned).or_else(found) else { return Ok(None) };
     let keys = read(&path)
         .map_err(|why| Failure::running(format!("the operators' key {}: {why}", path.display())))?;
-    let operator = Operator::new(name, decides)
-        .ok_or_else(|| Failure::usage("a name is a line of 1 to 200 characters"))?;
+    let operator = Operator::new(name, decides).ok_or_else(|| {
+        Failure::usage("say who you are: a name is a line of 1 to 200 characters")
+    })?;
     let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
     let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
     Ok(Some(sign(&keys, &operator, until)))

@@ -134,7 +134,7 @@ mod tests {
     fn tables_on_one_line_and_dotted_keys_are_tables_too() {
         let merged = |file| merged(file, "# a\n[class.search]\nmode = \"enforce\"\n").unwrap();
         let line = "class.search = { match = ['GET /s'], mode = 'observe', percent = 5 }\n";
-        assert_eq!(merged(line), "class.search = { match = ['GET /s'], mode = \"enforce\" }\n");
+        assert_eq!(merged(line), "class.search = { match = ['GET /s'], mode = \"enforce\"}\n");
         let within = "class = { search = { match = ['GET /s'] } }\n";
         assert_eq!(
             merged(within),

@@ -15,6 +15,7 @@ mod gateway;
 mod judged;
 mod life;
 mod live;
+mod operators;
 mod paper;
 mod peers;
 mod replay;

@@ -1,0 +1,222 @@
+// The console in a real Chromium before a real gateway: that each view is there, in both themes and small, without a
+// fault and for everybody; that strangers' text is text; and that whoever has no good token is told what to do.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { axe, screenshot, startBrowser } from './browser.mjs';
+import { startGateway, until } from './gateway.mjs';
+import { HOSTILE, startVisitors, visit } from './visitors.mjs';
+
+let gateway, browser, stopVisitors;
+
+before(async () => {
+    gateway = await startGateway();
+    browser = await startBrowser();
+    stopVisitors = startVisitors(gateway);
+    await beHostile();
+});
+const beHostile = async () => {
+    for (const path of HOSTILE)
+        await visit(gateway, path, {
+            Cookie: 'sid="><script>alert(3)</script>',
+            'User-Agent': '<img src=x onerror=alert(4)>',
+        });
+};
+after(async () => {
+    stopVisitors?.();
+    await browser?.close();
+    await gateway?.close();
+});
+
+const VIEWS = {
+    now: /Are orders getting through/,
+    classes: /Who is being hurt/,
+    why: /Why was this request/,
+    elephants: /What should I throttle/,
+    saved: /What work did we not waste/,
+    sessions: /What do sessions do/,
+    policy: /What is in force/,
+    lab: /Did it work in the rehearsal/,
+};
+const MORE = {
+    'classes/search': /Class search/,
+    'elephants?tab=kinds': /What should I throttle/,
+    'lab/flash-crowd.json?with=seed-1-table.json': /rehearsal/,
+    'elephants/1': /Elephant 1/,
+    'now?range=24h': /Are orders/,
+    'saved?window=24h': /What work/,
+};
+const LOOKS = [{ theme: 'light' }, { theme: 'dark' }, { theme: 'light', width: 360, height: 740 }];
+
+/** Logged in, with rows and an elephant. */
+async function enter(options, ...words) {
+    const opened = await browser.open(options);
+    await opened.page.goto(gateway.link('--by', 'ana', ...words));
+    await opened.page.locator('.state').waitFor();
+    return opened;
+}
+const go = async (page, hash) => {
+    await page.evaluate(hash => (location.hash = hash), `#/${hash}`);
+    await page.waitForTimeout(150);
+};
+
+test('a link lets in, and its token does not stay in the address bar', async () => {
+    const { page, faults, context } = await enter();
+    assert.match(page.url(), /#\/now$/);
+    assert.match(await page.locator('.operator').innerText(), /ana/);
+    await page.reload();
+    await page.locator('.state').waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('each view is there, without a fault, for everybody, in both themes and small', async () => {
+    await until(async () => (await enterOnce()) > 0, 'an elephant was found', 60_000);
+    for (const look of LOOKS) {
+        const { page, faults, context } = await enter(look);
+        for (const [hash, question] of Object.entries({ ...VIEWS, ...MORE })) {
+            await go(page, hash);
+            await page.locator('h1', { hasText: question }).waitFor();
+            await page.waitForTimeout(500);
+            assert.equal(
+                await page.locator('main .problem').count(),
+                0,
+                `${hash}: ${await page.locator('main .problem').allInnerTexts()}`,
+            );
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(wide <= 0, `${hash} is ${wide} px too wide at ${look.width ?? 1280} px`);
+            assert.deepEqual(await axe(page), [], `${hash}, ${JSON.stringify(look)}`);
+            await screenshot(page, `${hash.replace(/\W+/g, '-')}-${look.theme}-${look.width ?? 1280}`);
+        }
+        assert.deepEqual(faults, []);
+        await context.close();
+    }
+});
+
+let looked;
+async function enterOnce() {
+    looked ??= await enter();
+    await go(looked.page, 'elephants');
+    return looked.page.locator('main table tbody tr.leads').count();
+}
+
+test("strangers' text is text in every view", async () => {
+    const { page, faults, context } = await enter();
+    for (const hash of ['why', 'why?class=detail', 'elephants?tab=kinds', 'classes/detail', 'now']) {
+        await go(page, hash);
+        await page.waitForTimeout(400);
+        assert.equal(await page.locator('main img, main script').count(), 0, hash);
+    }
+    await beHostile();
+    await go(page, 'why?follow=no');
+    const list = page.locator('main table');
+    await list.getByText('<img+src=x+onerror=alert(1)>').first().waitFor();
+    await list.getByText('</script><script>alert(2)</script>').first().waitFor();
+    await list.locator('tr', { hasText: 'onerror=alert(1)' }).first().locator('a').click();
+    await page.locator('.life-of').waitFor();
+    await screenshot(page, 'why-one-light-1280');
+    assert.deepEqual(await axe(page), []);
+    await page.getByRole('button', { name: 'JSON' }).click();
+    await page.locator('pre.json', { hasText: 'onerror=alert(1)' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('whoever has no good token is told what to run, and keeps where she was going', async () => {
+    const { page, context } = await browser.open();
+    await page.goto(`${gateway.admin}/#/classes/search?range=24h`);
+    await page.locator('.login', { hasText: 'bywash console' }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    await screenshot(page, 'login-light-1280');
+    await page.getByRole('textbox').fill('nonsense');
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.getByText('That is no token').waitFor();
+    const token = gateway.link('--by', 'ana').split('/login/')[1];
+    await page
+        .getByRole('textbox')
+        .fill(token.replace(/.$/, last => (last === 'A' ? 'B' : 'A')).replace(/\.d\./, '.r.'));
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.locator('.login .problem').waitFor();
+    await page.getByRole('textbox').fill(gateway.link('--by', 'ana'));
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.locator('h1', { hasText: 'Class search' }).waitFor();
+    assert.match(page.url(), /#\/classes\/search\?range=24h$/);
+    await context.close();
+});
+
+test('a token that was good once is said to be too old', async () => {
+    const { page, context } = await browser.open();
+    await page.goto(gateway.link('--by', 'ana', '--for', '1s'));
+    await until(
+        async () => (await page.locator('.login h1').innerText()) === 'Your token is too old',
+        'the page says so',
+        30_000,
+    );
+    await context.close();
+});
+
+test('who only reads sees everything and is told why nothing can be decided', async () => {
+    const { page, context } = await enter({}, '--read-only');
+    await go(page, 'policy');
+    const button = page.getByRole('button', { name: 'Bypass…' });
+    await button.waitFor();
+    assert.equal(await button.isDisabled(), true);
+    await page.getByText('Your token only reads').first().waitFor();
+    await context.close();
+});
+
+test('the keyboard leads to every view and shows its keys', async () => {
+    const { page, context } = await enter();
+    for (const [letter, question] of [
+        ['c', VIEWS.classes],
+        ['e', VIEWS.elephants],
+        ['p', VIEWS.policy],
+        ['n', VIEWS.now],
+    ]) {
+        await page.keyboard.press('g');
+        await page.keyboard.press(letter);
+        await page.locator('h1', { hasText: question }).waitFor();
+    }
+    await page.keyboard.press('?');
+    await page.locator('dialog', { hasText: 'through the rows' }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.keyboard.press('Escape');
+    await go(page, 'classes');
+    await page.keyboard.press('/');
+    await page.keyboard.type('sea');
+    await page.keyboard.press('Tab');
+    await until(async () => (await page.locator('main tbody tr').count()) === 1, 'one class is left');
+    assert.match(page.url(), /filter=sea/);
+    await page.locator('main tbody a').first().focus();
+    await page.keyboard.press('Enter');
+    await page.locator('h1', { hasText: 'Class search' }).waitFor();
+    await context.close();
+});
+
+test('what is unknown is said, not drawn', async () => {
+    const { page, context } = await enter();
+    await go(page, 'classes/nobody');
+    await page.getByText('There is no class of that name').waitFor();
+    await go(page, 'why/0000000000000000');
+    await page.locator('main .problem').waitFor();
+    await go(page, 'elephants/4711');
+    await page.locator('main .problem').waitFor();
+    await context.close();
+});
+
+test('a clock that was set back is said, and what came before is not drawn', async () => {
+    const { page, faults, context } = await browser.open();
+    const token = gateway.link('--by', 'ana').split('/login/')[1];
+    const columns = await (
+        await fetch(`${gateway.admin}/v1/history`, { headers: { Authorization: `Bearer ${token}` } })
+    ).json();
+    const middle = Math.floor(columns.number.length / 2);
+    columns.at_ms = columns.at_ms.map((ms, at) => (at < middle ? ms + 3_600_000 : ms));
+    const body = `id: 0-${columns.number.at(-1)}\nevent: anew\ndata: ${JSON.stringify(columns)}\n\n`;
+    await context.route('**/v1/events', route => route.fulfill({ contentType: 'text/event-stream', body }));
+    await page.goto(`${gateway.admin}/#/login/${token}`);
+    await page.getByText('clock was set back by').waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+});

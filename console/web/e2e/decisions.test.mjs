@@ -1,0 +1,294 @@
+// Decisions in a real Chromium before a real gateway: a throttle with its preview and its effect, by mouse and by
+// keyboard; two operators at once; overrides and the bypass; and a gateway that goes and comes back.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { axe, screenshot, startBrowser } from './browser.mjs';
+import { startGateway, until } from './gateway.mjs';
+import { startVisitors } from './visitors.mjs';
+
+let gateway, browser, stopVisitors;
+
+before(async () => {
+    gateway = await startGateway();
+    browser = await startBrowser();
+    stopVisitors = startVisitors(gateway, { '/search?q=tv': 30, '/item/7': 8, '/': 4, '/checkout/pay': 1 });
+    const headers = { Authorization: `Bearer ${gateway.link('--by', 'test').split('/login/')[1]}` };
+    const list = async () => (await (await fetch(`${gateway.admin}/v1/elephants`, { headers })).json()).elephants;
+    await until(
+        async () => (await list()).some(one => one.pattern.startsWith('/search')),
+        'the search is found',
+        120_000,
+    );
+});
+after(async () => {
+    stopVisitors?.();
+    await browser?.close();
+    await gateway?.close();
+});
+
+async function enter(name, hash) {
+    const opened = await browser.open();
+    await opened.page.goto(gateway.link('--by', name));
+    await opened.page.locator('.state').waitFor();
+    if (hash) await opened.page.evaluate(hash => (location.hash = hash), `#/${hash}`);
+    return opened;
+}
+
+/** To the elephant that is the search, by what stands on the first page. */
+async function toElephant(page) {
+    await page.locator('.attention li', { hasText: '/search' }).getByRole('link', { name: 'Decide' }).click();
+    await page.locator('h1', { hasText: 'Elephant' }).waitFor();
+}
+
+const stateIs = (page, words) => page.locator('.subject .tag', { hasText: words }).waitFor();
+
+async function undo(page) {
+    await page.getByRole('button', { name: 'Undo…' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'The crowd has gone' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
+    await page.getByRole('button', { name: 'Approve…' }).waitFor();
+}
+
+test('a newcomer approves a throttle and sees its effect', async context => {
+    const begun = Date.now();
+    const { page, faults, context: visitor } = await enter('ana');
+    await toElephant(page);
+    const predicted = page.locator('.prediction');
+    const before = await predicted.innerText();
+    await page.getByLabel(/^Start/).fill('5');
+    await until(async () => (await predicted.innerText()) !== before, 'the preview follows what is edited');
+    await page.getByRole('button', { name: 'Approve…' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByText('5.0\u2009/s may start').waitFor();
+    await screenshot(page, 'approve-light-1280');
+    assert.deepEqual(await axe(page), []);
+    await dialog.getByRole('button', { name: /Orders first/ }).click();
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await stateIs(page, 'held back');
+    await page.locator('.effect table').waitFor();
+    context.diagnostic(`from the link to the effect: ${Date.now() - begun} ms, by a machine`);
+    await until(
+        async () => !/Refused \(throttled\)\s*0\s/.test(await page.locator('.effect dl').innerText()),
+        'the rule refuses',
+        30_000,
+    );
+    await page.waitForTimeout(4000);
+    await screenshot(page, 'effect-light-1280');
+    assert.deepEqual(await axe(page), []);
+    await page.getByText('held back by ana').first().waitFor();
+    await undo(page);
+    assert.deepEqual(faults, []);
+    await visitor.close();
+});
+
+test('a trial says that it measures', async () => {
+    const { page, context } = await enter('ana');
+    await toElephant(page);
+    await page.getByRole('button', { name: 'Try for 60 s…' }).click();
+    await page.locator('dialog').getByRole('textbox', { name: 'Why?' }).fill('is it this one?');
+    await page.locator('dialog').getByRole('button', { name: 'Try for 60 s' }).click();
+    await stateIs(page, 'tried');
+    await page.getByText('It is measured now.').waitFor();
+    await screenshot(page, 'trial-light-1280');
+    await undo(page);
+    await context.close();
+});
+
+test('of two operators at once the second is told, and loses nothing', async () => {
+    const [ana, ben] = [await enter('ana'), await enter('ben')];
+    for (const { page } of [ana, ben]) {
+        await toElephant(page);
+        await page.getByLabel(/^At once/).fill('2');
+        await page.getByRole('button', { name: 'Approve…' }).click();
+        await page.locator('dialog').getByRole('textbox', { name: 'Why?' }).fill('pages first, says who is on call');
+    }
+    await ana.page.locator('dialog').getByRole('button', { name: 'Approve', exact: true }).click();
+    await stateIs(ana.page, 'held back');
+    await stateIs(ben.page, 'held back');
+    const dialog = ben.page.locator('dialog');
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await dialog.getByText('Somebody else has decided').waitFor();
+    await dialog.getByText('held back by ana').waitFor();
+    assert.equal(await dialog.getByRole('textbox', { name: 'Why?' }).inputValue(), 'pages first, says who is on call');
+    await screenshot(ben.page, 'conflict-light-1280');
+    await dialog.getByRole('button', { name: 'Approve all the same' }).click();
+    await ana.page.getByText('held back by ben').first().waitFor();
+    await undo(ben.page);
+    for (const { faults, context } of [ana, ben]) {
+        assert.deepEqual(faults, []);
+        await context.close();
+    }
+});
+
+test('a throttle is approved with nothing but the keyboard', async () => {
+    const { page, context } = await enter('ana');
+    const press = async (...keys) => {
+        for (const key of keys) await page.keyboard.press(key);
+    };
+    const tabTo = async (words, most = 60) => {
+        for (let at = 0; at < most; at += 1) {
+            await page.keyboard.press('Tab');
+            if (await page.evaluate(words => new RegExp(words).test(document.activeElement?.textContent ?? ''), words))
+                return;
+        }
+        throw new Error(`Tab does not lead to ${words}`);
+    };
+    await press('g', 'e');
+    await page.locator('main tbody a', { hasText: '/search' }).first().waitFor();
+    await tabTo('^/search');
+    await press('Enter');
+    await page.locator('h1', { hasText: 'Elephant' }).waitFor();
+    await page.getByRole('button', { name: 'Approve…' }).waitFor();
+    await tabTo('^Approve…$');
+    await press('Enter');
+    await page.locator('dialog[open]').waitFor();
+    await page.keyboard.type('without a mouse');
+    await press('Enter');
+    await stateIs(page, 'held back');
+    await page.getByText('without a mouse').first().waitFor();
+    await undo(page);
+    await context.close();
+});
+
+test('a class is observed for a while, and treated as the file says again', async () => {
+    const { page, faults, context } = await enter('ana', 'policy');
+    const row = page.locator('main table').first().locator('tr', { hasText: 'search' });
+    await row.getByRole('button', { name: /Change… class search/ }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('Only observe').check();
+    await dialog.getByRole('button', { name: 'To look for a fault' }).click();
+    await dialog.getByRole('button', { name: 'Observe', exact: true }).click();
+    await row.getByText('ana,').waitFor();
+    await page.locator('pre', { hasText: 'observe' }).waitFor();
+    await page.waitForTimeout(1500);
+    await screenshot(page, 'override-light-1280');
+    assert.deepEqual(await axe(page), []);
+    await row.getByRole('button', { name: /Undo/ }).click();
+    await dialog.getByRole('button', { name: 'It was a mistake' }).click();
+    await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
+    await row.getByText('none').waitFor();
+    await page.locator('td', { hasText: 'It was a mistake' }).waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('the bypass is one click and a why away, and ends so', async () => {
+    const { page, context } = await enter('ana', 'policy');
+    const other = await enter('ben');
+    for (const [name, why, word] of [
+        ['Bypass', 'To look for a fault', 'BYPASSED'],
+        ['End the bypass', 'The fault is found', 'ENFORCING'],
+    ]) {
+        await page.getByRole('button', { name: `${name}…` }).click();
+        await page.locator('dialog').getByRole('button', { name: why }).click();
+        await page.locator('dialog').getByRole('button', { name, exact: true }).click();
+        for (const at of [page, other.page]) await at.locator('.mode', { hasText: word }).waitFor();
+    }
+    await context.close();
+    await other.context.close();
+});
+
+test('through a tunnel to a socket no token is needed, and who decides says a name once', async () => {
+    const behind = await startGateway({ socket: true });
+    const { page, faults, context } = await browser.open();
+    await page.goto(`${behind.admin}/#/policy`);
+    for (const [name, why] of [
+        ['Bypass', 'To look for a fault'],
+        ['End the bypass', 'The fault is found'],
+    ]) {
+        await page.getByRole('button', { name: `${name}…` }).click();
+        const who = page.locator('dialog').getByRole('textbox', { name: 'Who are you?' });
+        if (name === 'Bypass') await who.fill('dora');
+        assert.equal(await who.inputValue(), 'dora');
+        await page.locator('dialog').getByRole('button', { name: why }).click();
+        await page.locator('dialog').getByRole('button', { name, exact: true }).click();
+        await page.locator('td', { hasText: why }).waitFor();
+    }
+    assert.equal(await page.locator('td', { hasText: 'dora' }).count(), 2);
+    assert.deepEqual(faults, []);
+    await context.close();
+    await behind.close();
+});
+
+/** Keeps the names of events and the numbers of their rows, as the console gets them. */
+function keepEvents() {
+    const ask = window.fetch;
+    window.events = [];
+    window.fetch = async (...asked) => {
+        const answer = await ask(...asked);
+        if (!String(asked[0]).endsWith('/v1/events') || !answer.body) return answer;
+        const [ours, theirs] = answer.body.tee();
+        (async () => {
+            let text = '';
+            for await (const piece of ours.pipeThrough(new TextDecoderStream())) {
+                const events = (text + piece).split('\n\n');
+                text = events.pop();
+                for (const event of events) {
+                    const [, name] = /^event: (.*)$/m.exec(event) ?? [];
+                    const [, data] = /^data: (.*)$/m.exec(event) ?? [];
+                    window.events.push({ name, numbers: JSON.parse(data).number ?? [] });
+                }
+            }
+        })().catch(() => undefined);
+        return new Response(theirs, answer);
+    };
+}
+
+/** Rows since all were told anew: each once, and none is missing. */
+async function assertRowsAreWhole(page) {
+    const events = (await page.evaluate(() => window.events)).filter(({ name }) => name !== 'changed');
+    const begun = events.findLastIndex(({ name }) => name === 'anew');
+    const numbers = events.slice(begun).flatMap(({ numbers }) => numbers);
+    assert.ok(numbers.length > 2, `${numbers.length} rows`);
+    numbers.forEach((number, at) => assert.equal(number, numbers[0] + at));
+    return events.length - begun;
+}
+
+test('a connection that breaks loses no row and doubles none', async () => {
+    const behind = await startGateway({ socket: true });
+    const { page, context } = await browser.open();
+    await page.addInitScript(keepEvents);
+    await page.goto(`${behind.admin}/#/now`);
+    await page.locator('.state').waitFor();
+    await page.waitForTimeout(2500);
+    behind.cut();
+    await page.locator('.connection', { hasText: 'reconnecting since' }).waitFor();
+    await page.locator('.connection', { hasText: 'connected' }).waitFor();
+    await page.waitForTimeout(2500);
+    assert.ok((await assertRowsAreWhole(page)) > 4, 'it went on with what was missed, and not anew');
+    await context.close();
+    await behind.close();
+});
+
+test('a gateway that ends and comes back is said to have, and rows go on', async () => {
+    const { page, faults, context } = await enter('ana');
+    await page.addInitScript(keepEvents);
+    await page.reload();
+    await page.locator('.state').waitFor();
+    const seen = [];
+    page.on(
+        'request',
+        request => request.url().endsWith('/v1/events') && seen.push(request.headers()['last-event-id']),
+    );
+    const last = () => page.locator('.chart .when').first().innerText();
+    await until(async () => /last/.test(await last()), 'rows come');
+    await gateway.stop();
+    await page.locator('.connection', { hasText: 'reconnecting since' }).waitFor();
+    await page.locator('.stale').waitFor();
+    const before = await last();
+    await screenshot(page, 'lost-light-1280');
+    await gateway.start();
+    await page.locator('.connection', { hasText: 'connected' }).waitFor({ timeout: 30_000 });
+    await page.locator('.stale').waitFor({ state: 'detached' });
+    await until(async () => (await last()) > before, 'rows go on');
+    await assertRowsAreWhole(page);
+    assert.ok(
+        seen.length > 0 && seen.every(id => /^[0-9a-f]+-\d+$/.test(id)),
+        `what was said to have been seen: ${seen}`,
+    );
+    assert.deepEqual(
+        faults.filter(fault => !/ERR_CONNECTION_REFUSED/.test(fault)),
+        [],
+    );
+    await context.close();
+});

@@ -1,0 +1,119 @@
+// How quick the console is, in figures that are printed and not asserted: they are this machine's. 64 classes, and
+// 10,000 kinds of requests.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { startBrowser } from './browser.mjs';
+import { startGateway } from './gateway.mjs';
+import { startVisitors } from './visitors.mjs';
+
+const CLASSES = 59; // and the shop's five make 64
+const KINDS = 10_000;
+let gateway, browser, stopVisitors;
+
+before(async () => {
+    gateway = await startGateway({ classes: CLASSES });
+    browser = await startBrowser();
+    stopVisitors = startVisitors(
+        gateway,
+        Object.fromEntries(Array.from({ length: CLASSES }, (_, at) => [`/part/${at}`, 0.5])),
+    );
+});
+after(async () => {
+    stopVisitors?.();
+    await browser?.close();
+    await gateway?.close();
+});
+
+const watchTasks = () => {
+    window.tasks = [];
+    new PerformanceObserver(list =>
+        window.tasks.push(...list.getEntries().map(one => Math.round(one.duration))),
+    ).observe({ type: 'longtask', buffered: true });
+};
+/** What kept the page busy for more than 50 ms meanwhile. */
+async function longTasks(page, meanwhile) {
+    await page.evaluate(() => (window.tasks = []));
+    await meanwhile();
+    const tasks = await page.evaluate(() => window.tasks);
+    return `${tasks.length} tasks over 50 ms${tasks.length ? `, the longest ${Math.max(...tasks)} ms` : ''}`;
+}
+
+test('figures', async context => {
+    const folder = resolve(import.meta.dirname, '../../dist');
+    const sizes = ['console.js', 'console.css', 'index.html'].map(
+        name => gzipSync(readFileSync(resolve(folder, name)), { level: 9 }).length,
+    );
+    context.diagnostic(`gzipped: ${sizes.join(' + ')} = ${sizes.reduce((sum, one) => sum + one)} bytes`);
+
+    const { page, faults } = await browser.open();
+    await page.addInitScript(watchTasks);
+    await page.goto(gateway.link('--by', 'ana'));
+    await page.locator('.state').waitFor();
+    for (const at of ['first', 'second']) {
+        if (at === 'second') await page.reload();
+        await page.locator('.state').waitFor();
+        const ready = await page.evaluate(() => performance.now());
+        const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+        context.diagnostic(
+            `${at} visit: first contentful paint ${Math.round(paint)} ms, rows on the page within ${Math.round(ready)} ms`,
+        );
+    }
+    await page.evaluate(() => (location.hash = '#/classes'));
+    await page.locator('main tbody tr').nth(63).waitFor();
+    context.diagnostic(`64 classes, 10 s: ${await longTasks(page, () => page.waitForTimeout(10_000))}`);
+    const first = page.locator('thead button').nth(2);
+    const clicks = [];
+    for (let at = 0; at < 5; at += 1) {
+        clicks.push(
+            await page.evaluate(
+                button =>
+                    new Promise(done => {
+                        const begun = performance.now();
+                        button.click();
+                        requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
+                    }),
+                await first.elementHandle(),
+            ),
+        );
+    }
+    context.diagnostic(`64 classes, a click on a head until it is drawn: ${clicks.map(Math.round).join(', ')} ms`);
+
+    const kinds = Array.from({ length: KINDS }, (_, at) => ({
+        pattern: `/kind/${at}/*?page`,
+        requests_per_s: 100 / (at + 1),
+        lasts_s: 0.1,
+        slots: 10 / (at + 1),
+        bytes_per_s: 1000,
+        by_one: 0.1,
+        transacts: false,
+        elephant: null,
+    }));
+    await page.route('**/v1/kinds', route => route.fulfill({ json: { kinds, others: { ...kinds[0], pattern: '' } } }));
+    const shown = await longTasks(page, async () => {
+        await page.evaluate(() => (location.hash = '#/elephants?tab=kinds'));
+        await page.getByText('/kind/0/*?page').first().waitFor();
+        await page.waitForTimeout(1000);
+    });
+    context.diagnostic(`${KINDS} kinds come: ${shown}`);
+    assert.ok((await page.locator('main tbody tr').count()) < 100, 'only what is seen is drawn');
+    const scrolled = await longTasks(page, async () => {
+        for (let at = 0; at < 40; at += 1) {
+            await page
+                .locator('.table.many')
+                .evaluate((table, at) => (table.scrollTop = (at * table.scrollHeight) / 40), at);
+            await page.waitForTimeout(50);
+        }
+        await page.locator('.table.many').evaluate(table => (table.scrollTop = table.scrollHeight));
+        await page.getByText('/kind/9999/*?page').first().waitFor();
+    });
+    context.diagnostic(`${KINDS} kinds, scrolled to the end: ${scrolled}`);
+    const filtered = await longTasks(page, async () => {
+        await page.getByRole('searchbox').pressSequentially('777', { delay: 100 });
+        await page.getByText('/kind/7777/*?page').first().waitFor();
+    });
+    context.diagnostic(`${KINDS} kinds, filtered: ${filtered}`);
+    assert.deepEqual(faults, []);
+});

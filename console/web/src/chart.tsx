@@ -1,0 +1,225 @@
+// A chart over time: lines, or areas stacked upon each other, with its own legend (symbol, pattern and name beside the
+// colour, and the value under the pointer or the last one), marks where something was decided, and a text for who does
+// not see it. uPlot draws it.
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
+import { clock, NONE } from './format';
+import type { Pattern } from './outcome';
+import { tile } from './pattern';
+import { use } from './signal';
+import { Swatch } from './swatch';
+import { colour, palette } from './theme';
+
+export interface Series {
+    name: string;
+    /** Stands before the name. */
+    symbol?: string;
+    /** Custom property of the style sheet. */
+    colour: string;
+    /** Of an area. A line has none. */
+    pattern?: Pattern;
+    dash?: number[];
+    values: ArrayLike<number | null>;
+}
+
+export interface Mark {
+    /** In seconds since 1970. */
+    at: number;
+    symbol: string;
+}
+
+interface Properties {
+    /** What it shows, with unit and window. */
+    title: string;
+    /** In seconds, rising. */
+    times: ArrayLike<number>;
+    /** Areas are stacked, lines drawn upon them. */
+    series: readonly Series[];
+    /** A value with its unit. */
+    text: (value: number | null | undefined) => string;
+    height?: number;
+    marks?: readonly Mark[];
+    /** The least that the axis goes up to. */
+    most?: number;
+    /** Stands below. */
+    note?: string | undefined;
+}
+
+export function Chart(properties: Properties) {
+    const { title, times, series, text, height = 180, note } = properties;
+    const place = useRef<HTMLDivElement>(null);
+    const plot = useRef<uPlot | undefined>(undefined);
+    const latest = useRef(properties);
+    latest.current = properties;
+    const [at, setAt] = useState<number | null>(null);
+    const drawn = use(palette);
+    const kinds = series.map(one => `${one.name}\0${one.colour}\0${one.pattern ?? ''}`).join('\n');
+
+    useLayoutEffect(() => {
+        const target = place.current;
+        if (!target) return;
+        const made = new uPlot(
+            options(latest, target.clientWidth || 300, height, setAt),
+            stacked(latest.current),
+            target,
+        );
+        plot.current = made;
+        const watch = new ResizeObserver(
+            () => target.clientWidth > 0 && made.setSize({ width: target.clientWidth, height }),
+        );
+        watch.observe(target);
+        return () => {
+            watch.disconnect();
+            made.destroy();
+            plot.current = undefined;
+        };
+    }, [kinds, drawn, height]);
+
+    useEffect(() => {
+        const made = plot.current;
+        if (made && made.data[0] !== times) made.setData(stacked(properties));
+    });
+
+    const row = at !== null && at < times.length ? at : times.length - 1;
+    const when = times[row];
+    return (
+        <figure class="chart">
+            <figcaption>
+                <span class="title">{title}</span>
+                <span class="when">
+                    {when === undefined
+                        ? ''
+                        : at === null
+                          ? `at ${clock(when * 1000)} (last)`
+                          : `at ${clock(when * 1000)}`}
+                </span>
+            </figcaption>
+            <div
+                class="plot"
+                ref={place}
+                hidden={times.length < 2}
+                role="img"
+                aria-label={spoken(title, series, text)}
+            />
+            {times.length < 2 && <p class="empty">Nothing yet.</p>}
+            <ul class="legend">
+                {series.map(one => (
+                    <li key={one.name}>
+                        <Swatch pattern={one.pattern} of={one.colour} dash={one.dash} />
+                        <span>
+                            {one.symbol ? `${one.symbol} ` : ''}
+                            {one.name}
+                        </span>
+                        <b>{row < 0 ? NONE : text(one.values[row])}</b>
+                    </li>
+                ))}
+            </ul>
+            {note && <p class="note">{note}</p>}
+        </figure>
+    );
+}
+
+const spoken = (title: string, series: readonly Series[], text: Properties['text']): string =>
+    `${title}. Last: ${series.map(one => `${one.name} ${text(one.values[one.values.length - 1])}`).join(', ')}.`;
+
+/** uPlot draws the first series first: the highest sum, which those below paint over; then lines. */
+function stacked({ times, series }: Properties): uPlot.AlignedData {
+    const areas = series.filter(one => one.pattern);
+    const sum = new Float64Array(times.length);
+    const sums = areas.map(one => {
+        for (let at = 0; at < sum.length; at += 1) sum[at] = (sum[at] ?? 0) + Math.max(0, one.values[at] ?? 0);
+        return sum.slice();
+    });
+    const lines = series
+        .filter(one => !one.pattern)
+        .map(one => Array.from(one.values, value => (Number.isNaN(value) ? null : value)));
+    return [times, ...sums.reverse(), ...lines] as unknown as uPlot.AlignedData;
+}
+
+function options(
+    latest: { current: Properties },
+    width: number,
+    height: number,
+    setAt: (at: number | null) => void,
+): uPlot.Options {
+    const { series } = latest.current;
+    const [ink, grid, panel] = [colour('--muted'), colour('--grid'), colour('--panel')];
+    const font = '12px system-ui, sans-serif';
+    const axis = { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, size: 4 } };
+    const area = (one: Series): uPlot.Series => ({
+        stroke: colour(one.colour),
+        width: 0,
+        fill: plot =>
+            plot.ctx.createPattern(
+                tile(one.pattern ?? 'solid', colour(one.colour), panel),
+                'repeat',
+            ) as unknown as string,
+        paths: uPlot.paths.stepped!({ align: -1 }),
+        points: { show: false },
+    });
+    const line = (one: Series): uPlot.Series => ({
+        stroke: colour(one.colour),
+        width: 1.75,
+        dash: one.dash ?? [],
+        spanGaps: false,
+        points: { show: false },
+    });
+    return {
+        width,
+        height,
+        legend: { show: false },
+        cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+        padding: [8, 24, 0, 0],
+        scales: {
+            x: { time: true },
+            y: { range: (_, __, most) => [0, Math.max(most || 0, latest.current.most ?? 0) * 1.05 || 1] },
+        },
+        axes: [
+            {
+                ...axis,
+                size: 28,
+                space: 80,
+                values: (_, at, __, ___, step) => at.map(one => clock(one * 1000).slice(0, step < 60 ? 8 : 5)),
+            },
+            {
+                ...axis,
+                size: 62,
+                space: 34,
+                values: (_, at) => at.map(one => latest.current.text(one).replace(/\.0+(?=\D|$)/, '')),
+            },
+        ],
+        series: [
+            {},
+            ...series
+                .filter(one => one.pattern)
+                .map(area)
+                .reverse(),
+            ...series.filter(one => !one.pattern).map(line),
+        ],
+        hooks: {
+            setCursor: [plot => setAt(plot.cursor.idx ?? null)],
+            draw: [plot => draw(plot, latest.current.marks ?? [], colour('--ink'))],
+        },
+    };
+}
+
+function draw(plot: uPlot, marks: readonly Mark[], ink: string): void {
+    const { ctx, bbox } = plot;
+    const scale = devicePixelRatio || 1;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = ink;
+    ctx.lineWidth = scale;
+    ctx.setLineDash([3 * scale, 3 * scale]);
+    ctx.font = `${11 * scale}px system-ui, sans-serif`;
+    ctx.textAlign = 'center';
+    for (const mark of marks) {
+        const x = plot.valToPos(mark.at, 'x', true);
+        if (!(x >= bbox.left && x <= bbox.left + bbox.width)) continue;
+        ctx.beginPath();
+        ctx.moveTo(x, bbox.top + 12 * scale);
+        ctx.lineTo(x, bbox.top + bbox.height);
+        ctx.stroke();
+        ctx.fillText(mark.symbol, x, bbox.top + 9 * scale);
+    }
+    ctx.restore();
+}

@@ -1,0 +1,160 @@
+// One class: outcomes, response times and who waits over time; how it is treated; its last decisions.
+import { useMemo } from 'preact/hooks';
+import { axis, seconds } from '../axis';
+import { Chart } from '../chart';
+import { RANGE_TEXT, rangeNamed, useCourse } from '../course';
+import { useDocument } from '../document';
+import { clock, count, duration, lasting, number, perSecond } from '../format';
+import { revisions } from '../live';
+import { marksOf } from '../marks';
+import { OUTCOMES } from '../outcome';
+import { Choice, Page, Panel } from '../page';
+import { Problem } from '../problem';
+import { RequestTable } from '../requests/table';
+import { href } from '../route';
+import type { Rows } from '../rows';
+import type { Status } from '../shapes';
+import { use } from '../signal';
+import { ModeOf, Tier } from './table';
+
+const DECISIONS = '20';
+
+export function ClassDetail({
+    name,
+    range: named,
+    status,
+}: {
+    name: string;
+    range: string | undefined;
+    status: Status | undefined;
+}) {
+    const range = rangeNamed(named);
+    const { rows, version } = useCourse(range);
+    const changed = use(revisions);
+    const audit = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
+    const last = useDocument('/v1/requests', { query: { class: name, limit: DECISIONS }, every: 5000 });
+    const shown = useMemo(() => drawn(rows, name), [rows, version, name]);
+    const of = status?.classes.find(one => one.name === name);
+    const marks = marksOf(audit.value?.notes.filter(note => note.of !== 'class' || note.class === name) ?? []);
+    const query = encodeURIComponent(name);
+    return (
+        <Page
+            question={`Class ${name}: is it hurt, and why?`}
+            json={[`/v1/history?range=${range}`, `/v1/requests?class=${query}&limit=${DECISIONS}`, '/v1/status']}
+            tools={
+                <>
+                    <Choice
+                        label="Range"
+                        at={range}
+                        of={(['15m', '24h'] as const).map(one => ({
+                            name: one,
+                            href: href('classes', name, { range: one }),
+                        }))}
+                    />
+                    <a href={href('classes')}>All classes</a>
+                </>
+            }
+        >
+            {status && !of && (
+                <p class="problem">There is no class of that name in the file. What is below was before.</p>
+            )}
+            {of && (
+                <p class="row">
+                    <Tier of={of.tier} />
+                    <span>
+                        <ModeOf mode={of.mode} percent={of.percent} />
+                    </span>
+                    <span class="why">
+                        utility {number(of.utility)} each ·{' '}
+                        {of.patience_ms == null ? 'no patience in the file' : `patience ${duration(of.patience_ms)}`} ·{' '}
+                        {count(of.waiting)} wait now
+                    </span>
+                    <a href={href('policy')}>Policy</a>
+                </p>
+            )}
+            {shown ? (
+                <>
+                    <Panel title="What became of its requests">
+                        <Chart
+                            title={`Requests that ended, per second, by outcome; ${RANGE_TEXT[range]}`}
+                            times={shown.times}
+                            series={shown.outcomes}
+                            marks={marks}
+                            text={perSecond}
+                            height={200}
+                            note={shown.note}
+                        />
+                    </Panel>
+                    <div class="columns">
+                        <Panel title="Response times">
+                            <Chart
+                                title={`Of answers, ${RANGE_TEXT[range]}`}
+                                times={shown.times}
+                                series={shown.responses}
+                                text={duration}
+                                height={160}
+                            />
+                        </Panel>
+                        <Panel title="Waiting">
+                            <Chart
+                                title={`Requests that wait for a slot, ${RANGE_TEXT[range]}`}
+                                times={shown.times}
+                                series={shown.waiting}
+                                text={count}
+                                height={160}
+                            />
+                        </Panel>
+                    </div>
+                </>
+            ) : (
+                <p class="empty">Nothing has come of this class in the {RANGE_TEXT[range]}.</p>
+            )}
+            <Panel
+                title="Its last decisions"
+                aside={<a href={href('why', undefined, { class: name })}>More of them</a>}
+            >
+                <Problem of={last.problem} again={() => void last.reload()} />
+                <RequestTable
+                    caption={`The last ${DECISIONS} requests of class ${name} that have ended, the newest first`}
+                    requests={last.value?.requests ?? []}
+                />
+            </Panel>
+        </Page>
+    );
+}
+
+function drawn(rows: Rows, name: string) {
+    const of = rows.class(name);
+    if (!of) return undefined;
+    const { from, jump } = axis(rows.gauge('at_ms'));
+    const lasted = rows.gauge('lasted_ms').slice(from);
+    const rate = (list: Float32Array): Float64Array =>
+        lasted.map((ms, at) => (ms > 0 ? ((list[from + at] ?? 0) * 1000) / ms : 0));
+    const times = (list: Float32Array): (number | null)[] =>
+        Array.from(list.subarray(from), value => (Number.isNaN(value) ? null : value));
+    return {
+        times: seconds(rows.gauge('at_ms'), from),
+        outcomes: OUTCOMES.map(({ name, symbol, colour, pattern }) => ({
+            name,
+            symbol,
+            colour,
+            pattern,
+            values: rate(of.column(name)),
+        })),
+        responses: [
+            { name: 'p50', symbol: '─', colour: '--line-1', values: times(of.column('p50_ms')) },
+            { name: 'p99', symbol: '┄', colour: '--line-2', dash: [5, 3], values: times(of.column('p99_ms')) },
+        ],
+        waiting: [
+            {
+                name: 'waiting',
+                symbol: '─',
+                colour: '--line-3',
+                values: Array.from(of.column('waiting').subarray(from)),
+            },
+        ],
+        note:
+            jump &&
+            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}: what came before is not drawn.`,
+    };
+}

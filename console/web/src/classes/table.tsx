@@ -1,0 +1,156 @@
+// All classes: what came, what became of it, and how each is treated.
+import { useMemo } from 'preact/hooks';
+import { count, duration, number, percent, perSecond } from '../format';
+import { REFUSED } from '../outcome';
+import { href } from '../route';
+import type { Rows } from '../rows';
+import type { ClassStatus } from '../shapes';
+import { each, responseTimes, shareOf, sums, type Sums } from '../sums';
+import { type Column, Table } from '../table';
+
+interface Line {
+    of: ClassStatus;
+    sums: Sums;
+    p50: number | undefined;
+    p99: number | undefined;
+}
+
+const all = (of: Sums): number => (of.seconds > 0 ? of.ended / of.seconds : 0);
+const refused = (line: Line): number => each(line.sums, REFUSED);
+const left = (line: Line): number => each(line.sums, ['orphaned']);
+
+const COLUMNS: readonly Column<Line>[] = [
+    {
+        id: 'class',
+        head: 'Class',
+        isText: true,
+        by: line => line.of.name,
+        cell: line => <span class="hostile">{line.of.name}</span>,
+    },
+    { id: 'tier', head: 'Tier', isText: true, by: line => line.of.tier, cell: line => <Tier of={line.of.tier} /> },
+    {
+        id: 'in',
+        head: 'Ended',
+        unit: '/s',
+        means: 'Requests that ended, a second.',
+        by: line => all(line.sums),
+        cell: line => perSecond(all(line.sums)),
+    },
+    {
+        id: 'served',
+        head: 'In time',
+        unit: 'of all',
+        means: 'Of the requests that ended, those that were answered in time (served).',
+        by: line => shareOf(line.sums, ['served']),
+        cell: line => <InTime of={shareOf(line.sums, ['served'])} />,
+    },
+    {
+        id: 'p50',
+        head: 'p50',
+        unit: 'about',
+        means: 'Half of the answers took at most so long.',
+        by: line => line.p50,
+        cell: line => duration(line.p50),
+    },
+    {
+        id: 'p99',
+        head: 'p99',
+        unit: 'about',
+        means: '99 of 100 answers took at most so long.',
+        by: line => line.p99,
+        cell: line => duration(line.p99),
+    },
+    { id: 'waiting', head: 'Waiting', unit: 'now', by: line => line.of.waiting, cell: line => count(line.of.waiting) },
+    {
+        id: 'refused',
+        head: 'Refused',
+        unit: '/s',
+        means: 'shed, expired and throttled',
+        by: refused,
+        cell: line => <Hurt of={refused(line)} symbol="▲" />,
+    },
+    {
+        id: 'left',
+        head: 'Gave up',
+        unit: '/s',
+        means: 'Their clients left (orphaned).',
+        by: left,
+        cell: line => <Hurt of={left(line)} symbol="○" />,
+    },
+    {
+        id: 'mode',
+        head: 'Mode',
+        isText: true,
+        by: line => line.of.mode,
+        cell: line => <ModeOf mode={line.of.mode} percent={line.of.percent} />,
+    },
+    {
+        id: 'utility',
+        head: 'Utility',
+        unit: 'each',
+        means: 'Worth of a request.',
+        by: line => line.of.utility,
+        cell: line => number(line.of.utility),
+    },
+];
+
+interface Properties {
+    classes: readonly ClassStatus[];
+    rows: Rows;
+    version: number;
+    seconds: number;
+    window: string;
+}
+
+export function ClassTable({ classes, rows, version, seconds, window }: Properties) {
+    const lines = useMemo(() => {
+        const from = rows.since(seconds);
+        return classes.map((of): Line => {
+            const seen = rows.class(of.name);
+            return {
+                of,
+                sums: sums(rows, seen, from),
+                ...responseTimes(seen ? [seen] : [], from),
+            };
+        });
+    }, [rows, version, seconds, classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join()]);
+    return (
+        <Table
+            caption={`By class, ${window}`}
+            columns={COLUMNS}
+            rows={lines}
+            keyOf={line => line.of.name}
+            hrefOf={line => href('classes', line.of.name)}
+            none="No class has that in its name, tier or mode."
+        />
+    );
+}
+
+export const Tier = ({ of }: { of: string }) => <span class={of === 'transact' ? 'tag strong' : 'tag'}>{of}</span>;
+
+export const ModeOf = ({ mode, percent }: { mode: string; percent: number }) => (
+    <span class="mode-of">
+        {mode}
+        {mode === 'enforce' && percent < 100 && (
+            <small title="of visitors; the others are only observed">
+                {' '}
+                {percent}
+                {'\u2009'}%
+            </small>
+        )}
+    </span>
+);
+
+const InTime = ({ of }: { of: number | undefined }) => (
+    <span class={of !== undefined && of < 0.9 ? 'worse' : ''}>
+        {of !== undefined && of < 0.9 && <span aria-hidden="true">▼ </span>}
+        {percent(of)}
+    </span>
+);
+
+const Hurt = ({ of, symbol }: { of: number; symbol: string }) => (
+    <span class={of > 0 ? '' : 'why'}>
+        {of > 0 && <span aria-hidden="true">{symbol} </span>}
+        {perSecond(of)}
+    </span>
+);

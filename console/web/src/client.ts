@@ -1,0 +1,102 @@
+// Asks the gateway. Every answer that is no success is a problem with words for people; one that says who asks is
+// unknown or too late is told to the page as a whole.
+import type { paths } from './api';
+import { token } from './operator';
+import type { Problem } from './shapes';
+import { Signal } from './signal';
+
+export class Refused extends Error {
+    constructor(
+        readonly status: number,
+        readonly code: Problem['code'] | 'unreachable',
+        detail: string,
+    ) {
+        super(detail);
+    }
+}
+
+/** Why the console is closed to whoever looks, if it is. */
+export const closed = new Signal<Refused | undefined>(undefined);
+
+type Getters = {
+    [P in keyof paths]: paths[P] extends { get: { responses: { 200: { content: { 'application/json': infer T } } } } }
+        ? T
+        : never;
+};
+type Posters = {
+    [P in keyof paths]: paths[P] extends {
+        post: {
+            requestBody: { content: { 'application/json': infer B } };
+            responses: { 200: { content: { 'application/json': infer T } } };
+        };
+    }
+        ? { sends: B; gets: T }
+        : never;
+};
+type Post<P extends keyof paths> = Posters[P];
+export type Getter = { [P in keyof paths]: Getters[P] extends never ? never : P }[keyof paths];
+export type Poster = { [P in keyof paths]: Posters[P] extends never ? never : P }[keyof paths];
+type Filled = Record<string, string | number>;
+
+/** The path with its parameters filled in, and a query. */
+export function address(path: string, filled: Filled = {}, query: Record<string, string | undefined> = {}): string {
+    const at = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(filled[name] ?? ''));
+    const search = new URLSearchParams(
+        Object.entries(query).filter((pair): pair is [string, string] => !!pair[1]),
+    ).toString();
+    return search ? `${at}?${search}` : at;
+}
+
+export async function get<P extends Getter>(
+    path: P,
+    filled?: Filled,
+    query?: Record<string, string | undefined>,
+    signal?: AbortSignal,
+): Promise<Getters[P]> {
+    return (await ask(address(path, filled, query), { signal: signal ?? null })).json() as Promise<Getters[P]>;
+}
+
+export async function post<P extends Poster>(
+    path: P,
+    filled: Filled,
+    body: Post<P> extends { sends: infer B } ? B : never,
+    signal?: AbortSignal,
+): Promise<Post<P> extends { gets: infer T } ? T : never> {
+    const headers = { 'Content-Type': 'application/json', 'Bywash-Admin': 'console' };
+    const answer = await ask(address(path, filled), {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+        signal: signal ?? null,
+    });
+    return answer.json();
+}
+
+/** The answer, if it is a success. */
+export async function ask(at: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    const asked = token.value;
+    if (asked) headers.set('Authorization', `Bearer ${asked.text}`);
+    let answer: Response;
+    try {
+        answer = await fetch(at, { cache: 'no-store', ...init, headers });
+    } catch (error) {
+        if (init.signal?.aborted) throw error;
+        throw new Refused(0, 'unreachable', 'The gateway does not answer.');
+    }
+    if (answer.ok) return answer;
+    const refused = await problem(answer);
+    if (answer.status === 401 && asked === token.value) closed.set(refused);
+    throw refused;
+}
+
+async function problem(answer: Response): Promise<Refused> {
+    const text = await answer.text().catch(() => '');
+    try {
+        const { code, detail } = JSON.parse(text) as Partial<Problem>;
+        if (code && detail) return new Refused(answer.status, code, detail);
+    } catch {
+        // Not a problem document: what it says is shown as it is.
+    }
+    return new Refused(answer.status, 'invalid', text.slice(0, 500) || `The gateway answers ${answer.status}.`);
+}

@@ -1,0 +1,26 @@
+// The rows of a range: the last quarter of an hour from the stream, or the last day, asked for once a minute.
+import { useEffect, useState } from 'preact/hooks';
+import { useDocument } from './document';
+import { rows, tick } from './live';
+import { Rows } from './rows';
+import { use } from './signal';
+
+export type Range = '15m' | '24h';
+export const RANGE_TEXT: Record<Range, string> = { '15m': 'last 15 min, each second', '24h': 'last 24 h, each minute' };
+export const rangeNamed = (name: string | undefined): Range => (name === '24h' ? '24h' : '15m');
+
+const MINUTES = 1440;
+
+export function useCourse(range: Range): { rows: Rows; version: number } {
+    const seconds = use(tick);
+    const [day] = useState(() => new Rows(MINUTES));
+    const isDay = range === '24h';
+    const read = useDocument('/v1/history', { query: { range: '24h' }, every: 60_000, skip: !isDay });
+    const [seen, setSeen] = useState<unknown>();
+    useEffect(() => {
+        if (!read.value || read.value === seen) return;
+        day.anew(read.value);
+        setSeen(read.value);
+    }, [read.value]);
+    return isDay ? { rows: day, version: day.version } : { rows, version: seconds };
+}

@@ -1,0 +1,132 @@
+// A decision: what it will change is said above, who decides and why and for how long stands beside it as long as it
+// holds. What was typed stays when the gateway says no.
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { Refused } from './client';
+import { Dialog } from './dialog';
+import { name, takeName, token } from './operator';
+import { Problem } from './problem';
+import { use } from './signal';
+
+/** What is sent of it. Whoever has a token is who that says. */
+export interface SaidWord {
+    why: string;
+    by?: string;
+    for?: string;
+}
+
+interface Properties {
+    title: string;
+    /** What it changes, and how it is undone. */
+    children: ComponentChildren;
+    /** Whys to begin with. */
+    whys: readonly string[];
+    /** For how long it may hold; what is undone holds no longer. */
+    spans?: readonly string[];
+    /** Of the button. */
+    verb: string;
+    act: (word: SaidWord) => Promise<void>;
+    onClose: () => void;
+    /** What another operator has decided meanwhile. */
+    onConflict?: () => Promise<void>;
+    conflict?: ComponentChildren;
+}
+
+export function Decide({ title, children, whys, spans, verb, act, onClose, onConflict, conflict }: Properties) {
+    const known = use(token);
+    const [by, setBy] = useState(name.value);
+    const [why, setWhy] = useState('');
+    const [span, setSpan] = useState(spans?.includes('1h') ? '1h' : (spans?.[0] ?? ''));
+    const [isBusy, setBusy] = useState(false);
+    const [refused, setRefused] = useState<Refused>();
+    const decide = async (event: Event): Promise<void> => {
+        event.preventDefault();
+        if (isBusy) return;
+        setBusy(true);
+        setRefused(undefined);
+        if (!known) takeName(by);
+        try {
+            await act({ why, ...(known ? {} : { by }), ...(spans ? { for: span } : {}) });
+            onClose();
+        } catch (error) {
+            setRefused(error instanceof Refused ? error : new Refused(0, 'unreachable', String(error)));
+            if (error instanceof Refused && error.code === 'conflict') await onConflict?.();
+            setBusy(false);
+        }
+    };
+    return (
+        <Dialog title={title} onClose={onClose}>
+            <form onSubmit={event => void decide(event)}>
+                <div class="changes">{children}</div>
+                {!known && (
+                    <label class="field">
+                        Who are you?
+                        <input
+                            required
+                            maxLength={200}
+                            value={by}
+                            onInput={event => setBy(event.currentTarget.value)}
+                            autocomplete="name"
+                        />
+                    </label>
+                )}
+                <label class="field">
+                    Why?
+                    <input
+                        autofocus
+                        required
+                        maxLength={200}
+                        value={why}
+                        onInput={event => setWhy(event.currentTarget.value)}
+                        placeholder="Whoever comes next decides by that"
+                    />
+                </label>
+                <div class="row suggestions" role="group" aria-label="Whys to begin with">
+                    {whys.map(text => (
+                        <button
+                            key={text}
+                            type="button"
+                            class="suggestion"
+                            aria-pressed={why === text}
+                            onClick={() => setWhy(text)}
+                        >
+                            {text}
+                        </button>
+                    ))}
+                </div>
+                {spans && spans.length > 1 && (
+                    <label class="field">
+                        For how long?
+                        <select value={span} onChange={event => setSpan(event.currentTarget.value)}>
+                            {spans.map(span => (
+                                <option key={span}>{span}</option>
+                            ))}
+                        </select>
+                    </label>
+                )}
+                <Problem of={refused} />
+                {refused?.code === 'conflict' && conflict}
+                <footer class="row end">
+                    <button type="button" onClick={onClose}>
+                        Cancel
+                    </button>
+                    <button type="submit" class="main" disabled={isBusy}>
+                        {isBusy ? '…' : refused?.code === 'conflict' ? `${verb} all the same` : verb}
+                    </button>
+                </footer>
+            </form>
+        </Dialog>
+    );
+}
+
+/**
+ * The revision that whoever decides has seen: the one of when the dialog came, although the page behind it goes on,
+ * until she was told of another.
+ */
+export function useSeen(revision: number | undefined): { revision: number | undefined; tell: () => void } {
+    const [first] = useState(revision);
+    const [isTold, setTold] = useState(false);
+    return { revision: isTold ? revision : first, tell: () => setTold(true) };
+}
+
+export const SPANS = ['10m', '1h', '4h', '24h'] as const;

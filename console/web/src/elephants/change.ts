@@ -1,0 +1,44 @@
+// What of a rule is edited: texts as they stand in the fields, and the change that they make. Only what differs is
+// said, so that what nobody touched stays what the gateway proposes.
+import { spanMs } from '../format';
+import type { Change, Grants } from '../shapes';
+
+export interface Edited {
+    at_once: string;
+    rate: string;
+    queue: string;
+    wait_s: string;
+    bytes: string;
+}
+
+export const edited = (of: Grants): Edited => ({
+    at_once: String(of.at_once),
+    rate: of.rate == null ? '' : String(of.rate),
+    queue: String(of.queue),
+    wait_s: String((spanMs(of.wait) ?? 0) / 1000),
+    bytes: of.bytes == null ? '' : String(of.bytes),
+});
+
+export function changeOf(now: Edited, usual: Grants): Change {
+    const before = edited(usual);
+    const change: Change = {};
+    const differs = (field: keyof Edited): number | undefined => {
+        const value = Number(now[field].replace(',', '.'));
+        return now[field].trim() !== '' && now[field] !== before[field] && Number.isFinite(value) ? value : undefined;
+    };
+    const [atOnce, rate, queue, wait, bytes] = [
+        differs('at_once'),
+        differs('rate'),
+        differs('queue'),
+        differs('wait_s'),
+        differs('bytes'),
+    ];
+    if (atOnce !== undefined) change.at_once = Math.round(atOnce);
+    if (rate !== undefined) change.rate = rate;
+    if (queue !== undefined) change.queue = Math.round(queue);
+    if (wait !== undefined) change.wait_ms = Math.round(wait * 1000);
+    if (bytes !== undefined) change.bytes = Math.round(bytes);
+    return change;
+}
+
+export const isChange = (change: Change): boolean => Object.keys(change).length > 0;

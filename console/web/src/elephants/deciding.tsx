@@ -1,0 +1,103 @@
+// A word about an elephant: approve, try, reject or undo, with what each changes.
+import { gatewayNow } from '../live';
+import { post } from '../client';
+import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
+import type { Change, Elephant, Previewed } from '../shapes';
+import { visible } from '../visible';
+import { Prediction } from './prediction';
+import { grantsText, stateText } from './words';
+
+export type Verb = 'approve' | 'try' | 'reject' | 'undo';
+export interface Doing {
+    verb: Verb;
+    name: string;
+    isMain?: boolean;
+}
+
+const WHYS: Record<Verb, readonly string[]> = {
+    approve: ['Orders first while the crowd is here', 'It fills the resource and can wait', 'Agreed with its owners'],
+    try: ['Is it this one?', 'To measure before approving'],
+    reject: ['It is wanted like that', 'Its owners are mending it'],
+    undo: ['The crowd has gone', 'It hurt somebody', 'It was the wrong one'],
+};
+const NAMES: Record<Verb, string> = { approve: 'Approve', try: 'Try for 60 s', reject: 'Reject', undo: 'Undo' };
+const SPANS_OF: Record<Verb, readonly string[]> = { approve: SPANS, try: ['60s'], reject: SPANS, undo: SPANS };
+
+interface DecidingProperties {
+    elephant: Elephant;
+    doing: Doing;
+    change: Change;
+    preview: Previewed | undefined;
+    reload: () => Promise<void>;
+    onClose: () => void;
+    onDone: () => void;
+}
+
+export function Deciding({ elephant, doing: { verb }, change, preview, reload, onClose, onDone }: DecidingProperties) {
+    const seen = useSeen(elephant.revision);
+    const act = async (word: SaidWord): Promise<void> => {
+        const sends = {
+            ...word,
+            change: verb === 'approve' || verb === 'try' ? change : {},
+            ...(seen.revision === undefined ? {} : { revision: seen.revision }),
+        };
+        const filled = { number: elephant.number };
+        if (verb === 'approve') await post('/v1/elephants/{number}/approve', filled, sends);
+        else if (verb === 'try') await post('/v1/elephants/{number}/try', filled, sends);
+        else if (verb === 'reject') await post('/v1/elephants/{number}/reject', filled, sends);
+        else await post('/v1/elephants/{number}/undo', filled, sends);
+        onDone();
+        await reload();
+    };
+    return (
+        <Decide
+            title={`${NAMES[verb]}: ${visible(elephant.pattern)}`}
+            whys={WHYS[verb]}
+            spans={SPANS_OF[verb]}
+            verb={NAMES[verb]}
+            act={act}
+            onClose={onClose}
+            onConflict={async () => {
+                await reload();
+                seen.tell();
+            }}
+            conflict={
+                <p class="hostile">
+                    <b>What holds now:</b> {stateText(elephant, gatewayNow())}
+                </p>
+            }
+        >
+            <Changes {...{ elephant, verb, preview }} />
+        </Decide>
+    );
+}
+
+function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; preview: Previewed | undefined }) {
+    if (verb === 'reject')
+        return <p>It is not held back, and not proposed again until the time is over. Undo ends that.</p>;
+    if (verb === 'undo')
+        return (
+            <p>
+                What was decided does not hold any more; nobody proposes or holds it back by itself again for as long as
+                you say.
+            </p>
+        );
+    return (
+        <>
+            <p>
+                <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Others go first.
+            </p>
+            <Prediction
+                elephant={elephant}
+                effect={preview?.effect ?? undefined}
+                unpredicted={preview?.unpredicted ?? undefined}
+                isShort
+            />
+            <p class="note">
+                {verb === 'try'
+                    ? 'It ends by itself after 60 s, and is measured before and during.'
+                    : 'It ends by itself after the time below. Undo ends it at once.'}
+            </p>
+        </>
+    );
+}

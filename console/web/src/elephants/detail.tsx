@@ -1,0 +1,96 @@
+// One elephant: what holds of it, what a rule would do, what it did, and why to believe it.
+import { visible } from '../visible';
+import { useDocument } from '../document';
+import { gatewayNow, revisions } from '../live';
+import { Page, Panel } from '../page';
+import { Problem } from '../problem';
+import { href } from '../route';
+import type { Elephant } from '../shapes';
+import { use } from '../signal';
+import { EffectOf } from './effect-of';
+import { RuleOf } from './rule-of';
+import { State } from './list';
+import { Scatter } from './scatter';
+import { TrialOf } from './trial-of';
+import { UseOf } from './use-of';
+import { evidence, isCounted, names, ruleOf, stateText } from './words';
+
+export function Detail({ number }: { number: string }) {
+    const changed = use(revisions);
+    const at = `/v1/elephants/${encodeURIComponent(number)}`;
+    const { value, problem, reload } = useDocument('/v1/elephants/{number}', {
+        filled: { number },
+        revision: changed?.elephants,
+        every: 3000,
+    });
+    return (
+        <Page
+            question={`Elephant ${number}: what should I throttle?`}
+            json={[
+                at,
+                '/v1/audit',
+                ...(value?.found && !isCounted(value.found)
+                    ? [`${at}/evidence`, `/v1/use?resource=${encodeURIComponent(value.found.resource)}`]
+                    : []),
+            ]}
+            tools={<a href={href('elephants')}>All elephants</a>}
+        >
+            <Problem of={problem} again={() => void reload()} />
+            {value && <Known of={value} reload={reload} />}
+        </Page>
+    );
+}
+
+function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
+    const changed = use(revisions);
+    const audit = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
+    const notes = audit.value?.notes.filter(note => note.of === 'elephant' && note.number === of.number) ?? [];
+    const rule = ruleOf(of);
+    return (
+        <>
+            <section class="panel subject">
+                <p>
+                    {names(of).map((name, at) => (
+                        <span key={name}>
+                            {at > 0 && ' or '}
+                            <code class="pattern">{visible(name)}</code>
+                        </span>
+                    ))}{' '}
+                    <State of={of} />
+                </p>
+                {names(of).length > 1 && (
+                    <p class="why">They always come together: it may be one of these, and costs are of all together.</p>
+                )}
+                <p class="hostile">{stateText(of, gatewayNow())}</p>
+            </section>
+            {rule && <EffectOf elephant={of} rule={rule} />}
+            <div class="columns">
+                <RuleOf elephant={of} reload={reload} />
+                <Panel title="Why to believe it">
+                    {of.found ? (
+                        <>
+                            <ul class="sentences">
+                                {evidence(of.found).map(text => (
+                                    <li key={text}>{text}</li>
+                                ))}
+                            </ul>
+                            <Scatter number={of.number} />
+                        </>
+                    ) : (
+                        <p class="empty">It is a rule of the file, which needs no evidence; nothing was found of it.</p>
+                    )}
+                </Panel>
+            </div>
+            {of.trial && (
+                <TrialOf
+                    trial={of.trial}
+                    resource={of.found?.resource ?? 'the resource'}
+                    isOn={rule?.origin === 'trial'}
+                />
+            )}
+            {of.found && !isCounted(of.found) && (
+                <UseOf resource={of.found.resource} revision={changed?.elephants} notes={notes} />
+            )}
+        </>
+    );
+}

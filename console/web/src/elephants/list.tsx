@@ -1,0 +1,123 @@
+// The elephants, the largest share first.
+import { gatewayNow } from '../live';
+import { visible } from '../visible';
+import { percent, perSecond } from '../format';
+import { href } from '../route';
+import type { Elephant } from '../shapes';
+import { type Column, Table } from '../table';
+import { Interval } from './interval';
+import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, stateWord } from './words';
+
+export function List({ elephants, seen }: { elephants: readonly Elephant[]; seen: number }) {
+    const none =
+        seen < 120
+            ? 'None yet: the first are found after two minutes.'
+            : 'None: no kind of request makes much of the load.';
+    return (
+        <Table
+            caption="Kinds of requests that use much of a resource; of the last 15 min"
+            columns={columns(elephants)}
+            rows={elephants}
+            keyOf={one => one.number}
+            hrefOf={one => href('elephants', one.number)}
+            order={{ id: 'share', isDown: true }}
+            none={none}
+        />
+    );
+}
+
+/** Costs are drawn on one scale for each resource. */
+function columns(all: readonly Elephant[]): Column<Elephant>[] {
+    const most = new Map<string, number>();
+    for (const { found } of all)
+        if (found) most.set(found.resource, Math.max(most.get(found.resource) ?? 0, found.interval[1] ?? 0));
+    return [
+        {
+            id: 'pattern',
+            head: 'Requests',
+            isText: true,
+            isWide: true,
+            by: one => one.pattern,
+            cell: one => <Names of={one} />,
+        },
+        {
+            id: 'resource',
+            head: 'Resource',
+            isText: true,
+            by: one => one.found?.resource,
+            cell: one => one.found?.resource ?? '–',
+        },
+        {
+            id: 'cost',
+            head: 'Cost',
+            unit: 'each, 95 %',
+            means: 'What one request uses of the resource, and where that is in nineteen of twenty cases.',
+            by: one => one.found?.cost,
+            cell: ({ found }) =>
+                found ? (
+                    <span class="cost">
+                        <span>{amount(found, found.cost)}</span>
+                        <small>{intervalText(found)}</small>
+                        {!isCounted(found) && (
+                            <Interval
+                                low={found.interval[0] ?? 0}
+                                at={found.cost}
+                                high={found.interval[1] ?? 0}
+                                most={most.get(found.resource) ?? 0}
+                            />
+                        )}
+                    </span>
+                ) : (
+                    '–'
+                ),
+        },
+        { id: 'rate', head: 'In', unit: '/s', by: one => one.found?.rate, cell: one => perSecond(one.found?.rate) },
+        {
+            id: 'share',
+            head: 'Share',
+            unit: 'of use',
+            means: 'Of all that is used of the resource, the part that these use.',
+            by: one => one.found?.share ?? -1,
+            cell: ({ found }) =>
+                found ? <Share of={found.share} title={`${percent(ofCapacity(found))} of the capacity`} /> : '–',
+        },
+        {
+            id: 'one',
+            head: 'One client',
+            unit: 'at most',
+            means: 'Of the time that they took, the part of one client at most.',
+            by: one => one.found?.by_one,
+            cell: one => percent(one.found?.by_one),
+        },
+        { id: 'state', head: 'State', isText: true, by: stateWord, cell: one => <State of={one} /> },
+    ];
+}
+
+export const Names = ({ of }: { of: Elephant }) => {
+    const [first, ...others] = names(of);
+    return (
+        <span class="pattern" title={names(of).map(visible).join('\n')}>
+            {visible(first ?? '')}
+            {of.found?.provisional && <small> provisional</small>}
+            {others.length > 0 && <small> or {others.length} more: one of these</small>}
+        </span>
+    );
+};
+
+export const Share = ({ of, title }: { of: number; title?: string }) => (
+    <span class="share" title={title}>
+        {percent(of)}
+        <span class="bar-of" aria-hidden="true">
+            <span style={{ width: `${Math.min(100, of * 100)}%` }} />
+        </span>
+    </span>
+);
+
+const SYMBOLS = { proposed: '◆', held: '▼', trial: '▽', rejected: '✕' } as const;
+const KINDS = { proposed: 'asks', held: 'strong', trial: 'strong', rejected: '' } as const;
+
+export const State = ({ of }: { of: Elephant }) => (
+    <span class={`tag ${KINDS[kindOf(of)]}`} title={stateText(of, gatewayNow())}>
+        <span aria-hidden="true">{SYMBOLS[kindOf(of)]}</span> {stateWord(of)}
+    </span>
+);

@@ -1,0 +1,39 @@
+// Resources that are looked at, each with its use and why it cannot be read, if so. A click shows who uses it.
+import { visible } from '../visible';
+import { lasting, percent } from '../format';
+import { href } from '../route';
+import type { Elephants } from '../shapes';
+
+export function Resources({ of, shown }: { of: Elephants; shown: string | undefined }) {
+    if (of.resources.length === 0)
+        return (
+            <p class="note">
+                The file names no resource to look at: [resource.NAME] says what (a process, a host, a control group).
+                Slots and bytes are counted without one.
+            </p>
+        );
+    return (
+        <ul class="resources" aria-label="Resources">
+            {of.resources.map(one => (
+                <li key={one.name}>
+                    <a
+                        href={href('elephants', undefined, { resource: one.name })}
+                        aria-current={one.name === shown ? 'true' : undefined}
+                    >
+                        <b>{one.name}</b>
+                        {one.trouble ? (
+                            <span class="bad">
+                                <span aria-hidden="true">▲</span> cannot be read: {visible(one.trouble)}
+                            </span>
+                        ) : (
+                            <span>
+                                {percent(one.used)}{' '}
+                                <small>of its capacity used, read for {lasting(one.seen_s * 1000)}</small>
+                            </span>
+                        )}
+                    </a>
+                </li>
+            ))}
+        </ul>
+    );
+}

@@ -1,0 +1,108 @@
+// What a rule would do, as one edits it, and the buttons to decide.
+import { useMemo, useState } from 'preact/hooks';
+import { mayNotDecide, token } from '../operator';
+import { Panel } from '../page';
+import { Problem } from '../problem';
+import type { Elephant } from '../shapes';
+import { use } from '../signal';
+import { visible } from '../visible';
+import { changeOf, edited, isChange, type Edited } from './change';
+import { Deciding, type Doing } from './deciding';
+import { Fields } from './fields';
+import { Prediction } from './prediction';
+import { usePreview } from './preview';
+import { kindOf, type StateKind } from './words';
+
+const DOINGS: Record<StateKind, readonly Doing[]> = {
+    proposed: [
+        { verb: 'approve', name: 'Approve…', isMain: true },
+        { verb: 'try', name: 'Try for 60 s…' },
+        { verb: 'reject', name: 'Reject…' },
+    ],
+    rejected: [
+        { verb: 'approve', name: 'Approve…' },
+        { verb: 'try', name: 'Try for 60 s…' },
+        { verb: 'undo', name: 'Undo the rejection…' },
+    ],
+    held: [
+        { verb: 'undo', name: 'Undo…', isMain: true },
+        { verb: 'approve', name: 'Change the rule…' },
+    ],
+    trial: [
+        { verb: 'approve', name: 'Approve…', isMain: true },
+        { verb: 'undo', name: 'Undo…' },
+    ],
+};
+
+export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () => Promise<void> }) {
+    const usual = elephant.proposed;
+    const [now, setNow] = useState<Edited | undefined>();
+    const [doing, setDoing] = useState<Doing>();
+    const why = mayNotDecide(use(token));
+    const fields = now ?? (usual ? edited(usual) : undefined);
+    const change = useMemo(
+        () => (fields && usual ? changeOf(fields, usual) : {}),
+        [JSON.stringify(fields), JSON.stringify(usual)],
+    );
+    const preview = usePreview(elephant, JSON.stringify(change));
+    const kind = kindOf(elephant);
+    const title = kind === 'held' || kind === 'trial' ? 'The rule' : 'What would a rule do?';
+    return (
+        <Panel title={title}>
+            {usual && fields && (
+                <>
+                    <Fields
+                        now={fields}
+                        onInput={setNow}
+                        isBytes={elephant.found?.consists_of === 'bytes' || usual.bytes != null}
+                    />
+                    <Problem of={preview.problem} />
+                    <Prediction
+                        elephant={elephant}
+                        effect={preview.value?.effect ?? undefined}
+                        unpredicted={preview.value?.unpredicted ?? undefined}
+                    />
+                </>
+            )}
+            {elephant.lanes && (
+                <p class="note">
+                    {elephant.lanes.in_force
+                        ? 'Bytes are held back by lanes of the network device.'
+                        : `Bytes are held back by a bucket: ${elephant.lanes.why ?? 'there are no lanes'}.`}
+                </p>
+            )}
+            {elephant.within && elephant.within.length > 0 && (
+                <p class="note hostile">
+                    The pattern matches {visible(elephant.within.join(', '))} too, which the rule leaves alone.
+                </p>
+            )}
+            <div class="row">
+                {DOINGS[kind].map(one => (
+                    <button
+                        key={one.verb}
+                        type="button"
+                        class={one.isMain ? 'main' : ''}
+                        disabled={why !== undefined}
+                        title={why}
+                        onClick={() => setDoing(one)}
+                    >
+                        {one.name}
+                    </button>
+                ))}
+                {now && isChange(change) && (
+                    <button type="button" class="quiet" onClick={() => setNow(undefined)}>
+                        As proposed
+                    </button>
+                )}
+            </div>
+            {why && <p class="note">{why}</p>}
+            {doing && (
+                <Deciding
+                    {...{ elephant, doing, change, preview: preview.value, reload }}
+                    onClose={() => setDoing(undefined)}
+                    onDone={() => setNow(undefined)}
+                />
+            )}
+        </Panel>
+    );
+}

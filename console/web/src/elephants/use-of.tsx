@@ -1,0 +1,83 @@
+// Who uses a resource: the costs that were found times what was worked on, stacked, under the line that was measured.
+// What is between is not explained, and stays visible.
+import { visible } from '../visible';
+import { useMemo } from 'preact/hooks';
+import { axis } from '../axis';
+import { Chart, type Series } from '../chart';
+import { useDocument } from '../document';
+import { clock, duration, lasting, percent } from '../format';
+import { marksOf } from '../marks';
+import type { Pattern } from '../outcome';
+import { Panel } from '../page';
+import { Problem } from '../problem';
+import type { Note, Use } from '../shapes';
+
+const LOOKS: readonly [Pattern, string, string][] = [
+    ['solid', '--throttled', '●'],
+    ['falling', '--orphaned', '▲'],
+    ['dots', '--expired', '■'],
+    ['upright', '--terminated', '◆'],
+    ['cross', '--late', '○'],
+];
+
+export function UseOf({
+    resource,
+    revision,
+    notes = [],
+}: {
+    resource: string;
+    revision: number | undefined;
+    notes?: readonly Note[];
+}) {
+    const { value, problem, reload } = useDocument('/v1/use', { query: { resource }, revision, every: 10_000 });
+    const shown = useMemo(() => value && drawn(value), [value]);
+    return (
+        <Panel title={<>Who uses {resource}</>}>
+            <Problem of={problem} again={() => void reload()} />
+            {value && shown && (
+                <>
+                    <Chart
+                        title={`Share of the capacity of ${resource}, in windows of ${duration(value.step_s * 1000)}, last 30 min`}
+                        {...shown}
+                        marks={marksOf(notes)}
+                        text={percent}
+                        height={220}
+                    />
+                    <p class="note">
+                        Areas are costs times what was worked on; the grey rest is what they do not explain: other
+                        requests, the resource itself, and error. The line was measured.
+                    </p>
+                </>
+            )}
+        </Panel>
+    );
+}
+
+function drawn(use: Use): { times: number[]; series: Series[]; note: string | undefined } {
+    const { from, jump } = axis(use.at_ms);
+    const kinds = use.kinds.slice(0, LOOKS.length).map((kind, at): Series => {
+        const [pattern, colour, symbol] = LOOKS[at]!;
+        return {
+            name: `${kind.number}: ${visible(kind.pattern)}`,
+            symbol,
+            colour,
+            pattern,
+            values: kind.used.slice(from),
+        };
+    });
+    const others = use.kinds.slice(LOOKS.length);
+    const rest = use.residual
+        .slice(from)
+        .map((left, at) => left + others.reduce((sum, kind) => sum + (kind.used[from + at] ?? 0), 0));
+    return {
+        times: use.at_ms.slice(from).map(ms => ms / 1000),
+        series: [
+            ...kinds,
+            { name: 'not explained', symbol: '▒', colour: '--residual', pattern: 'checks', values: rest },
+            { name: 'measured', symbol: '─', colour: '--ink', values: use.used.slice(from) },
+        ],
+        note:
+            jump &&
+            `The gateway's clock was set back by ${lasting(jump.ms)} at ${clock(jump.at)}: what came before is not drawn.`,
+    };
+}

@@ -1,0 +1,100 @@
+// What was found of an elephant, in words and with units.
+import { visible } from '../visible';
+import { bytes, duration, number, percent, perSecond, moment } from '../format';
+import type { Elephant, Found, Grants, Rule } from '../shapes';
+
+/** An amount of a resource, in its unit. */
+export function amount(of: Found | undefined, value: number): string {
+    switch (of?.consists_of) {
+        case 'processors':
+            return duration(value * 1000);
+        case 'slots':
+            return duration(value * 1000);
+        case 'bytes':
+            return bytes(value);
+        default:
+            return `${number(value)} units`;
+    }
+}
+
+/** Slots and bytes of the gateway are counted and not estimated. */
+export const isCounted = (of: Found): boolean => of.resource === 'slots' || of.resource === 'bytes';
+
+export const intervalText = (of: Found): string =>
+    isCounted(of)
+        ? 'counted'
+        : of.interval[0] === of.interval[1]
+          ? 'provisional, no interval yet'
+          : `${amount(of, of.interval[0] ?? 0)} to ${amount(of, of.interval[1] ?? 0)}`;
+
+/** Of the resource's capacity, what these requests use. */
+export const ofCapacity = (of: Found): number => (of.capacity > 0 ? (of.cost * of.rate) / of.capacity : 0);
+
+export const ruleOf = (one: Elephant): Rule | undefined =>
+    typeof one.state === 'object' && 'ruled' in one.state ? one.state.ruled : undefined;
+
+export type StateKind = 'proposed' | 'rejected' | 'held' | 'trial';
+export const kindOf = (one: Elephant): StateKind => {
+    const rule = ruleOf(one);
+    return rule ? (rule.origin === 'trial' ? 'trial' : 'held') : one.state === 'proposed' ? 'proposed' : 'rejected';
+};
+
+const ORIGINS: Record<Rule['origin'], string> = {
+    operator: 'held back',
+    trial: 'tried',
+    auto: 'held back (auto)',
+    file: 'held back (file)',
+};
+export const stateWord = (one: Elephant): string => {
+    const rule = ruleOf(one);
+    return rule ? ORIGINS[rule.origin] : one.state === 'proposed' ? 'proposed' : 'rejected';
+};
+
+/** What holds, who said so and why, until when. */
+export function stateText(one: Elephant, now: number): string {
+    const rule = ruleOf(one);
+    if (rule) {
+        const until = rule.until ? `until ${moment(Date.parse(rule.until), now)}` : 'as long as the file says so';
+        return `${stateWord(one)} by ${visible(rule.by)} since ${moment(Date.parse(rule.since), now)}, ${until}${rule.why ? `: “${visible(rule.why)}”` : ''}. ${grantsText(rule.grants)}`;
+    }
+    if (typeof one.state === 'object' && 'rejected' in one.state) {
+        const { word, until } = one.state.rejected;
+        return `rejected by ${visible(word.by)} until ${moment(Date.parse(until), now)}: “${visible(word.why)}”.`;
+    }
+    return 'proposed: nobody has decided yet.';
+}
+
+export function grantsText(of: Grants): string {
+    const parts = [`${of.at_once} at once`, `${of.queue} may wait`, `for up to ${of.wait}`];
+    if (of.rate != null) parts.push(`${perSecond(of.rate)} may start`);
+    if (of.bytes != null) parts.push(`${bytes(of.bytes)}/s of all answers together`);
+    return `${parts.join(', ')}.`;
+}
+
+/** All patterns that it may be. */
+export const names = (one: Elephant): string[] => [
+    one.pattern,
+    ...(one.found?.twins ?? []).filter(twin => twin !== one.pattern),
+];
+
+/** Why to believe it, and why not, in sentences. */
+export function evidence(of: Found): string[] {
+    const said = [
+        `One request takes ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `${intervalText(of)} in nineteen of twenty cases`}), and ${perSecond(of.rate)} come: ${percent(ofCapacity(of))} of its capacity, ${percent(of.share)} of what is used of it.`,
+        `Of the capacity of ${of.resource} ${percent(of.used)} is used, by whomever.`,
+        `One lasts ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
+        `At most ${percent(of.by_one)} of the time that they took was one client's.`,
+    ];
+    if (of.provisional) said.push('Provisional: seen for less than 15 min. Costs are too low rather than too high.');
+    if (of.transacts) said.push('Some of them are transactions, which no rule holds back.');
+    if (of.correlation)
+        said.push(
+            `Correlation of their rate with the use of the resource: r = ${number(of.correlation[0])}, p = ${number(of.correlation[1])}.`,
+        );
+    return said;
+}
+
+const plausible = (of: Found): string =>
+    of.cost <= (of.lasts ?? 0)
+        ? ': it can use that much by itself'
+        : '. It cannot use that much by itself in that time: something else happens with it, or work goes on behind its answer';

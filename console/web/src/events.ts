@@ -1,0 +1,49 @@
+// Server-sent events from pieces of text, as they come from the network. (EventSource cannot send an Authorization
+// header.) Source: https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
+
+export interface ServerEvent {
+    name: string;
+    text: string;
+    /** The last `id` that was sent. */
+    id: string;
+}
+
+export class EventReader {
+    private rest = '';
+    private name = '';
+    private lines: string[] = [];
+    private id: string;
+
+    /** `id`: the last that was seen before. */
+    constructor(id = '') {
+        this.id = id;
+    }
+
+    /** The events that end in this piece. */
+    read(piece: string): ServerEvent[] {
+        const text = this.rest + piece;
+        // A CR at the very end may be half of a CR LF.
+        const lines = text.split(/\r\n|\n|\r(?!$)/);
+        this.rest = lines.pop() ?? '';
+        return lines.flatMap(line => this.line(line));
+    }
+
+    private line(line: string): ServerEvent[] {
+        if (line === '') return this.ends();
+        const colon = line.indexOf(':');
+        const field = colon < 0 ? line : line.slice(0, colon);
+        const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+        if (field === 'event') this.name = value;
+        else if (field === 'data') this.lines.push(value);
+        else if (field === 'id' && !value.includes('\0')) this.id = value;
+        return [];
+    }
+
+    private ends(): ServerEvent[] {
+        const event = { name: this.name || 'message', text: this.lines.join('\n'), id: this.id };
+        const isEmpty = this.lines.length === 0;
+        this.name = '';
+        this.lines = [];
+        return isEmpty ? [] : [event];
+    }
+}

@@ -1,0 +1,27 @@
+// A field that filters a table; `/` leads to it.
+import type { ComponentChildren } from 'preact';
+
+export function Filter({
+    label,
+    value,
+    onInput,
+    children,
+}: {
+    label: string;
+    value: string;
+    onInput: (text: string) => void;
+    children?: ComponentChildren;
+}) {
+    return (
+        <div class="row">
+            {children && <span class="why">{children}</span>}
+            <input
+                type="search"
+                aria-label={label}
+                placeholder={`${label} ( / )`}
+                value={value}
+                onInput={event => onInput(event.currentTarget.value)}
+            />
+        </div>
+    );
+}

@@ -1,0 +1,80 @@
+// Everything on a page is also JSON: the documents of the API that it was made of, to read, copy or keep. (A plain link
+// would carry no token.)
+import { useEffect, useState } from 'preact/hooks';
+import { ask } from './client';
+import { Dialog } from './dialog';
+import { visibleLines } from './visible';
+
+export function JsonButton({ paths }: { paths: readonly string[] }) {
+    const [isOpen, setOpen] = useState(false);
+    return (
+        <>
+            <button
+                type="button"
+                class="quiet"
+                onClick={() => setOpen(true)}
+                title="What this page is made of, as JSON"
+            >
+                JSON
+            </button>
+            {isOpen && <Json paths={paths} onClose={() => setOpen(false)} />}
+        </>
+    );
+}
+
+function Json({ paths, onClose }: { paths: readonly string[]; onClose: () => void }) {
+    const [path, setPath] = useState(paths[0] ?? '');
+    const [text, setText] = useState('…');
+    const [told, setTold] = useState('');
+    useEffect(() => {
+        const stop = new AbortController();
+        setText('…');
+        ask(path, { signal: stop.signal })
+            .then(answer => answer.json())
+            .then(value => setText(visibleLines(JSON.stringify(value, null, 2))))
+            .catch((error: Error) => stop.signal.aborted || setText(error.message));
+        return () => stop.abort();
+    }, [path]);
+    const copy = (): void => {
+        navigator.clipboard.writeText(text).then(
+            () => setTold('Copied.'),
+            () => setTold('This browser does not let the page copy: select the text.'),
+        );
+    };
+    return (
+        <Dialog title="As JSON" onClose={onClose} isWide>
+            <div class="row">
+                <label>
+                    Document{' '}
+                    <select value={path} onChange={event => setPath(event.currentTarget.value)}>
+                        {paths.map(path => (
+                            <option key={path}>{path}</option>
+                        ))}
+                    </select>
+                </label>
+                <button type="button" onClick={copy}>
+                    Copy
+                </button>
+                <button type="button" onClick={() => save(path, text)}>
+                    Download
+                </button>
+                <span role="status">{told}</span>
+            </div>
+            <pre class="json" tabIndex={0}>
+                {text.length > SHOWN
+                    ? `${text.slice(0, SHOWN)}\n… ${text.length - SHOWN} more characters: copy or download`
+                    : text}
+            </pre>
+        </Dialog>
+    );
+}
+
+const SHOWN = 200_000;
+
+export function save(path: string, text: string): void {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+    link.download = `${path.replace(/^\/v1\//, '').replace(/\W+/g, '-')}.json`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+}

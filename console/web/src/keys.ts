@@ -1,0 +1,44 @@
+// The keyboard: `g` and a letter leads to a view, `/` to the filter, `?` shows all of it. Nothing of it works while one
+// writes.
+import type { View } from './route';
+
+export const LETTERS: Record<View, string> = {
+    now: 'n',
+    classes: 'c',
+    why: 'w',
+    elephants: 'e',
+    saved: 's',
+    sessions: 'i',
+    policy: 'p',
+    lab: 'l',
+};
+
+const WAITS = 1500;
+
+export function listenToKeys(go: (view: View) => void, help: () => void): () => void {
+    let begun = 0;
+    const press = (event: KeyboardEvent): void => {
+        if (
+            event.ctrlKey ||
+            event.metaKey ||
+            event.altKey ||
+            isWriting(event.target) ||
+            document.querySelector('dialog[open]')
+        )
+            return;
+        const isSecond = Date.now() - begun < WAITS;
+        begun = 0;
+        const view = (Object.keys(LETTERS) as View[]).find(view => LETTERS[view] === event.key);
+        if (isSecond && view) go(view);
+        else if (event.key === 'g') begun = Date.now();
+        else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+        else if (event.key === '?') help();
+        else return;
+        event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+}
+
+const isWriting = (target: EventTarget | null): boolean =>
+    target instanceof HTMLElement && target.matches('input, textarea, select, [contenteditable]');

@@ -1,0 +1,105 @@
+// The cells of a result: a table, and useful and wasted work as bars.
+import { duration, number, percent } from '../format';
+import { type Column, Table } from '../table';
+import { nameOf } from './compare';
+import type { Cell, Result } from './result';
+
+const part = (id: keyof Cell, head: string, means: string): Column<Cell> => ({
+    id,
+    head,
+    means,
+    by: cell => cell[id],
+    cell: cell => percent(cell[id] as number | undefined),
+});
+
+const COLUMNS: readonly Column<Cell>[] = [
+    {
+        id: 'policy',
+        head: 'Policy',
+        isText: true,
+        isWide: true,
+        by: cell => cell.policy,
+        cell: cell => <span class="hostile">{cell.policy}</span>,
+    },
+    {
+        id: 'rho',
+        head: 'Load',
+        unit: 'ρ',
+        means: 'Offered load, of capacity.',
+        by: cell => cell.rho,
+        cell: cell => number(cell.rho),
+    },
+    {
+        id: 'closes',
+        head: 'Closes',
+        isText: true,
+        means: 'Whether the server side could see a client leave.',
+        by: cell => cell.closes,
+        cell: cell => <span class="hostile">{cell.closes}</span>,
+    },
+    part('useful', 'Useful work', 'Service time on requests answered in time, of what was possible.'),
+    part('wasted', 'Wasted work', 'Service time on anything else, of the same.'),
+    part('revenue', 'Revenue', 'Confirmed orders, of those that were possible.'),
+    part('completed', 'Completed', 'Answered while the client waited, of all that visitors meant to ask.'),
+    part('timedOut', 'Timed out', 'Given up by the client.'),
+    part('dropped', 'Dropped', 'Refused.'),
+    part('terminated', 'Terminated', 'Stopped while they ran.'),
+    {
+        id: 'p50',
+        head: 'p50',
+        means: 'Of response times, of all.',
+        by: cell => cell.p50,
+        cell: cell => duration(cell.p50),
+    },
+    {
+        id: 'p99',
+        head: 'p99',
+        means: 'Of response times, of all.',
+        by: cell => cell.p99,
+        cell: cell => duration(cell.p99),
+    },
+];
+
+export const Cells = ({ of }: { of: Result }) => (
+    <>
+        {of.invalid && <p class="problem">These figures must not be used: {of.invalid}</p>}
+        <Table
+            caption={`Scenario ${of.scenario}, ${of.seeds} seeds, the whole run`}
+            columns={COLUMNS}
+            rows={of.cells}
+            keyOf={nameOf}
+            none="It has no cells."
+        />
+    </>
+);
+
+export function Bars({ of }: { of: Result }) {
+    const cells = of.cells.filter(cell => cell.useful !== undefined);
+    const most = Math.max(1, ...cells.map(cell => (cell.useful ?? 0) + (cell.wasted ?? 0)));
+    return (
+        <div
+            class="bars"
+            role="img"
+            aria-label={`Useful and wasted work by policy: ${cells.map(cell => `${nameOf(cell)}: ${percent(cell.useful)} useful, ${percent(cell.wasted)} wasted`).join('; ')}`}
+        >
+            {cells.map(cell => (
+                <div key={nameOf(cell)} class="bars-of">
+                    <span class="hostile">{nameOf(cell)}</span>
+                    <span class="bar-of">
+                        <span class="useful" style={{ width: `${((cell.useful ?? 0) / most) * 100}%` }} />
+                        <span
+                            class="wasted"
+                            style={{
+                                left: `${((cell.useful ?? 0) / most) * 100}%`,
+                                width: `${((cell.wasted ?? 0) / most) * 100}%`,
+                            }}
+                        />
+                    </span>
+                    <span>
+                        <b>{percent(cell.useful)}</b> <small>useful, {percent(cell.wasted)} wasted</small>
+                    </span>
+                </div>
+            ))}
+        </div>
+    );
+}

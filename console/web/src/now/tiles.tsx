@@ -1,0 +1,144 @@
+// How it goes, in six numbers of the last minute, each with its course of the last quarter of an hour.
+import { useMemo } from 'preact/hooks';
+import { buckets } from '../buckets';
+import { count, duration, number, percent } from '../format';
+import { rows, tick } from '../live';
+import { OUTCOMES } from '../outcome';
+import type { Status } from '../shapes';
+import { use } from '../signal';
+import { shareOf, sums, usefulShare } from '../sums';
+import { Tile } from '../tile';
+
+const MINUTE = 60;
+
+export function Tiles({ status }: { status: Status | undefined }) {
+    const version = use(tick);
+    const tiers = status?.classes.map(one => `${one.name}:${one.tier}`).join();
+    const seen = useMemo(() => measured(status), [version, tiers]);
+    const { minute, orders, earned, useful, wasted, left, courses, isTransact } = seen;
+    const at = (name: 'limit' | 'running' | 'waiting' | 'oldest_ms'): number | undefined => rows.gauge(name).at(-1);
+    const per = minute.seconds > 0 ? 60 / minute.seconds : 0;
+    return (
+        <div class="tiles">
+            <Tile
+                name={isTransact ? 'Orders' : 'Answered in time'}
+                value={count(orders * per)}
+                unit="/min"
+                window="last 60 s"
+                beside={earned > 0 ? `earned ${number(earned * per)} /min` : undefined}
+                means={
+                    isTransact
+                        ? 'Requests of tier transact that were answered in time.'
+                        : 'Requests that were answered in time. No class is of tier transact.'
+                }
+                course={courses.orders}
+                isFirst
+            />
+            <Tile
+                name="Useful work"
+                value={percent(useful)}
+                window="last 60 s"
+                means="Of all service time, the part on requests that were answered in time."
+                course={courses.useful}
+                most={1}
+            />
+            <Tile
+                name="Wasted work"
+                value={percent(wasted)}
+                window="last 60 s"
+                means="Of all service time, the part on any other request."
+                course={courses.wasted}
+                most={1}
+            />
+            <Tile
+                name="Slots taken"
+                value={`${count(at('running'))} / ${count(at('limit'))}`}
+                window="now"
+                means="Requests that run, of as many as may run at once (the limit)."
+                course={courses.running}
+                most={at('limit') ?? 1}
+            />
+            <Tile
+                name="Waiting"
+                value={count(at('waiting'))}
+                unit="requests"
+                window="now"
+                beside={at('waiting') ? `oldest ${duration(at('oldest_ms'))}` : undefined}
+                means="Requests in the queue, which wait for a slot."
+                course={courses.waiting}
+            />
+            <Tile
+                name="Clients gave up"
+                value={percent(left)}
+                window="last 60 s"
+                means="Of the requests that ended, those whose client left before the answer (orphaned)."
+                course={courses.left}
+                most={0.05}
+            />
+        </div>
+    );
+}
+
+const POINT = 15;
+
+function measured(status: Status | undefined) {
+    const from = rows.since(MINUTE);
+    const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
+    const isTransact = transact.size > 0;
+    const names = isTransact ? rows.classNames().filter(name => transact.has(name)) : rows.classNames();
+    const each = names.map(name => sums(rows, rows.class(name), from));
+    const minute = sums(rows, rows.total, from);
+    const served = names.map(name => rows.class(name)!.column('served'));
+    const total = rows.total;
+    const columns = {
+        useful: total.column('useful_ms'),
+        wasted: total.column('wasted_ms'),
+        running: rows.gauge('running'),
+        waiting: rows.gauge('waiting'),
+        orphaned: total.column('orphaned'),
+    };
+    const ended = OUTCOMES.map(outcome => total.column(outcome.name));
+    const useful = usefulShare(minute);
+    return {
+        minute,
+        isTransact,
+        orders: each.reduce((sum, one) => sum + one.outcomes.served, 0),
+        earned: minute.earned,
+        useful,
+        wasted: useful === undefined ? undefined : 1 - useful,
+        left: shareOf(minute, ['orphaned']),
+        courses: {
+            orders: buckets(rows.length, POINT, at => served.reduce((sum, list) => sum + (list[at] ?? 0), 0)),
+            useful: buckets(
+                rows.length,
+                POINT,
+                at => columns.useful[at] ?? 0,
+                at => (columns.useful[at] ?? 0) + (columns.wasted[at] ?? 0),
+            ),
+            wasted: buckets(
+                rows.length,
+                POINT,
+                at => columns.wasted[at] ?? 0,
+                at => (columns.useful[at] ?? 0) + (columns.wasted[at] ?? 0),
+            ),
+            running: buckets(
+                rows.length,
+                POINT,
+                at => columns.running[at] ?? 0,
+                () => 1,
+            ),
+            waiting: buckets(
+                rows.length,
+                POINT,
+                at => columns.waiting[at] ?? 0,
+                () => 1,
+            ),
+            left: buckets(
+                rows.length,
+                POINT,
+                at => columns.orphaned[at] ?? 0,
+                at => ended.reduce((sum, list) => sum + (list[at] ?? 0), 0),
+            ),
+        },
+    };
+}

@@ -1,0 +1,53 @@
+// The eight outcomes, in the order in which they are stacked, and how each is told apart without colour: a symbol in
+// text, a pattern in areas. What they mean is in the words of the guide.
+import type { OutcomeName } from './shapes';
+
+export type Pattern = 'solid' | 'dots' | 'rising' | 'falling' | 'across' | 'upright' | 'cross' | 'checks';
+
+export interface Outcome {
+    name: OutcomeName;
+    symbol: string;
+    pattern: Pattern;
+    /** Custom property of the style sheet. */
+    colour: string;
+    means: string;
+}
+
+export const OUTCOMES: readonly Outcome[] = [
+    { name: 'served', symbol: '●', pattern: 'solid', colour: '--served', means: 'answered in time' },
+    { name: 'late', symbol: '◐', pattern: 'dots', colour: '--late', means: "answered after its client's patience" },
+    { name: 'orphaned', symbol: '○', pattern: 'rising', colour: '--orphaned', means: 'its client left' },
+    { name: 'shed', symbol: '▲', pattern: 'cross', colour: '--shed', means: 'refused before it ran' },
+    { name: 'expired', symbol: '△', pattern: 'across', colour: '--expired', means: 'waited longer than a request may' },
+    {
+        name: 'terminated',
+        symbol: '■',
+        pattern: 'upright',
+        colour: '--terminated',
+        means: 'stopped while it ran, for its age',
+    },
+    {
+        name: 'throttled',
+        symbol: '◆',
+        pattern: 'falling',
+        colour: '--throttled',
+        means: "refused by an elephant's rule",
+    },
+    { name: 'upstream_error', symbol: '✕', pattern: 'checks', colour: '--upstream', means: 'the upstream failed it' },
+];
+
+const byName = new Map<string, Outcome>(OUTCOMES.map(outcome => [outcome.name, outcome]));
+
+export const outcomeOf = (name: string): Outcome | undefined => byName.get(name);
+
+/** Outcomes of requests that were refused: nobody worked on them. */
+export const REFUSED: readonly OutcomeName[] = ['shed', 'expired', 'throttled'];
+/** Outcomes of requests that no client got an answer in time to. */
+export const LOST: readonly OutcomeName[] = [
+    'shed',
+    'expired',
+    'terminated',
+    'orphaned',
+    'throttled',
+    'upstream_error',
+];

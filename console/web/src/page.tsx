@@ -1,0 +1,69 @@
+// The frame of a view: the question that it answers, what it is made of as JSON, and the rest.
+import type { ComponentChildren } from 'preact';
+import { JsonButton } from './json';
+
+interface Properties {
+    question: string;
+    json: readonly string[];
+    /** Beside the question. */
+    tools?: ComponentChildren;
+    children: ComponentChildren;
+}
+
+export function Page({ question, json, tools, children }: Properties) {
+    return (
+        <>
+            <header class="question">
+                <h1>{question}</h1>
+                <div class="row tools">
+                    {tools}
+                    <JsonButton paths={json} />
+                </div>
+            </header>
+            {children}
+        </>
+    );
+}
+
+export function Panel({
+    title,
+    aside,
+    children,
+    kind,
+}: {
+    title: ComponentChildren;
+    aside?: ComponentChildren;
+    children: ComponentChildren;
+    kind?: string;
+}) {
+    return (
+        <section class={`panel ${kind ?? ''}`}>
+            <header>
+                <h2>{title}</h2>
+                {aside && <div class="row">{aside}</div>}
+            </header>
+            {children}
+        </section>
+    );
+}
+
+/** One of few, as links, so that what is chosen is in the address. */
+export function Choice({
+    label,
+    of,
+    at,
+}: {
+    label: string;
+    of: readonly { name: string; href: string }[];
+    at: string;
+}) {
+    return (
+        <nav class="choice" aria-label={label}>
+            {of.map(({ name, href }) => (
+                <a key={name} href={href} aria-current={name === at ? 'true' : undefined}>
+                    {name}
+                </a>
+            ))}
+        </nav>
+    );
+}

@@ -1,0 +1,38 @@
+// All that holds beside the file, as it would stand there, to be copied into it.
+import { visibleLines } from '../visible';
+import { useState } from 'preact/hooks';
+import { useDocument } from '../document';
+import { Panel } from '../page';
+import { Problem } from '../problem';
+
+export function Export({ revision }: { revision: string }) {
+    const { value, problem, reload } = useDocument('/v1/export', { revision });
+    const [told, setTold] = useState('');
+    const toml = value?.toml ?? '';
+    const copy = (): void => {
+        navigator.clipboard.writeText(toml).then(
+            () => setTold('Copied.'),
+            () => setTold('This browser does not let the page copy: select the text.'),
+        );
+    };
+    return (
+        <Panel
+            title="As it would stand in the file"
+            aside={
+                <>
+                    <span role="status">{told}</span>
+                    <button type="button" onClick={copy} disabled={toml === ''}>
+                        Copy as TOML
+                    </button>
+                </>
+            }
+        >
+            <Problem of={problem} again={() => void reload()} />
+            {toml === '' ? (
+                <p class="empty">Nothing holds but the file.</p>
+            ) : (
+                <pre tabIndex={0}>{visibleLines(toml.trimEnd())}</pre>
+            )}
+        </Panel>
+    );
+}

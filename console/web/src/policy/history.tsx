@@ -1,0 +1,79 @@
+// Who has decided what, and why: the audit log, the newest first.
+import { visible } from '../visible';
+import { useDocument } from '../document';
+import { moment } from '../format';
+import { gatewayNow, revisions } from '../live';
+import { subjectOf, symbolOf } from '../marks';
+import { Panel } from '../page';
+import { Problem } from '../problem';
+import { href } from '../route';
+import type { Note } from '../shapes';
+import { use } from '../signal';
+import { type Column, Table } from '../table';
+
+const COLUMNS: readonly Column<Note>[] = [
+    { id: 'at', head: 'When', isText: true, cell: note => moment(Date.parse(note.at), gatewayNow()) },
+    {
+        id: 'what',
+        head: 'What',
+        isText: true,
+        cell: note => (
+            <>
+                <span aria-hidden="true">{symbolOf(note)}</span> {note.what}
+            </>
+        ),
+    },
+    {
+        id: 'of',
+        head: 'Of what',
+        isText: true,
+        isWide: true,
+        cell: note => (
+            <span class="hostile" title={subjectOf(note)}>
+                {note.of === 'elephant' ? (
+                    <a href={href('elephants', note.number)}>{subjectOf(note)}</a>
+                ) : (
+                    subjectOf(note)
+                )}
+            </span>
+        ),
+    },
+    { id: 'by', head: 'Who', isText: true, cell: note => <span class="hostile">{visible(note.by)}</span> },
+    {
+        id: 'why',
+        head: 'Why',
+        isText: true,
+        isWide: true,
+        cell: note => (
+            <span class="hostile" title={visible(note.why)}>
+                {visible(note.why)}
+            </span>
+        ),
+    },
+    {
+        id: 'until',
+        head: 'Until',
+        isText: true,
+        cell: note => (note.until ? moment(Date.parse(note.until), gatewayNow()) : '–'),
+    },
+];
+
+export function History() {
+    const changed = use(revisions);
+    const { value, problem, reload } = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
+    return (
+        <Panel title="Who has decided what">
+            <Problem of={problem} again={() => void reload()} />
+            <Table
+                caption="The last 100 decisions, the newest first"
+                columns={COLUMNS}
+                rows={value?.notes ?? []}
+                keyOf={note => `${note.at} ${note.what} ${subjectOf(note)}`}
+                none="Nobody has decided anything yet."
+            />
+            {value && !value.kept && (
+                <p class="note">They are lost with this process: the file names no state.directory.</p>
+            )}
+        </Panel>
+    );
+}

@@ -1,0 +1,34 @@
+// What enforcing would have made of requests that were only observed, in a sentence.
+import { count, percent } from '../format';
+import type { Sums } from '../sums';
+
+export interface Shadowed {
+    all: number;
+    run: number;
+    refused: number;
+    stopped: number;
+    waiting: number;
+}
+
+export const shadowed = ({ shadow }: Sums): Shadowed => ({
+    ...shadow,
+    all: shadow.run + shadow.refused + shadow.stopped + shadow.waiting,
+});
+
+/** The classes to which something would have happened, and in one sentence all to which nothing would. */
+export function sentences(classes: readonly (readonly [string, Shadowed])[], window: string): string[] {
+    const isCalm = (of: Shadowed): boolean => of.refused + of.stopped + of.waiting === 0;
+    const calm = classes.filter(([, of]) => isCalm(of));
+    const all = calm.reduce((sum, [, of]) => sum + of.all, 0);
+    const said = classes.filter(([, of]) => !isCalm(of)).map(([name, of]) => sentence(name, of, window));
+    if (calm.length > 0)
+        said.push(
+            `${calm.map(([name]) => name).join(', ')}: all ${count(all)} requests of the ${window} would have run as they did.`,
+        );
+    return said;
+}
+
+function sentence(name: string, of: Shadowed, window: string): string {
+    const part = (requests: number): string => percent(requests / of.all);
+    return `Class ${name}: of ${count(of.all)} requests of the ${window}, enforcing would have let ${count(of.run)} run, refused ${count(of.refused)} (${part(of.refused)}), stopped ${count(of.stopped)} (${part(of.stopped)}) and left ${count(of.waiting)} waiting (${part(of.waiting)}).`;
+}

@@ -1,0 +1,108 @@
+// What would change if observed classes were enforced: what was recorded of their requests in shadow.
+import { Chart, type Series } from '../chart';
+import { useMemo } from 'preact/hooks';
+import { axis, seconds } from '../axis';
+import { RANGE_TEXT, type Range } from '../course';
+import { count, percent, perSecond } from '../format';
+import { Choice, Panel } from '../page';
+import { href } from '../route';
+import type { Rows } from '../rows';
+import { SHADOW_NAMES } from '../rows';
+import type { Policy } from '../shapes';
+import { sums } from '../sums';
+import { shadowed, sentences } from './shadow';
+
+interface Properties {
+    policy: Policy;
+    rows: Rows;
+    version: number;
+    range: Range;
+}
+
+export function WouldChange({ policy, rows, version, range }: Properties) {
+    const isObserved = policy.classes.some(one => one.mode === 'observe' || one.percent < 100);
+    const shown = useMemo(
+        () =>
+            policy.classes
+                .map(one => ({ one, of: shadowed(sums(rows, rows.class(one.name), 0)) }))
+                .filter(({ of }) => of.all > 0),
+        [policy, rows, version],
+    );
+    return (
+        <Panel
+            title="What would change"
+            aside={
+                <Choice
+                    label="Range"
+                    at={range}
+                    of={(['15m', '24h'] as const).map(name => ({
+                        name,
+                        href: href('policy', undefined, { range: name }),
+                    }))}
+                />
+            }
+        >
+            {!isObserved && <p>Nothing: every class is enforced for all visitors.</p>}
+            {isObserved && shown.length === 0 && (
+                <p>Nothing is known yet: no request was only observed in the {RANGE_TEXT[range]}.</p>
+            )}
+            {shown.length > 0 && (
+                <>
+                    <ul class="sentences">
+                        {sentences(
+                            shown.map(({ one, of }) => [one.name, of] as const),
+                            range === '15m' ? 'last 15 min' : 'last 24 h',
+                        ).map(text => (
+                            <li key={text}>{text}</li>
+                        ))}
+                    </ul>
+                    <ShadowChart rows={rows} version={version} range={range} />
+                    <p class="note">
+                        An estimate: clients of refused requests may come again, and those who got through may do more.
+                        In all {count(shown.reduce((sum, { of }) => sum + of.refused, 0))} refused of{' '}
+                        {count(shown.reduce((sum, { of }) => sum + of.all, 0))} (
+                        {percent(
+                            shown.reduce((sum, { of }) => sum + of.refused, 0) /
+                                shown.reduce((sum, { of }) => sum + of.all, 0),
+                        )}
+                        ).
+                    </p>
+                </>
+            )}
+        </Panel>
+    );
+}
+
+const LOOKS = {
+    run: ['--served', 'solid', '●', 'run'],
+    refused: ['--shed', 'cross', '▲', 'refused'],
+    stopped: ['--terminated', 'upright', '■', 'stopped'],
+    waiting: ['--late', 'dots', '◐', 'still waiting'],
+} as const;
+
+function ShadowChart({ rows, version, range }: { rows: Rows; version: number; range: Range }) {
+    const shown = useMemo(() => {
+        const { from } = axis(rows.gauge('at_ms'));
+        const lasted = rows.gauge('lasted_ms').slice(from);
+        const series = SHADOW_NAMES.map((name): Series => {
+            const [colour, pattern, symbol, text] = LOOKS[name];
+            const list = rows.total.column(`shadow_${name}`);
+            return {
+                name: text,
+                symbol,
+                colour,
+                pattern,
+                values: lasted.map((ms, at) => (ms > 0 ? ((list[from + at] ?? 0) * 1000) / ms : 0)),
+            };
+        });
+        return { times: seconds(rows.gauge('at_ms'), from), series };
+    }, [rows, version]);
+    return (
+        <Chart
+            title={`What enforcing would have made of observed requests, per second; ${RANGE_TEXT[range]}`}
+            {...shown}
+            text={perSecond}
+            height={170}
+        />
+    );
+}

@@ -1,0 +1,60 @@
+// One word for how it goes, of the last ten seconds, and since when. The worst that is true is said.
+import type { Rows } from './rows';
+
+export type Word = 'CALM' | 'BUSY' | 'QUEUEING' | 'REFUSING';
+
+export interface Pulse {
+    word: Word;
+    /** For how long, in milliseconds; at least that, if it was so in the first row. */
+    ms: number;
+    isLonger: boolean;
+    /** Nothing was refused, as nothing is enforced: it would have been. */
+    isShadow: boolean;
+}
+
+export const MEANS: Record<Word, string> = {
+    CALM: 'Slots are free and nobody waits.',
+    BUSY: 'At least four of five slots are taken, and hardly anybody waits.',
+    QUEUEING: 'Requests wait for a slot in at least every second second; nobody is refused.',
+    REFUSING: 'Requests are refused before they run: shed, or expired after they waited too long.',
+};
+export const SIGNS: Record<Word, string> = { CALM: '○', BUSY: '◐', QUEUEING: '●', REFUSING: '▲' };
+const OVER = 10;
+
+export function pulse(rows: Rows): Pulse | undefined {
+    const { length } = rows;
+    if (length === 0) return undefined;
+    const read = reader(rows);
+    const lasted = rows.gauge('lasted_ms');
+    const word = read(length - 1);
+    let at = length - 1;
+    let ms = lasted[at] ?? 0;
+    while (at > 0 && read(at - 1) === word) ms += lasted[--at] ?? 0;
+    const from = Math.max(0, length - OVER);
+    const isShadow =
+        word === 'REFUSING' &&
+        ![rows.total.column('shed'), rows.total.column('expired')].some(list =>
+            list.subarray(from).some(count => count > 0),
+        );
+    return { word, ms, isLonger: at === 0, isShadow };
+}
+
+/** The word at a row. */
+function reader(rows: Rows): (at: number) => Word {
+    const [limit, running, waiting] = [rows.gauge('limit'), rows.gauge('running'), rows.gauge('waiting')];
+    const total = rows.total;
+    const refusals = [total.column('shed'), total.column('expired'), total.column('shadow_refused')];
+    return at => {
+        let [refused, seconds, taken, slots, rowsSeen] = [0, 0, 0, 0, 0];
+        for (let row = Math.max(0, at - OVER + 1); row <= at; row += 1) {
+            for (const list of refusals) refused += list[row] ?? 0;
+            if ((waiting[row] ?? 0) > 0) seconds += 1;
+            taken += Math.min(running[row] ?? 0, limit[row] ?? 0);
+            slots += limit[row] ?? 0;
+            rowsSeen += 1;
+        }
+        if (refused > 0) return 'REFUSING';
+        if (seconds * 2 >= rowsSeen) return 'QUEUEING';
+        return slots > 0 && taken * 5 >= slots * 4 ? 'BUSY' : 'CALM';
+    };
+}

@@ -1,0 +1,60 @@
+// Requests that have ended, one a line, each leading to its life.
+import { visible } from '../visible';
+import { duration, exactly } from '../format';
+import { outcomeOf } from '../outcome';
+import { href } from '../route';
+import type { Request } from '../shapes';
+import { type Column, Table } from '../table';
+
+const COLUMNS: readonly Column<Request>[] = [
+    { id: 'time', head: 'Ended', isText: true, cell: one => exactly(one.time) },
+    { id: 'outcome', head: 'Outcome', isText: true, cell: one => <OutcomeOf name={one.outcome} fault={one.fault} /> },
+    { id: 'decision', head: 'Decision', isText: true, cell: one => decisionText(one) },
+    { id: 'reason', head: 'Reason', isText: true, cell: one => one.reason ?? '–' },
+    { id: 'class', head: 'Class', isText: true, cell: one => <span class="hostile">{one.class ?? '–'}</span> },
+    {
+        id: 'waited',
+        head: 'Waited',
+        cell: one => duration(one.queue_wait_us === undefined ? undefined : one.queue_wait_us / 1000),
+    },
+    { id: 'ran', head: 'Ran', cell: one => duration(one.service_us === undefined ? undefined : one.service_us / 1000) },
+    { id: 'status', head: 'Status', cell: one => one.status ?? '–' },
+    { id: 'target', head: 'Request', isText: true, isWide: true, cell: one => <Target of={one} /> },
+];
+
+export function RequestTable({ caption, requests }: { caption: string; requests: readonly Request[] }) {
+    return (
+        <Table
+            caption={caption}
+            columns={COLUMNS}
+            rows={requests}
+            keyOf={one => one.request ?? `${one.time} ${one.client}`}
+            hrefOf={one => href('why', one.request ?? '')}
+            none="None of the last requests."
+        />
+    );
+}
+
+/** What was decided; of one that was only observed, what would have been. */
+export const decisionText = (one: Request): string =>
+    one.decision == null
+        ? '–'
+        : one.mode === 'observe' && one.decision !== 'run'
+          ? `would ${one.decision}`
+          : one.decision;
+
+export const OutcomeOf = ({ name, fault }: { name: string | undefined; fault?: string | null | undefined }) => {
+    const of = outcomeOf(name ?? '');
+    if (!of) return <span class="tag bad">{visible(fault ?? name ?? '–')}</span>;
+    return (
+        <span class={`outcome ${of.name}`} title={of.means}>
+            <span aria-hidden="true">{of.symbol}</span> {of.name}
+        </span>
+    );
+};
+
+export const Target = ({ of }: { of: Request }) => (
+    <span class="pattern" title={visible(`${of.method ?? ''} ${of.target ?? ''}`)}>
+        {visible(`${of.method ?? ''} ${of.target ?? ''}`)}
+    </span>
+);

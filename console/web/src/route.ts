@@ -1,0 +1,35 @@
+// Where one is: everything that selects something is in the fragment, so that a link shows another person the same.
+// `#/elephants/3?tab=…`.
+
+export const VIEWS = ['now', 'classes', 'why', 'elephants', 'saved', 'sessions', 'policy', 'lab'] as const;
+export type View = (typeof VIEWS)[number];
+
+export interface Route {
+    view: View;
+    /** What is selected, if something is. */
+    of: string | undefined;
+    query: Readonly<Record<string, string>>;
+}
+
+export function readRoute(hash: string): Route {
+    const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?', 2);
+    const [name = '', ...rest] = path.split('/');
+    const view = VIEWS.find(view => view === name) ?? 'now';
+    const of = rest.length > 0 && rest[0] !== '' ? unescaped(rest.join('/')) : undefined;
+    return { view, of, query: Object.fromEntries(new URLSearchParams(search)) };
+}
+
+export function href(view: View, of?: string | number, query: Record<string, string | undefined> = {}): string {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value) search.set(name, value);
+    const text = search.toString();
+    return `#/${view}${of === undefined ? '' : `/${encodeURIComponent(of)}`}${text ? `?${text}` : ''}`;
+}
+
+function unescaped(text: string): string {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}

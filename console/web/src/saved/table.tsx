@@ -1,0 +1,109 @@
+// Work by class, and requests that were refused, stopped or left.
+import { useMemo } from 'preact/hooks';
+import { count, duration, percent, perSecond } from '../format';
+import { href } from '../route';
+import type { Rows } from '../rows';
+import type { OutcomeName } from '../shapes';
+import { sums, type Sums, usefulShare } from '../sums';
+import { type Column, Table } from '../table';
+import { savedBy, type Saved } from './estimate';
+
+interface Line {
+    name: string;
+    sums: Sums;
+    saved: Saved;
+}
+
+const outcome = (name: OutcomeName, means: string): Column<Line> => ({
+    id: name,
+    head: name,
+    means,
+    by: line => line.sums.outcomes[name],
+    cell: line => (
+        <span class={line.sums.outcomes[name] ? '' : 'why'}>
+            {count(line.sums.outcomes[name])}{' '}
+            <small>{perSecond(line.sums.outcomes[name] / Math.max(1, line.sums.seconds))}</small>
+        </span>
+    ),
+});
+
+const COLUMNS: readonly Column<Line>[] = [
+    {
+        id: 'class',
+        head: 'Class',
+        isText: true,
+        by: line => line.name,
+        cell: line => <span class="hostile">{line.name}</span>,
+    },
+    {
+        id: 'useful',
+        head: 'Useful',
+        unit: 'service',
+        by: line => line.sums.usefulMs,
+        cell: line => duration(line.sums.usefulMs),
+    },
+    {
+        id: 'wasted',
+        head: 'Wasted',
+        unit: 'service',
+        by: line => line.sums.wastedMs,
+        cell: line => duration(line.sums.wastedMs),
+    },
+    {
+        id: 'share',
+        head: 'Wasted',
+        unit: 'of work',
+        by: line => wastedShare(line.sums),
+        cell: line => percent(wastedShare(line.sums)),
+    },
+    outcome('orphaned', 'Their clients left.'),
+    outcome('expired', 'Waited longer than a request may.'),
+    outcome('shed', 'Refused before they ran.'),
+    outcome('throttled', "Refused by an elephant's rule."),
+    outcome('terminated', 'Stopped while they ran, for their age.'),
+    {
+        id: 'saved',
+        head: 'Not wasted',
+        unit: 'about',
+        by: line => line.saved.ms,
+        cell: line => duration(line.saved.ms),
+    },
+];
+
+function wastedShare(of: Sums): number | undefined {
+    const useful = usefulShare(of);
+    return useful === undefined ? undefined : 1 - useful;
+}
+
+export function SavedTable({
+    rows,
+    version,
+    from,
+    neverRan,
+    window,
+}: {
+    rows: Rows;
+    version: number;
+    from: number;
+    neverRan: number;
+    window: string;
+}) {
+    const lines = useMemo(
+        () =>
+            rows.classNames().map((name): Line => {
+                const of = rows.class(name)!;
+                return { name, sums: sums(rows, of, from), saved: savedBy(rows, of, from, neverRan) };
+            }),
+        [rows, version, from, neverRan],
+    );
+    return (
+        <Table
+            caption={`Work, and requests that ended so, ${window}`}
+            columns={COLUMNS}
+            rows={lines}
+            keyOf={line => line.name}
+            hrefOf={line => href('classes', line.name)}
+            order={{ id: 'wasted', isDown: true }}
+        />
+    );
+}

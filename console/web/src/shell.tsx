@@ -1,0 +1,258 @@
+// What is around every view: where one can go, how it goes in one word, whether what is seen is fresh, and who one is.
+import { visible } from './visible';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { closed } from './client';
+import { Dialog } from './dialog';
+import { useDocument } from './document';
+import { clock, lasting } from './format';
+import { LETTERS, listenToKeys } from './keys';
+import { begin, connection, heard, isStale, rows, tick } from './live';
+import { Login } from './login';
+import { forgetToken, mayNotDecide, name, token } from './operator';
+import { place } from './place';
+import { Problem } from './problem';
+import { MEANS, pulse, type Pulse, SIGNS } from './pulse';
+import { href, type Route, type View, VIEWS } from './route';
+import type { Status } from './shapes';
+import { use } from './signal';
+import { nextTheme, theme } from './theme';
+import { Classes } from './views/classes';
+import { Elephants } from './views/elephants';
+import { Lab } from './views/lab';
+import { Now } from './views/now';
+import { Policy } from './views/policy';
+import { Saved } from './views/saved';
+import { Sessions } from './views/sessions';
+import { Why } from './views/why';
+
+export interface Seen {
+    route: Route;
+    status: Status | undefined;
+}
+
+const NAMES: Record<View, string> = {
+    now: 'Now',
+    classes: 'Classes',
+    why: 'Why',
+    elephants: 'Elephants',
+    saved: 'Saved',
+    sessions: 'Sessions',
+    policy: 'Policy',
+    lab: 'Lab',
+};
+const PAGES: Record<View, (seen: Seen) => preact.JSX.Element> = {
+    now: Now,
+    classes: Classes,
+    why: Why,
+    elephants: Elephants,
+    saved: Saved,
+    sessions: Sessions,
+    policy: Policy,
+    lab: Lab,
+};
+
+export function Shell() {
+    const route = use(place);
+    const shut = use(closed);
+    const [isHelp, setHelp] = useState(false);
+    const status = useDocument('/v1/status', { every: 5000 });
+    const main = useRef<HTMLElement>(null);
+    useEffect(
+        () =>
+            listenToKeys(
+                view => (location.hash = href(view)),
+                () => setHelp(true),
+            ),
+        [],
+    );
+    useEffect(() => {
+        if (status.value && !shut) begin();
+    }, [status.value, shut]);
+    useEffect(() => {
+        document.title = `${NAMES[route.view]} · bywash`;
+        main.current?.scrollTo(0, 0);
+    }, [route.view]);
+    const View = PAGES[route.view];
+    return (
+        <div class="shell">
+            <a class="skip" href="#main" onClick={event => (event.preventDefault(), main.current?.focus())}>
+                To the page
+            </a>
+            <Bar status={status.value} onHelp={() => setHelp(true)} />
+            <Views at={route.view} />
+            <main id="main" ref={main} tabIndex={-1}>
+                {shut ? (
+                    <Login why={shut} />
+                ) : (
+                    <>
+                        <Freshness />
+                        {!status.value && status.problem && (
+                            <Problem of={status.problem} again={() => void status.reload()} />
+                        )}
+                        <View route={route} status={status.value} />
+                    </>
+                )}
+            </main>
+            {isHelp && <Keys onClose={() => setHelp(false)} />}
+        </div>
+    );
+}
+
+const Views = ({ at }: { at: View }) => (
+    <nav class="views" aria-label="Views">
+        {VIEWS.map(view => (
+            <a key={view} href={href(view)} aria-current={view === at ? 'page' : undefined}>
+                {NAMES[view]} <kbd aria-hidden="true">{LETTERS[view]}</kbd>
+            </a>
+        ))}
+    </nav>
+);
+
+function Bar({ status, onHelp }: { status: Status | undefined; onHelp: () => void }) {
+    const isShut = use(closed) !== undefined;
+    const chosen = use(theme);
+    return (
+        <header class="bar">
+            <a
+                class="brand"
+                href={href('now')}
+                title={status && `bywash ${status.version}, process ${status.pid}, up for ${lasting(status.uptime_ms)}`}
+            >
+                bywash
+            </a>
+            <State />
+            {status && <ModeBadge mode={status.mode} />}
+            <span class="space" />
+            {!isShut && <Connected />}
+            <Operator />
+            <button type="button" class="quiet" onClick={nextTheme} title={`Colours: ${chosen}. A click changes them.`}>
+                <span aria-hidden="true">{chosen === 'dark' ? '☾' : chosen === 'light' ? '☀' : '◑'}</span>
+                <span class="unseen">Colours: {chosen}</span>
+            </button>
+            <button type="button" class="quiet" onClick={onHelp} title="Keys">
+                <span aria-hidden="true">?</span>
+                <span class="unseen">Keys</span>
+            </button>
+        </header>
+    );
+}
+
+function State() {
+    use(tick);
+    const now = pulse(rows);
+    return (
+        <>
+            {now && (
+                <a class={`state ${now.word.toLowerCase()}`} href={href('now')} title={spoken(now)}>
+                    <span aria-hidden="true">{SIGNS[now.word]}</span> {now.word}
+                    <small>
+                        {now.isShadow && 'if enforced, '}
+                        {now.isLonger ? 'over ' : ''}
+                        {lasting(now.ms)}
+                    </small>
+                </a>
+            )}
+            <span class="unseen" role="status">
+                {now ? spoken(now) : ''}
+            </span>
+        </>
+    );
+}
+
+const spoken = ({ word, isShadow }: Pulse): string =>
+    `${word}${isShadow ? ' if it were enforced' : ''}: ${MEANS[word]}`;
+
+const MODES: Record<string, [word: string, means: string]> = {
+    observe: ['OBSERVING', 'What would be decided is recorded and not done, but for classes that say otherwise.'],
+    enforce: ['ENFORCING', 'What is decided is done, but for classes that say otherwise.'],
+    bypass: ['BYPASSED', 'Nothing is decided: the gateway is a plain proxy.'],
+};
+
+function ModeBadge({ mode }: { mode: string }) {
+    const [word, means] = MODES[mode] ?? [mode.toUpperCase(), ''];
+    return (
+        <a class={`mode ${mode}`} href={href('policy')} title={means}>
+            {word}
+        </a>
+    );
+}
+
+function Connected() {
+    const { state, since, why } = use(connection);
+    const stale = use(isStale);
+    use(tick);
+    if (state === 'connected' && !stale)
+        return (
+            <span class="connection" title="Every second comes as it ends.">
+                <span aria-hidden="true">●</span> <span class="word">connected</span>
+            </span>
+        );
+    const words =
+        state === 'connected'
+            ? `silent since ${clock(heard.value)}`
+            : state === 'connecting'
+              ? 'connecting'
+              : `reconnecting since ${clock(since)}`;
+    return (
+        <span class="connection lost" role="status" title={why}>
+            <span aria-hidden="true">○</span> {words}
+        </span>
+    );
+}
+
+function Freshness() {
+    const { state, why } = use(connection);
+    const stale = use(isStale);
+    if (heard.value === 0 || (state === 'connected' && !stale)) return null;
+    return (
+        <p class="stale">
+            <b>Not fresh:</b> what you see is from {clock(heard.value)}. {why || 'The gateway says nothing.'} The
+            console comes back by itself.
+        </p>
+    );
+}
+
+function Operator() {
+    const known = use(token);
+    const called = use(name);
+    if (!known) return called ? <span class="operator">{called}</span> : null;
+    return (
+        <span
+            class="operator"
+            title={`Until ${new Date(known.expires).toLocaleString()}. ${mayNotDecide(known) ?? 'You may decide.'}`}
+        >
+            {visible(known.name)}
+            {!known.decides && <small>reads only</small>}
+            <button type="button" class="quiet" onClick={forgetToken} title="This browser forgets your token">
+                leave
+            </button>
+        </span>
+    );
+}
+
+const Keys = ({ onClose }: { onClose: () => void }) => (
+    <Dialog title="Keys" onClose={onClose}>
+        <dl class="keys">
+            {VIEWS.map(view => (
+                <>
+                    <dt>
+                        <kbd>g</kbd> <kbd>{LETTERS[view]}</kbd>
+                    </dt>
+                    <dd>{NAMES[view]}</dd>
+                </>
+            ))}
+            <dt>
+                <kbd>/</kbd>
+            </dt>
+            <dd>to the filter</dd>
+            <dt>
+                <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>
+            </dt>
+            <dd>through the rows of a table, and into one</dd>
+            <dt>
+                <kbd>Esc</kbd>
+            </dt>
+            <dd>closes a dialog</dd>
+        </dl>
+    </Dialog>
+);

@@ -1,0 +1,22 @@
+// The course of a number, small, beside it: the number says what it is, so that this says nothing to who cannot see it.
+
+export function Sparkline({ values, most }: { values: readonly (number | undefined)[]; most?: number }) {
+    const known = values.filter((value): value is number => value !== undefined && Number.isFinite(value));
+    const top = Math.max(most ?? 0, ...known) || 1;
+    const step = 100 / Math.max(1, values.length - 1);
+    let path = '';
+    let isDown = false;
+    values.forEach((value, at) => {
+        if (value === undefined || !Number.isFinite(value)) {
+            isDown = false;
+            return;
+        }
+        path += `${isDown ? 'L' : 'M'}${(at * step).toFixed(1)} ${(23 - (value / top) * 22).toFixed(1)}`;
+        isDown = true;
+    });
+    return (
+        <svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true">
+            <path d={path} vector-effect="non-scaling-stroke" />
+        </svg>
+    );
+}

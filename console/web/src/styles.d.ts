@@ -1,0 +1,2 @@
+// Style sheets are bundled into console.css.
+declare module '*.css';

@@ -1,0 +1,32 @@
+// What a token says of itself: `v1.EXPIRES_MS.r|d.BASE64URL(NAME).SIGNATURE`. The console reads it to show who the
+// operator is and whether to offer decisions; whether it is good only the gateway knows.
+
+export interface Token {
+    text: string;
+    name: string;
+    expires: number;
+    decides: boolean;
+}
+
+export function readToken(text: string): Token | undefined {
+    const [version, expires, scope, name, signature] = text.trim().split('.');
+    if (version !== 'v1' || !expires || !name || !signature || (scope !== 'r' && scope !== 'd')) return undefined;
+    const read = decoded(name);
+    const until = Number(expires);
+    if (read === undefined || !Number.isFinite(until)) return undefined;
+    return { text: text.trim(), name: read, expires: until, decides: scope === 'd' };
+}
+
+/** The token in what somebody has pasted: the link that `bywash console` prints, or the token alone. */
+export function tokenIn(pasted: string): Token | undefined {
+    return readToken(pasted.trim().split('#/login/').pop() ?? '');
+}
+
+function decoded(base64url: string): string | undefined {
+    try {
+        const binary = atob(base64url.replaceAll('-', '+').replaceAll('_', '/'));
+        return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(binary, c => c.charCodeAt(0)));
+    } catch {
+        return undefined;
+    }
+}

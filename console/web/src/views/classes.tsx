@@ -1,0 +1,54 @@
+// Who is being hurt, and why? Every class in a window of one's choice; one class over time, with its last decisions.
+import { ClassDetail } from '../classes/detail';
+import { ClassTable } from '../classes/table';
+import { useCourse } from '../course';
+import { Filter } from '../filter';
+import { count } from '../format';
+import { Choice, Page, Panel } from '../page';
+import { replace } from '../place';
+import { href } from '../route';
+import type { Seen } from '../shell';
+import { WINDOW_TEXT, windowNamed, WINDOWS, type WindowName } from '../sums';
+
+export function Classes({ route, status }: Seen) {
+    if (route.of !== undefined)
+        return <ClassDetail key={route.of} name={route.of} range={route.query.range} status={status} />;
+    return <All route={route} status={status} />;
+}
+
+function All({ route, status }: Seen) {
+    const window = windowNamed(route.query.window);
+    const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
+    const wanted = route.query.filter ?? '';
+    const shown =
+        status?.classes.filter(one =>
+            `${one.name} ${one.tier} ${one.mode}`.toLowerCase().includes(wanted.toLowerCase()),
+        ) ?? [];
+    const to = (query: { window?: string; filter?: string }): string =>
+        href('classes', undefined, { window: route.query.window, filter: wanted, ...query });
+    const windows = (Object.keys(WINDOWS) as WindowName[]).map(name => ({ name, href: to({ window: name }) }));
+    return (
+        <Page
+            question="Who is being hurt, and why?"
+            json={['/v1/status', window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m']}
+            tools={<Choice label="Window" at={window} of={windows} />}
+        >
+            <Panel
+                title="Classes"
+                aside={
+                    <Filter label="Filter classes" value={wanted} onInput={filter => replace(to({ filter }))}>
+                        {count(shown.length)} of {count(status?.classes.length)} classes
+                    </Filter>
+                }
+            >
+                <ClassTable
+                    classes={shown}
+                    rows={rows}
+                    version={version}
+                    seconds={WINDOWS[window]}
+                    window={WINDOW_TEXT[window]}
+                />
+            </Panel>
+        </Page>
+    );
+}

@@ -1,0 +1,72 @@
+// What should I throttle? Resources and who uses them, the elephants that were found, and all kinds of requests.
+import { useDocument } from '../document';
+import { Detail } from '../elephants/detail';
+import { Kinds } from '../elephants/kinds';
+import { List } from '../elephants/list';
+import { UseOf } from '../elephants/use-of';
+import { count, lasting } from '../format';
+import { revisions } from '../live';
+import { Choice, Page, Panel } from '../page';
+import { Problem } from '../problem';
+import { href } from '../route';
+import type { Seen } from '../shell';
+import { use } from '../signal';
+import { Resources } from '../elephants/resources';
+
+export function Elephants({ route }: Seen) {
+    const isKinds = route.query.tab === 'kinds';
+    const tabs = (
+        <Choice
+            label="What is listed"
+            at={isKinds ? 'All kinds' : 'Elephants'}
+            of={[
+                { name: 'Elephants', href: href('elephants') },
+                { name: 'All kinds', href: href('elephants', undefined, { tab: 'kinds' }) },
+            ]}
+        />
+    );
+    if (route.of !== undefined) return <Detail key={route.of} number={route.of} />;
+    if (isKinds)
+        return (
+            <Page question="What should I throttle?" json={['/v1/kinds']} tools={tabs}>
+                <Kinds />
+            </Page>
+        );
+    return <All resource={route.query.resource} tabs={tabs} />;
+}
+
+function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JSX.Element }) {
+    const changed = use(revisions);
+    const { value, problem, reload } = useDocument('/v1/elephants', { revision: changed?.elephants, every: 10_000 });
+    const shown = resource ?? value?.resources[0]?.name;
+    const of = shown === undefined ? '' : `?resource=${encodeURIComponent(shown)}`;
+    return (
+        <Page question="What should I throttle?" json={['/v1/elephants', `/v1/use${of}`, '/v1/audit']} tools={tabs}>
+            <Problem of={problem} again={() => void reload()} />
+            {value && (
+                <>
+                    <Panel
+                        title="Elephants"
+                        aside={
+                            <span class="why">
+                                seen for {lasting(value.seen_s * 1000)}; costs per request with their 95 % interval
+                            </span>
+                        }
+                    >
+                        <List elephants={value.elephants} seen={value.seen_s} />
+                        {value.missed > 0 && (
+                            <p class="note">{count(value.missed)} requests were too many to be counted.</p>
+                        )}
+                        {!value.kept && (
+                            <p class="note">
+                                What is decided is lost with this process: the file names no state.directory.
+                            </p>
+                        )}
+                    </Panel>
+                    <Resources of={value} shown={shown} />
+                    {shown !== undefined && <UseOf resource={shown} revision={changed?.elephants} />}
+                </>
+            )}
+        </Page>
+    );
+}

@@ -1,0 +1,158 @@
+// Did it work in the rehearsal? Results of the laboratory: from the folder that the file names, or from a file of this
+// computer, alone or two beside each other.
+import { useEffect, useState } from 'preact/hooks';
+import { ask, type Refused } from '../client';
+import { useDocument } from '../document';
+import { bytes, moment } from '../format';
+import { Bars, Cells } from '../lab/cells';
+import { Beside } from '../lab/beside';
+import { readResult, type Result } from '../lab/result';
+import { Page, Panel } from '../page';
+import { Problem } from '../problem';
+import { href } from '../route';
+import type { LabResults } from '../shapes';
+import type { Seen } from '../shell';
+import { type Column, Table } from '../table';
+
+type Listed = LabResults['results'][number];
+const address = (name: string): string => `/v1/lab/${encodeURIComponent(name)}`;
+
+export function Lab({ route }: Seen) {
+    const list = useDocument('/v1/lab', { every: 60_000 });
+    const [opened, setOpened] = useState<{ name: string; result: Result | string }>();
+    const first = useResult(route.of);
+    const second = useResult(route.query.with);
+    const shown =
+        route.of === undefined
+            ? opened
+            : first.result !== undefined
+              ? { name: route.of, result: first.result }
+              : undefined;
+    const beside =
+        route.query.with !== undefined && second.result !== undefined
+            ? { name: route.query.with, result: second.result }
+            : route.of !== undefined
+              ? opened
+              : undefined;
+    return (
+        <Page
+            question="Did it work in the rehearsal?"
+            json={[
+                '/v1/lab',
+                ...(route.of ? [address(route.of)] : []),
+                ...(route.query.with ? [address(route.query.with)] : []),
+            ]}
+            tools={<Open onOpened={setOpened} />}
+        >
+            <Problem of={list.problem ?? first.problem ?? second.problem} again={() => void list.reload()} />
+            <Panel title="Results">
+                {list.value && <Listing of={list.value} at={route.of} beside={route.query.with} />}
+            </Panel>
+            {shown && <Shown {...shown} />}
+            {shown && beside && typeof shown.result !== 'string' && typeof beside.result !== 'string' && (
+                <Panel title="Two beside each other">
+                    <Beside left={shown.result} right={beside.result} names={[shown.name, beside.name]} />
+                </Panel>
+            )}
+            {beside && beside !== shown && <Shown {...beside} />}
+        </Page>
+    );
+}
+
+function Listing({ of, at, beside }: { of: LabResults; at: string | undefined; beside: string | undefined }) {
+    const columns: readonly Column<Listed>[] = [
+        {
+            id: 'name',
+            head: 'Result',
+            isText: true,
+            by: one => one.name,
+            cell: one => <span class="hostile">{one.name}</span>,
+        },
+        {
+            id: 'written',
+            head: 'Written',
+            isText: true,
+            by: one => one.written_ms,
+            cell: one => moment(one.written_ms, Date.now()),
+        },
+        { id: 'bytes', head: 'Length', by: one => one.bytes, cell: one => bytes(one.bytes) },
+        {
+            id: 'with',
+            head: 'Compare',
+            isText: true,
+            cell: one =>
+                at === undefined || one.name === at ? (
+                    ''
+                ) : one.name === beside ? (
+                    <a href={href('lab', at)}>leave out</a>
+                ) : (
+                    <a href={href('lab', at, { with: one.name })}>put beside {at}</a>
+                ),
+        },
+    ];
+    if (of.folder == null)
+        return (
+            <p class="empty">
+                The file names no folder of results (console.results). Open a file of this computer instead.
+            </p>
+        );
+    return (
+        <>
+            {of.trouble && <p class="problem">{of.trouble}</p>}
+            <Table
+                caption={`In ${of.folder}, the newest first`}
+                columns={columns}
+                rows={of.results}
+                keyOf={one => one.name}
+                hrefOf={one => href('lab', one.name)}
+                selected={at}
+                none="There are none in this folder."
+            />
+        </>
+    );
+}
+
+function Shown({ name, result }: { name: string; result: Result | string }) {
+    return (
+        <Panel title={<span class="hostile">{name}</span>}>
+            {typeof result === 'string' ? (
+                <p class="problem">{result}</p>
+            ) : (
+                <>
+                    <Bars of={result} />
+                    <Cells of={result} />
+                </>
+            )}
+        </Panel>
+    );
+}
+
+function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result | string }) => void }) {
+    const open = async (input: HTMLInputElement): Promise<void> => {
+        const [file] = input.files ?? [];
+        if (file) onOpened({ name: file.name, result: readResult(await file.text()) });
+    };
+    return (
+        <label class="open">
+            Open a result of this computer{' '}
+            <input type="file" accept=".json,application/json" onChange={event => void open(event.currentTarget)} />
+        </label>
+    );
+}
+
+/** One of the gateway's results, once it was read. */
+function useResult(name: string | undefined): { result: Result | string | undefined; problem: Refused | undefined } {
+    const [read, setRead] = useState<{ name: string; result?: Result | string; problem?: Refused }>();
+    useEffect(() => {
+        if (name === undefined) return;
+        const stop = new AbortController();
+        ask(address(name), { signal: stop.signal })
+            .then(answer => answer.text())
+            .then(text => setRead({ name, result: readResult(text) }))
+            .catch((problem: Refused) => stop.signal.aborted || setRead({ name, problem }));
+        return () => stop.abort();
+    }, [name]);
+    return read?.name === name && name !== undefined
+        ? { result: read?.result, problem: read?.problem }
+        : { result: undefined, problem: undefined };
+}

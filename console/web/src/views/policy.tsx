@@ -1,0 +1,76 @@
+// What is in force, what would change? Policies with their parameters, how each class is treated and what overrides the
+// file, what enforcing would do, and who has decided what.
+import { useCourse } from '../course';
+import { useDocument } from '../document';
+import { moment } from '../format';
+import { gatewayNow, revisions } from '../live';
+import { Page, Panel } from '../page';
+import { Bypass } from '../policy/bypass';
+import { ClassPolicies } from '../policy/classes';
+import { Export } from '../policy/export';
+import { History } from '../policy/history';
+import { Parameters } from '../policy/parameters';
+import { WouldChange } from '../policy/would';
+import { Problem } from '../problem';
+import type { Seen } from '../shell';
+import { use } from '../signal';
+import { rangeNamed } from '../course';
+
+export function Policy({ route }: Seen) {
+    const changed = use(revisions);
+    const { value, problem, reload } = useDocument('/v1/policy', { revision: changed?.policy, every: 30_000 });
+    const range = rangeNamed(route.query.range);
+    const course = useCourse(range);
+    return (
+        <Page
+            question="What is in force, what would change?"
+            json={['/v1/policy', '/v1/audit', '/v1/export', `/v1/history?range=${range}`]}
+            tools={value && <Bypass policy={value} reload={reload} />}
+        >
+            <Problem of={problem} again={() => void reload()} />
+            {value && (
+                <>
+                    <Panel
+                        title="In force"
+                        aside={
+                            <span class="why hostile">
+                                {value.file
+                                    ? `${value.file}, read ${moment(value.read_ms, gatewayNow())}`
+                                    : `no file; begun ${moment(value.read_ms, gatewayNow())}`}
+                            </span>
+                        }
+                    >
+                        <dl class="facts">
+                            <dt title="Which waiting request gets the next slot">Order</dt>
+                            <dd>
+                                <Parameters of={value.order} />
+                            </dd>
+                            <dt title="How many run at once">Limit</dt>
+                            <dd>
+                                <Parameters of={value.limit} />
+                            </dd>
+                            <dt title="How long a request may run">Terminate</dt>
+                            <dd>
+                                <Parameters of={value.terminate} />
+                            </dd>
+                            <dt title="What the file says of classes that say nothing">Mode</dt>
+                            <dd>
+                                <b>{value.mode}</b>{' '}
+                                {value.bypassed && <span class="tag bad">▲ bypassed: nothing is decided</span>}
+                            </dd>
+                        </dl>
+                        {!value.kept && (
+                            <p class="note">Overrides are lost with this process: the file names no state.directory.</p>
+                        )}
+                    </Panel>
+                    <Panel title="Classes">
+                        <ClassPolicies policy={value} reload={reload} />
+                    </Panel>
+                    <WouldChange policy={value} {...course} range={range} />
+                </>
+            )}
+            <History />
+            <Export revision={`${changed?.policy} ${changed?.elephants}`} />
+        </Page>
+    );
+}

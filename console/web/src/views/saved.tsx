@@ -1,0 +1,117 @@
+// What work did we not waste? Useful and wasted work by class, what was refused or stopped, and about how much work
+// that saved.
+import { useMemo } from 'preact/hooks';
+import { useCourse } from '../course';
+import { useDocument } from '../document';
+import { count, duration, percent } from '../format';
+import { revisions } from '../live';
+import { Choice, Page, Panel } from '../page';
+import { href } from '../route';
+import { SavedTable } from '../saved/table';
+import { savedBy } from '../saved/estimate';
+import { Terminations } from '../saved/terminations';
+import { WorkChart } from '../saved/work';
+import type { Seen } from '../shell';
+import { use } from '../signal';
+import { sums, usefulShare, WINDOW_TEXT, windowNamed, WINDOWS, type WindowName } from '../sums';
+import { Tile } from '../tile';
+
+export function Saved({ route, status }: Seen) {
+    const window = windowNamed(route.query.window ?? '15m');
+    const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
+    const changed = use(revisions);
+    const policy = useDocument('/v1/policy', { revision: changed?.policy });
+    const left = useDocument('/v1/requests', { query: { outcome: 'orphaned', limit: '1000' }, every: 30_000 });
+    const orphans = left.value?.requests ?? [];
+    const neverRan = orphans.length > 0 ? orphans.filter(one => !one.service_us).length / orphans.length : 0;
+    const seen = useMemo(() => {
+        const from = rows.since(WINDOWS[window]);
+        return { from, all: sums(rows, rows.total, from), saved: savedBy(rows, rows.total, from, neverRan) };
+    }, [rows, version, window, neverRan]);
+    const { all, saved } = seen;
+    const text = WINDOW_TEXT[window];
+    const useful = usefulShare(all);
+    return (
+        <Page
+            question="What work did we not waste?"
+            json={[
+                window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m',
+                '/v1/policy',
+                '/v1/requests?outcome=orphaned&limit=1000',
+            ]}
+            tools={
+                <Choice
+                    label="Window"
+                    at={window}
+                    of={(Object.keys(WINDOWS) as WindowName[]).map(name => ({
+                        name,
+                        href: href('saved', undefined, { window: name }),
+                    }))}
+                />
+            }
+        >
+            <div class="tiles">
+                <Tile
+                    name="Useful work"
+                    value={percent(useful)}
+                    window={text}
+                    beside={`${duration(all.usefulMs)} of service`}
+                    means="Service time of requests that were answered in time."
+                    isFirst
+                />
+                <Tile
+                    name="Wasted work"
+                    value={percent(useful === undefined ? undefined : 1 - useful)}
+                    window={text}
+                    beside={`${duration(all.wastedMs)} of service`}
+                    means="Service time of all others."
+                />
+                <Tile
+                    name="Not wasted, about"
+                    value={duration(saved.ms)}
+                    unit="of service"
+                    window={text}
+                    beside={`${count(saved.requests)} requests`}
+                    means="Work that was not begun: an estimate, see below."
+                />
+                <Tile
+                    name="Orphaned"
+                    value={count(all.outcomes.orphaned)}
+                    unit="requests"
+                    window={text}
+                    beside={`${percent(neverRan)} never ran`}
+                    means="Their clients left."
+                />
+                <Tile
+                    name="Terminated"
+                    value={count(all.outcomes.terminated)}
+                    unit="requests"
+                    window={text}
+                    means="Stopped while they ran, for their age."
+                />
+            </div>
+            <p class="note">
+                <b>An estimate:</b> requests that were shed, expired or throttled, and of the orphaned the part that
+                never ran (
+                {orphans.length > 0
+                    ? `${percent(neverRan)} of the last ${count(orphans.length)}`
+                    : 'of late there were none'}
+                ), each times the mean service time when it ended (now {duration(status?.mean_service_ms)}). It is too
+                high where quick requests were refused.
+            </p>
+            <Panel title="By class">
+                <SavedTable {...{ rows, version, neverRan }} from={seen.from} window={text} />
+            </Panel>
+            <Panel title="Useful and wasted work">
+                <WorkChart rows={rows} version={version} window={window} />
+            </Panel>
+            <Terminations
+                rows={rows}
+                version={version}
+                terminate={policy.value?.terminate}
+                stoppable={policy.value?.classes.filter(one => one.stoppable).map(one => one.name)}
+                window={window}
+            />
+        </Page>
+    );
+}

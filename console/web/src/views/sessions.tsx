@@ -1,0 +1,163 @@
+// What do sessions do, and what are they worth? The graph that was learned, the same as a table, and signals that
+// sessions begin with.
+import { useDocument } from '../document';
+import { count, duration, number, percent } from '../format';
+import { Page, Panel } from '../page';
+import { Problem } from '../problem';
+import { href } from '../route';
+import { Graph } from '../sessions/graph';
+import { visitsOf } from '../sessions/layout';
+import type { ClassLearned, Sessions as Learned } from '../shapes';
+import type { Seen } from '../shell';
+import { type Column, Table } from '../table';
+
+const COLUMNS: readonly Column<ClassLearned>[] = [
+    {
+        id: 'class',
+        head: 'Class',
+        isText: true,
+        by: one => one.name,
+        cell: one => <span class="hostile">{one.name}</span>,
+    },
+    {
+        id: 'visits',
+        head: 'Visits',
+        unit: 'fading',
+        means: 'Older ones count less.',
+        by: visitsOf,
+        cell: one => count(visitsOf(one)),
+    },
+    {
+        id: 'begins',
+        head: 'Begin here',
+        means: 'Visits by sessions that were not there before.',
+        by: one => one.first_visits / visitsOf(one),
+        cell: one => percent(visitsOf(one) > 0 ? one.first_visits / visitsOf(one) : undefined),
+    },
+    {
+        id: 'worth',
+        head: 'Worth',
+        means: 'Expected revenue of a session from here on.',
+        by: one => one.worth,
+        cell: one => (
+            <>
+                {number(one.worth)}
+                {one.pinned && <small title="The file says what it is worth."> pinned</small>}
+            </>
+        ),
+    },
+    {
+        id: 'before',
+        head: 'Before',
+        means: 'The same, up to an hour ago.',
+        by: one => one.worth_before,
+        cell: one => number(one.worth_before),
+    },
+    {
+        id: 'index',
+        head: 'Index',
+        unit: '/s',
+        means: 'Expected revenue per second of work, of sessions that come here.',
+        by: one => one.index_per_s,
+        cell: one => number(one.index_per_s),
+    },
+    { id: 'service', head: 'Service', unit: 'mean', by: one => one.service_ms, cell: one => duration(one.service_ms) },
+    {
+        id: 'completes',
+        head: 'Completes',
+        means: 'Part of its requests that is answered once it runs.',
+        by: one => one.completes,
+        cell: one => percent(one.completes),
+    },
+    { id: 'next', head: 'Next', isText: true, isWide: true, cell: one => <Next of={one} /> },
+];
+
+export function Sessions({ status }: Seen) {
+    const { value, problem, reload } = useDocument('/v1/sessions', { every: 10_000 });
+    const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
+    return (
+        <Page question="What do sessions do, and what are they worth?" json={['/v1/sessions']}>
+            <Problem of={problem} again={() => void reload()} />
+            {value && (
+                <>
+                    <p class="note">
+                        <b>{count(value.orders)} orders</b> seen, older ones counting less:{' '}
+                        {value.ranked_by_worth
+                            ? 'enough to rank requests by what they are worth.'
+                            : 'not enough yet to rank requests by what they are worth.'}{' '}
+                        Sessions remembered now: {count(status?.sessions)}.
+                    </p>
+                    <Panel
+                        title="From class to class"
+                        aside={
+                            <span class="why">
+                                circle: visits and worth · arrow: probability to be next, from 3 % · ring: transact
+                            </span>
+                        }
+                    >
+                        <Graph classes={value.classes} isTransact={name => transact.has(name)} />
+                    </Panel>
+                    <Panel title="Classes">
+                        <Table
+                            caption="As it was learned, older visits counting less"
+                            columns={COLUMNS}
+                            rows={value.classes}
+                            keyOf={one => one.name}
+                            hrefOf={one => href('classes', one.name)}
+                            order={{ id: 'worth', isDown: true }}
+                        />
+                    </Panel>
+                    <Signals of={value} />
+                </>
+            )}
+        </Page>
+    );
+}
+
+function Next({ of }: { of: ClassLearned }) {
+    const next = Object.entries(of.next).sort(([, a], [, b]) => b - a);
+    const text = next.map(([name, part]) => `${name} ${percent(part)}`).join(', ');
+    return (
+        <span class="hostile" title={text}>
+            {text || '–'}
+        </span>
+    );
+}
+
+type Signal = Learned['signals'][number];
+const SIGNALS: readonly Column<Signal>[] = [
+    {
+        id: 'shown',
+        head: 'Begun with',
+        isText: true,
+        by: one => one.shown.join(', '),
+        cell: one => <span class="hostile">{one.shown.join(', ') || 'none'}</span>,
+    },
+    { id: 'sessions', head: 'Sessions', unit: 'fading', by: one => one.sessions, cell: one => count(one.sessions) },
+    {
+        id: 'ordered',
+        head: 'Ordered',
+        unit: 'of these',
+        by: one => one.ordered,
+        cell: one => `${count(one.ordered)} (${percent(one.sessions > 0 ? one.ordered / one.sessions : undefined)})`,
+    },
+    {
+        id: 'likely',
+        head: 'As likely',
+        unit: 'against all',
+        by: one => one.times_as_likely,
+        cell: one => `${number(one.times_as_likely)} ×`,
+    },
+];
+
+const Signals = ({ of }: { of: Learned }) => (
+    <Panel title="Signals">
+        <Table
+            caption="Combinations of signals that sessions begin with, older ones counting less"
+            columns={SIGNALS}
+            rows={of.signals}
+            keyOf={one => one.shown.join('\n')}
+            none="The file names no signals."
+        />
+    </Panel>
+);

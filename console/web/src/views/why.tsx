@@ -1,0 +1,133 @@
+// Why was this request treated so? The last requests, and one request's life.
+import { useState } from 'preact/hooks';
+import { useDocument } from '../document';
+import { count } from '../format';
+import { OUTCOMES } from '../outcome';
+import { Page, Panel } from '../page';
+import { replace } from '../place';
+import { Problem } from '../problem';
+import { Life } from '../requests/life';
+import { RequestTable } from '../requests/table';
+import { href, type Route } from '../route';
+import type { Status } from '../shapes';
+import type { Seen } from '../shell';
+
+const REASONS = [
+    'slot_free',
+    'best',
+    'floor_share',
+    'after_others',
+    'queue_full',
+    'pushed_out',
+    'principal_cap',
+    'waited_too_long',
+    'reconfigured',
+    'throttled',
+    'client_left',
+    'ran_too_long',
+    'gave_way',
+] as const;
+const FOLLOWS = 2000;
+const FILTERS = ['outcome', 'class', 'reason'] as const;
+
+export function Why({ route, status }: Seen) {
+    if (route.of !== undefined) return <Life key={route.of} name={route.of} status={status} />;
+    return <Last route={route} status={status} />;
+}
+
+function Last({ route: { query }, status }: { route: Route; status: Status | undefined }) {
+    const isFollowed = query.follow !== 'no';
+    const filters = Object.fromEntries(FILTERS.map(name => [name, query[name]]));
+    const { value, problem, reload } = useDocument('/v1/requests', {
+        query: { ...filters, limit: '100' },
+        every: isFollowed ? FOLLOWS : undefined,
+    });
+    const search = new URLSearchParams(
+        Object.entries({ ...filters, limit: '100' }).filter((pair): pair is [string, string] => !!pair[1]),
+    );
+    const change = (name: string, text: string | undefined): void =>
+        replace(href('why', undefined, { ...query, [name]: text || undefined }));
+    return (
+        <Page question="Why was this request treated so?" json={[`/v1/requests?${search}`]} tools={<Find />}>
+            <Panel
+                title="The last requests"
+                aside={
+                    <>
+                        <Select
+                            name="outcome"
+                            at={query.outcome}
+                            of={OUTCOMES.map(one => one.name)}
+                            onChange={change}
+                        />
+                        <Select
+                            name="class"
+                            at={query.class}
+                            of={status?.classes.map(one => one.name) ?? []}
+                            onChange={change}
+                        />
+                        <Select name="reason" at={query.reason} of={REASONS} onChange={change} />
+                        <label class="checks">
+                            <input
+                                type="checkbox"
+                                checked={isFollowed}
+                                onChange={event => change('follow', event.currentTarget.checked ? undefined : 'no')}
+                            />{' '}
+                            follow
+                        </label>
+                    </>
+                }
+            >
+                <Problem of={problem} again={() => void reload()} />
+                <RequestTable
+                    caption={`The last ${count(value?.requests.length)} that have ended, the newest first${value ? `; ${count(value.remembered)} are remembered` : ''}${isFollowed ? ', asked anew each 2 s' : ''}`}
+                    requests={value?.requests ?? []}
+                />
+            </Panel>
+        </Page>
+    );
+}
+
+function Find() {
+    const [name, setName] = useState('');
+    const go = (event: Event): void => {
+        event.preventDefault();
+        location.hash = href('why', name.trim().toLowerCase());
+    };
+    return (
+        <form class="row" onSubmit={go}>
+            <input
+                type="search"
+                aria-label="Name of a request: sixteen hexadecimal digits"
+                placeholder="request, 16 hex digits ( / )"
+                pattern="\s*[0-9a-fA-F]{16}\s*"
+                title="Sixteen hexadecimal digits, as the access log and X-Bywash-Request have them"
+                required
+                value={name}
+                onInput={event => setName(event.currentTarget.value)}
+            />
+            <button type="submit">Find</button>
+        </form>
+    );
+}
+
+function Select({
+    name,
+    at,
+    of,
+    onChange,
+}: {
+    name: string;
+    at: string | undefined;
+    of: readonly string[];
+    onChange: (name: string, text: string) => void;
+}) {
+    const all = at && !of.includes(at) ? [at, ...of] : of;
+    return (
+        <select aria-label={name} value={at ?? ''} onChange={event => onChange(name, event.currentTarget.value)}>
+            <option value="">any {name}</option>
+            {all.map(one => (
+                <option key={one}>{one}</option>
+            ))}
+        </select>
+    );
+}

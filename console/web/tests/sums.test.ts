@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { buckets } from '../src/buckets';
+import { Rows } from '../src/rows';
+import { savedBy } from '../src/saved/estimate';
+import { each, responseTimes, shareOf, sums, usefulShare } from '../src/sums';
+import { columns, range } from './columns';
+
+const rows = new Rows(10);
+rows.append(
+    columns(range(0, 4), {
+        mean_service_us: [0, 0, 50_000, 100_000],
+        classes: {
+            a: {
+                served: [9, 9, 3, 1],
+                shed: [9, 0, 2, 0],
+                orphaned: [0, 0, 0, 4],
+                useful_ms: [0, 0, 30, 10],
+                wasted_ms: [0, 0, 0, 10],
+                p50_ms: [1, 1, 10, 20],
+                p99_ms: [1, 1, 100, 20],
+            },
+        },
+    }),
+);
+const a = rows.class('a')!;
+
+test('a window adds up its rows and no others', () => {
+    const two = sums(rows, a, 2);
+    assert.equal(two.seconds, 2);
+    assert.equal(two.ended, 10);
+    assert.equal(usefulShare(two), 0.8);
+    assert.equal(shareOf(two, ['served']), 0.4);
+    assert.equal(each(two, ['shed', 'expired']), 1);
+});
+
+test('where nobody worked no share is known', () => {
+    const none = sums(rows, undefined, 0);
+    assert.equal(none.ended, 0);
+    assert.equal(usefulShare(none), undefined);
+    assert.equal(shareOf(none, ['served']), undefined);
+});
+
+test('the response time of one second is what that second says', () => {
+    const near = (of: number | undefined, wanted: number): void =>
+        assert.ok(Math.abs((of ?? NaN) - wanted) < 0.01 * wanted, `${of} for ${wanted}`);
+    near(responseTimes([a], 2, 3).p50, 10);
+    near(responseTimes([a], 2, 3).p99, 100);
+    near(responseTimes([a], 3, 4).p99, 20);
+    assert.equal(responseTimes([], 0).p50, undefined);
+});
+
+test('the response time of several seconds is between theirs, and counts requests', () => {
+    const half = responseTimes([a], 2).p50 ?? NaN;
+    assert.ok(half > 10 && half < 20, `${half}`);
+});
+
+test('work that was not begun is what never ran, times the mean of its row', () => {
+    assert.deepEqual(savedBy(rows, a, 2, 0.5), { requests: 4, ms: 2 * 50 + 2 * 100 });
+});
+
+test('points of a course are whole, and counted from the newest', () => {
+    assert.deepEqual(
+        buckets(5, 2, at => at),
+        [3, 7],
+    );
+    assert.deepEqual(
+        buckets(
+            4,
+            2,
+            at => at,
+            () => 1,
+        ),
+        [0.5, 2.5],
+    );
+    assert.deepEqual(
+        buckets(
+            2,
+            2,
+            () => 1,
+            () => 0,
+        ),
+        [undefined],
+    );
+});
