@@ -33,6 +33,7 @@ test: check
 	scripts/test-sdk-databases
 	scripts/test-native
 	scripts/test-prometheus
+	scripts/test-console
 
 check: tools
 	$(CARGO) fmt --all --check

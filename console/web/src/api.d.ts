@@ -562,6 +562,11 @@ export interface components {
         ClassColumns: {
             /** @description What answers have brought, by `earns`. */
             earned: number[];
+            /**
+             * @description How long a request of it might run, if it could be stopped.
+             * @default []
+             */
+            may_run_ms: (number | null)[];
             /** @description What it is called. */
             name: string;
             /** @description Requests that ended, by what became of them. */
@@ -672,6 +677,11 @@ export interface components {
         };
         /** @description A class. */
         ClassStatus: {
+            /**
+             * Format: uint64
+             * @description How long a request of it may run, as things are; `null` where none is stopped.
+             */
+            may_run_ms?: number | null;
             /** @description What is in force: `observe` or `enforce`. */
             mode: string;
             /** @description What it is called. */
@@ -781,7 +791,7 @@ export interface components {
             /** @description What that will do. */
             effect?: components["schemas"]["Effect"] | null;
             /** @description What was found last, if it was found: a rule of the file needs no evidence. */
-            found?: components["schemas"]["Elephant2"] | null;
+            found?: components["schemas"]["Found"] | null;
             /** @description How bytes are held back, where the rule does so. */
             lanes?: components["schemas"]["Lanes"] | null;
             /**
@@ -809,11 +819,8 @@ export interface components {
              * @description When it was found last.
              */
             seen: string;
-            /**
-             * Format: date-time
-             * @description When it was found first, or came into the file.
-             */
-            since: string;
+            /** @description How the site was under the rule in force: in the last minute, or since it holds. */
+            since: components["schemas"]["Gauge"] | null;
             /** @description What holds of it. */
             state: components["schemas"]["State"];
             /**
@@ -832,64 +839,6 @@ export interface components {
             waiting?: number | null;
             /** @description Kinds of their own that the pattern matches too, which a rule leaves alone. Only of one by itself. */
             within?: string[] | null;
-        };
-        /** @description Requests of one pattern that use much of a resource. */
-        Elephant2: {
-            /**
-             * Format: double
-             * @description Of the time that these requests took, at most this part was one client's.
-             */
-            by_one: number;
-            /**
-             * Format: double
-             * @description Units of it that there are in a second: of two processors two seconds.
-             */
-            capacity: number;
-            /**
-             * @description What that consists of.
-             * @default other
-             */
-            consists_of: components["schemas"]["Resource"];
-            /** @description The seed's coefficient and its p-value, beside. */
-            correlation?: number[] | null;
-            /**
-             * Format: double
-             * @description Units of it for each request.
-             */
-            cost: number;
-            /** @description Where that is in nineteen of twenty cases, about. */
-            interval: number[];
-            /**
-             * Format: double
-             * @description Seconds for which one is worked on, on average.
-             * @default 0
-             */
-            lasts: number;
-            /** @description Which requests. */
-            pattern: string;
-            /** @description It was seen for less than a quarter of an hour: costs are too low rather than too high. */
-            provisional: boolean;
-            /**
-             * Format: double
-             * @description Requests a second.
-             */
-            rate: number;
-            /** @description The resource that they use. */
-            resource: string;
-            /**
-             * Format: double
-             * @description Of all that is used, the part that these use.
-             */
-            share: number;
-            /** @description Some of them are transactions. */
-            transacts: boolean;
-            /** @description Patterns that always come with it: it may be one of these, and costs are of all together. */
-            twins: string[];
-            /**
-             * Format: double
-             * @description Share of its capacity that is used, by whomever.
-             */
-            used: number;
         };
         /** @description What was found. */
         Elephants: {
@@ -1020,6 +969,64 @@ export interface components {
             /** @description Lines with comments that say who decided, and why. */
             toml: string;
         };
+        /** @description Requests of one pattern that use much of a resource. */
+        Found: {
+            /**
+             * Format: double
+             * @description Of the time that these requests took, at most this part was one client's.
+             */
+            by_one: number;
+            /**
+             * Format: double
+             * @description Units of it that there are in a second: of two processors two seconds.
+             */
+            capacity: number;
+            /**
+             * @description What that consists of.
+             * @default other
+             */
+            consists_of: components["schemas"]["Resource"];
+            /** @description The seed's coefficient and its p-value, beside. */
+            correlation?: number[] | null;
+            /**
+             * Format: double
+             * @description Units of it for each request.
+             */
+            cost: number;
+            /** @description Where that is in nineteen of twenty cases, about. */
+            interval: number[];
+            /**
+             * Format: double
+             * @description Seconds for which one is worked on, on average.
+             * @default 0
+             */
+            lasts: number;
+            /** @description Which requests. */
+            pattern: string;
+            /** @description It was seen for less than a quarter of an hour: costs are too low rather than too high. */
+            provisional: boolean;
+            /**
+             * Format: double
+             * @description Requests a second.
+             */
+            rate: number;
+            /** @description The resource that they use. */
+            resource: string;
+            /**
+             * Format: double
+             * @description Of all that is used, the part that these use.
+             */
+            share: number;
+            /** @description Some of them are transactions. */
+            transacts: boolean;
+            /** @description Patterns that always come with it: it may be one of these, and costs are of all together. */
+            twins: string[];
+            /**
+             * Format: double
+             * @description Share of its capacity that is used, by whomever.
+             */
+            used: number;
+        };
         /** @description How a site was over some time. */
         Gauge: {
             /** @description Of all others. */
@@ -1033,9 +1040,9 @@ export interface components {
             seconds: number;
             /**
              * Format: double
-             * @description Share of the resource's capacity that was used.
+             * @description Share of the resource's capacity that was used; `null` where it is counted and not read.
              */
-            used: number;
+            used?: number | null;
         };
         /** @description What a rule grants the elephants that it is for. */
         Grants: {
@@ -1503,6 +1510,8 @@ export interface components {
         };
         /** @description A rule. */
         Rule: {
+            /** @description How the site was in the last minute before it, if an operator has approved it. */
+            before?: components["schemas"]["Gauge"] | null;
             /** @description Who decided it. */
             by: string;
             /** @description Kinds of their own that the pattern matches too, and that the rule leaves alone: none if it stands in the file. */
@@ -1714,7 +1723,7 @@ export interface components {
             sessions: number;
             /**
              * Format: uint64
-             * @description WebSockets and event streams, counted apart from the limit.
+             * @description `WebSocket`s and event streams, counted apart from the limit.
              */
             streams: number;
             /**
@@ -2820,7 +2829,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": string;
+                    "application/json": unknown;
                 };
             };
             /** @description It cannot be read, or makes no sense. */
@@ -3109,6 +3118,8 @@ export interface operations {
                 standing?: string;
                 /** @description Address of its client */
                 client?: string;
+                /** @description Number of the elephant whose rule it came under */
+                rule?: string;
             };
             header?: never;
             path?: never;
@@ -3309,6 +3320,8 @@ export interface operations {
                 standing?: string;
                 /** @description Address of its client */
                 client?: string;
+                /** @description Number of the elephant whose rule it came under */
+                rule?: string;
             };
             header?: never;
             path?: never;

@@ -1,6 +1,6 @@
 //! `/v1/elephants` and `/v1/kinds`: which requests cause the load, and an operator's word about them.
 
-use bywash_control::{Change, Effect, Entry, Grants};
+use bywash_control::{Change, Effect, Entry, Gauge, Grants};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,8 @@ pub struct Elephant {
     pub unpredicted: Option<String>,
     /// How bytes are held back, where the rule does so.
     pub lanes: Option<Lanes>,
+    /// How the site was under the rule in force: in the last minute, or since it holds.
+    pub since: Option<Gauge>,
     /// Requests that wait under the rule in force.
     pub waiting: Option<u32>,
     /// Requests that run under it.

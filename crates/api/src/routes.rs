@@ -114,6 +114,7 @@ const FILTERS: &[(&str, &str)] = &[
     ("session", "Its session, as it is shown"),
     ("standing", "What its session had proven"),
     ("client", "Address of its client"),
+    ("rule", "Number of the elephant whose rule it came under"),
 ];
 
 /// The same, and how many.
@@ -128,6 +129,7 @@ const LAST: &[(&str, &str)] = &[
     FILTERS[6],
     FILTERS[7],
     FILTERS[8],
+    FILTERS[9],
 ];
 
 /// All of it.
@@ -205,5 +207,5 @@ static ROUTES: &[Route] = &[
     get("/v1/audit", Body::Json(of::<Audit>), "Who has decided what, and why.")
         .query(&[("limit", "How many at most: 1 to 1000, 100 if nothing is said")]),
     get("/v1/lab", Body::Json(of::<LabResults>), "Results of the laboratory."),
-    get("/v1/lab/{name}", Body::Other("application/json"), "One of them, as it was written.").named(),
+    get("/v1/lab/{name}", Body::Json(of::<serde_json::Value>), "One of them, as it was written.").named(),
 ];

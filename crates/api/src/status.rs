@@ -106,6 +106,8 @@ pub struct ClassStatus {
     pub utility: f64,
     /// How long a client waits for an answer that is in time, if the file says so.
     pub patience_ms: Option<u64>,
+    /// How long a request of it may run, as things are; `null` where none is stopped.
+    pub may_run_ms: Option<u64>,
     /// Requests that wait.
     pub waiting: u32,
     /// Requests that ended.

@@ -328,13 +328,9 @@ fn trial(trial: &Value) -> String {
                 number(&lot["refused"]),
             )
         };
-        let _ = writeln!(
-            words,
-            "  {when}  {:.0} % used; {}; {}",
-            100.0 * number(&gauge["used"]),
-            lot("ants"),
-            lot("elephants"),
-        );
+        let used = gauge["used"].as_f64();
+        let used = used.map_or(String::new(), |used| format!("{:.0} % used; ", 100.0 * used));
+        let _ = writeln!(words, "  {when}  {used}{}; {}", lot("ants"), lot("elephants"));
     }
     words
 }

@@ -261,6 +261,15 @@ impl Book {
         Ok(self.rule(now, at, grants, Origin::Operator, word))
     }
 
+    /// How the site was before the rule that has just been approved. One that takes the place of another knows better.
+    pub fn was_before(&mut self, number: u32, gauge: Gauge) {
+        if let Ok(at) = self.at(number)
+            && let State::Ruled(rule) = &mut self.entries[at].state
+        {
+            rule.before.get_or_insert(gauge);
+        }
+    }
+
     /// An operator tries a rule; how the site was `before`, for as long as the trial.
     ///
     /// # Errors
@@ -388,14 +397,14 @@ impl Book {
         let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
         let Word { by, why, .. } = word;
         let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
-        let exempt = match &mut self.entries[at].state {
-            State::Ruled(rule) => std::mem::take(&mut rule.exempt),
-            State::Proposed | State::Rejected { .. } => Vec::new(),
+        let (exempt, before) = match &mut self.entries[at].state {
+            State::Ruled(rule) => (std::mem::take(&mut rule.exempt), rule.before),
+            State::Proposed | State::Rejected { .. } => (Vec::new(), None),
         };
         self.change(
             now,
             at,
-            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until }),
+            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until, before }),
         );
         note
     }

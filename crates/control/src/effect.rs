@@ -68,8 +68,8 @@ impl Effect {
 pub struct Gauge {
     /// How long, in seconds.
     pub seconds: f64,
-    /// Share of the resource's capacity that was used.
-    pub used: f64,
+    /// Share of the resource's capacity that was used; `null` where it is counted and not read.
+    pub used: Option<f64>,
     /// Of these requests.
     pub elephants: Lot,
     /// Of all others.

@@ -70,6 +70,9 @@ pub struct Rule {
     pub since: Timestamp,
     /// When it ends; never where the file says so.
     pub until: Option<Timestamp>,
+    /// How the site was in the last minute before it, if an operator has approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Gauge>,
 }
 
 /// Where a rule comes from.

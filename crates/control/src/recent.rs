@@ -76,7 +76,7 @@ impl Recent {
         };
         let of = |(at, of, _): &&(Time, usize, f64)| is_in(*at) && Some(*of) == resource;
         let shares: Vec<f64> = self.used.iter().filter(of).map(|(.., share)| *share).collect();
-        let used = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+        let used = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
         Gauge { seconds, used, elephants: lot(true), ants: lot(false) }
     }
 }
@@ -101,11 +101,12 @@ mod tests {
             recent.used(1, at(second), if second < 60 { 1.0 } else { 0.25 });
         }
         let gauge = recent.gauge(Some(elephant), Some(1), at(60), at(100));
-        assert!((gauge.used - 0.25).abs() < 1e-9 && (gauge.seconds - 40.0).abs() < 1e-9);
+        assert!((gauge.used.unwrap() - 0.25).abs() < 1e-9 && (gauge.seconds - 40.0).abs() < 1e-9);
         assert!((gauge.elephants.p50 - 9.0).abs() < 1e-9 && (gauge.ants.p99 - 0.01).abs() < 1e-9);
         assert!((gauge.ants.refused - 1.0).abs() < 1e-9 && gauge.elephants.refused < 1e-9);
         let whole = recent.gauge(None, None, at(0), at(1000));
         assert!((whole.ants.answered * whole.seconds - 200.0).abs() < 1e-6, "{whole:?}");
+        assert_eq!(whole.used, None, "of no resource");
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn grants_that_make_no_sense_are_refused_and_nothing_changes() {
 fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
     let mut book = book();
     let lot = |p99| Lot { answered: 10.0, refused: 0.0, p50: p99 / 10.0, p99 };
-    let before = Gauge { seconds: 60.0, used: 0.9, elephants: lot(9.0), ants: lot(8.0) };
+    let before = Gauge { seconds: 60.0, used: Some(0.9), elephants: lot(9.0), ants: lot(8.0) };
     let long = book.try_out(at(1), 1, Change::default(), word(1), before);
     assert_eq!(long, Err(Refused::Trial));
     let minute = Word { lasts: Span::from_secs(60), ..word(1) };

@@ -223,6 +223,13 @@ impl Driver {
         self.lock().engine.status(self.now())
     }
 
+    /// How long a request of each class may run, as things are.
+    pub(crate) fn may_run_by_class(&self) -> Vec<Option<Span>> {
+        let core = self.lock();
+        let classes = core.engine.classes().len();
+        (0..classes).map(|class| core.engine.may_run_of(ClassId(class as u8))).collect()
+    }
+
     /// How many of each class wait.
     pub(crate) fn waiting_by_class(&self) -> Vec<u32> {
         let core = self.lock();

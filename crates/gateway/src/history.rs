@@ -83,12 +83,14 @@ pub(crate) async fn keep(shared: &Shared) {
 
 fn reading(shared: &Shared) -> Reading {
     let waiting = shared.driver.waiting_by_class();
+    let may_run = shared.driver.may_run_by_class();
     let settings = shared.settings();
     let counts = |(place, waiting): (usize, u32)| -> Option<ClassCounts> {
         // In the middle of a reload the engine has classes that these settings do not know yet.
         settings.config.classes.get(place)?;
         let class = ClassId(place as u8);
-        Some(settings.class_metrics(class).counts(settings.class_name(class), waiting))
+        let may_run = may_run.get(place).copied().flatten();
+        Some(settings.class_metrics(class).counts(settings.class_name(class), waiting, may_run))
     };
     Reading {
         at: wall_clock_ms(),

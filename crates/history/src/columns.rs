@@ -60,6 +60,9 @@ pub struct ClassColumns {
     pub earned: Vec<f32>,
     /// Requests that waited at the end of the row.
     pub waiting: Vec<u32>,
+    /// How long a request of it might run, if it could be stopped.
+    #[serde(default)]
+    pub may_run_ms: Vec<Option<u32>>,
     /// Half of the answers took at most so long; `null` where there was none.
     pub p50_ms: Vec<Option<f32>>,
     /// 99 of 100 answers took at most so long.
@@ -211,6 +214,7 @@ impl ClassColumns {
         self.wasted_ms.push(row.wasted);
         self.earned.push(row.earned);
         self.waiting.push(row.waiting);
+        self.may_run_ms.push((row.may_run > 0).then_some(row.may_run));
         self.p50_ms.push(row.p50);
         self.p99_ms.push(row.p99);
     }
@@ -221,6 +225,8 @@ impl ClassColumns {
             wasted: *self.wasted_ms.get(at)?,
             earned: *self.earned.get(at)?,
             waiting: *self.waiting.get(at)?,
+            // What was kept by an earlier version has none.
+            may_run: self.may_run_ms.get(at).copied().flatten().unwrap_or(0),
             p50: *self.p50_ms.get(at)?,
             p99: *self.p99_ms.get(at)?,
             ..ClassRow::default()

@@ -50,6 +50,8 @@ pub struct ClassCounts {
     pub latencies: Latencies,
     /// Those that wait now.
     pub waiting: u32,
+    /// How long one may run now, if it can be stopped.
+    pub may_run: Option<Span>,
 }
 
 /// What enforcing would have made of a request that was observed.

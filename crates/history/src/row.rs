@@ -26,12 +26,14 @@ pub(crate) struct ClassRow {
     pub(crate) wasted: u32,
     pub(crate) earned: f32,
     pub(crate) waiting: u32,
+    /// Milliseconds; nothing is zero.
+    pub(crate) may_run: u32,
     pub(crate) p50: Option<f32>,
     pub(crate) p99: Option<f32>,
 }
 
 /// What the crate's bounds say.
-const _: () = assert!(size_of::<(u8, ClassRow)>() == 84, "see the bounds in lib.rs");
+const _: () = assert!(size_of::<(u8, ClassRow)>() == 88, "see the bounds in lib.rs");
 
 impl ClassRow {
     /// Between the two; `before` is `None` where counts began at nothing.
@@ -52,6 +54,7 @@ impl ClassRow {
             wasted: less(now.wasted, was(|counts| counts.wasted)),
             earned: (now.earned - before.map_or(0.0, |before| before.earned)) as f32,
             waiting: now.waiting,
+            may_run: 0,
             p50: latencies.percentile(0.5),
             p99: latencies.percentile(0.99),
         }
@@ -76,7 +79,13 @@ impl Row {
         let class = |(place, counts): (usize, &ClassCounts)| {
             let before = before.and_then(|before| before.classes.get(place));
             let row = ClassRow::between(before, counts);
-            (!row.is_nothing()).then_some((name(counts)?, row))
+            if row.is_nothing() {
+                return None;
+            }
+            // By itself it is no event.
+            let may_run = counts.may_run.map_or(0, |span| span.as_millis().max(1));
+            let may_run = u32::try_from(may_run).unwrap_or(u32::MAX);
+            Some((name(counts)?, ClassRow { may_run, ..row }))
         };
         let mut classes: Vec<_> = now.classes.iter().enumerate().filter_map(class).collect();
         classes.shrink_to_fit();

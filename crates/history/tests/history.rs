@@ -22,6 +22,7 @@ impl Counter {
             earned: 0.0,
             latencies: Latencies::default(),
             waiting: 0,
+            may_run: None,
         };
         let classes = classes.iter().map(class).collect();
         let at = 1_800_000_000_000;

@@ -190,7 +190,7 @@ fn a_trial_holds_back_for_its_time_and_has_measured_what_that_did() {
     let shown = bywash(&["elephants", "show", "1", "--admin", &admin]).out;
     assert!(shown.contains("  before  ") && shown.contains("  during  "), "{shown}");
     assert!(!shown.contains("not over yet"), "{shown}");
-    let audit = fs::read_to_string(folder.path("state/elephants.audit.jsonl")).unwrap();
+    let audit = fs::read_to_string(folder.path("state/audit.jsonl")).unwrap();
     let notes = audit.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let notes: Vec<_> = notes.map(|note| [note["what"].clone(), note["by"].clone()]).collect();
     assert_eq!(notes, [["tried", "me"], ["ended", "bywash"]].map(|note| note.map(Value::from)));

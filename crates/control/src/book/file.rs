@@ -69,6 +69,7 @@ impl Book {
             why: why.clone(),
             since: now,
             until: None,
+            before: None,
         };
         self.change(now, at, State::Ruled(rule));
         let note = self.note(now, at, What::Approved, "the file", why);

@@ -142,6 +142,12 @@ impl Engine {
         Action::Terminate { id, reason, retry_after: self.come_again(now, true) }
     }
 
+    /// How long a request of a class may run, as things are; `None`: none of it is ever stopped.
+    pub fn may_run_of(&self, class: ClassId) -> Option<Span> {
+        let bounds = self.classes[class.index()].stop.filter(|_| self.stops)?;
+        Some(self.may_run(class, bounds).min(bounds.max))
+    }
+
     fn may_run(&self, class: ClassId, bounds: Bounds) -> Span {
         self.terminate.may_run(class, bounds).clamp_to(bounds.min, Span::MAX)
     }

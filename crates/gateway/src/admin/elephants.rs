@@ -1,12 +1,14 @@
 //! `/v1/elephants`: what was found, what was decided of it, and decisions.
 
 use bywash_api::{Code, Decision, Elephant, Elephants, Preview, Previewed};
-use bywash_control::{Change, Effect, Entry, Grants, Refused as Undoable, State};
+use bywash_control::{Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
 use bywash_engine::throttle::RuleId;
+use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::said::word;
+use crate::elephants::watch::gauge_of;
 use crate::shared::Shared;
 use crate::undecided::Undecided;
 use crate::wall;
@@ -54,6 +56,9 @@ pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answer
     Ok(document(&Previewed { grants, effect, unpredicted }))
 }
 
+/// For so long a site is looked at before a rule, and under it.
+const MINUTE: Span = Span::from_secs(60);
+
 /// What an operator can say.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
@@ -80,11 +85,16 @@ pub(super) fn decide(
         ));
     }
     let now = wall::now();
-    let before = shared.elephants.gauge_of(id, word.lasts, shared.driver.now());
+    let measured = if matches!(verb, Verb::Try) { word.lasts } else { MINUTE };
+    let before = shared.elephants.gauge_of(id, measured, shared.driver.now());
     let decided = shared.elephants.decide(shared, |book| {
         book.is_seen(id, revision)?;
         let note = match verb {
-            Verb::Approve => book.approve(now, id, change, word)?,
+            Verb::Approve => {
+                let note = book.approve(now, id, change, word)?;
+                book.was_before(id, before);
+                note
+            }
             Verb::Try => book.try_out(now, id, change, word, before)?,
             Verb::Reject => book.reject(now, id, word)?,
             Verb::Undo => book.undo(now, id, word)?,
@@ -129,7 +139,17 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         waiting: under.map(|(_, waiting, _)| *waiting),
         running: under.map(|(.., running)| *running),
         within: None,
+        since: since(shared, entry),
     }
+}
+
+/// How it was under a rule that holds, for as long as it does and no more than a minute.
+fn since(shared: &Shared, entry: &Entry) -> Option<Gauge> {
+    let State::Ruled(rule) = &entry.state else { return None };
+    let holds = wall::now().duration_since(rule.since).unsigned_abs();
+    let lasted = Span::from(holds).min(MINUTE);
+    let now = shared.driver.now();
+    Some(gauge_of(&shared.elephants.watched(), entry, now, lasted))
 }
 
 /// What a rule will do, or why that is not known; neither where nothing was found.

@@ -98,6 +98,7 @@ fn is(request: &Request, wanted: &BTreeMap<String, String>) -> bool {
         match name.as_str() {
             "client" => is(&request.client),
             "status" => request.status.is_some_and(|status| is(&status.to_string())),
+            "rule" => life.and_then(|life| life.rule).is_some_and(|rule| is(&rule.to_string())),
             "class" => life.is_some_and(|life| is(&life.class)),
             "outcome" => life.is_some_and(|life| is(&life.outcome)),
             "level" => life.and_then(|life| life.level.as_deref()).is_some_and(is),

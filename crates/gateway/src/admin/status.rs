@@ -81,6 +81,7 @@ fn standings<'a>(
 
 fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
     let waiting = shared.driver.waiting_by_class();
+    let may_run = shared.driver.may_run_by_class();
     let class = |(index, (class, waiting)): (usize, (&ClassConfig, u32))| ClassStatus {
         name: class.class.name.clone(),
         tier: class.class.tier.name().to_owned(),
@@ -88,6 +89,7 @@ fn classes(shared: &Shared, settings: &Settings) -> Vec<ClassStatus> {
         percent: class.percent,
         utility: class.class.utility.get(),
         patience_ms: class.patience.map(Span::as_millis),
+        may_run_ms: may_run.get(index).copied().flatten().map(Span::as_millis),
         waiting,
         outcomes: outcomes(settings.class_metrics(ClassId(index as u8))),
     };

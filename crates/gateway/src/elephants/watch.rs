@@ -203,7 +203,7 @@ fn end(shared: &Shared, now: Time) {
 }
 
 /// How the site was for so long until now, for the elephants of this entry and all others.
-pub(super) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Gauge {
+pub(crate) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Gauge {
     let resource = entry.found.as_ref().map_or("", |found| found.resource.as_str());
     watch.gauge(&entry.pattern, resource, now - lasted, now)
 }

@@ -89,7 +89,12 @@ impl ClassMetrics {
     }
 
     /// All of it, for the history.
-    pub(crate) fn counts(&self, name: &Arc<str>, waiting: u32) -> ClassCounts {
+    pub(crate) fn counts(
+        &self,
+        name: &Arc<str>,
+        waiting: u32,
+        may_run: Option<Span>,
+    ) -> ClassCounts {
         let milliseconds = |amount: &Amount| (amount.get() * 1e3) as u64;
         ClassCounts {
             name: Arc::clone(name),
@@ -100,6 +105,7 @@ impl ClassMetrics {
             earned: self.earned.get(),
             latencies: self.latencies.read(),
             waiting,
+            may_run,
         }
     }
 
