@@ -22,6 +22,7 @@ mod manual;
 mod meters;
 mod operator;
 mod operators;
+mod plain;
 mod policy;
 mod replace;
 mod requests;

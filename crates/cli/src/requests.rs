@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::args::{Explain, Tap};
 use crate::failure::Failure;
 use crate::operator;
+use crate::plain::plain_value as plain;
 use crate::streams::{print, print_json};
 
 /// Requests as they end.
@@ -66,15 +67,6 @@ fn one_line(line: &str) -> String {
         text("target"),
         text("request"),
     )
-}
-
-/// A value as it may stand on a terminal: nothing in it that one would obey.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.chars().flat_map(char::escape_debug).collect(),
-        other => other.to_string(),
-    }
 }
 
 /// One request, and why it was treated as it was.
