@@ -162,7 +162,7 @@ fn state(entry: &Value) -> String {
 }
 
 /// All that there is to say of one.
-fn told(entry: &Value) -> String {
+pub(crate) fn told(entry: &Value) -> String {
     let mut words =
         format!("{} {}\n", plain_value(&entry["number"]), plain_value(&entry["pattern"]));
     let found = &entry["found"];

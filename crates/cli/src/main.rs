@@ -35,6 +35,8 @@ mod state;
 mod status;
 mod streams;
 mod token_keys;
+#[cfg(feature = "top")]
+mod top;
 
 use std::process::ExitCode;
 
@@ -71,6 +73,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Example => print(&bywash_config::example()),
         Command::Reference => print(&bywash_config::reference()),
         Command::Status(status) => status::status(&status),
+        #[cfg(feature = "top")]
+        Command::Top(top) => top::top(&top),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),

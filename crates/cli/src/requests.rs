@@ -80,7 +80,8 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
 }
 
-fn explained(entry: &Value) -> String {
+/// That, in words.
+pub(crate) fn explained(entry: &Value) -> String {
     let text = |name: &str| plain(&entry[name]);
     let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
     let decision = match entry["decision"].as_str() {

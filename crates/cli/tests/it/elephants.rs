@@ -12,16 +12,16 @@ use crate::gateway::{Gateway, get};
 use crate::upstream::Upstream;
 
 /// A gateway whose book has a search in it that was found before it started.
-struct Site {
+pub(crate) struct Site {
     upstream: Upstream,
     folder: Folder,
     config: String,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
 }
 
 impl Site {
     /// With more in its file.
-    fn new(more: &str) -> Self {
+    pub(crate) fn new(more: &str) -> Self {
         Self::where_were_found(vec![slow()], more)
     }
 
@@ -49,7 +49,7 @@ impl Site {
         (outcome.code, outcome.out + &outcome.err)
     }
 
-    fn list(&self) -> Value {
+    pub(crate) fn list(&self) -> Value {
         let admin = self.gateway.operators();
         bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
     }
