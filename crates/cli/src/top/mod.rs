@@ -25,10 +25,12 @@ mod view;
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_units::Span;
 use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use crate::args::Top;
@@ -43,6 +45,10 @@ use view::Paint;
 
 /// So soon it is seen what the gateway has said.
 const GLANCE: Duration = Duration::from_millis(50);
+/// So soon it is seen that the terminal is gone, if no signal says so.
+const LOOK_UP: Duration = Duration::from_secs(1);
+/// The exit code that shells expect of what SIGHUP has ended.
+const HUNG_UP: i32 = 129;
 /// Nobody reads faster, and the gateway has better to do.
 const SHORTEST: Span = Span::from_millis(100);
 
@@ -75,7 +81,7 @@ fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
         if !is_read(&text)? || is_over {
             break;
         }
-        std::thread::sleep(args.interval.to_std());
+        thread::sleep(args.interval.to_std());
         model.take(feed.look()?);
     }
     Ok(())
@@ -86,24 +92,50 @@ struct Restored;
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        ratatui::restore();
+        restore();
     }
+}
+
+fn restore() {
+    ratatui::restore();
+    // Ratatui hides it when it draws, and shows it only when a `Terminal` is dropped. A terminal that is gone needs none.
+    let _ = ratatui::crossterm::execute!(io::stdout(), Show);
 }
 
 fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::running(format!("the terminal: {error}"));
-    let mut signals = Signals::catch().map_err(failed)?;
+    let signals = Signals::catch().map_err(failed)?;
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let _restored = Restored;
-    watch(&mut terminal, &mut screen, news, &mut signals).map_err(failed)
+    end_with_it(signals);
+    watch(&mut terminal, &mut screen, news).map_err(failed)
 }
 
-/// Until whoever looks, or a signal, says that it is over.
+/// Ends the process when it is told to, and when the terminal is gone: crossterm reads the end of that for ever, and comes back with
+/// nothing.
+fn end_with_it(mut signals: Signals) {
+    thread::spawn(move || {
+        let code = loop {
+            match signals.wait_for(LOOK_UP) {
+                Some(Told::End(signal)) => break 128 + signal,
+                // A terminal that hangs up.
+                Some(Told::Reload) => break HUNG_UP,
+                None if !io::stdin().is_terminal() => break HUNG_UP,
+                Some(Told::Upgrade) | None => {}
+            }
+        };
+        // Nothing is drawn any more.
+        let _drawn = io::stdout().lock();
+        restore();
+        std::process::exit(code);
+    });
+}
+
+/// Until whoever looks says that it is over.
 fn watch(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen,
     news: &Receiver<News>,
-    signals: &mut Signals,
 ) -> io::Result<()> {
     let paint = Paint { has_colour: wants_colour() };
     loop {
@@ -111,10 +143,6 @@ fn watch(
         loop {
             let is_another = event::poll(GLANCE)?;
             if is_another && !hear(screen, &event::read()?) {
-                return Ok(());
-            }
-            // A terminal that is gone hangs up.
-            if matches!(signals.wait_for(Duration::ZERO), Some(Told::End(_) | Told::Reload)) {
                 return Ok(());
             }
             if take(screen, news)? || is_another {

@@ -26,6 +26,8 @@ pub(super) enum Over {
         from: u16,
     },
     Ask(Box<Ask>),
+    /// What is to be decided is being asked for: keys typed ahead are no commands.
+    Awaited,
 }
 
 /// See the module.
@@ -59,7 +61,8 @@ impl Screen {
             News::Silence(why) => self.model.hear_nothing(now, why),
             // Whoever types is not interrupted.
             News::Refused(why) if self.is_typing() => self.notice = Some(why),
-            News::Text(..) | News::Considered(..) if self.is_typing() => {}
+            News::Text(..) if self.is_typing() => {}
+            News::Considered(..) if !matches!(self.over, Over::Awaited) => {}
             News::Text(title, text) => self.read(title, text),
             News::Considered(verb, elephant, told) => {
                 self.over = Over::Ask(Box::new(Ask::elephant(verb, &elephant, told, &self.by)));
@@ -104,6 +107,8 @@ impl Screen {
                 }
             }
             Over::Help => self.over = Over::Nothing,
+            Over::Awaited if key.code == KeyCode::Esc => self.over = Over::Nothing,
+            Over::Awaited => {}
             Over::Text { from, .. } => match key.code {
                 KeyCode::Down | KeyCode::Char('j') => *from = from.saturating_add(1),
                 KeyCode::Up | KeyCode::Char('k') => *from = from.saturating_sub(1),
@@ -189,11 +194,13 @@ impl Screen {
 
     fn want_of_elephant(&mut self, intent: Intent, number: &str) {
         let Ok(number) = number.parse() else { return };
-        self.send(match intent {
-            Intent::Approve => Errand::Consider(Verb::Approve, number),
-            Intent::Undo => Errand::Consider(Verb::Undo, number),
-            _ => Errand::Elephant(number),
-        });
+        let verb = match intent {
+            Intent::Approve => Verb::Approve,
+            Intent::Undo => Verb::Undo,
+            _ => return self.send(Errand::Elephant(number)),
+        };
+        self.over = Over::Awaited;
+        self.send(Errand::Consider(verb, number));
     }
 
     fn want_of_request(&mut self, intent: Intent, name: String) {
@@ -263,6 +270,9 @@ mod tests {
         screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
         typed(&mut screen, "too much\nn");
         assert!(todo.try_recv().is_err());
+        typed(&mut screen, "amu1\ny");
+        assert!(matches!(todo.try_recv(), Ok(Errand::Consider(Verb::Approve, 1))));
+        assert!(todo.try_recv().is_err(), "what is typed ahead is no command");
         let told = "cost 250 ms".to_owned();
         screen.hear(News::Considered(Verb::Approve, Box::new(elephant("/slow")), told), 0);
         typed(&mut screen, "too much\ny");

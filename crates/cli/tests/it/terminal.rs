@@ -28,7 +28,8 @@ impl Terminal {
     /// Runs `bywash` with these arguments, and says before and after how the terminal is set (`stty -g`), and the exit code.
     pub(crate) fn start(args: &[&str]) -> Self {
         let line = format!(
-            "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \"$BYWASH\" {}; code=$?; echo; \
+            "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \
+             sh -c 'echo \"pid $$\"; exec \"$BYWASH\" {}'; code=$?; echo; \
              echo \"after $(stty -g)\"; echo \"code $code\"",
             args.join(" ")
         );
@@ -83,11 +84,18 @@ impl Terminal {
         lines.into_iter().find(has).unwrap()
     }
 
+    /// What stands behind this word of what the shell says.
+    pub(crate) fn said(&self, word: &str) -> &str {
+        let rest = self.written.split(word).nth(1);
+        let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.written));
+        rest.split_whitespace().next().unwrap()
+    }
+
     /// Waits for the end.
-    pub(crate) fn ends(mut self) -> String {
+    pub(crate) fn ends(mut self) -> Self {
         self.shows("code ");
         wait(&mut self.child, LONGEST);
-        std::mem::take(&mut self.written)
+        self
     }
 }
 

@@ -1,6 +1,8 @@
 //! `bywash top`: what it says is what was sent, on a screen and elsewhere.
 
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -102,8 +104,9 @@ fn where_nobody_answers_is_said_and_no_screen_is_drawn() {
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(69), ""));
         assert!(outcome.err.contains(&gone), "{}", outcome.err);
     }
-    let written = Terminal::start(&["top", "--admin", &gone]).ends();
-    assert!(written.contains("code 69") && !written.contains("\x1b[?1049h"), "{written:?}");
+    let terminal = Terminal::start(&["top", "--admin", &gone]).ends();
+    assert_eq!(terminal.said("code "), "69");
+    assert!(!terminal.written.contains("\x1b[?1049h"), "{:?}", terminal.written);
 }
 
 #[test]
@@ -137,18 +140,15 @@ fn a_screen_is_sorted_filtered_explains_and_leaves_the_terminal_as_it_was() {
     terminal.types("e");
     terminal.shows("It was given a slot");
     terminal.types("qq");
-    let written = terminal.ends();
-    assert_restored(&written);
-    assert!(written.contains("code 0"), "{written:?}");
+    let terminal = terminal.ends();
+    assert_restored(&terminal);
+    assert_eq!(terminal.said("code "), "0");
 }
 
 /// Whether the terminal is as it was.
-fn assert_restored(written: &str) {
-    let after = |word: &str| {
-        let rest = written.split(word).nth(1).unwrap_or_else(|| panic!("no {word}: {written:?}"));
-        rest.split_whitespace().next().unwrap().to_owned()
-    };
-    assert_eq!(after("before "), after("after "));
+fn assert_restored(terminal: &Terminal) {
+    assert_eq!(terminal.said("before "), terminal.said("after "));
+    let written = &terminal.written;
     for (begun, ended) in [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?25l", "\x1b[?25h")] {
         assert!(written.rfind(begun) < written.rfind(ended), "{written:?}");
     }
@@ -173,7 +173,9 @@ fn an_elephant_is_approved_and_undone_by_whoever_looks() {
     let entry = &site.list()["elephants"][0];
     let rule = &entry["state"]["ruled"];
     assert_eq!((&rule["by"], &rule["why"]), (&"ana".into(), &"too dear".into()));
-    terminal.types("uenough\ry");
+    terminal.types("u");
+    terminal.shows("Why?");
+    terminal.types("enough\ry");
     terminal.shows("goes free");
     assert_eq!(site.list()["elephants"][0]["state"], "proposed");
     terminal.types("\x03");
@@ -218,4 +220,26 @@ fn a_gateway_that_ends_is_waited_for() {
     terminal.shows(">confirm");
     terminal.types("q");
     assert_restored(&terminal.ends());
+}
+
+#[test]
+fn it_ends_with_its_terminal_and_when_it_is_told_to() {
+    let (gateway, _upstream, _folder) = asked();
+    let admin = gateway.operators();
+    let mut told = Terminal::start(&["top", "--admin", &admin]);
+    told.shows(">confirm");
+    let kill = format!("kill -TERM {}", told.said("pid "));
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    let told = told.ends();
+    assert_restored(&told);
+    assert_eq!(told.said("code "), "143");
+    let mut gone = Terminal::start(&["top", "--admin", &admin]);
+    gone.shows(">confirm");
+    let process = format!("/proc/{}", gone.said("pid "));
+    drop(gone);
+    let begun = Instant::now();
+    while Path::new(&process).exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it goes on without a terminal");
+        thread::sleep(Duration::from_millis(5));
+    }
 }

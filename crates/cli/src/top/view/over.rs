@@ -15,6 +15,7 @@ use crate::top::screen::{Over, Screen, scrolled};
 pub(super) fn over(frame: &mut Frame<'_>, screen: &Screen) {
     match &screen.over {
         Over::Nothing | Over::Filter(_) => {}
+        Over::Awaited => framed(frame, "Decide", "The gateway is asked.", 0, "_"),
         Over::Help => framed(frame, "Keys", &help(), 0, ""),
         Over::Text { title, text, from } => framed(frame, title, text, *from, ""),
         Over::Ask(ask) => framed(frame, "Decide", &ask.told, ask.from, &ask.prompt()),

@@ -127,6 +127,7 @@ fn a_filter_and_the_order_are_said_and_done() {
 fn before_a_decision_stands_what_it_does() {
     let mut screen = screen(model());
     let told = "1 /slow\nproposed  2 at once\neffect    90 %, then 20 %\n".to_owned();
+    typed(&mut screen, "2a");
     let verb = crate::top::ask::Verb::Approve;
     screen.hear(News::Considered(verb, Box::new(elephant("/slow")), told), 0);
     typed(&mut screen, "too much");
@@ -195,6 +196,7 @@ fn lines_are_broken_between_words_and_long_words_anywhere() {
 fn all_of_what_is_to_be_decided_can_be_read_on_a_low_terminal() {
     let mut screen = screen(model());
     let told = (1..=20).map(|number| format!("evidence {number}")).collect::<Vec<_>>().join("\n");
+    typed(&mut screen, "2a");
     let verb = crate::top::ask::Verb::Approve;
     screen.hear(News::Considered(verb, Box::new(elephant("/slow")), told), 0);
     let drawn = lines(&screen, 80, 12);
