@@ -7,6 +7,8 @@ pub(crate) mod elephants;
 mod lab;
 pub(crate) mod policy;
 mod shaper;
+#[cfg(feature = "top")]
+mod top;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
@@ -24,6 +26,8 @@ pub(crate) use lab::{
     Replay, ServiceOf, Sim, Stay, Sweep, Vary,
 };
 pub(crate) use shaper::{Lanes, Shaper};
+#[cfg(feature = "top")]
+pub(crate) use top::{Top, Window};
 
 /// Where operators come in unless something else is said.
 pub(crate) fn default_admin() -> AdminAddress {
@@ -177,6 +181,9 @@ pub(crate) enum Command {
     },
     /// Say what a running gateway is doing
     Status(Status),
+    #[cfg(feature = "top")]
+    /// Watch what a running gateway is doing on a screen of this terminal, and decide
+    Top(Top),
     /// Show what sessions do and what they are worth, as a running gateway has learned it
     Sessions(Sessions),
     /// Show which requests cause the load, and decide what is done about it
@@ -265,7 +272,7 @@ pub(crate) struct Check {
 }
 
 /// Which gateway is meant.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Which {
     /// The gateway's admin listener: `ADDRESS:PORT` or `unix:/PATH`
     #[arg(long, value_name = "ADDRESS", default_value_t = default_admin(), value_parser = admin)]

@@ -12,6 +12,7 @@ use crate::args::Which;
 use crate::args::elephants::{Author, Elephants, List, Show};
 use crate::failure::Failure;
 use crate::operator;
+use crate::plain::{plain, plain_value};
 use crate::streams::{print, print_json};
 
 pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
@@ -99,11 +100,11 @@ fn headline(all: &Value, none: bool) -> String {
     );
     for resource in resources {
         let state = match (resource["trouble"].as_str(), resource["used"].as_f64()) {
-            (Some(trouble), _) => plain_text(trouble),
+            (Some(trouble), _) => plain(trouble),
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
             (None, None) => "not read yet".into(),
         };
-        let _ = writeln!(words, "  {}: {state}", plain(&resource["name"]));
+        let _ = writeln!(words, "  {}: {state}", plain_value(&resource["name"]));
     }
     if none {
         words.push_str("No kind of request uses more than a twentieth of any of these.\n");
@@ -133,9 +134,9 @@ fn table(entries: &[Value]) -> Table {
             value.as_f64().map_or("—".into(), |part| format!("{:.0} %", 100.0 * part))
         };
         table.push(vec![
-            plain(&entry["number"]),
-            plain(&entry["pattern"]),
-            plain(&found["resource"]),
+            plain_value(&entry["number"]),
+            plain_value(&entry["pattern"]),
+            plain_value(&found["resource"]),
             cost(&found["cost"]),
             found["rate"].as_f64().map_or("—".into(), |rate| format!("{rate:.2}")),
             percent(&found["share"]),
@@ -150,26 +151,32 @@ fn state(entry: &Value) -> String {
     if let Some(rule) = state.get("ruled") {
         let until = rule["until"]
             .as_str()
-            .map_or("as the file says".into(), |until| format!("until {}", plain_text(until)));
-        return format!("{} {until}", plain(&rule["origin"]));
+            .map_or("as the file says".into(), |until| format!("until {}", plain(until)));
+        return format!("{} {until}", plain_value(&rule["origin"]));
     }
     if let Some(rejected) = state.get("rejected") {
-        return format!("rejected until {}", plain(&rejected["until"]));
+        return format!("rejected until {}", plain_value(&rejected["until"]));
     }
     let is_provisional = entry["found"]["provisional"] == true;
     if is_provisional { "proposed, provisional".into() } else { "proposed".into() }
 }
 
 /// All that there is to say of one.
-fn told(entry: &Value) -> String {
-    let mut words = format!("{} {}\n", plain(&entry["number"]), plain(&entry["pattern"]));
+pub(crate) fn told(entry: &Value) -> String {
+    let mut words =
+        format!("{} {}\n", plain_value(&entry["number"]), plain_value(&entry["pattern"]));
     let found = &entry["found"];
     if found.is_object() {
         words.push_str(&evidence(found));
     }
     let _ = writeln!(words, "state     {}", state(entry));
     if let Some(rule) = entry["state"].get("ruled") {
-        let _ = writeln!(words, "by        {}: {}", plain(&rule["by"]), plain(&rule["why"]));
+        let _ = writeln!(
+            words,
+            "by        {}: {}",
+            plain_value(&rule["by"]),
+            plain_value(&rule["why"])
+        );
         let _ = writeln!(words, "rule      {}", grants(&rule["grants"]));
         if entry["lanes"].is_object() {
             let _ = writeln!(words, "bytes     {}", lanes(&entry["lanes"]));
@@ -191,7 +198,7 @@ fn told(entry: &Value) -> String {
             number(&effect["held_back"]),
         );
     } else if let Some(why) = entry["unpredicted"].as_str() {
-        let _ = writeln!(words, "effect    {}", plain_text(why));
+        let _ = writeln!(words, "effect    {}", plain(why));
     }
     if entry["trial"].is_object() {
         words.push_str(&trial(&entry["trial"]));
@@ -208,7 +215,7 @@ fn others(entry: &Value) -> String {
     if kinds.is_empty() {
         return String::new();
     }
-    let names = kinds.iter().map(plain).collect::<Vec<_>>().join(", ");
+    let names = kinds.iter().map(plain_value).collect::<Vec<_>>().join(", ");
     if is_of_file {
         format!("with      {names}: kinds of their own, but the file's pattern matches them\n")
     } else {
@@ -247,7 +254,7 @@ fn evidence(found: &Value) -> String {
         "cost      {} {} of {} ({} to {}){}\n",
         amount(&found["cost"]),
         unit.name,
-        plain(&found["resource"]),
+        plain_value(&found["resource"]),
         amount(&found["interval"][0]),
         amount(&found["interval"][1]),
         if found["provisional"] == true { ", provisional: rather too low" } else { "" },
@@ -278,7 +285,7 @@ fn evidence(found: &Value) -> String {
     );
     let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
     if !twins.is_empty() {
-        let twins = twins.iter().map(plain).collect::<Vec<_>>().join(", ");
+        let twins = twins.iter().map(plain_value).collect::<Vec<_>>().join(", ");
         let _ = writeln!(words, "or        {twins}: they always come together");
     }
     if let Some(seed) = found["correlation"].as_array() {
@@ -289,11 +296,11 @@ fn evidence(found: &Value) -> String {
 }
 
 fn grants(grants: &Value) -> String {
-    let mut words = format!("{} at once", plain(&grants["at_once"]));
+    let mut words = format!("{} at once", plain_value(&grants["at_once"]));
     if let Some(rate) = grants["rate"].as_f64() {
         let _ = write!(words, ", {rate} a second");
     }
-    let _ = write!(words, ", {} may wait, up to {}", grants["queue"], plain(&grants["wait"]));
+    let _ = write!(words, ", {} may wait, up to {}", grants["queue"], plain_value(&grants["wait"]));
     if let Some(bytes) = grants["bytes"].as_u64() {
         let _ = write!(words, ", {bytes} bytes a second");
     }
@@ -306,7 +313,7 @@ fn lanes(lanes: &Value) -> String {
         "by a lane of the network device, at its rates; on HTTP/2 and by other devices by a bucket"
             .into()
     } else {
-        format!("by a bucket: {}", plain_text(lanes["why"].as_str().unwrap_or("—")))
+        format!("by a bucket: {}", plain(lanes["why"].as_str().unwrap_or("—")))
     }
 }
 
@@ -341,17 +348,4 @@ fn minutes(seconds: f64) -> String {
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(0.0)
-}
-
-/// A value as it may stand on a terminal: nothing in it that one would obey.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "—".to_owned(),
-        Value::String(text) => plain_text(text),
-        other => other.to_string(),
-    }
-}
-
-fn plain_text(text: &str) -> String {
-    text.chars().flat_map(char::escape_debug).collect()
 }

@@ -39,6 +39,12 @@ impl Failure {
         Self { words: format!("bywash: {words}"), code: 99 }
     }
 
+    /// What it says.
+    #[cfg(feature = "top")]
+    pub(crate) fn words(&self) -> &str {
+        self.words.strip_prefix("bywash: ").unwrap_or(&self.words)
+    }
+
     pub(crate) fn tell(&self) {
         if !self.words.is_empty() {
             say(self.words.trim_end());

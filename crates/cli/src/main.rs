@@ -23,6 +23,7 @@ mod meters;
 mod metrics;
 mod operator;
 mod operators;
+mod plain;
 mod policy;
 mod replace;
 mod requests;
@@ -35,6 +36,8 @@ mod state;
 mod status;
 mod streams;
 mod token_keys;
+#[cfg(feature = "top")]
+mod top;
 
 use std::process::ExitCode;
 
@@ -72,6 +75,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reference => print(&bywash_config::reference()),
         Command::MetricsReference { json } => metrics::metrics_reference(json),
         Command::Status(status) => status::status(&status),
+        #[cfg(feature = "top")]
+        Command::Top(top) => top::top(&top),
         Command::Sessions(sessions) => sessions::sessions(&sessions),
         Command::Elephants(what) => elephants::elephants(&what),
         Command::Policy(what) => policy::policy(&what),

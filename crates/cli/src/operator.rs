@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use crate::args::Which;
 use crate::failure::Failure;
 use crate::operators;
+use crate::plain::plain;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -111,7 +112,7 @@ fn refused(admin: &AdminAddress, asks: &Asks<'_>, body: &[u8]) -> Failure {
     if problem.code == Code::Unauthorised && asks.token.is_none() {
         return Failure::running(NO_KEY);
     }
-    Failure::running(problem.detail.chars().flat_map(char::escape_debug).collect::<String>())
+    Failure::running(plain(&problem.detail))
 }
 
 /// Hands each line that it goes on sending to `take`, until that has had enough.

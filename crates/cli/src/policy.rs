@@ -10,6 +10,7 @@ use bywash_report::{Align, Table};
 use crate::args::policy::{OfClass, Policy as What, Show, Undone};
 use crate::failure::Failure;
 use crate::operator;
+use crate::plain::plain;
 use crate::streams::{print, print_json};
 
 pub(crate) use export::export;
@@ -52,23 +53,23 @@ fn undo(args: &Undone) -> Result<(), Failure> {
 }
 
 pub(crate) fn told(policy: &Policy) -> String {
-    let file = policy.file.as_deref().map_or("no file".into(), shown);
+    let file = policy.file.as_deref().map_or("no file".into(), plain);
     let mut words = format!(
         "{file}: order {}, limit {}, terminate {}{}\n\n{}",
-        policy.order.name,
-        policy.limit.name,
-        policy.terminate.name,
+        plain(&policy.order.name),
+        plain(&policy.limit.name),
+        plain(&policy.terminate.name),
         if policy.bypassed { "; bypassed: nothing is decided" } else { "" },
         classes(policy),
     );
     for one in &policy.overrides {
         let what = match &one.target {
             bywash_control::Target::Class { class, mode, percent } => {
-                format!("{} {} {percent} %", shown(class), mode.name())
+                format!("{} {} {percent} %", plain(class), mode.name())
             }
             bywash_control::Target::Bypass => "bypass".to_owned(),
         };
-        let (number, by, why, until) = (one.number, shown(&one.by), shown(&one.why), one.until);
+        let (number, by, why, until) = (one.number, plain(&one.by), plain(&one.why), one.until);
         let _ = write!(words, "\n{number}  {what} until {until}, {by}: {why}");
     }
     if !policy.overrides.is_empty() {
@@ -93,8 +94,8 @@ fn classes(policy: &Policy) -> Table {
     for class in &policy.classes {
         let ClassPolicy { name, tier, mode, percent, file_mode, file_percent, utility, .. } = class;
         table.push(vec![
-            shown(name),
-            shown(tier),
+            plain(name),
+            plain(tier),
             mode.name().to_owned(),
             format!("{percent} %"),
             match class.overridden {
@@ -105,9 +106,4 @@ fn classes(policy: &Policy) -> Table {
         ]);
     }
     table
-}
-
-/// A text as it may stand on a terminal.
-fn shown(text: &str) -> String {
-    text.chars().flat_map(char::escape_debug).collect()
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::args::{Explain, Tap};
 use crate::failure::Failure;
 use crate::operator;
+use crate::plain::plain_value as plain;
 use crate::streams::{print, print_json};
 
 /// Requests as they end.
@@ -68,15 +69,6 @@ fn one_line(line: &str) -> String {
     )
 }
 
-/// A value as it may stand on a terminal: nothing in it that one would obey.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.chars().flat_map(char::escape_debug).collect(),
-        other => other.to_string(),
-    }
-}
-
 /// One request, and why it was treated as it was.
 pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     let name = args.request.trim();
@@ -88,7 +80,8 @@ pub(crate) fn explain(args: &Explain) -> Result<(), Failure> {
     if args.json { print_json(&entry) } else { print(&explained(&entry)) }
 }
 
-fn explained(entry: &Value) -> String {
+/// That, in words.
+pub(crate) fn explained(entry: &Value) -> String {
     let text = |name: &str| plain(&entry[name]);
     let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
     let decision = match entry["decision"].as_str() {

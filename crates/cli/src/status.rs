@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::args::{Bypass, Status, Switch};
 use crate::failure::Failure;
+use crate::plain::plain;
 use crate::streams::{print, print_json};
 use crate::{operator, policy};
 
@@ -60,16 +61,16 @@ fn headline(status: &Value) -> String {
 /// One server by its name; of several, how many are up.
 fn servers(status: &Value) -> String {
     let servers = status["servers"].as_array().map_or(&[][..], Vec::as_slice);
-    let out = |server: &&Value| matches!(word(&server["state"]), "down" | "ejected");
+    let out = |server: &&Value| matches!(server["state"].as_str(), Some("down" | "ejected"));
     match (servers, servers.iter().filter(out).count()) {
-        ([only], 0) => word(&only["server"]).to_owned(),
+        ([only], 0) => word(&only["server"]),
         ([only], _) => format!("{} ({})", word(&only["server"]), word(&only["state"])),
         (several, out) => format!("{} of {} servers", several.len() - out, several.len()),
     }
 }
 
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or("?")
+fn word(value: &Value) -> String {
+    plain(value.as_str().unwrap_or("?"))
 }
 
 const OUTCOMES: [&str; 7] =
@@ -85,8 +86,7 @@ fn classes(status: &Value) -> Table {
     header.extend(OUTCOMES.map(|outcome| (outcome, Align::Right)));
     let mut table = Table::new(&header);
     for class in status["classes"].as_array().into_iter().flatten() {
-        let mut row: Vec<String> =
-            ["name", "tier", "mode"].map(|key| word(&class[key]).to_owned()).into();
+        let mut row: Vec<String> = ["name", "tier", "mode"].map(|key| word(&class[key])).into();
         row.push(class["waiting"].to_string());
         row.extend(OUTCOMES.map(|outcome| class["outcomes"][outcome].to_string()));
         table.push(row);

@@ -12,11 +12,15 @@ use crate::failure::Failure;
 
 /// Data.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    is_read(text).map(drop)
+}
+
+/// The same. Whether somebody still reads.
+pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
     match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::running(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::running(format!("cannot write to standard output: {error}"))),
     }
 }
 
@@ -42,5 +46,10 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Whether talk may be coloured (<https://no-color.org>).
 pub(crate) fn has_colour() -> bool {
-    is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    is_terminal() && wants_colour()
+}
+
+/// Whether whoever looks has nothing against it.
+pub(crate) fn wants_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::finding::Finding;
 use crate::args::Which;
 use crate::operator;
+use crate::plain::plain;
 
 /// A process whose limits are looked at.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ impl Place {
             let remedy = "run the doctor again while the service runs: it may have others";
             return (Self::here(), Finding::unknown(CHECK, found, remedy));
         };
-        let version = status["version"].as_str().unwrap_or("?").escape_debug().to_string();
+        let version = plain(status["version"].as_str().unwrap_or("?"));
         let Some((id, place)) = status["pid"].as_u64().and_then(|id| Some((id, Self::at(id)?)))
         else {
             let found = format!("bywash {version} runs where its process cannot be seen");

@@ -12,16 +12,16 @@ use crate::gateway::{Gateway, get};
 use crate::upstream::Upstream;
 
 /// A gateway whose book has a search in it that was found before it started.
-struct Site {
+pub(crate) struct Site {
     upstream: Upstream,
     folder: Folder,
     config: String,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
 }
 
 impl Site {
     /// With more in its file.
-    fn new(more: &str) -> Self {
+    pub(crate) fn new(more: &str) -> Self {
         Self::where_were_found(vec![slow()], more)
     }
 
@@ -55,7 +55,7 @@ impl Site {
         outcome.out
     }
 
-    fn list(&self) -> Value {
+    pub(crate) fn list(&self) -> Value {
         let admin = self.gateway.operators();
         bywash(&["elephants", "list", "--json", "--admin", &admin]).json()
     }
@@ -125,7 +125,7 @@ fn an_operator_approves_changes_and_undoes_a_rule_and_a_restart_keeps_it() {
     let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("the night shift: it\\'s slow & it \\\"may\\\" be"), "{text}");
+    assert!(text.contains("the night shift: it's slow & it \"may\" be"), "{text}");
     // The classes only observe: an operator's word counts all the same.
     let refused = site.second();
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("Retry-After: "), "{refused}");

@@ -24,7 +24,11 @@ mod shaper;
 mod sim;
 mod status;
 mod sweep;
+#[cfg(feature = "top")]
+mod terminal;
 mod token_keys;
+#[cfg(feature = "top")]
+mod top;
 mod trial;
 mod upstream;
 mod words;

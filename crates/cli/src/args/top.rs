@@ -1,0 +1,75 @@
+//! `bywash top`: what an operator may ask of it.
+
+use bywash_units::Span;
+
+use super::Which;
+
+const EXAMPLES: &str = "\
+Examples:
+  bywash top
+  bywash top --window 10s --by ana
+  bywash top -n 1
+  bywash top --json --interval 10s | jq .orders_per_min
+
+On a terminal it is a screen: ? says which keys there are. Elsewhere, with --json and with -n it
+prints a table or a JSON document (one line) every --interval. Exit code 69 says that no gateway
+answers; a screen that stands waits for it to come back.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Top {
+    /// Over how long rates and shares are taken (key: w)
+    #[arg(long, value_enum, default_value = "60s")]
+    pub(crate) window: Window,
+    /// Print so many tables or documents, and end
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
+    /// Between two of those
+    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    pub(crate) interval: Span,
+    /// Print a JSON document on each line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Who decides (default: who is logged in)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+/// Over how long rates and shares are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Window {
+    #[value(name = "10s")]
+    Ten,
+    #[value(name = "60s")]
+    Minute,
+    #[value(name = "15m")]
+    Quarter,
+}
+
+impl Window {
+    pub(crate) const fn seconds(self) -> u32 {
+        match self {
+            Self::Ten => 10,
+            Self::Minute => 60,
+            Self::Quarter => 900,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Ten => "10 s",
+            Self::Minute => "60 s",
+            Self::Quarter => "15 min",
+        }
+    }
+
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Self::Ten => Self::Minute,
+            Self::Minute => Self::Quarter,
+            Self::Quarter => Self::Ten,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Texts that others wrote, as they may stand on a terminal.
+//!
+//! A path, a reason, a name comes from whoever sent a request, and a terminal obeys what it is shown. Whatever
+//! controls it, turns the direction of writing or cannot be seen is escaped as in Rust (`\u{202e}`), and so is the backslash, so that
+//! nothing can look like an escape that is none.
+
+use serde_json::Value;
+
+/// `text` on one line, obeyed by nothing.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\'' => plain.push(c),
+            c => plain.extend(c.escape_debug()),
+        }
+    }
+    plain
+}
+
+/// The same of a value; a text without its quotes.
+pub(crate) fn plain_value(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => plain(text),
+        other => plain(&other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_would_obey() {
+        let hostile =
+            "a\x1b]0;x\x07b\u{9b}2Jc\u{202e}d\u{2066}e\u{200f}f\u{2028}g\r\nh\ti\u{0}j\u{feff}";
+        let shown = plain(hostile);
+        let bad = |c: char| {
+            c.is_control() || matches!(c, '\u{200b}'..='\u{206f}' | '\u{61c}' | '\u{feff}')
+        };
+        assert!(!shown.chars().any(bad), "{shown:?}");
+        assert!(shown.starts_with("a\\u{1b}]0;x\\u{7}b") && shown.contains("\\u{202e}"), "{shown}");
+        assert_eq!(
+            plain_value(&serde_json::json!([hostile])).chars().filter(|c| bad(*c)).count(),
+            0
+        );
+    }
+
+    #[test]
+    fn what_looks_like_an_escape_is_told_from_one() {
+        assert_ne!(plain("\\u{202e}"), plain("\u{202e}"));
+    }
+
+    #[test]
+    fn words_of_people_stay_as_they_are() {
+        assert_eq!(plain("it's \"slow\", Käufer & 買い手"), "it's \"slow\", Käufer & 買い手");
+        assert_eq!(plain_value(&Value::Null), "-");
+    }
+}

@@ -1,0 +1,259 @@
+//! Asks the gateway, on a thread of its own: a gateway that answers late, or not at all, must not keep whoever looks from quitting.
+//!
+//! The status and what is new of the history come once a second; what changes seldom only when its revision is another.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bywash_api::{Audit, Elephant, Elephants, Policy, Request, Requests, Status};
+use bywash_control::Note;
+use bywash_history::Columns;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::ask::{Said, Verb};
+use super::model::View;
+use crate::args::Which;
+use crate::failure::Failure;
+use crate::{elephants, operator, requests};
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What is to be done beside looking.
+#[derive(Debug)]
+pub(super) enum Errand {
+    /// From now on this is looked at.
+    Look(View),
+    /// Nothing is asked until it is said again.
+    Pause(bool),
+    /// Why the request of this name was treated as it was.
+    Explain(String),
+    /// The same of the last that was refused of a class.
+    ExplainLast(String),
+    /// All that is known of an elephant.
+    Elephant(u32),
+    /// The same, to decide this about it.
+    Consider(Verb, u32),
+    /// An operator decides.
+    Say(Said),
+}
+
+/// What has come of it.
+#[derive(Debug)]
+pub(super) enum News {
+    Answers(Box<Answers>),
+    /// No gateway answers, or not as it should.
+    Silence(String),
+    /// A text to read, under a title.
+    Text(&'static str, String),
+    /// An elephant to decide this about, and what is to be said of it first.
+    Considered(Verb, Box<Elephant>, String),
+    /// What was asked for cannot be had, or what was decided was not done.
+    Refused(String),
+    Done(String),
+}
+
+/// What was asked in one second. What is `None` has not changed, or is not looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Answers {
+    pub(super) status: Status,
+    /// New rows.
+    pub(super) rows: Columns,
+    /// They are all that there are: the gateway is another.
+    pub(super) anew: bool,
+    pub(super) elephants: Option<Elephants>,
+    pub(super) policy: Option<Policy>,
+    pub(super) requests: Option<Vec<Request>>,
+    pub(super) notes: Option<Vec<Note>>,
+}
+
+/// Asks.
+pub(super) struct Feed {
+    which: Which,
+    by: String,
+    view: View,
+    seen: Seen,
+    /// When it is looked again.
+    due: Instant,
+    paused: bool,
+}
+
+/// What was answered already.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    pid: Option<u32>,
+    uptime_ms: u64,
+    /// The first row that was not.
+    next: u64,
+    elephants: Option<u64>,
+    policy: Option<u64>,
+    audit: Option<u64>,
+}
+
+impl Seen {
+    /// Whether another process answers now. In containers all of them may have the same number.
+    fn is_other(&self, status: &Status) -> bool {
+        self.pid != Some(status.pid) || status.uptime_ms < self.uptime_ms
+    }
+}
+
+impl Feed {
+    pub(super) fn new(which: Which, by: String) -> Self {
+        Self {
+            which,
+            by,
+            view: View::Classes,
+            seen: Seen::default(),
+            due: Instant::now(),
+            paused: false,
+        }
+    }
+
+    /// From now on by itself.
+    pub(super) fn start(self) -> (Sender<Errand>, Receiver<News>) {
+        let ((errands, todo), (tell, news)) = (channel(), channel());
+        thread::spawn(move || self.run(&todo, &tell));
+        (errands, news)
+    }
+
+    fn run(mut self, todo: &Receiver<Errand>, tell: &Sender<News>) {
+        self.due = Instant::now() + EVERY;
+        loop {
+            let news = match todo.recv_timeout(self.due.saturating_duration_since(Instant::now())) {
+                Ok(errand) => self.run_errand(errand),
+                Err(RecvTimeoutError::Timeout) => self.look_again(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if news.is_some_and(|news| tell.send(news).is_err()) {
+                return;
+            }
+        }
+    }
+
+    fn look_again(&mut self) -> Option<News> {
+        self.due = Instant::now() + EVERY;
+        (!self.paused).then(|| match self.look() {
+            Ok(answers) => News::Answers(Box::new(answers)),
+            Err(why) => News::Silence(why.words().to_owned()),
+        })
+    }
+
+    /// What is new. If something of it cannot be had, all of it is asked again.
+    pub(super) fn look(&mut self) -> Result<Answers, Failure> {
+        let status: Status = self.get("/v1/status")?;
+        let anew = self.seen.is_other(&status);
+        let seen = if anew { Seen::default() } else { self.seen };
+        let rows: Columns = self.get(&format!("/v1/history?range=15m&from={}", seen.next))?;
+        let now = status.revisions;
+        let elephants = self.get_if(seen.elephants != Some(now.elephants), "/v1/elephants")?;
+        let policy = self.get_if(seen.policy != Some(now.policy), "/v1/policy")?;
+        let has_news = self.view == View::Decisions && seen.audit != Some(now.audit);
+        let notes: Option<Audit> = self.get_if(has_news, "/v1/audit?limit=200")?;
+        let requests: Option<Requests> = match self.view {
+            View::Requests => Some(self.get("/v1/requests?limit=200")?),
+            View::Classes => Some(self.get("/v1/requests?limit=40")?),
+            View::Elephants | View::Decisions => None,
+        };
+        self.seen = Seen {
+            pid: Some(status.pid),
+            uptime_ms: status.uptime_ms,
+            next: rows.number.last().map_or(seen.next, |last| last.saturating_add(1)),
+            elephants: Some(now.elephants),
+            policy: Some(now.policy),
+            audit: notes.as_ref().map_or(seen.audit, |_| Some(now.audit)),
+        };
+        let (requests, notes) = (requests.map(|all| all.requests), notes.map(|all| all.notes));
+        Ok(Answers { status, rows, anew, elephants, policy, requests, notes })
+    }
+
+    fn get_if<T: DeserializeOwned>(&self, wanted: bool, path: &str) -> Result<Option<T>, Failure> {
+        wanted.then(|| self.get(path)).transpose()
+    }
+
+    fn run_errand(&mut self, errand: Errand) -> Option<News> {
+        let done = match errand {
+            Errand::Look(view) => {
+                self.view = view;
+                self.due = Instant::now();
+                return None;
+            }
+            Errand::Pause(paused) => {
+                self.paused = paused;
+                self.due = Instant::now();
+                return None;
+            }
+            Errand::Explain(name) => self.explain(&name),
+            Errand::ExplainLast(class) => self.explain_last(&class),
+            Errand::Elephant(number) => {
+                self.elephant(number).map(|(_, told)| News::Text("Elephant", told))
+            }
+            Errand::Consider(verb, number) => self
+                .elephant(number)
+                .map(|(elephant, told)| News::Considered(verb, Box::new(elephant), told)),
+            Errand::Say(said) => self.say(&said),
+        };
+        Some(done.unwrap_or_else(|why| News::Refused(why.words().to_owned())))
+    }
+
+    fn explain(&self, name: &str) -> Result<News, Failure> {
+        if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Failure::running(
+                "a message that was no request has nothing to be explained",
+            ));
+        }
+        let entry: Value = self.get(&format!("/v1/requests/{name}"))?;
+        Ok(News::Text("Why?", requests::explained(&entry)))
+    }
+
+    fn explain_last(&self, class: &str) -> Result<News, Failure> {
+        let class = escaped(class);
+        let path = format!("/v1/requests?limit=1&decision=shed&class={class}");
+        let last: Requests = self.get(&path)?;
+        let name =
+            last.requests.first().and_then(|one| one.life.as_ref()).map(|life| &life.request);
+        let none = "none of the last 10,000 requests of this class was refused, or would have been";
+        self.explain(name.ok_or_else(|| Failure::running(none))?)
+    }
+
+    fn elephant(&self, number: u32) -> Result<(Elephant, String), Failure> {
+        let entry: Value = self.get(&format!("/v1/elephants/{number}"))?;
+        let told = elephants::told(&entry);
+        Ok((serde_json::from_value(entry).map_err(Failure::running)?, told))
+    }
+
+    fn say(&mut self, said: &Said) -> Result<News, Failure> {
+        // It is to be seen at once, and if it was refused, what somebody else has decided meanwhile.
+        (self.seen.elephants, self.seen.policy) = (None, None);
+        self.due = Instant::now();
+        let body = said.body(&self.by).map_err(Failure::running)?;
+        let _: Value = operator::post(&self.which, &self.by, &said.path(), &body)?;
+        Ok(News::Done(said.done()))
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        operator::get(&self.which, path)
+    }
+}
+
+/// A name as it may stand in a query.
+fn escaped(name: &str) -> String {
+    let escaped = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    name.bytes().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_become_another_question() {
+        assert_eq!(escaped("add-to_cart.1"), "add-to_cart.1");
+        assert_eq!(escaped("a&limit=9 #\r\né"), "a%26limit%3D9%20%23%0D%0A%C3%A9");
+    }
+}

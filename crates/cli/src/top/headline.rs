@@ -1,0 +1,60 @@
+//! How the gateway stands, in two lines, on the screen and elsewhere.
+
+use std::fmt::Write;
+
+use super::amount::{NONE, duration, percent, rate};
+use super::model::Model;
+use crate::plain::plain;
+
+pub(super) struct Headline {
+    pub(super) program: String,
+    /// `OBSERVE`, `ENFORCE` or `BYPASS`.
+    pub(super) mode: String,
+    pub(super) state: &'static str,
+    /// Slots and who waits, at this moment.
+    pub(super) now: String,
+    /// What came of requests in the window.
+    pub(super) window: String,
+}
+
+pub(super) fn headline(model: &Model) -> Headline {
+    let status = &model.status;
+    let state = if status.draining { "STOPPING" } else { model.whole().state };
+    let mut now = format!("slots {}/{}  waiting {}", status.running, status.limit, status.waiting);
+    if status.waiting > 0 {
+        let _ = write!(now, ", oldest {}", duration(status.oldest_wait_ms as f64));
+    }
+    if status.held > 0 {
+        let _ = write!(now, "  held {}", status.held);
+    }
+    Headline {
+        program: format!("bywash {}", plain(&status.version)),
+        mode: plain(&status.mode).to_uppercase(),
+        state,
+        now,
+        window: window(model),
+    }
+}
+
+fn window(model: &Model) -> String {
+    let whole = model.whole();
+    let sums = &whole.sums;
+    let mut words = format!(
+        "{} {}/min  useful work {}  wasted {}  in {}/s  last {}",
+        if whole.has_transact { "orders" } else { "in time" },
+        rate(whole.orders_per_min),
+        with_unit(sums.useful()),
+        with_unit(sums.useful().map(|useful| 1.0 - useful)),
+        rate(sums.per_second(sums.ended())),
+        model.window.name(),
+    );
+    // Of a gateway that began a moment ago.
+    if sums.seconds + 1.0 < f64::from(model.window.seconds()) {
+        let _ = write!(words, " ({:.0} s yet)", sums.seconds);
+    }
+    words
+}
+
+fn with_unit(share: Option<f64>) -> String {
+    if share.is_some() { percent(share) + "%" } else { NONE.to_owned() }
+}

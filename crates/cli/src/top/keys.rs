@@ -1,0 +1,93 @@
+//! What a key means while a table is looked at.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::model::{Step, View};
+
+/// What whoever looks wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Intent {
+    Quit,
+    View(View),
+    /// By the next column, or the one before.
+    Sort(Step),
+    Reverse,
+    Filter,
+    /// Without a filter, sorted as it comes.
+    Clear,
+    Choose(Step),
+    Details,
+    Explain,
+    Approve,
+    Undo,
+    Mode,
+    Pause,
+    Window,
+    Help,
+}
+
+/// For the help.
+pub(super) const KEYS: &[(&str, &str)] = &[
+    ("1 to 4", "classes, elephants, requests, decisions"),
+    ("s or >, <", "sort by the next column, the one before; r: round"),
+    ("/", "only rows with these words; Esc all of them"),
+    ("j k, arrows, PgUp/Dn", "choose a row"),
+    ("Enter", "all that is known of it"),
+    ("e", "why: of a request; of a class the last refused"),
+    ("a", "approve an elephant: hold it back for 1h"),
+    ("m", "enforce a class, or only observe it, for 1h"),
+    ("u", "undo what was decided of it"),
+    ("w", "rates and shares of 10 s, 60 s or 15 min"),
+    ("p", "pause"),
+    ("q, Ctrl-C", "quit"),
+];
+
+pub(super) fn is_quit(key: KeyEvent) -> bool {
+    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+pub(super) fn intent(key: KeyEvent) -> Option<Intent> {
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Char('q') => Intent::Quit,
+        KeyCode::Char('1') => Intent::View(View::Classes),
+        KeyCode::Char('2') => Intent::View(View::Elephants),
+        KeyCode::Char('3') => Intent::View(View::Requests),
+        KeyCode::Char('4') => Intent::View(View::Decisions),
+        KeyCode::Char('s' | '>') => Intent::Sort(Step::Next),
+        KeyCode::Char('<') => Intent::Sort(Step::Previous),
+        KeyCode::Char('r') => Intent::Reverse,
+        KeyCode::Char('/') => Intent::Filter,
+        KeyCode::Esc => Intent::Clear,
+        KeyCode::Char('j') | KeyCode::Down => Intent::Choose(Step::Next),
+        KeyCode::Char('k') | KeyCode::Up => Intent::Choose(Step::Previous),
+        KeyCode::PageDown => Intent::Choose(Step::PageDown),
+        KeyCode::PageUp => Intent::Choose(Step::PageUp),
+        KeyCode::Enter => Intent::Details,
+        KeyCode::Char('e') => Intent::Explain,
+        KeyCode::Char('a') => Intent::Approve,
+        KeyCode::Char('u') => Intent::Undo,
+        KeyCode::Char('m') => Intent::Mode,
+        KeyCode::Char('p') => Intent::Pause,
+        KeyCode::Char('w') => Intent::Window,
+        KeyCode::Char('?' | 'h') => Intent::Help,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_a_letter_is_not_the_letter() {
+        let key = |modifiers| KeyEvent::new(KeyCode::Char('c'), modifiers);
+        assert!(is_quit(key(KeyModifiers::CONTROL)) && !is_quit(key(KeyModifiers::NONE)));
+        let approve = |modifiers| intent(KeyEvent::new(KeyCode::Char('a'), modifiers));
+        assert_eq!(approve(KeyModifiers::NONE), Some(Intent::Approve));
+        assert_eq!(approve(KeyModifiers::CONTROL), None);
+        assert_eq!(intent(KeyCode::Char('x').into()), None);
+    }
+}

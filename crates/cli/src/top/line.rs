@@ -1,0 +1,33 @@
+//! One line that is typed.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// As long as a reason may be.
+const MOST: usize = 200;
+
+/// What was typed so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Line(String);
+
+impl Line {
+    pub(super) fn text(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn of(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// One more key.
+    pub(super) fn key(&mut self, key: KeyEvent) {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Backspace => drop(self.0.pop()),
+            KeyCode::Char('u') if control => self.0.clear(),
+            KeyCode::Char(c) if !control && !c.is_control() && self.0.chars().count() < MOST => {
+                self.0.push(c);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `bywash top`: what a running gateway is doing, second by second, on a screen of the terminal; and decisions.
+//!
+//! It shows what the console shows, reckoned in the same way, through the same API. `feed` asks on a thread of its own; `rows` has the
+//! last quarter of an hour; `model` is what is known and which of it is looked at, `lists` its tables as `grid`s; `screen` is what
+//! keys and news do, with `keys`, `line`, `ask` and `details`; `view` draws it. Only this file has the terminal. Where there is none,
+//! `printed` says the same.
+
+mod amount;
+mod ask;
+mod details;
+mod feed;
+mod grid;
+mod headline;
+mod keys;
+mod line;
+mod lists;
+mod model;
+mod printed;
+mod rows;
+#[cfg(test)]
+mod sample;
+mod screen;
+mod sums;
+mod view;
+
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bywash_units::Span;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+
+use crate::args::Top;
+use crate::failure::Failure;
+use crate::operators;
+use crate::signals::{Signals, Told};
+use crate::streams::{is_read, wants_colour};
+use feed::{Feed, News};
+use model::Model;
+use screen::Screen;
+use view::Paint;
+
+/// So soon it is seen what the gateway has said.
+const GLANCE: Duration = Duration::from_millis(50);
+/// So soon it is seen that the terminal is gone, if no signal says so.
+const LOOK_UP: Duration = Duration::from_secs(1);
+/// The exit code that shells expect of what SIGHUP has ended.
+const HUNG_UP: i32 = 129;
+/// Nobody reads faster, and the gateway has better to do.
+const SHORTEST: Span = Span::from_millis(100);
+
+pub(crate) fn top(args: &Top) -> Result<(), Failure> {
+    let by = args.by.clone().unwrap_or_else(operators::user);
+    let mut feed = Feed::new(args.which.clone(), by.clone());
+    // That it is there is seen before the terminal is another.
+    let model = Model::new(feed.look()?, args.window);
+    let has_terminal = io::stdout().is_terminal() && io::stdin().is_terminal();
+    if args.json || args.count.is_some() || !has_terminal {
+        return print(args, feed, model);
+    }
+    let (errands, news) = feed.start();
+    let screen = Screen::new(model, args.which.admin.to_string(), by, errands);
+    show(screen, &news)
+}
+
+/// Once every interval.
+fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
+    if args.interval < SHORTEST {
+        return Err(Failure::usage(format!("an interval is {SHORTEST} or longer")));
+    }
+    for printed in 1.. {
+        let text = if args.json {
+            printed::json(&model).map_err(Failure::running)? + "\n"
+        } else {
+            printed::text(&model)
+        };
+        let is_over = args.count.is_some_and(|count| printed >= count);
+        if !is_read(&text)? || is_over {
+            break;
+        }
+        thread::sleep(args.interval.to_std());
+        model.take(feed.look()?);
+    }
+    Ok(())
+}
+
+/// The terminal as it was, however this ends: a panic restores it by the hook that `try_init` sets.
+struct Restored;
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+fn restore() {
+    ratatui::restore();
+    // Ratatui hides it when it draws, and shows it only when a `Terminal` is dropped. A terminal that is gone needs none.
+    let _ = ratatui::crossterm::execute!(io::stdout(), Show);
+}
+
+fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::running(format!("the terminal: {error}"));
+    let signals = Signals::catch().map_err(failed)?;
+    let mut terminal = ratatui::try_init().map_err(failed)?;
+    let _restored = Restored;
+    end_with_it(signals);
+    watch(&mut terminal, &mut screen, news).map_err(failed)
+}
+
+/// Ends the process when it is told to, and when the terminal is gone: crossterm reads the end of that for ever, and comes back with
+/// nothing.
+fn end_with_it(mut signals: Signals) {
+    thread::spawn(move || {
+        let code = loop {
+            match signals.wait_for(LOOK_UP) {
+                Some(Told::End(signal)) => break 128 + signal,
+                // A terminal that hangs up.
+                Some(Told::Reload) => break HUNG_UP,
+                None if !io::stdin().is_terminal() => break HUNG_UP,
+                Some(Told::Upgrade) | None => {}
+            }
+        };
+        // Nothing is drawn any more.
+        let _drawn = io::stdout().lock();
+        restore();
+        std::process::exit(code);
+    });
+}
+
+/// Until whoever looks says that it is over.
+fn watch(
+    terminal: &mut DefaultTerminal,
+    screen: &mut Screen,
+    news: &Receiver<News>,
+) -> io::Result<()> {
+    let paint = Paint { has_colour: wants_colour() };
+    loop {
+        terminal.draw(|frame| view::draw(frame, screen, paint))?;
+        loop {
+            let is_another = event::poll(GLANCE)?;
+            if is_another && !hear(screen, &event::read()?) {
+                return Ok(());
+            }
+            if take(screen, news)? || is_another {
+                break;
+            }
+        }
+    }
+}
+
+/// Whether it goes on.
+fn hear(screen: &mut Screen, event: &Event) -> bool {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
+        _ => true,
+    }
+}
+
+/// Whether there was something new.
+fn take(screen: &mut Screen, news: &Receiver<News>) -> io::Result<bool> {
+    let mut is_new = false;
+    loop {
+        match news.try_recv() {
+            Ok(one) => screen.hear(one, now()),
+            Err(TryRecvError::Empty) => return Ok(is_new),
+            Err(TryRecvError::Disconnected) => {
+                return Err(io::Error::other("nobody asks the gateway any more"));
+            }
+        }
+        is_new = true;
+    }
+}
+
+/// In milliseconds since 1970.
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,190 @@
+//! A terminal for a command, by `script` of util-linux, and what stands on its screen.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::binary::{command, wait};
+
+/// Longer than anything takes to be drawn on a busy machine.
+const LONGEST: Duration = Duration::from_secs(30);
+
+pub(crate) const COLUMNS: usize = 80;
+pub(crate) const LINES: usize = 24;
+
+/// A shell's line in a terminal of 80 columns and 24 lines.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    drawn: Receiver<Vec<u8>>,
+    screen: Screen,
+    /// All that was written to it.
+    pub(crate) written: String,
+}
+
+impl Terminal {
+    /// Runs `bywash` with these arguments, and says before and after how the terminal is set (`stty -g`), and the exit code.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let line = format!(
+            "stty rows {LINES} cols {COLUMNS}; echo \"before $(stty -g)\"; \
+             sh -c 'echo \"pid $$\"; exec \"$BYWASH\" {}'; code=$?; echo; \
+             echo \"after $(stty -g)\"; echo \"code $code\"",
+            args.join(" ")
+        );
+        // The environment of the tests: their operators' keys, and who they are.
+        let bywash = command(&[]);
+        let mut script = Command::new("script");
+        script.args(["-q", "-e", "-c", &line, "/dev/null"]).env("SHELL", "/bin/sh");
+        script.env("BYWASH", bywash.get_program()).env("TERM", "xterm-256color");
+        script.envs(bywash.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = script.spawn().expect("script of util-linux");
+        let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (tell, drawn) = channel();
+        thread::spawn(move || {
+            let mut some = [0; 4096];
+            while let Ok(read @ 1..) = out.read(&mut some) {
+                if tell.send(some[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, keys, drawn, screen: Screen::default(), written: String::new() }
+    }
+
+    /// Presses these keys.
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits until the screen is so, and gives its lines.
+    pub(crate) fn until(&mut self, what: &str, is: impl Fn(&[String]) -> bool) -> Vec<String> {
+        let end = Instant::now() + LONGEST;
+        loop {
+            let lines = self.screen.lines();
+            if is(&lines) {
+                return lines;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let Ok(bytes) = self.drawn.recv_timeout(left) else {
+                panic!("not so: {what}\n{}", lines.join("\n"));
+            };
+            self.written += &String::from_utf8_lossy(&bytes);
+            self.screen.write(&bytes);
+        }
+    }
+
+    /// Waits until these words stand somewhere, and gives the line.
+    pub(crate) fn shows(&mut self, words: &str) -> String {
+        let has = |line: &String| line.contains(words);
+        let lines = self.until(words, |lines| lines.iter().any(has));
+        lines.into_iter().find(has).unwrap()
+    }
+
+    /// What stands behind this word of what the shell says.
+    pub(crate) fn said(&self, word: &str) -> &str {
+        let rest = self.written.split(word).nth(1);
+        let rest = rest.unwrap_or_else(|| panic!("no {word}: {:?}", self.written));
+        rest.split_whitespace().next().unwrap()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn ends(mut self) -> Self {
+        self.shows("code ");
+        wait(&mut self.child, LONGEST);
+        self
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// As much of a terminal as is needed: characters, and where they go.
+#[derive(Default)]
+struct Screen {
+    cells: Vec<Vec<char>>,
+    line: usize,
+    column: usize,
+    /// What has come of a sequence or a character that goes on.
+    pending: Vec<u8>,
+}
+
+impl Screen {
+    fn write(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = &pending[..];
+        while let Some(used) = self.step(rest) {
+            rest = &rest[used..];
+        }
+        self.pending = rest.to_vec();
+    }
+
+    /// One character or sequence: how many bytes that was, if it is whole.
+    fn step(&mut self, bytes: &[u8]) -> Option<usize> {
+        match *bytes.first()? {
+            0x1b if *bytes.get(1)? == b'[' => {
+                let end = 2 + bytes[2..].iter().position(|byte| (0x40..0x7f).contains(byte))?;
+                self.control(std::str::from_utf8(&bytes[2..end]).unwrap(), bytes[end]);
+                Some(end + 1)
+            }
+            0x1b => bytes.get(1).map(|_| 2),
+            b'\n' => {
+                self.line += 1;
+                Some(1)
+            }
+            b'\r' => {
+                self.column = 0;
+                Some(1)
+            }
+            0..0x20 => Some(1),
+            first => {
+                let length = match first {
+                    0..0x80 => 1,
+                    0x80..0xe0 => 2,
+                    0xe0..0xf0 => 3,
+                    _ => 4,
+                };
+                let text = std::str::from_utf8(bytes.get(..length)?).unwrap();
+                self.put(text.chars().next().unwrap());
+                Some(length)
+            }
+        }
+    }
+
+    fn control(&mut self, numbers: &str, what: u8) {
+        let is_other = numbers == "?1049";
+        let mut numbers = numbers.split(';').map(|number| number.parse().unwrap_or(1));
+        match what {
+            b'H' => {
+                self.line = numbers.next().unwrap_or(1usize).saturating_sub(1);
+                self.column = numbers.next().unwrap_or(1).saturating_sub(1);
+            }
+            b'J' => self.cells.clear(),
+            // To the screen that is all its own, and back.
+            b'h' | b'l' if is_other => self.cells.clear(),
+            _ => {}
+        }
+    }
+
+    fn put(&mut self, c: char) {
+        let (line, column) = (self.line, self.column);
+        self.cells.resize(self.cells.len().max(line + 1), Vec::new());
+        let cells = &mut self.cells[line];
+        cells.resize(cells.len().max(column + 1), ' ');
+        cells[column] = c;
+        self.column += 1;
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.cells.iter().map(|line| line.iter().collect()).collect()
+    }
+}
