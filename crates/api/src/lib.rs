@@ -34,7 +34,7 @@ pub use elephants::{
 pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;
 pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass, Undo};
-pub use problem::{Code, Problem};
+pub use problem::{Code, Problem, Proof};
 pub use requests::{Explained, Life, Request, Requests};
 pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SignalsSeen};

@@ -1,4 +1,4 @@
-//! Why something was not done (RFC 9457).
+//! Why something was not done (RFC 9457); and that it is a gateway who says so.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,4 +34,11 @@ pub enum Code {
     Conflict,
     /// It cannot be done now.
     Unavailable,
+}
+
+/// That the gateway has the operators' key: see `/v1/proof`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// HMAC-SHA256 over the nonce, a space and the address that it listens on; base64url.
+    pub proof: String,
 }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
     Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds, LabResults, Policy,
-    Preview, Previewed, Request, Requests, Sessions, SetBypass, SetClass, Status, Undo, Use,
+    Preview, Previewed, Proof, Request, Requests, Sessions, SetBypass, SetClass, Status, Undo, Use,
 };
 
 /// Who may ask.
@@ -151,6 +151,16 @@ static ROUTES: &[Route] = &[
     .open(),
     get("/", Body::Other("text/html"), "The console.").open(),
     get("/v1/openapi.json", Body::Other("application/json"), "This document.").open(),
+    Route {
+        problems: &[400, 403, 503],
+        ..get(
+            "/v1/proof",
+            Body::Json(of::<Proof>),
+            "That whoever answers has the operators' key, for whoever is about to send a token.",
+        )
+        .query(&[("nonce", "32 hexadecimal digits that nobody could foresee")])
+        .open()
+    },
     get("/v1/status", Body::Json(of::<Status>), "How the gateway stands."),
     get(
         "/v1/history",

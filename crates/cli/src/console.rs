@@ -1,12 +1,17 @@
 //! `bywash console`: a way into the console, for whoever may read the operators' key.
 
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use bywash_config::AdminAddress;
-use serde_json::Value;
+use bywash_units::Span;
 
 use crate::args::Console;
 use crate::failure::Failure;
+use crate::replace::create;
 use crate::streams::{print, say};
 use crate::{operator, operators};
 
@@ -18,15 +23,14 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
             args.which.admin.to_string().trim_start_matches("unix:")
         )));
     };
-    // That it is there, and that the key is its own, is said now and not by a page.
-    let _: Value = operator::get(&args.which, "/v1/status")?;
     let name = args.by.clone().unwrap_or_else(operators::user);
-    let lasts = args.lasts.to_std();
-    let token = operators::token(args.which.key.as_deref(), &name, !args.read_only, lasts)?;
-    let link = match token {
-        Some(token) => format!("http://{address}/#/login/{token}"),
-        None => return Err(Failure::running(operator::NO_KEY)),
-    };
+    if args.lasts < SHORTEST || args.lasts > LONGEST {
+        return Err(Failure::usage("a link lets in for 1m to 30 days (720h)"));
+    }
+    // That it is a gateway, and that the key is its own, is said now and not by a page.
+    let token = operator::token_for(&args.which, &name, !args.read_only, args.lasts.to_std())?;
+    let token = token.ok_or_else(|| Failure::running(operator::NO_KEY))?;
+    let link = format!("http://{address}/#/login/{token}");
     if args.open && open(&link) {
         say("bywash: the console opens in your browser");
         return Ok(());
@@ -34,7 +38,13 @@ pub(crate) fn console(args: &Console) -> Result<(), Failure> {
     print(&format!("{link}\n"))
 }
 
+const SHORTEST: Span = Span::from_secs(60);
+const LONGEST: Span = Span::from_secs(30 * 86_400);
+
 /// Whether a browser was found that takes it.
+///
+/// What a program is called with every user of the machine can read. So it gets the name of a page that only this user can
+/// read, and that leads there.
 pub(crate) fn open(link: &str) -> bool {
     let has_screen =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
@@ -44,8 +54,27 @@ pub(crate) fn open(link: &str) -> bool {
         None if has_screen => "xdg-open".into(),
         None => return false,
     };
+    let Ok(page) = page(link) else { return false };
     let mut browser = Command::new(program);
-    browser.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // It may stay for as long as it likes, and nobody waits for it.
     browser.spawn().is_ok()
+}
+
+/// A page that leads to a link, beside the operators' key; the next takes its place.
+fn page(link: &str) -> io::Result<PathBuf> {
+    let folder = operators::own().and_then(|key| key.parent().map(Path::to_owned));
+    let folder = folder.ok_or(io::ErrorKind::NotFound)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let page = folder.join("console.html");
+    match fs::remove_file(&page) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A link is letters, digits and what stands in a URL: nothing in it ends the attribute.
+    let text = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url={link}\">\n"
+    );
+    create(&page, &text)?;
+    Ok(page)
 }

@@ -105,7 +105,8 @@ impl Life<'_> {
     /// Starts a successor. How this process ends, if it does.
     fn upgrade(&mut self) -> Option<End> {
         say(format!("bywash: starting {} to take over", self.program.display()));
-        let bypassed = self.gateway.is_bypassed();
+        // What an operator has said for a while is handed over with the rest.
+        let bypassed = self.gateway.starts_bypassed();
         let mut command = Command::new(&self.program);
         command.args(arguments(std::env::args_os().skip(1), bypassed));
         match self.hand_over(&mut command) {
@@ -153,7 +154,7 @@ impl Life<'_> {
         let id = successor.id();
         self.tell(|supervisor| supervisor.main_process(id));
         say(format!("bywash: process {id} has taken over"));
-        if self.gateway.is_bypassed() != bypassed {
+        if self.gateway.starts_bypassed() != bypassed {
             say("bywash: the bypass was switched meanwhile, which the new process does not know");
         }
         // It came too late to call the successor off, and too early for a second signal.
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_successor_is_bypassed_if_this_process_is_now() {
+    fn a_successor_is_bypassed_if_this_process_was_started_so_and_is_now() {
         let given = |own: &str, bypassed| {
             let own = own.split(' ').map(OsString::from);
             arguments(own, bypassed).join(" ".as_ref()).into_string().unwrap()

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use bywash_api::{Code, Problem};
+use bywash_api::{Code, Problem, Proof};
 use bywash_config::AdminAddress;
 use bywash_message::{Decoder, Head, Limits, Part, Response};
 use http::Method;
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::args::Which;
 use crate::failure::Failure;
-use crate::operators;
+use crate::operators::{self, Key};
 use crate::plain::plain;
 
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -61,12 +61,32 @@ pub(crate) fn post<T: DeserializeOwned>(
     )
 }
 
-/// Nothing on the unix socket, whose permissions decide.
+/// Nothing on the unix socket, whose permissions decide. Nobody gets one who has not shown that he has the key.
 fn token(which: &Which, name: &str, decides: bool) -> std::result::Result<Option<String>, Failure> {
-    match which.admin {
-        AdminAddress::Tcp(_) => operators::token(which.key.as_deref(), name, decides, TOKEN),
-        AdminAddress::Unix(_) => Ok(None),
+    token_for(which, name, decides, TOKEN)
+}
+
+/// The same, good for so long.
+pub(crate) fn token_for(
+    which: &Which,
+    name: &str,
+    decides: bool,
+    lasts: Duration,
+) -> std::result::Result<Option<String>, Failure> {
+    let AdminAddress::Tcp(address) = which.admin else { return Ok(None) };
+    let Some(key) = operators::key(which.key.as_deref())? else { return Ok(None) };
+    let token = key.token(name, decides, lasts)?;
+    let nonce = Key::nonce()?;
+    let path = format!("/v1/proof?nonce={nonce}");
+    let asks = Asks { method: "GET", path: &path, token: None, body: None };
+    let Proof { proof } = ask(&which.admin, &asks)?;
+    if key.is_proof(&nonce, &address.to_string(), &proof) {
+        return Ok(Some(token));
     }
+    Err(Failure::running(format!(
+        "whoever answers at {address} has another operators' key than {}: say --key FILE",
+        key.path().display()
+    )))
 }
 
 /// A request.

@@ -5,6 +5,7 @@
 //! user.
 
 use std::fs::{self, DirBuilder};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bywash_token::operator::{Operator, OperatorKeys, sign};
 use bywash_token::{Moment, Secrets};
+use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::failure::Failure;
 use crate::replace::create;
@@ -28,7 +30,12 @@ pub(crate) fn own() -> Option<PathBuf> {
 
 fn own_of(variable: &dyn Fn(&str) -> Option<PathBuf>, is_root: bool) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|folder| folder.is_absolute());
-    let service = || set("RUNTIME_DIRECTORY");
+    // systemd lists several, and the first is the service's own.
+    let first = |list: PathBuf| {
+        let list = list.into_os_string().into_string().ok()?;
+        list.split(':').next().map(PathBuf::from)
+    };
+    let service = || variable("RUNTIME_DIRECTORY").and_then(first).filter(|one| one.is_absolute());
     let root = || is_root.then(|| PathBuf::from(SERVICE));
     let session = || set("XDG_RUNTIME_DIR").map(|folder| folder.join("bywash"));
     let home = || set("HOME").map(|home| home.join(".local/state/bywash"));
@@ -62,9 +69,13 @@ pub(crate) fn ensure(path: &Path) -> Result<(), String> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(told)?;
     }
     // Whole or not at all: another process may read it as soon as it has its name, or be about to make one as well.
-    let beside = path.with_extension(format!("key.{}", std::process::id()));
-    let linked = create(&beside, &Secrets::fresh(secret).to_text())
-        .and_then(|_| fs::hard_link(&beside, path));
+    let beside = path.with_extension(format!(
+        "key.{}-{:08x}",
+        std::process::id(),
+        RandomState::new().hash_one(0)
+    ));
+    create(&beside, &Secrets::fresh(secret).to_text()).map_err(told)?;
+    let linked = fs::hard_link(&beside, path);
     let _ = fs::remove_file(&beside);
     match linked {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path).map(drop),
@@ -73,30 +84,66 @@ pub(crate) fn ensure(path: &Path) -> Result<(), String> {
 }
 
 fn read(path: &Path) -> Result<OperatorKeys, String> {
-    let text = bywash_files::secret(path).map_err(|why| why.to_string())?;
+    let text = bywash_files::own_secret(path).map_err(|why| why.to_string())?;
     let secrets = Secrets::parse(&text).map_err(|why| why.to_string())?;
     Ok(OperatorKeys::new(&secrets))
 }
 
-/// A token of an operator of this name, good for so long; `None` if there is no key to be found.
+/// A key that was found.
+pub(crate) struct Key {
+    path: PathBuf,
+    keys: OperatorKeys,
+}
+
+/// The key that is named, or the one that is found; `None` if there is none.
 ///
 /// # Errors
-/// If the key cannot be used.
-pub(crate) fn token(
-    key: Option<&Path>,
-    name: &str,
-    decides: bool,
-    lasts: Duration,
-) -> Result<Option<String>, Failure> {
-    let Some(path) = key.map(Path::to_owned).or_else(found) else { return Ok(None) };
-    let keys = read(&path)
-        .map_err(|why| Failure::running(format!("the operators' key {}: {why}", path.display())))?;
-    let operator = Operator::new(name, decides).ok_or_else(|| {
-        Failure::usage("say who you are: a name is a line of 1 to 200 characters")
-    })?;
-    let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
-    let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
-    Ok(Some(sign(&keys, &operator, until)))
+/// If it cannot be used.
+pub(crate) fn key(named: Option<&Path>) -> Result<Option<Key>, Failure> {
+    let Some(path) = named.map(Path::to_owned).or_else(found) else { return Ok(None) };
+    let wrong = |why| Failure::running(format!("the operators' key {}: {why}", path.display()));
+    let keys = read(&path).map_err(wrong)?;
+    Ok(Some(Key { path, keys }))
+}
+
+impl Key {
+    /// A token of an operator of this name, good for so long.
+    ///
+    /// # Errors
+    /// If that is no name.
+    pub(crate) fn token(
+        &self,
+        name: &str,
+        decides: bool,
+        lasts: Duration,
+    ) -> Result<String, Failure> {
+        let operator = Operator::new(name, decides).ok_or_else(|| {
+            Failure::usage("say who you are: a name is a line of 1 to 200 characters")
+        })?;
+        let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + lasts;
+        let until = Moment::from_millis(u64::try_from(until.as_millis()).unwrap_or(u64::MAX));
+        Ok(sign(&self.keys, &operator, until))
+    }
+
+    /// Something that nobody could have foreseen, to ask a gateway with.
+    ///
+    /// # Errors
+    /// If the system has no random bytes.
+    pub(crate) fn nonce() -> Result<String, Failure> {
+        let mut bytes = [0; 16];
+        let drawn = SystemRandom::new().fill(&mut bytes);
+        drawn.map_err(|_| Failure::running("the system has no random bytes to give"))?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Whether a gateway at this address has shown that it has this key.
+    pub(crate) fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
+        self.keys.is_proof(nonce, place, proof)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// Who is logged in, or nobody in particular.
@@ -133,6 +180,8 @@ mod tests {
             Some("/home/a/.local/state/bywash/operators.key")
         );
         assert_eq!(own(&[("HOME", "here")], false), None);
+        let several = &[("RUNTIME_DIRECTORY", "/run/b:/run/c")];
+        assert_eq!(own(several, false).as_deref(), Some("/run/b/operators.key"));
     }
 
     #[test]
@@ -153,10 +202,11 @@ mod tests {
         fs::write(&path, "no key").unwrap();
         assert!(ensure(&path).is_err());
         assert_eq!(fs::read(&path).unwrap(), b"no key");
-        let token = |name| token(Some(&path), name, true, Duration::from_secs(9));
-        assert!(token("ana").is_err());
+        assert!(key(Some(&path)).is_err());
         fs::write(&path, first).unwrap();
-        assert!(token("ana").unwrap().is_some_and(|token| token.starts_with("v1.")));
+        let key = key(Some(&path)).unwrap().unwrap();
+        let token = |name| key.token(name, true, Duration::from_secs(9));
+        assert!(token("ana").unwrap().starts_with("v1."));
         assert!(token("a\nb").is_err());
     }
 }

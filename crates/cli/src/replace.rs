@@ -1,6 +1,7 @@
 //! Files that are exchanged whole: whoever reads one just then finds the old or the new, and never a half.
 
 use std::fs::{self, File, OpenOptions, Permissions};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
@@ -18,14 +19,16 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let found = fs::metadata(&path)?;
     let beside = beside(&path);
-    let replaced = create(&beside, text).and_then(|file| {
+    let file = create(&beside, text)?;
+    // From here on it is ours to remove.
+    let replaced = (|| {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (found.uid(), found.gid()) {
             fchown(&file, Some(found.uid()), Some(found.gid()))?;
         }
         file.set_permissions(Permissions::from_mode(found.mode() & 0o777))?;
         fs::rename(&beside, &path)
-    });
+    })();
     replaced.inspect_err(|_| {
         let _ = fs::remove_file(&beside);
     })
@@ -34,6 +37,6 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// A name for what is not finished yet.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{}-{:08x}", std::process::id(), RandomState::new().hash_one(0)));
     name.into()
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Gauge};
 use crate::elephant::{Elephant, Resource};
-use crate::entry::{Entry, Origin, Rule, State, Trial};
+use crate::entry::{Entry, Origin, Rule, State, Trial, began_by};
 use crate::grants::{Change, Grants};
 use crate::note::{Note, Subject, What};
 use crate::text::next_revision;
@@ -138,6 +138,20 @@ impl Book {
     /// Never.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a book is made of numbers and texts")
+    }
+
+    /// What was decided while the clock was wrong holds for as long as was said, and no longer.
+    pub fn began_by(&mut self, now: Timestamp) {
+        for entry in &mut self.entries {
+            (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
+            match &mut entry.state {
+                State::Ruled(Rule { since, until: Some(until), .. }) => {
+                    (*since, *until) = began_by(now, *since, *until);
+                }
+                State::Rejected { word, until } => *until = (*until).min(after(now, word.lasts)),
+                State::Ruled(_) | State::Proposed => {}
+            }
+        }
     }
 
     /// All elephants, by number.

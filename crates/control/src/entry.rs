@@ -102,6 +102,17 @@ pub struct Trial {
     pub during: Option<Gauge>,
 }
 
+/// When something holds that has begun by now: no longer than was said.
+pub(crate) fn began_by(
+    now: Timestamp,
+    since: Timestamp,
+    until: Timestamp,
+) -> (Timestamp, Timestamp) {
+    let lasts = until.duration_since(since);
+    let ends = now.checked_add(lasts).unwrap_or(until);
+    (since.min(now), until.min(ends))
+}
+
 impl Entry {
     /// What a rule would grant of which this is to be otherwise than usual.
     ///

@@ -92,21 +92,23 @@ impl Held {
         now: Time,
         columns: &[Option<Column>],
     ) -> Vec<(Time, Vec<Lot>, Lot)> {
-        let over = number(now).saturating_sub(self.first) as usize;
-        let numbered = self.windows.iter().take(over).enumerate();
-        numbered
-            .map(|(place, window)| {
-                let of = |column: &Option<Column>| {
-                    column.map_or_else(Lot::default, |column| of(window, column))
-                };
-                let mut all = Lot::default();
-                for (_, lot) in window {
-                    all.add(*lot);
-                }
-                let end = (self.first + place as u64 + 1) * WINDOW.as_nanos();
-                (Time::from_nanos(end), columns.iter().map(of).collect(), all)
-            })
-            .collect()
+        let (now, none) = (number(now), Lots::new());
+        let oldest = self.first.max(now.saturating_sub(WINDOWS as u64));
+        let over = if self.windows.is_empty() { now..now } else { oldest..now };
+        over.map(|number| {
+            // In which nobody asked for anything.
+            let window = self.windows.get((number - self.first) as usize).unwrap_or(&none);
+            let of = |column: &Option<Column>| {
+                column.map_or_else(Lot::default, |column| of(window, column))
+            };
+            let mut all = Lot::default();
+            for (_, lot) in window {
+                all.add(*lot);
+            }
+            let end = (number + 1) * WINDOW.as_nanos();
+            (Time::from_nanos(end), columns.iter().map(of).collect(), all)
+        })
+        .collect()
     }
 }
 
@@ -172,6 +174,19 @@ mod tests {
         assert!(held.windows.len() <= WINDOWS);
         // What ends before all that is kept is of nobody's window.
         held.request(column(1), at(0.0), at(1.0), 1.0);
+    }
+
+    #[test]
+    fn while_nobody_asks_there_are_windows_with_nothing_and_old_ones_go() {
+        let mut held = Held::default();
+        held.request(column(1), at(0.0), at(1.0), 1.0);
+        let windows = held.windows(at(20.0), &[Some(column(1))]);
+        let of: Vec<f64> = windows.iter().map(|(_, lots, _)| lots[0].held).collect();
+        assert_eq!(of, [1.0, 0.0, 0.0, 0.0]);
+        let later = held.windows(at(7200.0), &[Some(column(1))]);
+        assert_eq!(later.len(), WINDOWS);
+        assert!(later.iter().all(|(end, lots, _)| lots[0].held == 0.0 && *end > at(5400.0)));
+        assert!(Held::default().windows(at(7200.0), &[]).is_empty());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::book::after;
+use crate::entry::began_by;
 use crate::note::{Note, Subject, What};
 use crate::text::next_revision;
 use crate::word::{Word, WordError};
@@ -86,6 +87,11 @@ pub enum NotOverridden {
     /// Of nobody, or of more than all.
     #[error("of 1 to 100 visitors in a hundred")]
     Percent,
+    /// A part of those of whom none is.
+    #[error(
+        "a part of all visitors can be enforced: where a class only observes, all are observed"
+    )]
+    Observed,
     /// The word does not count.
     #[error(transparent)]
     Word(#[from] WordError),
@@ -191,6 +197,9 @@ impl Overrides {
         if !is_percent(&target) {
             return Err(NotOverridden::Percent);
         }
+        if let Target::Class { mode: Mode::Observe, percent: ..100, .. } = &target {
+            return Err(NotOverridden::Observed);
+        }
         if let Target::Class { class, .. } = &target
             && !classes.contains(&class.as_str())
         {
@@ -227,6 +236,35 @@ impl Overrides {
         let ended = self.list.remove(at);
         self.revision = next_revision(self.revision, now);
         Ok(note(now, &ended.target, What::Undone, &word.by, &word.why, None))
+    }
+
+    /// Decisions are taken again. `is_started_so`: whoever has started the process wanted none. Nothing to say if they are
+    /// taken already.
+    ///
+    /// # Errors
+    /// If it cannot be; then nothing has changed.
+    pub fn end_bypass(
+        &mut self,
+        now: Timestamp,
+        word: Word,
+        seen: Option<u64>,
+        is_started_so: bool,
+    ) -> Result<Option<Note>, NotOverridden> {
+        self.is_seen(seen)?;
+        let word = word.checked()?;
+        if !self.bypasses() && !is_started_so {
+            return Ok(None);
+        }
+        self.list.retain(|one| one.target != Target::Bypass);
+        self.revision = next_revision(self.revision, now);
+        Ok(Some(note(now, &Target::Bypass, What::Undone, &word.by, &word.why, None)))
+    }
+
+    /// What was decided while the clock was wrong holds for as long as was said, and no longer.
+    pub fn began_by(&mut self, now: Timestamp) {
+        for one in &mut self.list {
+            (one.since, one.until) = began_by(now, one.since, one.until);
+        }
     }
 
     /// The number of the one by which nothing is decided.

@@ -86,6 +86,8 @@ fn what_cannot_be_is_refused() {
     assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::Percent);
     assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::Percent);
     assert_eq!(set(Target::Bypass, word(9)), NotOverridden::Word(WordError::Lasts));
+    let observed = Target::Class { class: "search".into(), mode: Mode::Observe, percent: 10 };
+    assert_eq!(set(observed, word(60)), NotOverridden::Observed);
     let hostile = set(enforced("\u{1b}[31m\u{202e}", 1), word(60)).to_string();
     assert!(!hostile.contains('\u{1b}') && !hostile.contains('\u{202e}'), "{hostile}");
     assert_eq!(overrides, Overrides::default());
@@ -126,4 +128,36 @@ fn the_file_would_say_the_same() {
     assert_eq!(class("search")["percent"].as_integer(), Some(10));
     assert_eq!(class("other").keys().collect::<Vec<_>>(), ["mode"]);
     assert_eq!(read.len(), 1, "that nothing is decided does not belong in a file");
+}
+
+#[test]
+fn what_was_said_while_the_clock_was_wrong_holds_for_as_long_as_was_said() {
+    let mut overrides = Overrides::default();
+    // A day ahead.
+    overrides.set(at(86_400), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    overrides.set(at(0), enforced("search", 10), word(60), None, &CLASSES).unwrap();
+    overrides.began_by(at(30));
+    let ends: Vec<_> = overrides.list().iter().map(|one| one.until).collect();
+    assert_eq!(ends, [at(90), at(60)]);
+    assert_eq!(overrides.tick(at(90)).len(), 2);
+}
+
+#[test]
+fn a_bypass_ends_by_whoever_has_seen_it_and_says_why() {
+    let mut overrides = Overrides::default();
+    let end = |overrides: &mut Overrides, seen, is_started_so| {
+        overrides.end_bypass(at(1), word(60), seen, is_started_so)
+    };
+    assert_eq!(end(&mut overrides, None, false), Ok(None), "there is none");
+    assert_eq!(end(&mut overrides, None, true).unwrap().unwrap().what, What::Undone);
+    overrides.set(at(0), Target::Bypass, word(60), None, &CLASSES).unwrap();
+    let before = overrides.clone();
+    assert!(matches!(end(&mut overrides, Some(7), true), Err(NotOverridden::Conflict { .. })));
+    let nobody = Word { by: String::new(), ..word(60) };
+    let nobody = overrides.end_bypass(at(1), nobody, None, true);
+    assert_eq!(nobody, Err(NotOverridden::Word(WordError::Nobody)));
+    assert_eq!(overrides, before);
+    let revision = overrides.revision();
+    assert!(end(&mut overrides, Some(revision), false).unwrap().is_some());
+    assert!(!overrides.bypasses());
 }

@@ -32,6 +32,12 @@ pub enum Unreadable {
         /// From 1.
         line: usize,
     },
+    /// It is another user's.
+    #[error("it is another user's, of number {owner}")]
+    Foreign {
+        /// Whose.
+        owner: u32,
+    },
     /// It holds a secret, and keeps none.
     #[error("every user may read or write it: its mode is {mode:03o}")]
     Open {
@@ -67,6 +73,29 @@ pub fn secret(path: &Path) -> Result<String, Unreadable> {
         return Err(Unreadable::Open { mode });
     }
     whole(file, LARGEST_SECRET)
+}
+
+/// The same, of a secret that makes others obey: it must be root's, or that of whoever reads it. Another user's says nothing.
+///
+/// # Errors
+/// As [`secret`], and if it is somebody else's.
+pub fn own_secret(path: &Path) -> Result<String, Unreadable> {
+    // Whose our own process is.
+    let own = std::fs::metadata("/proc/self")?.uid();
+    let owner = std::fs::metadata(path)?.uid();
+    if owner != 0 && owner != own && own != 0 {
+        return Err(Unreadable::Foreign { owner });
+    }
+    // Root reads what the service's user has made; in a folder where others may put files nobody knows who has.
+    if owner != own && path.parent().is_some_and(is_for_all) {
+        return Err(Unreadable::Foreign { owner });
+    }
+    secret(path)
+}
+
+/// Whether every user may put files there.
+fn is_for_all(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|about| about.mode() & 0o002 != 0)
 }
 
 /// A pipe that nobody writes to would hold up whoever opens it for ever.

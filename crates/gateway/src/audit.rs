@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -95,9 +96,27 @@ fn say(directory: &Path, error: &io::Error) {
 }
 
 fn append(directory: &Path, line: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().create(true).append(true).open(directory.join(FILE))?;
-    file.write_all(format!("{line}\n").as_bytes())?;
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o600)
+        .open(directory.join(FILE))?;
+    // A line that was torn by the end of a process takes none with it.
+    let torn = if is_torn(&mut file)? { "\n" } else { "" };
+    file.write_all(format!("{torn}{line}\n").as_bytes())?;
     file.sync_data()
+}
+
+/// Whether there is something behind the last line break.
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
 }
 
 /// The last of them. A line that is none is left out: the file is there to be read by people, who may edit it.
@@ -139,7 +158,7 @@ mod tests {
         let mut text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(!text.contains('\u{1b}'));
-        text.push_str("what is this?\n");
+        text.push_str("what is this?\n{\"at\":\"2026-");
         std::fs::write(&file, text).unwrap();
         let next = Audit::default();
         next.open(Some(folder.path()));

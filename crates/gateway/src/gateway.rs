@@ -226,9 +226,9 @@ impl Gateway {
         self.shared.overriding.desk().start_bypassed(&self.shared, on);
     }
 
-    /// Whether it takes no decisions.
-    pub fn is_bypassed(&self) -> bool {
-        self.shared.is_bypassed()
+    /// Whether it takes no decisions for as long as it runs: not for a while, as an operator has said.
+    pub fn starts_bypassed(&self) -> bool {
+        self.shared.overriding.desk().starts_bypassed()
     }
 
     /// True: a successor is about to read what operators have decided, and nothing is decided here any more. False: it did

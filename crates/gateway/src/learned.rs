@@ -35,6 +35,7 @@ pub(crate) struct Learned {
     signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
     history: History,
+    overrides: Option<String>,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
@@ -51,9 +52,16 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
+        "overrides": unkept(shared),
     });
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
+}
+
+/// What overrides the file, where no file of its own keeps that.
+fn unkept(shared: &Shared) -> Option<String> {
+    let desk = shared.overriding.desk();
+    (!desk.is_kept()).then(|| desk.overrides().text())
 }
 
 /// The object `rest` and in it what has happened, as text: as values so many numbers would take fifty times their room.
@@ -145,6 +153,7 @@ struct Written<'t> {
     #[serde(borrow)]
     history: Option<&'t RawValue>,
     sessions: Value,
+    overrides: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -191,6 +200,7 @@ impl Learned {
             signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
             sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             history: written.history.map_or_else(History::default, read_history),
+            overrides: written.overrides,
         })
     }
 
@@ -218,7 +228,10 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, .. } = self;
+        let Self { signals, pace, history, overrides, .. } = self;
+        if let Some(overrides) = overrides {
+            shared.overriding.desk().inherit(&overrides);
+        }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }

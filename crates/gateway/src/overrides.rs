@@ -9,7 +9,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bywash_control::{NotOverridden, Note, Overrides};
+use bywash_control::{NotOverridden, Note, Overrides, Word};
 
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -63,10 +63,12 @@ impl Desk {
     pub(crate) fn open(&mut self, shared: &Shared) {
         let settings = shared.settings();
         self.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
+        // Without a folder it is what the process before this one has handed over.
         if let Some(directory) = &self.directory {
             self.overrides = load(directory);
         }
         let now = wall::now();
+        self.overrides.began_by(now);
         let mut notes = self.overrides.tick(now);
         notes.extend(self.overrides.configured(now, &settings.class_names()));
         let ended = !notes.is_empty();
@@ -84,18 +86,57 @@ impl Desk {
     pub(crate) fn decide(
         &mut self,
         shared: &Shared,
-        decision: impl FnOnce(&mut Overrides) -> Result<Note, NotOverridden>,
+        decision: impl FnOnce(&mut Overrides, &Settings) -> Result<Note, NotOverridden>,
+    ) -> Result<(), Undecided<NotOverridden>> {
+        if self.is_given_away {
+            return Err(Undecided::GivenAway);
+        }
+        // Nobody reloads meanwhile: that takes this lock as well.
+        let settings = shared.settings();
+        let mut overrides = self.overrides.clone();
+        let note = decision(&mut overrides, &settings)?;
+        self.keep(&overrides).map_err(Undecided::NotKept)?;
+        self.overrides = overrides;
+        shared.audit.note(vec![note]);
+        self.put_in_force(shared, &settings);
+        Ok(())
+    }
+
+    /// Decisions are taken again, whoever wanted none.
+    ///
+    /// # Errors
+    /// If that cannot be; then nothing has changed.
+    pub(crate) fn end_bypass(
+        &mut self,
+        shared: &Shared,
+        word: Word,
+        seen: Option<u64>,
     ) -> Result<(), Undecided<NotOverridden>> {
         if self.is_given_away {
             return Err(Undecided::GivenAway);
         }
         let mut overrides = self.overrides.clone();
-        let note = decision(&mut overrides)?;
+        let note = overrides.end_bypass(wall::now(), word, seen, self.starts_bypassed)?;
+        let Some(note) = note else { return Ok(()) };
         self.keep(&overrides).map_err(Undecided::NotKept)?;
         self.overrides = overrides;
+        self.starts_bypassed = false;
         shared.audit.note(vec![note]);
         self.put_in_force(shared, &shared.settings());
         Ok(())
+    }
+
+    /// Whether it is bypassed for as long as it runs, as whoever has started it wanted.
+    pub(crate) const fn starts_bypassed(&self) -> bool {
+        self.starts_bypassed
+    }
+
+    /// What a process before this one had overridden, where no file keeps it.
+    pub(crate) fn inherit(&mut self, text: &str) {
+        match Overrides::read(text) {
+            Ok(overrides) => self.overrides = overrides,
+            Err(why) => eprintln!("bywash: what the process before has overridden is lost: {why}"),
+        }
     }
 
     /// Whether whoever starts the process wants nothing to be decided; said again, it is another's wish.

@@ -37,6 +37,8 @@ pub const LONGEST: usize = 3 + 20 + 3 + (LONGEST_NAME * 4 * 4).div_ceil(3) + 1 +
 pub struct OperatorKeys {
     first: hmac::Key,
     second: Option<hmac::Key>,
+    /// What a gateway shows that it has the key by.
+    shows: hmac::Key,
 }
 
 impl OperatorKeys {
@@ -44,7 +46,19 @@ impl OperatorKeys {
     pub fn new(secrets: &Secrets) -> Self {
         let key = |secret: &Secret| secret.derived(b"bywash operator: sign");
         let (first, second) = secrets.both();
-        Self { first: key(first), second: second.map(key) }
+        let shows = first.derived(b"bywash operator: gateway");
+        Self { first: key(first), second: second.map(key), shows }
+    }
+
+    /// That whoever listens at this place has the same keys, asked with something that nobody could have foreseen.
+    pub fn proof(&self, nonce: &str, place: &str) -> String {
+        URL_SAFE_NO_PAD.encode(hmac::sign(&self.shows, format!("{nonce} {place}").as_bytes()))
+    }
+
+    /// Whether that was shown.
+    pub fn is_proof(&self, nonce: &str, place: &str, proof: &str) -> bool {
+        let Ok(tag) = URL_SAFE_NO_PAD.decode(proof) else { return false };
+        hmac::verify(&self.shows, format!("{nonce} {place}").as_bytes(), &tag).is_ok()
     }
 
     fn verify(&self, said: &[u8], tag: &[u8]) -> bool {
@@ -156,6 +170,16 @@ mod tests {
         for none in ["", ".", "v1", "v1.1.d.YQ", &"x".repeat(LONGEST + 1)] {
             assert!(read(&keys(1), none.as_bytes(), moment(1)).is_err(), "{none}");
         }
+    }
+
+    #[test]
+    fn a_gateway_shows_that_it_has_the_key_for_one_question_at_one_place() {
+        let proof = keys(1).proof("00ff", "127.0.0.1:7070");
+        assert!(keys(1).is_proof("00ff", "127.0.0.1:7070", &proof));
+        assert!(!keys(1).is_proof("00fe", "127.0.0.1:7070", &proof));
+        assert!(!keys(1).is_proof("00ff", "127.0.0.1:7071", &proof));
+        assert!(!keys(2).is_proof("00ff", "127.0.0.1:7070", &proof));
+        assert!(!keys(1).is_proof("00ff", "127.0.0.1:7070", "?"));
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl Side {
     /// A link to its console, for whoever watches.
     pub(super) fn console(&self, folder: &Folder) -> Result<String, Failure> {
         let key = folder.file(KEY);
-        let token = operators::token(Some(&key), &operators::user(), true, TOKEN)?;
-        let token = token.ok_or_else(|| Failure::running(operator::NO_KEY))?;
+        let key = operators::key(Some(&key))?.ok_or_else(|| Failure::running(operator::NO_KEY))?;
+        let token = key.token(&operators::user(), true, TOKEN)?;
         Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bywash_api::Exported;
 use bywash_config::Config;
-use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value};
 
 use crate::args::policy::Export;
 use crate::failure::Failure;
@@ -50,7 +50,8 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     for (section, tables) in said.iter() {
         for (name, said) in tables.as_table_like().into_iter().flat_map(TableLike::iter) {
             let said = said.as_table().ok_or("what was exported is no table")?;
-            let item = place(&mut file, section, name)?;
+            let name = name_in(&file, section, name, said);
+            let item = place(&mut file, section, &name)?;
             let comment = said.decor().prefix().and_then(|prefix| prefix.as_str());
             // What stands on one line has no room for a comment.
             let comment = comment.filter(|_| item.is_table()).map(one_line).unwrap_or_default();
@@ -61,6 +62,25 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
     }
     Ok(file.to_string())
 }
+
+/// What the table is called in this file. A rule for the same requests is the same rule, whatever its name; and the name of
+/// another is taken.
+fn name_in(file: &DocumentMut, section: &str, name: &str, said: &Table) -> String {
+    let tables = file.get(section).and_then(Item::as_table_like);
+    let (THROTTLE, Some(tables)) = (section, tables) else { return name.to_owned() };
+    let requests = |item: &Item| item.get("match")?.as_str().map(str::to_owned);
+    let own = said.get("match").and_then(Item::as_str).map(str::to_owned);
+    if let Some((same, _)) = tables.iter().find(|(_, item)| requests(item) == own) {
+        return same.to_owned();
+    }
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{name}-{n}")));
+    let mut free = names.skip_while(|name| tables.contains_key(name));
+    free.next().unwrap_or_else(|| name.to_owned())
+}
+
+const THROTTLE: &str = "throttle";
+/// What a rule grants: what is not said of it is not meant.
+const GRANTS: [&str; 5] = ["at_once", "rate", "queue", "wait", "bytes"];
 
 /// The table of this name, made if it is not there.
 fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f mut Item, String> {
@@ -80,21 +100,42 @@ fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f
 
 /// Each key of `said` that is not said yet; the first with the comment.
 fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) {
-    for (number, (key, item)) in said.iter().enumerate() {
+    let mut comment = Some(comment).filter(|comment| !comment.is_empty());
+    for (key, item) in said.iter() {
         let Some(value) = item.as_value() else { continue };
         if into.get(key).and_then(Item::as_value).is_some_and(|old| same(old, value)) {
             continue;
         }
-        let suffix = if number == 0 && !comment.is_empty() {
-            format!(" # {comment}")
-        } else {
-            String::new()
-        };
-        into.insert(key, Item::Value(value.clone().decorated(" ", suffix)));
+        set(into, key, value.clone(), comment.take());
     }
     // Of all visitors: that is what is meant where nothing is said.
-    if section == "class" && said.get("percent").is_none() {
-        into.remove("percent");
+    if section == "class" && said.get("percent").is_none() && into.contains_key("percent") {
+        set(into, "percent", 100.into(), None);
+    }
+    if section == THROTTLE {
+        for grant in GRANTS.into_iter().filter(|grant| said.get(grant).is_none()) {
+            into.remove(grant);
+        }
+    }
+}
+
+/// Another value, beside which all comments stay; another comment goes behind them.
+fn set(into: &mut dyn TableLike, key: &str, value: Value, comment: Option<&str>) {
+    let old = into.get_mut(key).and_then(Item::as_value_mut);
+    let decor = old.as_ref().map(|old| old.decor().clone());
+    let part = |part: Option<&RawString>| part.and_then(RawString::as_str).map(str::to_owned);
+    let before =
+        decor.as_ref().and_then(|decor| part(decor.prefix())).unwrap_or_else(|| " ".into());
+    let behind = decor.as_ref().and_then(|decor| part(decor.suffix())).unwrap_or_default();
+    let behind = match comment {
+        None => behind,
+        Some(comment) if behind.contains('#') => format!("{}; {comment}", behind.trim_end()),
+        Some(comment) => format!(" # {comment}"),
+    };
+    let value = value.decorated(before, behind);
+    match old {
+        Some(old) => *old = value,
+        None => _ = into.insert(key, Item::Value(value)),
     }
 }
 
@@ -131,10 +172,41 @@ mod tests {
     }
 
     #[test]
+    fn no_comment_is_lost() {
+        let file = "[class.search]\n# Ask Maria first.\nmode = \"observe\" # ticket 77\n# agreed\npercent = 5 # legal-12\n";
+        let all = "# ana\n[class.search]\nmode = \"enforce\"\n";
+        assert_eq!(
+            merged(file, all).unwrap(),
+            "[class.search]\n# Ask Maria first.\nmode = \"enforce\" # ticket 77; ana\n# agreed\npercent = 100 # legal-12\n"
+        );
+    }
+
+    #[test]
+    fn a_rule_for_other_requests_stays_and_one_for_the_same_is_replaced_as_a_whole() {
+        let file = "[throttle.elephant-3]\nmatch = \"/old\"\nwhy = \"old\"\nrate = 0.5\n\n\
+            [throttle.mine]\nmatch = \"/s?q\"\nwhy = \"mine\"\nrate = 0.5\nbytes = 100000\n";
+        let merged = merged(file, SAID).unwrap();
+        let read: toml_edit::DocumentMut = merged.parse().unwrap();
+        assert_eq!(read["throttle"]["elephant-3"]["match"].as_str(), Some("/old"), "{merged}");
+        let mine = read["throttle"]["mine"].as_table().unwrap();
+        let keys: Vec<&str> = mine.iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["match", "why", "at_once"], "{merged}");
+        let taken = "[throttle.elephant-3]\nmatch = \"/old\"\nwhy = \"old\"\n";
+        assert!(
+            super::merged(taken, SAID)
+                .unwrap()
+                .contains("[throttle.elephant-3-2]\nmatch = \"/s?q\"")
+        );
+    }
+
+    #[test]
     fn tables_on_one_line_and_dotted_keys_are_tables_too() {
         let merged = |file| merged(file, "# a\n[class.search]\nmode = \"enforce\"\n").unwrap();
         let line = "class.search = { match = ['GET /s'], mode = 'observe', percent = 5 }\n";
-        assert_eq!(merged(line), "class.search = { match = ['GET /s'], mode = \"enforce\"}\n");
+        assert_eq!(
+            merged(line),
+            "class.search = { match = ['GET /s'], mode = \"enforce\", percent = 100 }\n"
+        );
         let within = "class = { search = { match = ['GET /s'] } }\n";
         assert_eq!(
             merged(within),

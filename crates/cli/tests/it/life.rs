@@ -108,6 +108,20 @@ fn a_bypass_outlives_the_process() {
 }
 
 #[test]
+fn a_bypass_for_a_while_ends_in_the_process_that_has_taken_over() {
+    let upstream = Upstream::new();
+    let mut gateway = Gateway::start(&["--upstream", &upstream.url()]);
+    let admin = gateway.operators();
+    let switched = bywash(&["bypass", "on", "--for", "10s", "--admin", &admin]);
+    assert_eq!(switched.code, Some(0), "{switched:?}");
+    let next = Next::after(&mut gateway);
+    eventually("the next process decides again", || {
+        let status = bywash(&["status", "--json", "--admin", &admin]).json();
+        status["pid"] == next.0 && status["mode"] == "observe"
+    });
+}
+
+#[test]
 fn told_to_end_while_it_hands_over_it_ends_as_ever_and_the_other_with_it() {
     let (upstream, program) = (Upstream::new(), Program::new());
     let mut gateway = Gateway::begin(program.run(&["--upstream", &upstream.url()]));

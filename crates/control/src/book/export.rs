@@ -31,6 +31,8 @@ fn write(to: &mut String, entry: &Entry, rule: &Rule) {
     line(format!("[throttle.elephant-{}]", entry.number));
     line(format!("match = {}", quoted(&entry.pattern)));
     line(format!("why = {}", quoted(&rule.why)));
+    // It holds also where the file only observes.
+    line("mode = \"enforce\"".to_owned());
     if !rule.exempt.is_empty() {
         let exempt: Vec<String> = rule.exempt.iter().map(|name| quoted(name)).collect();
         line(format!("# in the file it holds these back too: {}", exempt.join(", ")));

@@ -4,6 +4,9 @@
 //! its own at 127.0.0.1 gets nothing. That holds on the unix socket as well, as `ssh -L` brings one to a port of the operator's.
 //! A page that says where it comes from (`Origin`, `Sec-Fetch-Site`) must be the console itself.
 //!
+//! **To whom.** Any program may listen where a gateway does not. So whoever has the key asks for [`proof`] that it is a gateway with
+//! the same one, before a token is sent.
+//!
 //! **Who.** Whoever may open the unix socket may do everything; the file system decides that, and she says who she is. On
 //! loopback everybody on this machine can connect, so there a token is needed (`bywash_token::operator`), which says who
 //! somebody is and what she may. The key is read anew each time: with another key in the file all tokens are over at once,
@@ -14,13 +17,13 @@
 
 use std::net::IpAddr;
 
-use bywash_api::{Access, Code};
+use bywash_api::{Access, Code, Proof};
 use bywash_message::Request;
 use bywash_token::operator::{Operator, OperatorKeys, Unproven, read};
 use bywash_token::{Moment, Secrets};
 use http::Method;
 
-use super::answer::Refused;
+use super::answer::{Answered, Refused, document};
 use crate::access_log::wall_clock_ms;
 use crate::shared::Shared;
 
@@ -48,6 +51,36 @@ impl Who {
     }
 }
 
+/// What lets somebody in for as long as it is good: who watches is asked for it again and again.
+pub(super) struct Pass {
+    /// Nobody on the unix socket needs any.
+    token: Option<Vec<u8>>,
+    is_local: bool,
+}
+
+impl Pass {
+    pub(super) fn of(request: &Request, is_local: bool) -> Self {
+        Self { token: token(request).map(<[u8]>::to_vec), is_local }
+    }
+
+    /// Whether it is good now, by the key that there is now.
+    pub(super) fn is_good(&self, shared: &Shared) -> bool {
+        self.is_local || proven(shared, self.token.as_deref()).is_ok()
+    }
+}
+
+/// That this gateway has the operators' key, shown to whoever has it as well before a token is sent: another
+/// program may listen here. It is of this address alone, so that nobody can have another gateway show it.
+pub(super) fn proof(shared: &Shared, place: &str, nonce: Option<&str>) -> Answered {
+    let is_fit =
+        |nonce: &&str| nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let nonce = nonce.filter(is_fit);
+    let nonce = nonce.ok_or_else(|| Refused::invalid("`nonce` is 32 hexadecimal digits"))?;
+    let keys = keys(shared).map_err(|why| Refused::new(Code::Unavailable, why))?;
+    let proof = keys.proof(nonce, place);
+    Ok(document(&Proof { proof }))
+}
+
 /// Lets in whoever may do this.
 pub(super) fn enter(
     shared: &Shared,
@@ -62,7 +95,7 @@ pub(super) fn enter(
         return Ok(Who::Local);
     }
     comes_from_here(request)?;
-    let who = if is_local { Who::Local } else { Who::Named(proven(shared, request)?) };
+    let who = if is_local { Who::Local } else { Who::Named(proven(shared, token(request))?) };
     if matches!(&who, Who::Named(operator) if access == Access::Decider && !operator.decides) {
         return Err(forbidden("this token only reads: `bywash console` makes one that decides"));
     }
@@ -90,10 +123,13 @@ fn comes_from_here(request: &Request) -> Result<(), Refused> {
     Ok(())
 }
 
-fn proven(shared: &Shared, request: &Request) -> Result<Operator, Refused> {
+fn token(request: &Request) -> Option<&[u8]> {
+    request.fields.named(b"authorization").next().and_then(bearer)
+}
+
+fn proven(shared: &Shared, token: Option<&[u8]>) -> Result<Operator, Refused> {
     let unauthorised = |why: String| Refused::new(Code::Unauthorised, why);
     let keys = keys(shared).map_err(unauthorised)?;
-    let token = request.fields.named(b"authorization").next().and_then(bearer);
     let token = token.ok_or_else(|| {
         let why = "a token is needed: `bywash console` makes one, or say --key FILE";
         unauthorised(why.to_owned())
@@ -118,7 +154,7 @@ fn keys(shared: &Shared) -> Result<OperatorKeys, String> {
     let path = path.ok_or(
         "there is no operators' key: set listen.operators_key, or listen on a unix socket",
     )?;
-    let text = bywash_files::secret(path).map_err(|why| unreadable(path, &why))?;
+    let text = bywash_files::own_secret(path).map_err(|why| unreadable(path, &why))?;
     let secrets = Secrets::parse(&text).map_err(|why| unreadable(path, &why))?;
     Ok(OperatorKeys::new(&secrets))
 }

@@ -15,6 +15,7 @@ use http::{Method, StatusCode};
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
+use super::door::Pass;
 use super::status;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
@@ -39,7 +40,7 @@ pub(super) fn history(shared: &Shared, wanted: &BTreeMap<String, String>) -> Ans
 }
 
 /// Seconds from now on, after those that this client has not seen.
-pub(super) fn events(shared: &Arc<Shared>, request: &Request) -> Reply {
+pub(super) fn events(shared: &Arc<Shared>, request: &Request, pass: Pass) -> Reply {
     let head = Reply {
         status: StatusCode::OK,
         reason: Vec::new(),
@@ -53,7 +54,7 @@ pub(super) fn events(shared: &Arc<Shared>, request: &Request) -> Reply {
     }
     let (events, words) = mpsc::channel(WAITING);
     let seen = request.fields.named(b"last-event-id").next().and_then(|id| seen(shared, id));
-    tokio::task::spawn_local(follow(Arc::clone(shared), seen, events));
+    tokio::task::spawn_local(follow(Arc::clone(shared), seen, pass, events));
     Reply { framing: Framing::Chunked, body: Answer::Later(words), ..head }
 }
 
@@ -63,11 +64,11 @@ fn seen(shared: &Shared, id: &[u8]) -> Option<u64> {
     (u32::from_str_radix(epoch, 16) == Ok(shared.chronicle.epoch)).then(|| number.parse().ok())?
 }
 
-async fn follow(shared: Arc<Shared>, seen: Option<u64>, events: mpsc::Sender<Bytes>) {
+async fn follow(shared: Arc<Shared>, seen: Option<u64>, pass: Pass, events: mpsc::Sender<Bytes>) {
     let mut seconds = shared.chronicle.follow();
     let mut wanted = seen.map(|seen| seen.saturating_add(1));
     let mut told: Option<Revisions> = None;
-    loop {
+    while pass.is_good(&shared) {
         for event in [rows(&shared, &mut wanted), changed(&shared, &mut told)].into_iter().flatten()
         {
             if events.send(event).await.is_err() {

@@ -9,6 +9,8 @@ mod answer;
 mod console;
 mod door;
 mod elephants;
+mod guests;
+mod held;
 pub(crate) mod history;
 mod kinds;
 mod lab;
@@ -18,39 +20,44 @@ mod said;
 mod sessions;
 mod status;
 
+use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Route, routes};
 use bywash_handover::Listener;
 use bywash_message::{Fault, Limits, Request};
 use bywash_shaper::Mark;
 use http::{Method, StatusCode};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::LocalSet;
 
-use self::answer::{Answered, Refused, document, plain, text};
-use self::door::Who;
+use self::answer::{Answered, Refused, document, fields, plain, text};
+use self::door::{Pass, Who};
 use self::elephants::Verb;
+use self::guests::{Guest, Guests};
+use self::held::Held;
 use self::said::{query, said};
 use crate::client::{Back, Body, Handler, Phase, h1};
 use crate::reply::{Answer, Reply};
 use crate::shared::{Life, Shared};
 use crate::stream::Stream;
 
-/// Operators and scrapers, not crowds. A browser opens up to six.
-const MOST_CONNECTIONS: usize = 256;
-
 /// How long a connection may be open, watchers apart: longer than any answer takes.
 const LONGEST: Duration = Duration::from_secs(60);
+/// How long one may be open by which nothing has come that says who is there.
+const LONGEST_STRANGER: Duration = Duration::from_secs(10);
 /// How long whoever watches may do so.
 const LONGEST_WATCH: Duration = Duration::from_secs(24 * 3600);
+
+/// Bytes a second: who says or reads more slowly is given up, after ten seconds.
+const SLOWEST: u64 = 4096;
 
 /// A token has up to 1200 characters.
 const LIMITS: Limits = Limits { target: 4096, fields: 64, bytes: 16 * 1024 };
@@ -80,6 +87,14 @@ impl Door {
         })
     }
 
+    /// What it is called by whoever connects to it.
+    fn place(&self) -> std::io::Result<String> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().map(|address| address.to_string()),
+            Self::Unix(_) => Ok("unix".to_owned()),
+        }
+    }
+
     async fn accept(&self) -> std::io::Result<Stream> {
         match self {
             Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
@@ -95,11 +110,12 @@ async fn serve(
     ready: SyncSender<()>,
 ) -> std::io::Result<()> {
     let door = Door::new(listener)?;
+    let place: Rc<str> = door.place()?.into();
     // Whoever waits for this is still there: it has started this thread.
     let _ = ready.send(());
     // Before that another process may be the service. An error says that the gateway is gone.
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
-    let seats = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let guests = Guests::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { crate::history::keep(&read).await });
     loop {
@@ -113,18 +129,24 @@ async fn serve(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else { continue };
+        let Some(guest) = guests.admit() else { continue };
+        let is_local = matches!(stream, Stream::Unix(_));
+        guest.is_known.set(is_local);
         let operator = Operator {
             shared: Arc::clone(&shared),
-            is_local: matches!(stream, Stream::Unix(_)),
-            watches: Rc::default(),
+            is_local,
+            guest: Rc::clone(&guest),
+            held: Held::default(),
+            place: Rc::clone(&place),
+            watches: Cell::new(false),
         };
         tokio::task::spawn_local(async move {
-            let watches = Rc::clone(&operator.watches);
             let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator);
             // A client that breaks off concerns nobody else.
-            bounded(served, &watches).await;
-            drop(seat);
+            tokio::select! {
+                () = bounded(served, &operator) => {}
+                () = guest.leaves() => {}
+            }
         });
     }
     // From here on who connects comes to the next process.
@@ -133,11 +155,18 @@ async fn serve(
     Ok(())
 }
 
-/// Lets a connection last as long as it may, which is longer once it watches.
-async fn bounded<T>(served: impl Future<Output = T>, watches: &std::cell::Cell<bool>) {
+/// Lets a connection last as long as it may: longer once it is known whose it is, and longer still while it watches.
+async fn bounded<T>(served: impl Future<Output = T>, operator: &Operator) {
     let mut served = std::pin::pin!(served);
-    if tokio::time::timeout(LONGEST, served.as_mut()).await.is_err() && watches.get() {
-        let _ = tokio::time::timeout(LONGEST_WATCH, served).await;
+    let stages = [
+        (LONGEST_STRANGER, &operator.guest.is_known),
+        (LONGEST, &operator.watches),
+        (LONGEST_WATCH, &Cell::new(false)),
+    ];
+    for (longest, goes_on) in stages {
+        if tokio::time::timeout(longest, served.as_mut()).await.is_ok() || !goes_on.get() {
+            return;
+        }
     }
 }
 
@@ -146,12 +175,22 @@ struct Operator {
     shared: Arc<Shared>,
     /// It came by the unix socket.
     is_local: bool,
-    watches: Rc<std::cell::Cell<bool>>,
+    guest: Rc<Guest>,
+    /// What of its last answer may not have been read yet.
+    held: Held,
+    /// Where operators come in.
+    place: Rc<str>,
+    watches: Cell<bool>,
 }
 
 impl Handler for Operator {
     async fn serve(&self, request: Request, body: Body, _back: Back) -> Reply {
-        self.respond(&request, body).await.unwrap_or_else(Refused::reply)
+        self.held.give_back();
+        let reply = self.respond(&request, body).await.unwrap_or_else(Refused::reply);
+        match self.held.take(&reply) {
+            Ok(()) => reply,
+            Err(refused) => refused.reply(),
+        }
     }
 
     fn malformed(&self, fault: Fault) -> Reply {
@@ -176,7 +215,7 @@ impl Handler for Operator {
     }
 
     fn body_rate(&self) -> u64 {
-        0
+        SLOWEST
     }
 
     fn takes_lane(&self, _socket: BorrowedFd<'_>, _mark: &mut Mark, _answer: &mut Answer) {}
@@ -198,6 +237,9 @@ impl Operator {
         }
         let (route, parameter) = route_of(&request.method, path)?;
         let who = door::enter(&self.shared, self.is_local, request, route.access)?;
+        if route.access != bywash_api::Access::Anybody {
+            self.guest.is_known.set(true);
+        }
         self.answer(route, &who, parameter, request, body).await
     }
 
@@ -216,12 +258,13 @@ impl Operator {
             "/livez" => Ok(plain(StatusCode::OK, "ok")),
             "/readyz" => Ok(ready(shared)),
             "/metrics" => Ok(metrics(shared)),
-            "/v1/openapi.json" => Ok(document(&bywash_api::openapi())),
+            "/v1/openapi.json" => Ok(openapi()),
+            "/v1/proof" => door::proof(shared, &self.place, asked.get("nonce").map(String::as_str)),
             "/v1/status" => Ok(document(&status::status(shared))),
             "/v1/history" => history::history(shared, &asked),
             "/v1/events" => {
                 self.watches.set(request.method != Method::HEAD);
-                Ok(history::events(shared, request))
+                Ok(history::events(shared, request, Pass::of(request, self.is_local)))
             }
             "/v1/requests" => requests::last(shared, &asked),
             "/v1/requests/{name}" => requests::explain(shared, parameter),
@@ -229,7 +272,7 @@ impl Operator {
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
                 self.watches.set(true);
-                requests::tap(shared, &asked)
+                requests::tap(shared, &asked, Pass::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
             "/v1/kinds" => Ok(document(&kinds::kinds(shared))),
@@ -314,6 +357,12 @@ fn matched<'p>(template: &str, path: &'p str) -> Option<&'p str> {
 fn takes_gzip(request: &Request) -> bool {
     let takes = |field: &[u8]| field.windows(4).any(|word| word.eq_ignore_ascii_case(b"gzip"));
     request.fields.named(b"accept-encoding").any(takes)
+}
+
+/// Made once: everybody may ask for it.
+fn openapi() -> Reply {
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| bywash_api::openapi().to_string().into());
+    Reply::local(StatusCode::OK, fields("application/json"), DOCUMENT.clone())
 }
 
 fn ready(shared: &Shared) -> Reply {

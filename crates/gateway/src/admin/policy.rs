@@ -3,7 +3,7 @@
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
-use bywash_control::{Mode as Said, NotOverridden, Overrides, Target};
+use bywash_control::{Mode as Said, NotOverridden, Note, Overrides, Target};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
@@ -63,9 +63,9 @@ pub(super) fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
     let SetClass { class, mode, percent, by, why, lasts, revision } = set;
     let word = word(who.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, percent: percent.unwrap_or(100) };
-    let settings = shared.settings();
-    let names = settings.class_names();
-    decide(shared, |overrides| overrides.set(wall::now(), target, word, revision, &names))
+    decide(shared, |overrides, settings| {
+        overrides.set(wall::now(), target, word, revision, &settings.class_names())
+    })
 }
 
 /// What the file says holds again.
@@ -73,7 +73,9 @@ pub(super) fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answ
     let number =
         number.parse().map_err(|_| Refused::not_found("an override is called by its number"))?;
     let by = who.author(undo.by)?;
-    decide(shared, |overrides| overrides.undo(wall::now(), number, &by, &undo.why, undo.revision))
+    decide(shared, |overrides, _| {
+        overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
+    })
 }
 
 /// Nothing is decided for a while, or decisions are taken again.
@@ -81,26 +83,23 @@ pub(super) fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered
     let SetBypass { on, by, why, lasts, revision } = set;
     let word = word(who.author(by)?, why, lasts.as_deref())?;
     if on {
-        return decide(shared, |overrides| {
+        return decide(shared, |overrides, _| {
             overrides.set(wall::now(), Target::Bypass, word, revision, &[])
         });
     }
-    // Whoever started it may have wanted it as well.
-    shared.overriding.desk().start_bypassed(shared, false);
-    let bypass = shared.overriding.desk().overrides().bypass();
-    match bypass {
-        Some(number) => decide(shared, |overrides| {
-            overrides.undo(wall::now(), number, &word.by, &word.why, revision)
-        }),
-        None => Ok(document(&policy(shared))),
-    }
+    let decided = shared.overriding.desk().end_bypass(shared, word, revision);
+    answered(shared, decided)
 }
 
 fn decide(
     shared: &Shared,
-    decision: impl FnOnce(&mut Overrides) -> Result<bywash_control::Note, NotOverridden>,
+    decision: impl FnOnce(&mut Overrides, &Settings) -> Result<Note, NotOverridden>,
 ) -> Answered {
     let decided = shared.overriding.desk().decide(shared, decision);
+    answered(shared, decided)
+}
+
+fn answered(shared: &Shared, decided: Result<(), Undecided<NotOverridden>>) -> Answered {
     match decided {
         Ok(()) => Ok(document(&policy(shared))),
         Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
@@ -114,7 +113,7 @@ const fn code_of(why: &NotOverridden) -> Code {
     match why {
         NotOverridden::Unknown(_) | NotOverridden::NoClass(_) => Code::NotFound,
         NotOverridden::Conflict { .. } => Code::Conflict,
-        NotOverridden::Percent | NotOverridden::Word(_) => Code::Invalid,
+        NotOverridden::Percent | NotOverridden::Observed | NotOverridden::Word(_) => Code::Invalid,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use bywash_api::{Code, Explained, Request, Requests};
@@ -11,10 +12,14 @@ use http::StatusCode;
 use tokio::sync::mpsc;
 
 use super::answer::{Answered, Refused, document, fields};
+use super::door::Pass;
 use super::said::limit;
 use crate::journal::Entry;
 use crate::reply::{Answer, Reply};
 use crate::shared::Shared;
+
+/// How often it is asked whether somebody may still watch.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Lines that may wait for whoever watches.
 const WAITING: usize = 64;
@@ -47,12 +52,12 @@ pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answer
 }
 
 /// Every request that ends from now on, one a line; of those only that have all of `wanted`.
-pub(super) fn tap(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
+pub(super) fn tap(shared: &Arc<Shared>, wanted: &BTreeMap<String, String>, pass: Pass) -> Answered {
     let Some(entries) = shared.journal.watch() else {
         return Err(Refused::new(Code::Unavailable, "enough people watch already"));
     };
     let (lines, words) = mpsc::channel(WAITING);
-    tokio::task::spawn_local(follow(entries, lines, wanted.clone()));
+    tokio::task::spawn_local(follow(Arc::clone(shared), entries, lines, wanted.clone(), pass));
     Ok(Reply { framing: Framing::Chunked, body: Answer::Later(words), ..tap_head() })
 }
 
@@ -69,14 +74,18 @@ pub(super) fn tap_head() -> Reply {
 }
 
 async fn follow(
+    shared: Arc<Shared>,
     mut entries: mpsc::Receiver<Arc<Entry>>,
     lines: mpsc::Sender<Bytes>,
     wanted: BTreeMap<String, String>,
+    pass: Pass,
 ) {
+    let mut looks = tokio::time::interval(LOOK);
     loop {
         let entry = tokio::select! {
             entry = entries.recv() => entry,
             () = lines.closed() => return,
+            _ = looks.tick() => if pass.is_good(&shared) { continue } else { return },
         };
         let Some(entry) = entry else { return };
         let request = entry.told();

@@ -45,11 +45,11 @@ pub(super) fn status(shared: &Shared) -> Status {
 
 /// What whoever looks asks for again when it is another.
 pub(crate) fn revisions(shared: &Shared) -> Revisions {
-    Revisions {
-        elephants: shared.elephants.desk().revision(),
-        policy: shared.overriding.desk().overrides().revision(),
-        audit: shared.audit.notes().revision,
-    }
+    // One lock after the other, and never two.
+    let elephants = shared.elephants.desk().revision();
+    let policy = shared.overriding.desk().overrides().revision();
+    let audit = shared.audit.notes().revision;
+    Revisions { elephants, policy, audit }
 }
 
 pub(super) fn policy<D: Decides>(settings: &PolicySettings<D>) -> PolicyInForce {

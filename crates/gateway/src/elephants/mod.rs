@@ -105,6 +105,7 @@ impl Elephants {
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
         desk.book = desk.directory.as_deref().map_or_else(Book::default, load);
+        desk.book.began_by(wall::now());
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
         let notes = desk.book.tick(wall::now(), |_, _, _| bywash_control::Gauge::default());
         shared.audit.note(notes);

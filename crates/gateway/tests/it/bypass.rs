@@ -95,9 +95,16 @@ fn who_is_not_bypassed_may_be_told_so_again() {
     let upstream = Upstream::echo();
     let gateway = Setup::before(&upstream).start();
     assert_eq!(bypass(&gateway, false).status(), Some(200));
-    // Whoever has started it wanted nothing to be decided.
+    // Whoever has started it wanted nothing to be decided. Whoever ends that has seen what holds, and says why.
     gateway.gateway().bypass(true);
     bypass(&gateway, true);
+    for said in
+        [json!({ "on": false, "why": "so", "revision": 1 }), json!({ "on": false, "why": "" })]
+    {
+        let refused = says(&gateway, "/v1/bypass", &said).status();
+        assert!(matches!(refused, Some(400 | 409)), "{refused:?}");
+        assert_eq!(gateway.status()["mode"], "bypass");
+    }
     assert_eq!(document(&bypass(&gateway, false))["bypassed"], false);
     assert_eq!(
         document(&admin(gateway.admin(), "/v1/policy"))["overrides"],

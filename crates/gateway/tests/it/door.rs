@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use bywash_api::{Access, routes};
 use serde_json::json;
 
-use crate::operator::{document, in_seconds, says_with, token, write_key};
+use crate::operator::{document, in_seconds, keys, says_with, token, write_key};
 use crate::setup::Setup;
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
@@ -30,6 +30,7 @@ fn every_route_of_the_table_has_its_answer_and_asks_for_a_token_unless_it_is_ope
     let good = bearer(&token(7, "ana", true, in_seconds(60)));
     for route in routes() {
         let path = route.path.replace("{number}", "1").replace("{name}", "0123456789abcdef");
+        let path = path.replace("/v1/proof", &format!("/v1/proof?nonce={}", "0f".repeat(16)));
         let without = ask(address, route.method, &path, "");
         let is_open = route.access == Access::Anybody;
         assert_eq!(without.status() == Some(401), !is_open, "{path}: {:?}", without.status());
@@ -154,4 +155,64 @@ fn the_console_is_served_to_whoever_comes_by_a_loopback_name_and_runs_nothing_el
     wire.send("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert_eq!(wire.answer().unwrap().status(), Some(403));
     assert_eq!(ask(address, "POST", "/console.js", "").status(), Some(405));
+}
+
+/// Begins to watch, with a token that is good for so many seconds of a key.
+fn watches(address: std::net::SocketAddr, target: &str, token: &str) -> Wire {
+    let mut wire = Wire::connect(address);
+    wire.send(format!("GET {target} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", bearer(token)));
+    assert_eq!(wire.head().unwrap().status(), Some(200));
+    wire
+}
+
+#[test]
+fn who_watches_is_let_out_with_the_token_and_with_the_key() {
+    let upstream = Upstream::echo();
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("operators.key");
+    write_key(&key, 1);
+    let own = Setup::before(&upstream).set("listen.operators_key", &format!("'{}'", key.display()));
+    let gateway = own.start();
+    let address = gateway.admin();
+    let brief = ["/v1/events", "/v1/tap"]
+        .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(4))));
+    // They end by themselves; that one that does not would be waited for in vain.
+    brief.into_iter().for_each(|mut wire| drop(wire.rest()));
+    let long = ["/v1/events", "/v1/tap"]
+        .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(3600))));
+    write_key(&key, 2);
+    long.into_iter().for_each(|mut wire| drop(wire.rest()));
+}
+
+#[test]
+fn a_gateway_shows_that_it_has_the_key_before_a_token_is_sent() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let nonce = "0123456789abcdef0123456789abcdef";
+    let answer = ask(address, "GET", &format!("/v1/proof?nonce={nonce}"), "");
+    let proof = document(&answer)["proof"].as_str().unwrap().to_owned();
+    assert!(keys(7).is_proof(nonce, &address.to_string(), &proof));
+    assert!(!keys(6).is_proof(nonce, &address.to_string(), &proof));
+    for wrong in ["", "?nonce=", "?nonce=0123", "?nonce=zz23456789abcdef0123456789abcdef", "?n=1"] {
+        assert_eq!(ask(address, "GET", &format!("/v1/proof{wrong}"), "").status(), Some(400));
+    }
+}
+
+#[test]
+fn strangers_who_hold_connections_keep_nobody_out() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let mut known = Wire::connect(address);
+    let fields = bearer(&token(7, "ana", true, in_seconds(60)));
+    let asks = format!("GET /v1/status HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n");
+    known.send(&asks);
+    assert_eq!(known.answer().unwrap().status(), Some(200));
+    let strangers: Vec<Wire> = (0..300).map(|_| Wire::connect(address)).collect();
+    assert_eq!(ask(address, "GET", "/readyz", "").status(), Some(200));
+    assert_eq!(ask(address, "GET", "/v1/status", &fields).status(), Some(200));
+    known.send(&asks);
+    assert_eq!(known.answer().unwrap().status(), Some(200), "who is known stays");
+    drop(strangers);
 }

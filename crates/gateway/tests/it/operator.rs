@@ -38,9 +38,14 @@ pub(crate) fn in_seconds(seconds: i64) -> Moment {
     Moment::from_millis(at.try_into().unwrap())
 }
 
+/// What is made of this byte.
+pub(crate) fn keys(byte: u8) -> OperatorKeys {
+    OperatorKeys::new(&secrets(byte))
+}
+
 /// A token of the key that is made of this byte.
 pub(crate) fn token(byte: u8, name: &str, decides: bool, until: Moment) -> String {
-    sign(&OperatorKeys::new(&secrets(byte)), &Operator::new(name, decides).unwrap(), until)
+    sign(&keys(byte), &Operator::new(name, decides).unwrap(), until)
 }
 
 /// Fields of a request by an operator who may do everything.

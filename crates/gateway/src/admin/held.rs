@@ -1,0 +1,52 @@
+//! What answers hold in memory until they are read, all together within a bound.
+//!
+//! An answer may be some megabytes, and its reader take her time. Whoever would make it too much is asked to come again.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bywash_api::Code;
+
+use super::answer::Refused;
+use crate::reply::{Answer, Reply};
+
+/// Of answers that are not small, together.
+const MOST: usize = 64 << 20;
+/// Of these as many as there are connections are nothing.
+const SMALL: usize = 64 << 10;
+
+/// Of all connections.
+static ALL: AtomicUsize = AtomicUsize::new(0);
+
+/// What one connection's last answer holds.
+#[derive(Debug, Default)]
+pub(super) struct Held(Cell<usize>);
+
+impl Held {
+    /// It holds this one now.
+    pub(super) fn take(&self, reply: &Reply) -> Result<(), Refused> {
+        let Answer::Local(words) = &reply.body else { return Ok(()) };
+        if words.len() <= SMALL {
+            return Ok(());
+        }
+        let before = ALL.fetch_add(words.len(), Ordering::Relaxed);
+        self.0.set(words.len());
+        if before + words.len() > MOST {
+            self.give_back();
+            let why = "others have not read their answers yet: ask again in some seconds";
+            return Err(Refused::new(Code::Unavailable, why));
+        }
+        Ok(())
+    }
+
+    /// It was read, or nobody will.
+    pub(super) fn give_back(&self) {
+        ALL.fetch_sub(self.0.replace(0), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
