@@ -60,7 +60,7 @@ pub struct Elephant {
     /// How bytes are held back, where the rule does so.
     pub lanes: Option<Lanes>,
     /// How the site was under the rule in force: in the last minute, or since it holds.
-    pub since: Option<Gauge>,
+    pub under: Option<Gauge>,
     /// Requests that wait under the rule in force.
     pub waiting: Option<u32>,
     /// Requests that run under it.
@@ -188,4 +188,36 @@ pub struct Kind {
     pub transacts: bool,
     /// The elephant that they are, if they are one.
     pub elephant: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_control::{Act, Book, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn what_is_told_beside_an_entry_takes_no_name_of_the_entrys() {
+        let found: bywash_control::Elephant = serde_json::from_value(serde_json::json!({
+            "pattern": "/slow", "twins": [], "resource": "db", "capacity": 1.0, "used": 0.5, "cost": 0.1,
+            "interval": [0.1, 0.1], "share": 0.5, "rate": 1.0, "provisional": false, "by_one": 0.1,
+            "transacts": false, "correlation": null
+        }))
+        .expect("an elephant");
+        let mut book = Book::default();
+        book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
+        let elephant = Elephant {
+            entry: book.entries()[0].clone(),
+            proposed: None,
+            effect: None,
+            unpredicted: None,
+            lanes: None,
+            under: Some(Gauge::default()),
+            waiting: Some(1),
+            running: Some(1),
+            within: None,
+        };
+        let text = serde_json::to_string(&elephant).expect("it is written");
+        assert_eq!(serde_json::from_str::<Elephant>(&text).expect("it is read"), elephant);
+    }
 }

@@ -82,7 +82,7 @@ fn whoever_has_not_seen_what_holds_changes_nothing() {
 fn what_cannot_be_is_refused() {
     let mut overrides = Overrides::default();
     let mut set = |target, word| overrides.set(at(0), target, word, None, &CLASSES).unwrap_err();
-    assert_eq!(set(enforced("serach", 1), word(60)), NotOverridden::NoClass("serach".into()));
+    assert_eq!(set(enforced("searches", 1), word(60)), NotOverridden::NoClass("searches".into()));
     assert_eq!(set(enforced("search", 0), word(60)), NotOverridden::Percent);
     assert_eq!(set(enforced("search", 101), word(60)), NotOverridden::Percent);
     assert_eq!(set(Target::Bypass, word(9)), NotOverridden::Word(WordError::Lasts));

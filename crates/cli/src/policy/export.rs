@@ -58,6 +58,9 @@ fn merged(text: &str, exported: &str) -> Result<String, String> {
             let into = item.as_table_like_mut();
             let into = into.ok_or_else(|| format!("`{section}.{name}` is no table"))?;
             say_in(into, said, section, &comment);
+            if let Some(line) = item.as_inline_table_mut() {
+                line.fmt();
+            }
         }
     }
     Ok(file.to_string())

@@ -347,7 +347,7 @@ mod tests {
         assert_eq!((&body["percent"], &body["revision"]), (&25.into(), &9.into()));
         let (_, body) = said(typed(&mut ask(), "e\na try\ny"));
         assert_eq!(body["percent"], 10, "first some");
-        let (_, body) = said(typed(&mut ask(), "ono more\ny"));
+        let (_, body) = said(typed(&mut ask(), "o no more\ny"));
         assert_eq!((&body["mode"], &body["percent"]), (&"observe".into(), &Value::Null));
         assert!(Ask::undo_class(class("search"), &policy, "ana").is_none());
         let mut undo = Ask::undo_class(class("confirm"), &policy, "ana").unwrap();

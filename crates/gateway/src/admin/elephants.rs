@@ -129,22 +129,22 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
     let proposed = entry.with(Change::default()).ok();
     let (effect, unpredicted) = proposed.map_or((None, None), |grants| effect(entry, &grants));
     let holds_bytes = matches!(&entry.state, State::Ruled(rule) if rule.grants.bytes.is_some());
-    let under = throttled.iter().find(|(id, ..)| id.0 == entry.number);
+    let counts = throttled.iter().find(|(id, ..)| id.0 == entry.number);
     Elephant {
         entry: entry.clone(),
         proposed,
         effect,
         unpredicted,
         lanes: holds_bytes.then(|| shared.elephants.lanes.told()),
-        waiting: under.map(|(_, waiting, _)| *waiting),
-        running: under.map(|(.., running)| *running),
+        waiting: counts.map(|(_, waiting, _)| *waiting),
+        running: counts.map(|(.., running)| *running),
         within: None,
-        since: since(shared, entry),
+        under: under(shared, entry),
     }
 }
 
 /// How it was under a rule that holds, for as long as it does and no more than a minute.
-fn since(shared: &Shared, entry: &Entry) -> Option<Gauge> {
+fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let State::Ruled(rule) = &entry.state else { return None };
     let holds = wall::now().duration_since(rule.since).unsigned_abs();
     let lasted = Span::from(holds).min(MINUTE);

@@ -98,7 +98,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     let gateway = observing(&upstream).start();
     let before = policy(&gateway);
     for (said, status) in [
-        (json!({ "class": "serach" }), 404),
+        (json!({ "class": "searches" }), 404),
         (json!({ "class": "\u{1b}[31m" }), 404),
         (json!({ "percent": 0 }), 400),
         (json!({ "percent": 101 }), 400),
