@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_beside_an_entry_takes_no_name_of_the_entrys() {
+    fn what_is_told_beside_an_entry_has_names_of_its_own() {
         let found: bywash_control::Elephant = serde_json::from_value(serde_json::json!({
             "pattern": "/slow", "twins": [], "resource": "db", "capacity": 1.0, "used": 0.5, "cost": 0.1,
             "interval": [0.1, 0.1], "share": 0.5, "rate": 1.0, "provisional": false, "by_one": 0.1,

@@ -133,7 +133,7 @@ impl Key {
         let mut bytes = [0; 16];
         let drawn = SystemRandom::new().fill(&mut bytes);
         drawn.map_err(|_| Failure::running("the system has no random bytes to give"))?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
     /// Whether a gateway at this address has shown that it has this key.

@@ -104,7 +104,7 @@ fn place<'f>(file: &'f mut DocumentMut, section: &str, name: &str) -> Result<&'f
 /// Each key of `said` that is not said yet; the first with the comment.
 fn say_in(into: &mut dyn TableLike, said: &Table, section: &str, comment: &str) {
     let mut comment = Some(comment).filter(|comment| !comment.is_empty());
-    for (key, item) in said.iter() {
+    for (key, item) in said {
         let Some(value) = item.as_value() else { continue };
         if into.get(key).and_then(Item::as_value).is_some_and(|old| same(old, value)) {
             continue;

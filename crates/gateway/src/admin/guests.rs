@@ -67,7 +67,9 @@ mod tests {
         };
         assert!(!told(&here[0]) && told(&here[1]) && !told(&here[2]));
         here.push(next);
-        here.iter().for_each(|guest| guest.is_known.set(true));
+        for guest in &here {
+            guest.is_known.set(true);
+        }
         // The one that was told to go is gone from the list.
         assert!(guests.admit().is_none());
         here.truncate(10);

@@ -177,11 +177,15 @@ fn who_watches_is_let_out_with_the_token_and_with_the_key() {
     let brief = ["/v1/events", "/v1/tap"]
         .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(4))));
     // They end by themselves; that one that does not would be waited for in vain.
-    brief.into_iter().for_each(|mut wire| drop(wire.rest()));
+    for mut wire in brief {
+        drop(wire.rest());
+    }
     let long = ["/v1/events", "/v1/tap"]
         .map(|target| watches(address, target, &token(1, "ana", true, in_seconds(3600))));
     write_key(&key, 2);
-    long.into_iter().for_each(|mut wire| drop(wire.rest()));
+    for mut wire in long {
+        drop(wire.rest());
+    }
 }
 
 #[test]
