@@ -43,7 +43,8 @@ export async function startBrowser() {
     };
 }
 
-async function open(browser, { theme = 'light', width = 1280, height = 860 } = {}) {
+/** `isBuilt`: with the files that are in the binary, whatever is in console/dist. */
+async function open(browser, { theme = 'light', width = 1280, height = 860, isBuilt = false } = {}) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, deviceScaleFactor: 1 });
     const page = await context.newPage();
     const faults = [];
@@ -61,6 +62,7 @@ async function open(browser, { theme = 'light', width = 1280, height = 860 } = {
         if (!['data:', 'blob:'].includes(protocol) && hostname !== '127.0.0.1')
             faults.push(`asked elsewhere: ${request.url()}`);
     });
+    if (isBuilt) return { page, faults, context };
     await context.route(
         url => url.pathname in FILES,
         async route => {

@@ -1,16 +1,23 @@
 // The console in a real Chromium before a real gateway: that each view is there, in both themes and small, without a
 // fault and for everybody; that strangers' text is text; and that whoever has no good token is told what to do.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { axe, screenshot, startBrowser } from './browser.mjs';
 import { startGateway, until } from './gateway.mjs';
 import { HOSTILE, startVisitors, visit } from './visitors.mjs';
 
 let gateway, browser, stopVisitors;
+/** Of a page whose token is good for the shortest time that there is, a minute: other tests come meanwhile. */
+let aging;
 
 before(async () => {
     gateway = await startGateway();
     browser = await startBrowser();
+    aging = await browser.open();
+    await aging.page.goto(gateway.link('--by', 'ana', '--for', '1m'));
+    await aging.page.locator('.state').waitFor();
     stopVisitors = startVisitors(gateway);
     await beHostile();
 });
@@ -146,12 +153,11 @@ test('whoever has no good token is told what to run, and keeps where she was goi
 });
 
 test('a token that was good once is said to be too old', async () => {
-    const { page, context } = await browser.open();
-    await page.goto(gateway.link('--by', 'ana', '--for', '1s'));
+    const { page, context } = aging;
     await until(
         async () => (await page.locator('.login h1').innerText()) === 'Your token is too old',
         'the page says so',
-        30_000,
+        90_000,
     );
     await context.close();
 });
@@ -194,6 +200,18 @@ test('the keyboard leads to every view and shows its keys', async () => {
     await context.close();
 });
 
+test('slots are a resource too, and a class that can be stopped has a threshold', async () => {
+    const { page, faults, context } = await enter();
+    await go(page, 'elephants');
+    await page.locator('.resources a', { hasText: 'slots' }).click();
+    await page.locator('.panel h2', { hasText: 'Who uses slots' }).waitFor();
+    await go(page, 'saved');
+    await page.getByText('Class search: how long one may run').waitFor();
+    await page.locator('.legend li', { hasText: 'may run' }).getByText('30\u2009s').waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
 test('what is unknown is said, not drawn', async () => {
     const { page, context } = await enter();
     await go(page, 'classes/nobody');
@@ -203,6 +221,58 @@ test('what is unknown is said, not drawn', async () => {
     await go(page, 'elephants/4711');
     await page.locator('main .problem').waitFor();
     await context.close();
+});
+
+test('a result of this computer is opened, alone and beside one of the gateway', async () => {
+    const { page, faults, context } = await enter();
+    const folder = resolve(import.meta.dirname, '../../../lab/expected');
+    await go(page, 'lab');
+    const open = page.locator('input[type=file]');
+    await open.setInputFiles(join(folder, 'seed-1-table.json'));
+    await page.locator('.panel h2', { hasText: 'seed-1-table.json' }).waitFor();
+    await go(page, 'lab/flash-crowd.json');
+    await page.locator('.panel h2', { hasText: 'Two beside each other' }).waitFor();
+    await page.locator('.panel h2', { hasText: 'flash-crowd.json' }).waitFor();
+    assert.deepEqual(await axe(page), []);
+    await open.setInputFiles({ name: '<img>.json', mimeType: 'application/json', buffer: Buffer.from('nonsense') });
+    await page.getByText('It is not JSON.').waitFor();
+    assert.equal(await page.locator('main img').count(), 0);
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('the page that is in the binary works, with nothing put in its place', async test_ => {
+    const built = await (await fetch(`${gateway.admin}/console.js`)).text();
+    if (built !== readFileSync(resolve(import.meta.dirname, '../../dist/console.js'), 'utf8'))
+        return test_.skip('the binary was built with another console than console/dist');
+    const { page, faults, context } = await enter({ isBuilt: true });
+    for (const [hash, question] of Object.entries(VIEWS)) {
+        await go(page, hash);
+        await page.locator('h1', { hasText: question }).waitFor();
+    }
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('64 classes are shown in every view', async () => {
+    const many = await startGateway({ classes: 59 });
+    for (const look of [{}, { width: 360, height: 740 }]) {
+        const { page, faults, context } = await browser.open(look);
+        await page.goto(many.link('--by', 'ana'));
+        await page.locator('.state').waitFor();
+        for (const [hash, question] of Object.entries(VIEWS)) {
+            await go(page, hash);
+            await page.locator('h1', { hasText: question }).waitFor();
+            await page.waitForTimeout(300);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            assert.ok(wide <= 0, `${hash} is ${wide} px too wide`);
+            if (hash === 'classes' || hash === 'policy')
+                assert.ok((await page.locator('main table').first().locator('tbody tr').count()) >= 64, hash);
+        }
+        assert.deepEqual(faults, []);
+        await context.close();
+    }
+    await many.close();
 });
 
 test('a clock that was set back is said, and what came before is not drawn', async () => {

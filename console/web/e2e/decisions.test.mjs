@@ -76,6 +76,20 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await screenshot(page, 'effect-light-1280');
     assert.deepEqual(await axe(page), []);
     await page.getByText('held back by ana').first().waitFor();
+    const measured = page.locator('.effect tbody tr', { hasText: 'All others: p50' });
+    await until(
+        async () => (await measured.locator('td').allInnerTexts()).slice(0, 2).every(text => /\d/.test(text)),
+        'others are measured before and under the rule',
+        30_000,
+    );
+    await page.getByRole('link', { name: 'the last requests under the rule' }).click();
+    await until(async () => (await page.locator('main tbody tr.leads').count()) > 0, 'requests under the rule');
+    const under = await page.locator('main tbody tr.leads').allInnerTexts();
+    assert.ok(
+        under.every(text => text.includes('/search')),
+        'and no others',
+    );
+    await page.goBack();
     await undo(page);
     assert.deepEqual(faults, []);
     await visitor.close();
@@ -91,6 +105,94 @@ test('a trial says that it measures', async () => {
     await page.getByText('It is measured now.').waitFor();
     await screenshot(page, 'trial-light-1280');
     await undo(page);
+    await context.close();
+});
+
+test('a trial that is over says how it was before and meanwhile', async () => {
+    const { page, faults, context } = await enter('ana');
+    // Ten seconds are not for people: they would measure little.
+    await page.route('**/try', route =>
+        route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), for: '10s' }) }),
+    );
+    await toElephant(page);
+    await page.getByRole('button', { name: 'Try for 60 s…' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Is it this one?' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Try for 60 s' }).click();
+    await stateIs(page, 'tried');
+    await page.getByText('It is measured now.').waitFor();
+    await page.getByRole('button', { name: 'Reject…' }).waitFor({ timeout: 40_000 });
+    const measured = page.locator('.panel', { hasText: 'The last trial' }).locator('tbody tr');
+    await measured.first().waitFor();
+    for (const cells of await measured.evaluateAll(rows => rows.map(row => [...row.cells].map(cell => cell.innerText))))
+        for (const at of [1, 2]) assert.match(cells[at], /\d/, cells.join(' | '));
+    await screenshot(page, 'trial-over-light-1280');
+    assert.deepEqual(await axe(page), []);
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('a rejection says who and why, and its end makes it a proposal again', async () => {
+    const { page, faults, context } = await enter('ana');
+    await toElephant(page);
+    await page.getByRole('button', { name: 'Reject…' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'It is wanted like that' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Reject', exact: true }).click();
+    await stateIs(page, 'rejected');
+    await page.locator('.subject', { hasText: 'rejected by ana until' }).waitFor();
+    await page.locator('.subject', { hasText: 'It is wanted like that' }).waitFor();
+    await page.getByRole('button', { name: 'Undo the rejection…' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'It was the wrong one' }).click();
+    await page.locator('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
+    await page.getByRole('button', { name: 'Reject…' }).waitFor();
+    assert.deepEqual(faults, []);
+    await context.close();
+});
+
+test('a hostile operator is shown as text, wherever her name and her whys come back', async () => {
+    const [name, why] = [
+        'eve \u202egpj<img src=x onerror=alert(5)>"\'',
+        '\u202efdp </script><script>alert(6)</script> "&amp;\'',
+    ];
+    const shown = text => text.replace('\u202e', '\\u202e');
+    const { page, faults, context } = await enter(name);
+    await page.locator('.operator', { hasText: shown(name) }).waitFor();
+    await toElephant(page);
+    await page.getByRole('button', { name: 'Reject…' }).click();
+    const dialog = page.locator('dialog');
+    const reject = dialog.getByRole('button', { name: 'Reject', exact: true });
+    await dialog.getByRole('textbox', { name: 'Why?' }).fill('red: \u001b[31m');
+    await reject.click();
+    await dialog.locator('.problem').waitFor();
+    await dialog.getByRole('textbox', { name: 'Why?' }).fill(why);
+    await reject.click();
+    await stateIs(page, 'rejected');
+    const number = /elephants\/(\d+)/.exec(page.url())[1];
+    for (const hash of [`elephants/${number}`, 'elephants', 'now', 'policy', 'classes/search']) {
+        await page.evaluate(hash => (location.hash = hash), `#/${hash}`);
+        await page.waitForTimeout(700);
+        const said = await page.evaluate(() =>
+            [...document.querySelectorAll('*')].flatMap(one => [
+                one.innerText ?? '',
+                ...[...one.attributes].map(attribute => attribute.value),
+            ]),
+        );
+        assert.equal(said.filter(text => /[\u202e\u001b]/.test(text)).length, 0, hash);
+        if (['elephants/', 'now', 'policy'].some(begin => hash.startsWith(begin))) {
+            const text = await page.locator('main').innerText();
+            for (const part of [shown(name), shown(why)]) assert.ok(text.includes(part), `${hash} says ${part}`);
+        }
+        assert.equal(await page.locator('main img, main script').count(), 0, hash);
+    }
+    await page.getByRole('button', { name: 'JSON' }).click();
+    await page.locator('pre.json').waitFor();
+    assert.doesNotMatch(await page.locator('dialog').innerText(), /[\u202e\u001b]/);
+    await page.keyboard.press('Escape');
+    await page.evaluate(hash => (location.hash = hash), `#/elephants/${number}`);
+    await page.getByRole('button', { name: 'Undo the rejection…' }).click();
+    await dialog.getByRole('button', { name: 'It was the wrong one' }).click();
+    await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
+    await page.getByRole('button', { name: 'Reject…' }).waitFor();
+    assert.deepEqual(faults, []);
     await context.close();
 });
 

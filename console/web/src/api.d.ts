@@ -412,6 +412,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** That whoever answers has the operators' key, for whoever is about to send a token. */
+        get: operations["get_proof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/requests": {
         parameters: {
             query?: never;
@@ -819,8 +836,11 @@ export interface components {
              * @description When it was found last.
              */
             seen: string;
-            /** @description How the site was under the rule in force: in the last minute, or since it holds. */
-            since: components["schemas"]["Gauge"] | null;
+            /**
+             * Format: date-time
+             * @description When it was found first, or came into the file.
+             */
+            since: string;
             /** @description What holds of it. */
             state: components["schemas"]["State"];
             /**
@@ -830,6 +850,8 @@ export interface components {
             told: boolean;
             /** @description The last trial, if there was one. */
             trial?: components["schemas"]["Trial"] | null;
+            /** @description How the site was under the rule in force: in the last minute, or since it holds. */
+            under?: components["schemas"]["Gauge"] | null;
             /** @description Why that is not known. */
             unpredicted?: string | null;
             /**
@@ -1403,6 +1425,11 @@ export interface components {
              * @description The answer's status.
              */
             status: number;
+        };
+        /** @description That the gateway has the operators' key: see `/v1/proof`. */
+        Proof: {
+            /** @description HMAC-SHA256 over the nonce, a space and the address that it listens on; base64url. */
+            proof: string;
         };
         /** @description A request that has ended, as the access log and `/v1/tap` show it. What is not known of it is `null`. */
         Request: {
@@ -3077,6 +3104,56 @@ export interface operations {
             };
             /** @description Somebody else has decided meanwhile. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be done now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_proof: {
+        parameters: {
+            query?: {
+                /** @description 32 hexadecimal digits that nobody could foresee */
+                nonce?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description It cannot be read, or makes no sense. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token does not allow it, or a page of somebody else's asks. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -62,7 +62,7 @@ function ofElephants(elephants: Elephants | undefined): Need[] {
     const proposed = (elephants?.elephants ?? []).filter(one => one.state === 'proposed' && one.found);
     return proposed.map(one => ({
         kind: 'asks',
-        text: `Elephant ${one.number}: ${visible(one.pattern)} makes ${percent(one.found?.share)} of what is used of ${one.found?.resource} (last 15 min).`,
+        text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} (last 15 min). Should they be held back?`,
         href: href('elephants', one.number),
         does: 'Decide',
     }));

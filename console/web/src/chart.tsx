@@ -1,12 +1,13 @@
 // A chart over time: lines, or areas stacked upon each other, with its own legend (symbol, pattern and name beside the
 // colour, and the value under the pointer or the last one), marks where something was decided, and a text for who does
-// not see it. uPlot draws it.
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+// not see it. uPlot draws it, each chart in a task of its own, and only while it is on the screen.
+import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { clock, NONE } from './format';
 import type { Pattern } from './outcome';
 import { tile } from './pattern';
 import { use } from './signal';
+import { soon } from './slices';
 import { Swatch } from './swatch';
 import { colour, palette } from './theme';
 
@@ -19,6 +20,8 @@ export interface Series {
     /** Of an area. A line has none. */
     pattern?: Pattern;
     dash?: number[];
+    /** A line of windows, each of which ends at its time. */
+    isStepped?: boolean;
     values: ArrayLike<number | null>;
 }
 
@@ -49,36 +52,49 @@ export function Chart(properties: Properties) {
     const { title, times, series, text, height = 180, note } = properties;
     const place = useRef<HTMLDivElement>(null);
     const plot = useRef<uPlot | undefined>(undefined);
+    const isSeen = useRef(true);
     const latest = useRef(properties);
     latest.current = properties;
     const [at, setAt] = useState<number | null>(null);
     const drawn = use(palette);
     const kinds = series.map(one => `${one.name}\0${one.colour}\0${one.pattern ?? ''}`).join('\n');
 
-    useLayoutEffect(() => {
+    const refresh = (): void => {
+        const made = plot.current;
+        if (made && isSeen.current && made.data[0] !== latest.current.times) made.setData(stacked(latest.current));
+    };
+
+    useEffect(() => {
         const target = place.current;
         if (!target) return;
-        const made = new uPlot(
-            options(latest, target.clientWidth || 300, height, setAt),
-            stacked(latest.current),
-            target,
+        let made: uPlot | undefined;
+        const resized = new ResizeObserver(() => {
+            const width = target.clientWidth;
+            if (made && width > 0 && width !== made.width) made.setSize({ width, height });
+        });
+        const seen = new IntersectionObserver(
+            list => {
+                isSeen.current = list.at(-1)?.isIntersecting ?? true;
+                refresh();
+            },
+            { rootMargin: '200px' },
         );
-        plot.current = made;
-        const watch = new ResizeObserver(
-            () => target.clientWidth > 0 && made.setSize({ width: target.clientWidth, height }),
-        );
-        watch.observe(target);
+        const forget = soon(() => {
+            const width = target.clientWidth || 300;
+            plot.current = made = new uPlot(options(latest, width, height, setAt), stacked(latest.current), target);
+            resized.observe(target);
+            seen.observe(target);
+        });
         return () => {
-            watch.disconnect();
-            made.destroy();
+            forget();
+            resized.disconnect();
+            seen.disconnect();
+            made?.destroy();
             plot.current = undefined;
         };
     }, [kinds, drawn, height]);
 
-    useEffect(() => {
-        const made = plot.current;
-        if (made && made.data[0] !== times) made.setData(stacked(properties));
-    });
+    useEffect(() => (plot.current && plot.current.data[0] !== times ? soon(refresh) : undefined));
 
     const row = at !== null && at < times.length ? at : times.length - 1;
     const when = times[row];
@@ -98,6 +114,7 @@ export function Chart(properties: Properties) {
                 class="plot"
                 ref={place}
                 hidden={times.length < 2}
+                style={{ minHeight: `${height}px` }}
                 role="img"
                 aria-label={spoken(title, series, text)}
             />
@@ -149,11 +166,7 @@ function options(
     const area = (one: Series): uPlot.Series => ({
         stroke: colour(one.colour),
         width: 0,
-        fill: plot =>
-            plot.ctx.createPattern(
-                tile(one.pattern ?? 'solid', colour(one.colour), panel),
-                'repeat',
-            ) as unknown as string,
+        fill: filled(one.pattern ?? 'solid', colour(one.colour), panel),
         paths: uPlot.paths.stepped!({ align: -1 }),
         points: { show: false },
     });
@@ -162,6 +175,7 @@ function options(
         width: 1.75,
         dash: one.dash ?? [],
         spanGaps: false,
+        ...(one.isStepped ? { paths: uPlot.paths.stepped!({ align: -1 }) } : {}),
         points: { show: false },
     });
     return {
@@ -200,6 +214,19 @@ function options(
             setCursor: [plot => setAt(plot.cursor.idx ?? null)],
             draw: [plot => draw(plot, latest.current.marks ?? [], colour('--ink'))],
         },
+    };
+}
+
+/** A pattern is made once for each scale of the screen, and not whenever something is drawn. */
+function filled(pattern: Pattern, of: string, mark: string): (plot: uPlot) => string {
+    let made: CanvasPattern | null = null;
+    let scale = 0;
+    return plot => {
+        if (!made || scale !== devicePixelRatio) {
+            scale = devicePixelRatio;
+            made = plot.ctx.createPattern(tile(pattern, of, mark), 'repeat');
+        }
+        return made as unknown as string;
     };
 }
 

@@ -1,6 +1,7 @@
 // Asks the gateway. Every answer that is no success is a problem with words for people; one that says who asks is
 // unknown or too late is told to the page as a whole.
 import type { paths } from './api';
+import { inSlices, readInSteps } from './slices';
 import { token } from './operator';
 import type { Problem } from './shapes';
 import { Signal } from './signal';
@@ -47,13 +48,19 @@ export function address(path: string, filled: Filled = {}, query: Record<string,
     return search ? `${at}?${search}` : at;
 }
 
+/** Characters, of which more are not read in one go. */
+const LONG = 100_000;
+
 export async function get<P extends Getter>(
     path: P,
     filled?: Filled,
     query?: Record<string, string | undefined>,
     signal?: AbortSignal,
 ): Promise<Getters[P]> {
-    return (await ask(address(path, filled, query), { signal: signal ?? null })).json() as Promise<Getters[P]>;
+    const text = await (await ask(address(path, filled, query), { signal: signal ?? null })).text();
+    return text.length > LONG && text.startsWith('{')
+        ? inSlices(readInSteps<Getters[P]>(text))
+        : (JSON.parse(text) as Getters[P]);
 }
 
 export async function post<P extends Poster>(

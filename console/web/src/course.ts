@@ -4,6 +4,7 @@ import { useDocument } from './document';
 import { rows, tick } from './live';
 import { Rows } from './rows';
 import { use } from './signal';
+import { inSlices } from './slices';
 
 export type Range = '15m' | '24h';
 export const RANGE_TEXT: Record<Range, string> = { '15m': 'last 15 min, each second', '24h': 'last 24 h, each minute' };
@@ -19,8 +20,8 @@ export function useCourse(range: Range): { rows: Rows; version: number } {
     const [seen, setSeen] = useState<unknown>();
     useEffect(() => {
         if (!read.value || read.value === seen) return;
-        day.anew(read.value);
-        setSeen(read.value);
+        const { value } = read;
+        void inSlices(day.renewing(value)).then(() => setSeen(value));
     }, [read.value]);
     return isDay ? { rows: day, version: day.version } : { rows, version: seconds };
 }

@@ -9,7 +9,10 @@ export interface ServerEvent {
 }
 
 export class EventReader {
-    private rest = '';
+    /** Of a line that has not ended; the first event is of megabytes, and is not read again with each piece. */
+    private rest: string[] = [];
+    /** The last piece ended with a CR, which may be half of a CR LF. */
+    private isHalf = false;
     private name = '';
     private lines: string[] = [];
     private id: string;
@@ -21,10 +24,15 @@ export class EventReader {
 
     /** The events that end in this piece. */
     read(piece: string): ServerEvent[] {
-        const text = this.rest + piece;
-        // A CR at the very end may be half of a CR LF.
-        const lines = text.split(/\r\n|\n|\r(?!$)/);
-        this.rest = lines.pop() ?? '';
+        const text = this.isHalf && piece.startsWith('\n') ? piece.slice(1) : piece;
+        if (piece !== '') this.isHalf = piece.endsWith('\r');
+        const [first = '', ...others] = text.split(/\r\n|\n|\r/);
+        this.rest.push(first);
+        const lines: string[] = [];
+        for (const next of others) {
+            lines.push(this.rest.join(''));
+            this.rest = [next];
+        }
         return lines.flatMap(line => this.line(line));
     }
 

@@ -7,6 +7,7 @@ import { token } from './operator';
 import { Rows } from './rows';
 import type { Columns, Revisions } from './shapes';
 import { Signal } from './signal';
+import { inSlices, readInSteps } from './slices';
 
 export interface Connection {
     state: 'connecting' | 'connected' | 'reconnecting';
@@ -74,7 +75,7 @@ async function listen(): Promise<undefined> {
             const { done, value } = await reader.read();
             if (done) return undefined;
             sign = Date.now();
-            for (const event of events.read(value)) take(event);
+            for (const event of events.read(value)) await take(event);
         }
     } finally {
         clearInterval(quiet);
@@ -82,16 +83,20 @@ async function listen(): Promise<undefined> {
     }
 }
 
-function take(event: ServerEvent): void {
-    lastId = event.id;
+async function take(event: ServerEvent): Promise<void> {
     if (event.name === 'changed') revisions.set(JSON.parse(event.text) as Revisions);
-    else if (event.name === 'anew') rows.anew(JSON.parse(event.text) as Columns);
+    else if (event.name === 'anew') await inSlices(renewed(event.text));
     else if (event.name === 'seconds') rows.append(JSON.parse(event.text) as Columns);
     else return;
+    lastId = event.id;
     heard.set(Date.now());
     isStale.set(false);
     if (connection.value.state !== 'connected') connection.set({ state: 'connected', since: Date.now(), why: '' });
     wake();
+}
+
+function* renewed(text: string): Generator<void> {
+    yield* rows.renewing(yield* readInSteps<Columns>(text));
 }
 
 function wake(): void {

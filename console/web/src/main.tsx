@@ -14,10 +14,12 @@ import { render } from 'preact';
 import { Shell } from './shell';
 import { beginTheme } from './theme';
 import { beginPlace } from './place';
+import { soon } from './slices';
 import { watchOtherPages } from './operator';
 
 beginTheme();
 watchOtherPages();
 beginPlace();
 const place = document.getElementById('console');
-if (place) render(<Shell />, place);
+// Reading the script is a task by itself, and a long one.
+if (place) soon(() => render(<Shell />, place));

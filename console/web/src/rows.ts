@@ -1,11 +1,13 @@
 // Rows of the history as the stream tells them: one typed array for each number, of which the last `capacity` rows are
-// kept. All arrays share one pair of offsets, so a column is read as a view and nothing is copied to draw it. Rows are
-// ordered by their numbers and never by time: the gateway's clock may be set.
+// kept. All arrays share one pair of offsets, so a column is read as a view and nothing is copied to draw it; beside each
+// stands what it adds up to, so that a window's sum is one subtraction. Rows are ordered by their numbers and never by
+// time: the gateway's clock may be set.
 import type { ClassColumns, Columns, OutcomeName, ShadowName } from './shapes';
 
 export type GaugeName = Exclude<keyof Columns, 'step_s' | 'classes'>;
-type ClassName =
-    OutcomeName | `shadow_${ShadowName}` | 'useful_ms' | 'wasted_ms' | 'earned' | 'waiting' | 'p50_ms' | 'p99_ms';
+type AddedName = OutcomeName | `shadow_${ShadowName}` | 'useful_ms' | 'wasted_ms' | 'earned' | 'waiting';
+type OtherName = 'p50_ms' | 'p99_ms' | 'may_run_ms';
+type ClassName = AddedName | OtherName;
 
 const GAUGES: readonly GaugeName[] = [
     'number',
@@ -33,7 +35,7 @@ export const OUTCOME_NAMES: readonly OutcomeName[] = [
     'upstream_error',
 ];
 export const SHADOW_NAMES: readonly ShadowName[] = ['run', 'refused', 'stopped', 'waiting'];
-const ADDED: readonly ClassName[] = [
+const ADDED: readonly AddedName[] = [
     ...OUTCOME_NAMES,
     ...SHADOW_NAMES.map(name => `shadow_${name}` as const),
     'useful_ms',
@@ -41,14 +43,21 @@ const ADDED: readonly ClassName[] = [
     'earned',
     'waiting',
 ];
-const QUANTILES: readonly ClassName[] = ['p50_ms', 'p99_ms'];
+/** What is not added up, and may be unknown. */
+const OTHERS: readonly OtherName[] = ['p50_ms', 'p99_ms', 'may_run_ms'];
 
-const listOf = (of: ClassColumns, name: ClassName): readonly (number | null)[] =>
+const listOf = (of: ClassColumns, name: ClassName): readonly (number | null)[] | undefined =>
     name.startsWith('shadow_')
         ? of.shadow[name.slice(7) as ShadowName]
         : name in of.outcomes
           ? of.outcomes[name as OutcomeName]
           : of[name as 'useful_ms' | 'p50_ms'];
+
+/** Of the arrays, what is in use. */
+interface Span {
+    from: number;
+    to: number;
+}
 
 export class Rows {
     stepS = 1;
@@ -56,12 +65,13 @@ export class Rows {
     epoch = 0;
     /** Another one whenever rows have come. */
     version = 0;
-    private from = 0;
-    private to = 0;
     private readonly room: number;
-    private readonly gauges: Record<GaugeName, Float64Array>;
-    private readonly byClass = new Map<string, ClassRows>();
-    private readonly sums: ClassRows;
+    private span: Span = { from: 0, to: 0 };
+    private gauges: Record<GaugeName, Float64Array>;
+    /** Of how long rows lasted. */
+    private lasted: Float64Array;
+    private byClass = new Map<string, ClassRows>();
+    private sums: ClassRows;
 
     constructor(readonly capacity = 900) {
         this.room = Math.ceil(capacity * 1.5);
@@ -69,20 +79,21 @@ export class Rows {
             GaugeName,
             Float64Array
         >;
-        this.sums = new ClassRows(this.room, this.bounds);
+        this.lasted = new Float64Array(this.room + 1);
+        this.sums = new ClassRows(this.room, this.span);
     }
 
     get length(): number {
-        return this.to - this.from;
+        return this.span.to - this.span.from;
     }
 
     get last(): number | undefined {
-        return this.gauges.number[this.to - 1];
+        return this.gauges.number[this.span.to - 1];
     }
 
     /** A number of the gateway, row by row. It is valid until rows come. */
     gauge(name: GaugeName): Float64Array {
-        return this.gauges[name].subarray(this.from, this.to);
+        return this.gauges[name].subarray(this.span.from, this.span.to);
     }
 
     class(name: string): ClassRows | undefined {
@@ -98,120 +109,167 @@ export class Rows {
         return this.sums;
     }
 
+    /** How long these rows lasted, in seconds. */
+    seconds(from: number, to: number): number {
+        return difference(this.lasted, this.span, from, to) / 1000;
+    }
+
     /** The first row of the last so many seconds, by how long rows lasted. */
     since(seconds: number): number {
-        const lasted = this.gauge('lasted_ms');
-        const wanted = seconds * 1000 - this.stepS * 500;
-        let at = lasted.length;
-        for (let sum = 0; at > 0 && sum < wanted;) sum += lasted[--at] ?? 0;
+        const wanted = seconds - this.stepS / 2;
+        let at = this.length;
+        while (at > 0 && this.seconds(at, this.length) < wanted) at -= 1;
         return at;
     }
 
     /** These rows and no others. */
     anew(columns: Columns): void {
+        finish(this.renewing(columns));
+    }
+
+    /** The same, a class at a time; what is seen meanwhile is what was there before. */
+    *renewing(columns: Columns): Generator<void> {
+        const fresh = new Rows(this.capacity);
+        yield* fresh.appending(columns);
         this.epoch += 1;
-        this.from = this.to = 0;
-        this.byClass.clear();
-        this.append(columns);
+        this.version += 1;
+        this.stepS = fresh.stepS;
+        this.span = fresh.span;
+        this.gauges = fresh.gauges;
+        this.lasted = fresh.lasted;
+        this.byClass = fresh.byClass;
+        this.sums = fresh.sums;
     }
 
     /** Rows after those that there are; what is there already is left alone. Says how many were new. */
     append(columns: Columns): number {
+        return finish(this.appending(columns));
+    }
+
+    private *appending(columns: Columns): Generator<void, number> {
         this.stepS = columns.step_s;
         this.version += 1;
         const last = this.length > 0 ? (this.last ?? -1) : -1;
         const first = columns.number.findIndex(number => number > last);
         if (first < 0) return 0;
         const begin = Math.max(first, columns.number.length - this.capacity);
-        const told = columns.classes.map((of): Told => {
+        const count = columns.number.length - begin;
+        if (this.span.to + count > this.room) this.shift(count);
+        const { to } = this.span;
+        for (const name of GAUGES)
+            for (let at = 0; at < count; at += 1) this.gauges[name][to + at] = Number(columns[name][begin + at] ?? 0);
+        for (let at = to; at < to + count; at += 1) this.lasted[at + 1] = this.lasted[at]! + this.gauges.lasted_ms[at]!;
+        this.sums.clear(to, count);
+        const silent = new Set(this.byClass.values());
+        for (const of of columns.classes) {
             const rows = this.byClass.get(of.name) ?? this.begin(of.name);
-            return {
-                rows,
-                added: ADDED.map(name => listOf(of, name)),
-                quantiles: QUANTILES.map(name => listOf(of, name)),
-            };
-        });
-        const present = new Set(told.map(({ rows }) => rows));
-        const silent = [...this.byClass.values()].filter(rows => !present.has(rows));
-        for (let at = begin; at < columns.number.length; at += 1) {
-            if (this.to === this.room) this.shift();
-            for (const name of GAUGES) this.gauges[name][this.to] = Number(columns[name][at] ?? 0);
-            this.push(told, silent, at);
+            silent.delete(rows);
+            rows.write(of, to, begin, count);
+            this.sums.add(rows, to, count);
+            yield;
         }
-        return columns.number.length - begin;
-    }
-
-    private readonly bounds = (): [number, number] => [this.from, this.to];
-
-    private push(told: readonly Told[], silent: readonly ClassRows[], at: number): void {
-        const to = this.to;
-        const sums = this.sums.added;
-        this.sums.clear(to);
-        for (const rows of silent) rows.clear(to);
-        for (const { rows, added, quantiles } of told) {
-            for (let place = 0; place < added.length; place += 1) {
-                const value = added[place]![at] ?? 0;
-                rows.added[place]![to] = value;
-                sums[place]![to]! += value;
-            }
-            for (let place = 0; place < quantiles.length; place += 1)
-                rows.quantiles[place]![to] = quantiles[place]![at] ?? NaN;
-        }
-        this.to += 1;
-        this.from = Math.max(this.from, this.to - this.capacity);
+        for (const rows of silent) rows.clear(to, count);
+        for (const rows of [this.sums, ...silent]) rows.addUp(to, count);
+        this.span.to += count;
+        this.span.from = Math.max(this.span.from, this.span.to - this.capacity);
+        return count;
     }
 
     private begin(name: string): ClassRows {
-        const rows = new ClassRows(this.room, this.bounds);
+        const rows = new ClassRows(this.room, this.span);
         this.byClass.set(name, rows);
         return rows;
     }
 
-    private shift(): void {
-        const { from, to } = this;
+    /** To the beginning, but for those that will be too old when so many have come. */
+    private shift(coming: number): void {
+        const from = Math.max(this.span.from, this.span.to - Math.max(0, this.capacity - coming));
+        const { to } = this.span;
         for (const name of GAUGES) this.gauges[name].copyWithin(0, from, to);
+        this.lasted.copyWithin(0, from, to + 1);
         this.sums.shift(from, to);
         for (const rows of this.byClass.values()) rows.shift(from, to);
-        this.from = 0;
-        this.to = to - from;
+        this.span.from = 0;
+        this.span.to = to - from;
     }
 }
 
-/** A class in rows that come. */
-interface Told {
-    rows: ClassRows;
-    added: readonly (readonly (number | null)[])[];
-    quantiles: readonly (readonly (number | null)[])[];
+function finish<T>(steps: Generator<void, T>): T {
+    for (;;) {
+        const { done, value } = steps.next();
+        if (done) return value;
+    }
 }
+
+const difference = (sums: Float64Array, { from: base }: Span, from: number, to: number): number =>
+    sums[base + to]! - sums[base + from]!;
 
 /** One class in the rows. */
 export class ClassRows {
-    /** In the order of `ADDED` and of `QUANTILES`. */
-    readonly added: readonly Float32Array[];
-    readonly quantiles: readonly Float32Array[];
+    /** In the order of `ADDED`; and what all before each row add up to. */
+    private readonly added: readonly Float32Array[];
+    private readonly sums: readonly Float64Array[];
+    /** In the order of `OTHERS`. */
+    private readonly others: readonly Float32Array[];
     private readonly byName: ReadonlyMap<ClassName, Float32Array>;
+    private readonly sumByName: ReadonlyMap<ClassName, Float64Array>;
 
     constructor(
         room: number,
-        private readonly bounds: () => [number, number],
+        private readonly span: Span,
     ) {
         this.added = ADDED.map(() => new Float32Array(room));
-        this.quantiles = QUANTILES.map(() => new Float32Array(room).fill(NaN));
-        const lists = [...this.added, ...this.quantiles];
-        this.byName = new Map([...ADDED, ...QUANTILES].map((name, place) => [name, lists[place]!]));
+        this.sums = ADDED.map(() => new Float64Array(room + 1));
+        this.others = OTHERS.map(() => new Float32Array(room).fill(NaN));
+        const lists = [...this.added, ...this.others];
+        this.byName = new Map([...ADDED, ...OTHERS].map((name, place) => [name, lists[place]!]));
+        this.sumByName = new Map(ADDED.map((name, place) => [name, this.sums[place]!]));
     }
 
-    /** Valid until rows come. */
+    /** Valid until rows come. What is not known is NaN. */
     column(name: ClassName): Float32Array {
-        return this.byName.get(name)!.subarray(...this.bounds());
+        return this.byName.get(name)!.subarray(this.span.from, this.span.to);
     }
 
-    clear(at: number): void {
-        for (const list of this.added) list[at] = 0;
-        for (const list of this.quantiles) list[at] = NaN;
+    /** What these rows add up to. */
+    sum(name: AddedName, from: number, to: number): number {
+        return difference(this.sumByName.get(name)!, this.span, from, to);
+    }
+
+    /** So many rows at `to`, from those of `of` that begin at `begin`. */
+    write(of: ClassColumns, to: number, begin: number, count: number): void {
+        ADDED.forEach((name, place) => {
+            const [told, list] = [listOf(of, name), this.added[place]!];
+            for (let at = 0; at < count; at += 1) list[to + at] = told?.[begin + at] ?? 0;
+        });
+        OTHERS.forEach((name, place) => {
+            const [told, list] = [listOf(of, name), this.others[place]!];
+            for (let at = 0; at < count; at += 1) list[to + at] = told?.[begin + at] ?? NaN;
+        });
+        this.addUp(to, count);
+    }
+
+    clear(to: number, count: number): void {
+        for (const list of this.added) list.fill(0, to, to + count);
+        for (const list of this.others) list.fill(NaN, to, to + count);
+    }
+
+    add(other: ClassRows, to: number, count: number): void {
+        this.added.forEach((list, place) => {
+            const theirs = other.added[place]!;
+            for (let at = to; at < to + count; at += 1) list[at]! += theirs[at]!;
+        });
+    }
+
+    addUp(to: number, count: number): void {
+        this.sums.forEach((sums, place) => {
+            const list = this.added[place]!;
+            for (let at = to; at < to + count; at += 1) sums[at + 1] = sums[at]! + list[at]!;
+        });
     }
 
     shift(from: number, to: number): void {
         for (const list of this.byName.values()) list.copyWithin(0, from, to);
+        for (const sums of this.sums) sums.copyWithin(0, from, to + 1);
     }
 }

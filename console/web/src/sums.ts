@@ -27,22 +27,17 @@ export const windowNamed = (name: string | undefined): WindowName =>
     name !== undefined && name in WINDOWS ? (name as WindowName) : '60s';
 
 export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = rows.length): Sums {
-    const add = (list: Float32Array | Float64Array): number => {
-        let sum = 0;
-        for (let at = from; at < to; at += 1) sum += list[at] ?? 0;
-        return sum;
-    };
-    const named = <N extends string>(names: readonly N[], column: (name: N) => Float32Array): Record<N, number> =>
-        Object.fromEntries(names.map(name => [name, of ? add(column(name)) : 0])) as Record<N, number>;
-    const outcomes = named(OUTCOME_NAMES, name => of!.column(name));
+    const named = <N extends string>(names: readonly N[], sum: (name: N) => number): Record<N, number> =>
+        Object.fromEntries(names.map(name => [name, of ? sum(name) : 0])) as Record<N, number>;
+    const outcomes = named(OUTCOME_NAMES, name => of!.sum(name, from, to));
     return {
-        seconds: add(rows.gauge('lasted_ms')) / 1000,
+        seconds: rows.seconds(from, to),
         outcomes,
-        shadow: named(SHADOW_NAMES, name => of!.column(`shadow_${name}`)),
+        shadow: named(SHADOW_NAMES, name => of!.sum(`shadow_${name}`, from, to)),
         ended: OUTCOME_NAMES.reduce((sum, name) => sum + outcomes[name], 0),
-        usefulMs: of ? add(of.column('useful_ms')) : 0,
-        wastedMs: of ? add(of.column('wasted_ms')) : 0,
-        earned: of ? add(of.column('earned')) : 0,
+        usefulMs: of?.sum('useful_ms', from, to) ?? 0,
+        wastedMs: of?.sum('wasted_ms', from, to) ?? 0,
+        earned: of?.sum('earned', from, to) ?? 0,
     };
 }
 
@@ -65,8 +60,10 @@ export interface Times {
     p99: number | undefined;
 }
 
-/** Of each second: how many were answered, its p50 and its p99. Used again, as windows are read each second. */
-let scratch = new Float64Array(3 * 1024);
+/** Of each second: p50, p99, how many more for each millisecond up to p50 and from there to p99, and how many. */
+const FIELDS = 5;
+/** Is used again, as windows are read each second. */
+let scratch = new Float64Array(FIELDS * 1024);
 
 /**
  * Response times of a window, of those of its seconds. Each second says only its p50 and p99 and how many were answered:
@@ -74,50 +71,70 @@ let scratch = new Float64Array(3 * 1024);
  * then.
  */
 export function responseTimes(of: readonly ClassRows[], from: number, to?: number): Times {
-    let [length, all, longest] = [0, 0, 0];
-    for (const rows of of) {
-        const served = rows.column('served');
-        const [late, p50, p99] = [rows.column('late'), rows.column('p50_ms'), rows.column('p99_ms')];
-        const end = to ?? served.length;
-        if (length + 3 * (end - from) > scratch.length) {
-            const larger = new Float64Array(2 * (length + 3 * (end - from)));
-            larger.set(scratch);
-            scratch = larger;
-        }
-        for (let at = from; at < end; at += 1) {
-            const count = (served[at] ?? 0) + (late[at] ?? 0);
-            const [half, most] = [p50[at] ?? NaN, p99[at] ?? NaN];
-            if (!(count > 0) || Number.isNaN(half) || Number.isNaN(most)) continue;
-            scratch[length] = count;
-            scratch[length + 1] = half;
-            scratch[length + 2] = most;
-            length += 3;
-            all += count;
-            longest = Math.max(longest, most);
-        }
-    }
-    return { p50: quantile(0.5, length, all, longest), p99: quantile(0.99, length, all, longest) };
+    return timesOf(of)(from, to);
 }
 
-/** Where the seconds in `scratch` together reach this part, by halving. */
-function quantile(part: number, length: number, all: number, longest: number): number | undefined {
-    if (all === 0) return undefined;
-    let [below, above] = [0, longest];
-    for (let step = 0; step < 18; step += 1) {
-        const middle = (below + above) / 2;
-        let within = 0;
-        for (let at = 0; at < length; at += 3) {
-            const [half, most] = [scratch[at + 1]!, scratch[at + 2]!];
-            const share =
-                middle >= most
-                    ? 1
-                    : middle < half
-                      ? (0.5 * middle) / half
-                      : 0.5 + (0.49 * (middle - half)) / (most - half);
-            within += scratch[at]! * share;
+/** The same for whoever asks for many windows of the same rows. */
+export function timesOf(of: readonly ClassRows[]): (from: number, to?: number) => Times {
+    const columns = of.map(rows => ({
+        served: rows.column('served'),
+        late: rows.column('late'),
+        p50: rows.column('p50_ms'),
+        p99: rows.column('p99_ms'),
+    }));
+    return (from, to) => {
+        let [length, all, shortest, longest] = [0, 0, Infinity, 0];
+        for (const { served, late, p50, p99 } of columns) {
+            const end = to ?? served.length;
+            reserve(length + FIELDS * (end - from));
+            for (let at = from; at < end; at += 1) {
+                const count = served[at]! + late[at]!;
+                const [half, most] = [p50[at]!, p99[at]!];
+                if (!(count > 0) || Number.isNaN(half) || Number.isNaN(most)) continue;
+                scratch[length] = half;
+                scratch[length + 1] = most;
+                scratch[length + 2] = half > 0 ? (0.5 * count) / half : 0;
+                scratch[length + 3] = most > half ? (0.49 * count) / (most - half) : 0;
+                scratch[length + 4] = count;
+                length += FIELDS;
+                all += count;
+                if (half < shortest) shortest = half;
+                if (most > longest) longest = most;
+            }
         }
-        if (within >= part * all) above = middle;
+        if (all === 0) return { p50: undefined, p99: undefined };
+        const p50 = reaches(0.5 * all, length, shortest, longest);
+        return { p50, p99: reaches(0.99 * all, length, p50, longest) };
+    };
+}
+
+function reserve(length: number): void {
+    if (length <= scratch.length) return;
+    const larger = new Float64Array(2 * length);
+    larger.set(scratch);
+    scratch = larger;
+}
+
+/** Where the seconds in `scratch` together reach so many: by halving ratios until it is within a hundredth. */
+function reaches(wanted: number, length: number, low: number, high: number): number {
+    let [below, above] = [Math.max(low, high / 1e6), high];
+    if (within(below, length) >= wanted) return below;
+    while (above > below * 1.01) {
+        const middle = Math.sqrt(below * above);
+        if (within(middle, length) >= wanted) above = middle;
         else below = middle;
     }
     return above;
+}
+
+/** How many were answered within so long. */
+function within(ms: number, length: number): number {
+    let sum = 0;
+    for (let at = 0; at < length; at += FIELDS) {
+        const half = scratch[at]!;
+        if (ms >= scratch[at + 1]!) sum += scratch[at + 4]!;
+        else if (ms < half) sum += ms * scratch[at + 2]!;
+        else sum += scratch[at + 2]! * half + (ms - half) * scratch[at + 3]!;
+    }
+    return sum;
 }

@@ -36,7 +36,9 @@ interface Properties<R> {
 
 const MANY = 150;
 const HEIGHT = 31;
-const SEEN = 40;
+/** Rows that a screen shows at most, and how many more are drawn above and below. */
+const SEEN = 26;
+const MORE = 10;
 
 export function Table<R>({
     caption,
@@ -186,15 +188,21 @@ function useSeen(length: number) {
     useLayoutEffect(() => {
         const scrolled = place.current;
         if (!scrolled || !isMany) return;
+        let frame = 0;
         const look = (): void => {
-            const top = Math.floor(scrolled.scrollTop / HEIGHT / 8) * 8;
-            setFrom(Math.max(0, Math.min(top - 16, length - SEEN)));
+            frame = 0;
+            const top = Math.floor(scrolled.scrollTop / HEIGHT / 4) * 4;
+            setFrom(Math.max(0, Math.min(top - MORE, length - SEEN)));
         };
+        const scroll = (): void => void (frame ||= requestAnimationFrame(look));
         look();
-        scrolled.addEventListener('scroll', look, { passive: true });
-        return () => scrolled.removeEventListener('scroll', look);
+        scrolled.addEventListener('scroll', scroll, { passive: true });
+        return () => {
+            cancelAnimationFrame(frame);
+            scrolled.removeEventListener('scroll', scroll);
+        };
     }, [isMany, length]);
-    return { place, from: isMany ? from : 0, to: isMany ? Math.min(length, from + SEEN + 24) : length };
+    return { place, from: isMany ? from : 0, to: isMany ? Math.min(length, from + SEEN + 2 * MORE + 4) : length };
 }
 
 /** To the row above or below, by its link. */

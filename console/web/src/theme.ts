@@ -27,8 +27,18 @@ export function nextTheme(): void {
     palette.set(palette.value + 1);
 }
 
-export const colour = (property: string): string =>
-    getComputedStyle(document.documentElement).getPropertyValue(property).trim() || '#888';
+const known = new Map<string, string>();
+let knownOf = -1;
+
+/** Is asked of the style sheet once, as that makes the browser look at the whole page. */
+export function colour(property: string): string {
+    if (knownOf !== palette.value) known.clear();
+    knownOf = palette.value;
+    const text =
+        known.get(property) ?? (getComputedStyle(document.documentElement).getPropertyValue(property).trim() || '#888');
+    known.set(property, text);
+    return text;
+}
 
 function apply(of: Theme): void {
     if (of === 'system') delete document.documentElement.dataset.theme;

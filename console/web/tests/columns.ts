@@ -38,6 +38,7 @@ export function columns(numbers: number[], { classes = {}, ...given }: Given = {
                 waiting: list('waiting'),
                 p50_ms: lists.p50_ms ?? all(null),
                 p99_ms: lists.p99_ms ?? all(null),
+                may_run_ms: lists.may_run_ms ?? [],
             };
         }),
     };

@@ -5,7 +5,7 @@ import { changeOf, edited, isChange } from '../src/elephants/change';
 import { compared } from '../src/elephants/effect';
 import { evidence, stateWord } from '../src/elephants/words';
 import { difference, pairs } from '../src/lab/compare';
-import { readResult, type Result } from '../src/lab/result';
+import { readText, type Result } from '../src/lab/result';
 import { ordered } from '../src/order';
 import { sentences, shadowed } from '../src/policy/shadow';
 import { Rows } from '../src/rows';
@@ -81,8 +81,8 @@ test('what is not known is last, up and down', () => {
 });
 
 test('a result that is none is refused in words, and of an old one nothing is made up', () => {
-    for (const text of ['', '[]', '{"x":1}', 'null']) assert.equal(typeof readResult(text), 'string', text);
-    const old = readResult(
+    for (const text of ['', '[]', '{"x":1}', 'null']) assert.equal(typeof readText(text), 'string', text);
+    const old = readText(
         '{"scenario":"s","cells":[{"policy":"p","useful_work":0.5,"generated":2,"completed":1,"wasted_work":null},7]}',
     ) as Result;
     assert.equal(old.cells.length, 1);
@@ -91,10 +91,8 @@ test('a result that is none is refused in words, and of an old one nothing is ma
 });
 
 test('two results are held beside each other cell by cell', () => {
-    const left = readResult(
-        '{"cells":[{"policy":"a","rho":1.4,"useful_work":0.5},{"policy":"b","rho":1.4}]}',
-    ) as Result;
-    const right = readResult(
+    const left = readText('{"cells":[{"policy":"a","rho":1.4,"useful_work":0.5},{"policy":"b","rho":1.4}]}') as Result;
+    const right = readText(
         '{"cells":[{"policy":"c","rho":1.4},{"policy":"a","rho":1.4,"useful_work":0.75}]}',
     ) as Result;
     const all = pairs(left, right);

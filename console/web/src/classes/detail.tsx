@@ -68,6 +68,7 @@ export function ClassDetail({
                         utility {number(of.utility)} each ·{' '}
                         {of.patience_ms == null ? 'no patience in the file' : `patience ${duration(of.patience_ms)}`} ·{' '}
                         {count(of.waiting)} wait now
+                        {of.may_run_ms != null && ` · one may run for ${duration(of.may_run_ms)} now`}
                     </span>
                     <a href={href('policy')}>Policy</a>
                 </p>

@@ -1,10 +1,11 @@
 // All classes: what came, what became of it, and how each is treated.
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { count, duration, number, percent, perSecond } from '../format';
 import { REFUSED } from '../outcome';
 import { href } from '../route';
 import type { Rows } from '../rows';
 import type { ClassStatus } from '../shapes';
+import { inSlices } from '../slices';
 import { each, responseTimes, shareOf, sums, type Sums } from '../sums';
 import { type Column, Table } from '../table';
 
@@ -103,27 +104,41 @@ interface Properties {
 }
 
 export function ClassTable({ classes, rows, version, seconds, window }: Properties) {
-    const lines = useMemo(() => {
-        const from = rows.since(seconds);
-        return classes.map((of): Line => {
-            const seen = rows.class(of.name);
-            return {
-                of,
-                sums: sums(rows, seen, from),
-                ...responseTimes(seen ? [seen] : [], from),
-            };
-        });
-    }, [rows, version, seconds, classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join()]);
-    return (
-        <Table
-            caption={`By class, ${window}`}
-            columns={COLUMNS}
-            rows={lines}
-            keyOf={line => line.of.name}
-            hrefOf={line => href('classes', line.of.name)}
-            none="No class has that in its name, tier or mode."
-        />
+    const seen = classes.map(one => `${one.name} ${one.mode} ${one.percent} ${one.waiting}`).join();
+    const [lines, setLines] = useState<readonly Line[]>(() => classes.map(of => lineOf(of, rows, rows.length)));
+    useEffect(() => {
+        let isOld = false;
+        void inSlices(linesOf(classes, rows, seconds)).then(lines => isOld || setLines(lines));
+        return () => void (isOld = true);
+    }, [rows, version, seconds, seen]);
+    return useMemo(
+        () => (
+            <Table
+                caption={`By class, ${window}`}
+                columns={COLUMNS}
+                rows={lines}
+                keyOf={line => line.of.name}
+                hrefOf={line => href('classes', line.of.name)}
+                none="No class has that in its name, tier or mode."
+            />
+        ),
+        [lines, window],
     );
+}
+
+/** Response times of many classes in a long window are work. */
+function* linesOf(classes: readonly ClassStatus[], rows: Rows, seconds: number): Generator<void, Line[]> {
+    const lines: Line[] = [];
+    for (const of of classes) {
+        lines.push(lineOf(of, rows, rows.since(seconds)));
+        yield;
+    }
+    return lines;
+}
+
+function lineOf(of: ClassStatus, rows: Rows, from: number): Line {
+    const seen = rows.class(of.name);
+    return { of, sums: sums(rows, seen, from), ...responseTimes(seen ? [seen] : [], from) };
 }
 
 export const Tier = ({ of }: { of: string }) => <span class={of === 'transact' ? 'tag strong' : 'tag'}>{of}</span>;

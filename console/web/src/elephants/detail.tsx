@@ -13,7 +13,7 @@ import { State } from './list';
 import { Scatter } from './scatter';
 import { TrialOf } from './trial-of';
 import { UseOf } from './use-of';
-import { evidence, isCounted, names, ruleOf, stateText } from './words';
+import { evidence, names, ruleOf, stateText } from './words';
 
 export function Detail({ number }: { number: string }) {
     const changed = use(revisions);
@@ -25,11 +25,11 @@ export function Detail({ number }: { number: string }) {
     });
     return (
         <Page
-            question={`Elephant ${number}: what should I throttle?`}
+            question={`Elephant ${number}: should I throttle it?`}
             json={[
                 at,
                 '/v1/audit',
-                ...(value?.found && !isCounted(value.found)
+                ...(value?.found
                     ? [`${at}/evidence`, `/v1/use?resource=${encodeURIComponent(value.found.resource)}`]
                     : []),
             ]}
@@ -88,9 +88,7 @@ function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
                     isOn={rule?.origin === 'trial'}
                 />
             )}
-            {of.found && !isCounted(of.found) && (
-                <UseOf resource={of.found.resource} revision={changed?.elephants} notes={notes} />
-            )}
+            {of.found && <UseOf resource={of.found.resource} revision={changed?.elephants} notes={notes} />}
         </>
     );
 }

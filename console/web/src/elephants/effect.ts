@@ -1,14 +1,12 @@
 // Before and after a moment, of some classes: a minute before it, and the last minute since.
 import type { ClassRows, Rows } from '../rows';
-import { responseTimes, sums, type Times, usefulShare } from '../sums';
+import { responseTimes, sums, type Times, timesOf, usefulShare } from '../sums';
 
 export interface Side extends Times {
     seconds: number;
     /** Of the requests of these classes that ended. */
     served: number | undefined;
     useful: number | undefined;
-    /** That were taken, of all. */
-    slots: number | undefined;
     /** A second, of all classes. */
     throttled: number;
 }
@@ -34,15 +32,8 @@ function side(rows: Rows, of: readonly ClassRows[], from: number, to: number): S
         ...responseTimes(of, from, to),
         served: ended > 0 ? each.reduce((sum, one) => sum + one.outcomes.served, 0) / ended : undefined,
         useful: usefulShare(all),
-        slots: slotsTaken(rows, from, to),
         throttled: all.seconds > 0 ? all.outcomes.throttled / all.seconds : 0,
     };
-}
-
-function slotsTaken(rows: Rows, from: number, to: number): number | undefined {
-    const sum = (list: Float64Array): number => list.subarray(from, to).reduce((all, one) => all + one, 0);
-    const limit = sum(rows.gauge('limit'));
-    return limit > 0 ? sum(rows.gauge('running')) / limit : undefined;
 }
 
 /** Response times row by row; about, as those of several classes are put together. Each row is read once. */
@@ -56,12 +47,12 @@ export class Course {
             this.key = key;
             this.known.clear();
         }
-        const of = names.flatMap(name => rows.class(name) ?? []);
+        const read = timesOf(names.flatMap(name => rows.class(name) ?? []));
         const kept = new Map<number, Times>();
         const numbers = rows.gauge('number');
         for (let at = from; at < numbers.length; at += 1) {
             const number = numbers[at] ?? 0;
-            kept.set(number, this.known.get(number) ?? responseTimes(of, at, at + 1));
+            kept.set(number, this.known.get(number) ?? read(at, at + 1));
         }
         this.known = kept;
         const times = [...kept.values()];

@@ -16,7 +16,11 @@ export function Prediction({
     const found = elephant.found;
     if (unpredicted) return <p class="note">Predicted: {unpredicted}.</p>;
     if (!effect || !found) return null;
-    const text = `These requests use ${percent(effect.elephants_now)} of ${found.resource} now, and at most ${percent(effect.elephants_most)} under the rule; ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would not run at the present rate.`;
+    const use = `These requests use ${percent(effect.elephants_now)} of ${found.resource} now, and at most ${percent(effect.elephants_most)} under the rule`;
+    const text =
+        effect.held_back > 0
+            ? `${use}; ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would not run at the present rate.`
+            : `${use}: at the present rate it would hold nothing back.`;
     if (isShort) return <p>{text}</p>;
     return (
         <div class="prediction">

@@ -27,8 +27,14 @@ export function Resources({ of, shown }: { of: Elephants; shown: string | undefi
                             </span>
                         ) : (
                             <span>
-                                {percent(one.used)}{' '}
-                                <small>of its capacity used, read for {lasting(one.seen_s * 1000)}</small>
+                                {one.used == null ? (
+                                    <small>not read yet</small>
+                                ) : (
+                                    <>
+                                        {percent(one.used)}{' '}
+                                        <small>of its capacity used, read for {lasting(one.seen_s * 1000)}</small>
+                                    </>
+                                )}
                             </span>
                         )}
                     </a>

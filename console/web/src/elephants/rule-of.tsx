@@ -11,7 +11,7 @@ import { Deciding, type Doing } from './deciding';
 import { Fields } from './fields';
 import { Prediction } from './prediction';
 import { usePreview } from './preview';
-import { kindOf, type StateKind } from './words';
+import { grantsText, kindOf, type StateKind } from './words';
 
 const DOINGS: Record<StateKind, readonly Doing[]> = {
     proposed: [
@@ -46,6 +46,8 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     );
     const preview = usePreview(elephant, JSON.stringify(change));
     const kind = kindOf(elephant);
+    // What a rule that holds does is measured, see above; only another one is to be predicted.
+    const isOpen = (kind !== 'held' && kind !== 'trial') || isChange(change);
     const title = kind === 'held' || kind === 'trial' ? 'The rule' : 'What would a rule do?';
     return (
         <Panel title={title}>
@@ -56,12 +58,15 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                         onInput={setNow}
                         isBytes={elephant.found?.consists_of === 'bytes' || usual.bytes != null}
                     />
+                    {preview.value && <p class="why">{grantsText(preview.value.grants)} Others go first.</p>}
                     <Problem of={preview.problem} />
-                    <Prediction
-                        elephant={elephant}
-                        effect={preview.value?.effect ?? undefined}
-                        unpredicted={preview.value?.unpredicted ?? undefined}
-                    />
+                    {isOpen && (
+                        <Prediction
+                            elephant={elephant}
+                            effect={preview.value?.effect ?? undefined}
+                            unpredicted={preview.value?.unpredicted ?? undefined}
+                        />
+                    )}
                 </>
             )}
             {elephant.lanes && (

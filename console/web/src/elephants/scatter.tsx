@@ -44,7 +44,9 @@ function Points({ of }: { of: Evidence }) {
         if (!target) return;
         const made = new uPlot(options(latest, target.clientWidth || 300), aligned(latest.current), target);
         plot.current = made;
-        const watch = new ResizeObserver(() => made.setSize({ width: target.clientWidth, height: HEIGHT }));
+        const watch = new ResizeObserver(
+            () => target.clientWidth !== made.width && made.setSize({ width: target.clientWidth, height: HEIGHT }),
+        );
         watch.observe(target);
         return () => {
             watch.disconnect();

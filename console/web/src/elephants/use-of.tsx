@@ -12,6 +12,9 @@ import { Panel } from '../page';
 import { Problem } from '../problem';
 import type { Note, Use } from '../shapes';
 
+/** By the gateway itself, request by request. */
+const COUNTED = ['slots', 'bytes'];
+
 const LOOKS: readonly [Pattern, string, string][] = [
     ['solid', '--throttled', '●'],
     ['falling', '--orphaned', '▲'],
@@ -33,7 +36,11 @@ export function UseOf({
     const shown = useMemo(() => value && drawn(value), [value]);
     return (
         <Panel title={<>Who uses {resource}</>}>
-            <Problem of={problem} again={() => void reload()} />
+            {!value && problem?.code === 'not_found' ? (
+                <p class="note">{visible(problem.message)}</p>
+            ) : (
+                <Problem of={problem} again={() => void reload()} />
+            )}
             {value && shown && (
                 <>
                     <Chart
@@ -44,8 +51,9 @@ export function UseOf({
                         height={220}
                     />
                     <p class="note">
-                        Areas are costs times what was worked on; the grey rest is what they do not explain: other
-                        requests, the resource itself, and error. The line was measured.
+                        {COUNTED.includes(resource)
+                            ? 'It is counted and not estimated: the grey rest is all other requests.'
+                            : 'Areas are costs times what was worked on; the grey rest is what they do not explain: other requests, the resource itself, and error. The line was measured.'}
                     </p>
                 </>
             )}
@@ -73,8 +81,20 @@ function drawn(use: Use): { times: number[]; series: Series[]; note: string | un
         times: use.at_ms.slice(from).map(ms => ms / 1000),
         series: [
             ...kinds,
-            { name: 'not explained', symbol: '▒', colour: '--residual', pattern: 'checks', values: rest },
-            { name: 'measured', symbol: '─', colour: '--ink', values: use.used.slice(from) },
+            {
+                name: COUNTED.includes(use.resource) ? 'all others' : 'not explained',
+                symbol: '▒',
+                colour: '--residual',
+                pattern: 'checks',
+                values: rest,
+            },
+            {
+                name: COUNTED.includes(use.resource) ? 'in all' : 'measured',
+                symbol: '─',
+                isStepped: true,
+                colour: '--ink',
+                values: use.used.slice(from),
+            },
         ],
         note:
             jump &&

@@ -61,11 +61,11 @@ export function stateText(one: Elephant, now: number): string {
         const { word, until } = one.state.rejected;
         return `rejected by ${visible(word.by)} until ${moment(Date.parse(until), now)}: “${visible(word.why)}”.`;
     }
-    return 'proposed: nobody has decided yet.';
+    return 'proposed: nobody has decided yet, and nothing is held back.';
 }
 
 export function grantsText(of: Grants): string {
-    const parts = [`${of.at_once} at once`, `${of.queue} may wait`, `for up to ${of.wait}`];
+    const parts = [`At most ${of.at_once} at once`, `${of.queue} may wait`, `for up to ${of.wait}`];
     if (of.rate != null) parts.push(`${perSecond(of.rate)} may start`);
     if (of.bytes != null) parts.push(`${bytes(of.bytes)}/s of all answers together`);
     return `${parts.join(', ')}.`;

@@ -27,13 +27,16 @@ export interface Result {
 
 type Fields = Record<string, unknown>;
 
-export function readResult(text: string): Result | string {
-    let value: unknown;
+/** Of a file. */
+export function readText(text: string): Result | string {
     try {
-        value = JSON.parse(text);
+        return readResult(JSON.parse(text));
     } catch {
         return 'It is not JSON.';
     }
+}
+
+export function readResult(value: unknown): Result | string {
     const result = fields(value);
     if (!result || !Array.isArray(result.cells)) return 'It is no result of `bywash lab … --json`: it has no cells.';
     const cells = result.cells.map(fields).filter((cell): cell is Fields => cell !== undefined);

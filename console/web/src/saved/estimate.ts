@@ -10,14 +10,14 @@ export interface Saved {
 
 /** `neverRan`: of the orphaned, the part that had not begun to run. */
 export function savedBy(rows: Rows, of: ClassRows, from: number, neverRan: number): Saved {
-    const lists = [of.column('shed'), of.column('expired'), of.column('throttled')];
+    const [shed, expired, throttled] = [of.column('shed'), of.column('expired'), of.column('throttled')];
     const orphaned = of.column('orphaned');
     const mean = rows.gauge('mean_service_us');
     let [requests, ms] = [0, 0];
-    for (let at = from; at < rows.length; at += 1) {
-        const never = lists.reduce((sum, list) => sum + (list[at] ?? 0), (orphaned[at] ?? 0) * neverRan);
+    for (let at = from; at < mean.length; at += 1) {
+        const never = shed[at]! + expired[at]! + throttled[at]! + orphaned[at]! * neverRan;
         requests += never;
-        ms += (never * (mean[at] ?? 0)) / 1000;
+        ms += (never * mean[at]!) / 1000;
     }
     return { requests, ms };
 }

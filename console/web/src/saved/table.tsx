@@ -21,8 +21,10 @@ const outcome = (name: OutcomeName, means: string): Column<Line> => ({
     by: line => line.sums.outcomes[name],
     cell: line => (
         <span class={line.sums.outcomes[name] ? '' : 'why'}>
-            {count(line.sums.outcomes[name])}{' '}
-            <small>{perSecond(line.sums.outcomes[name] / Math.max(1, line.sums.seconds))}</small>
+            {count(line.sums.outcomes[name])}
+            {line.sums.outcomes[name] > 0 && (
+                <small> {perSecond(line.sums.outcomes[name] / Math.max(1, line.sums.seconds))}</small>
+            )}
         </span>
     ),
 });

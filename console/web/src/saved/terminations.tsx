@@ -1,12 +1,13 @@
-// Terminations: the thresholds in force, how many were stopped, and the share of requests that was lost meanwhile.
+// Terminations: how many were stopped; and of each class that can be, how long one may run against the share of its
+// requests that was lost meanwhile.
 import { useMemo } from 'preact/hooks';
 import { seconds } from '../axis';
 import { Chart } from '../chart';
-import { percent, perSecond } from '../format';
+import { duration, percent, perSecond } from '../format';
 import { OUTCOMES } from '../outcome';
 import { Panel } from '../page';
 import { Parameters } from '../policy/parameters';
-import type { Rows } from '../rows';
+import type { ClassRows, Rows } from '../rows';
 import type { PolicyInForce } from '../shapes';
 import type { WindowName } from '../sums';
 import { firstOf, spanOf } from './work';
@@ -24,21 +25,16 @@ interface Properties {
 export function Terminations({ rows, version, terminate, stoppable, window }: Properties) {
     const shown = useMemo(() => {
         const from = firstOf(rows, window);
-        const total = rows.total;
         const lasted = rows.gauge('lasted_ms').slice(from);
-        const lists = LOST.map(name => total.column(name));
-        const every = OUTCOMES.map(one => total.column(one.name));
-        const sum = (of: Float32Array[], at: number): number => of.reduce((all, list) => all + (list[at] ?? 0), 0);
+        const terminated = rows.total.column('terminated');
         return {
             times: seconds(rows.gauge('at_ms'), from),
-            terminated: lasted.map((ms, at) =>
-                ms > 0 ? ((total.column('terminated')[from + at] ?? 0) * 1000) / ms : 0,
-            ),
-            lost: Array.from(lasted, (_, at) =>
-                sum(every, from + at) > 0 ? sum(lists, from + at) / sum(every, from + at) : null,
-            ),
+            terminated: lasted.map((ms, at) => (ms > 0 ? (terminated[from + at]! * 1000) / ms : 0)),
+            lost: lostOf(rows.total, from),
         };
     }, [rows, version, window]);
+    const known = (stoppable ?? []).filter(name => rows.class(name));
+    const isStopping = known.length > 0 || shown.terminated.some(count => count > 0);
     const text = spanOf(window);
     return (
         <Panel title="Terminations: the threshold against what is lost">
@@ -52,25 +48,27 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
                     </span>
                 </p>
             )}
-            <div class="columns">
+            <div class={isStopping ? 'columns' : ''}>
+                {isStopping && (
+                    <Chart
+                        title={`All classes: terminated, per second; ${text}`}
+                        times={shown.times}
+                        series={[
+                            {
+                                name: 'terminated',
+                                symbol: '■',
+                                colour: '--terminated',
+                                pattern: 'upright',
+                                values: shown.terminated,
+                            },
+                        ]}
+                        text={perSecond}
+                        height={150}
+                        most={1}
+                    />
+                )}
                 <Chart
-                    title={`Terminated, per second; ${text}`}
-                    times={shown.times}
-                    series={[
-                        {
-                            name: 'terminated',
-                            symbol: '■',
-                            colour: '--terminated',
-                            pattern: 'upright',
-                            values: shown.terminated,
-                        },
-                    ]}
-                    text={perSecond}
-                    height={150}
-                    most={1}
-                />
-                <Chart
-                    title={`Lost (shed, expired or terminated) of all that ended; ${text}`}
+                    title={`All classes: lost (shed, expired or terminated) of what ended; ${text}`}
                     times={shown.times}
                     series={[{ name: 'lost', symbol: '▲', colour: '--shed', pattern: 'cross', values: shown.lost }]}
                     text={percent}
@@ -78,6 +76,71 @@ export function Terminations({ rows, version, terminate, stoppable, window }: Pr
                     most={0.1}
                 />
             </div>
+            {known.slice(0, MOST).map(name => (
+                <Threshold key={name} {...{ rows, version, window, name }} times={shown.times} />
+            ))}
+            {known.length > MOST && <p class="note">And of {known.length - MOST} more classes, which are not drawn.</p>}
         </Panel>
     );
+}
+
+const MOST = 8;
+
+/** Of one class. */
+function Threshold({
+    rows,
+    version,
+    window,
+    name,
+    times,
+}: Pick<Properties, 'rows' | 'version' | 'window'> & { name: string; times: Float64Array }) {
+    const shown = useMemo(() => {
+        const from = firstOf(rows, window);
+        const of = rows.class(name)!;
+        return { mayRun: of.column('may_run_ms').slice(from), lost: lostOf(of, from) };
+    }, [rows, version, window, name]);
+    const isKnown = shown.mayRun.some(ms => ms >= 0);
+    const text = spanOf(window);
+    return (
+        <div class="columns">
+            <div>
+                {isKnown ? (
+                    <Chart
+                        title={`Class ${name}: how long one may run (the threshold); ${text}`}
+                        times={times}
+                        series={[{ name: 'may run', symbol: '─', colour: '--terminated', values: shown.mayRun }]}
+                        text={duration}
+                        height={130}
+                    />
+                ) : (
+                    <p class="empty">
+                        Class {name}: none was to be stopped in the {text}, so there is no threshold.
+                    </p>
+                )}
+            </div>
+            <Chart
+                title={`Class ${name}: lost of what ended; ${text}`}
+                times={times}
+                series={[{ name: 'lost', symbol: '▲', colour: '--shed', pattern: 'cross', values: shown.lost }]}
+                text={percent}
+                height={130}
+                most={0.1}
+            />
+        </div>
+    );
+}
+
+/** The lost of what ended, row by row. */
+function lostOf(of: ClassRows, from: number): (number | null)[] {
+    const lists = LOST.map(name => of.column(name));
+    const every = OUTCOMES.map(one => of.column(one.name));
+    const sum = (lists: readonly Float32Array[], at: number): number => {
+        let all = 0;
+        for (const list of lists) all += list[at]!;
+        return all;
+    };
+    return Array.from({ length: every[0]!.length - from }, (_, at) => {
+        const ended = sum(every, from + at);
+        return ended > 0 ? sum(lists, from + at) / ended : null;
+    });
 }

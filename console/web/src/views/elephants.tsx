@@ -9,6 +9,7 @@ import { revisions } from '../live';
 import { Choice, Page, Panel } from '../page';
 import { Problem } from '../problem';
 import { href } from '../route';
+import type { Elephants as Shown } from '../shapes';
 import type { Seen } from '../shell';
 import { use } from '../signal';
 import { Resources } from '../elephants/resources';
@@ -38,7 +39,7 @@ export function Elephants({ route }: Seen) {
 function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JSX.Element }) {
     const changed = use(revisions);
     const { value, problem, reload } = useDocument('/v1/elephants', { revision: changed?.elephants, every: 10_000 });
-    const shown = resource ?? value?.resources[0]?.name;
+    const shown = resource ?? (value && usedMost(value));
     const of = shown === undefined ? '' : `?resource=${encodeURIComponent(shown)}`;
     return (
         <Page question="What should I throttle?" json={['/v1/elephants', `/v1/use${of}`, '/v1/audit']} tools={tabs}>
@@ -53,6 +54,11 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                             </span>
                         }
                     >
+                        <p class="note">
+                            An elephant is a kind of request that uses much of what all need. A rule lets only a few of
+                            them run at once, and others go first. Nothing is held back before somebody decides: a click
+                            on one shows what a rule would do.
+                        </p>
                         <List elephants={value.elephants} seen={value.seen_s} />
                         {value.missed > 0 && (
                             <p class="note">{count(value.missed)} requests were too many to be counted.</p>
@@ -69,4 +75,13 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
             )}
         </Page>
     );
+}
+
+/** The resource of the largest elephant, if there is one. */
+function usedMost({ elephants, resources }: Shown): string | undefined {
+    const [largest] = elephants
+        .flatMap(one => one.found ?? [])
+        .filter(found => resources.some(one => one.name === found.resource))
+        .sort((a, b) => b.share - a.share);
+    return largest?.resource ?? (resources.find(one => one.used != null) ?? resources[0])?.name;
 }

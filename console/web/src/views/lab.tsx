@@ -1,12 +1,12 @@
 // Did it work in the rehearsal? Results of the laboratory: from the folder that the file names, or from a file of this
 // computer, alone or two beside each other.
-import { useEffect, useState } from 'preact/hooks';
-import { ask, type Refused } from '../client';
+import { useMemo, useState } from 'preact/hooks';
+import type { Refused } from '../client';
 import { useDocument } from '../document';
 import { bytes, moment } from '../format';
 import { Bars, Cells } from '../lab/cells';
 import { Beside } from '../lab/beside';
-import { readResult, type Result } from '../lab/result';
+import { readResult, readText, type Result } from '../lab/result';
 import { Page, Panel } from '../page';
 import { Problem } from '../problem';
 import { href } from '../route';
@@ -130,7 +130,7 @@ function Shown({ name, result }: { name: string; result: Result | string }) {
 function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result | string }) => void }) {
     const open = async (input: HTMLInputElement): Promise<void> => {
         const [file] = input.files ?? [];
-        if (file) onOpened({ name: file.name, result: readResult(await file.text()) });
+        if (file) onOpened({ name: file.name, result: readText(await file.text()) });
     };
     return (
         <label class="open">
@@ -142,17 +142,10 @@ function Open({ onOpened }: { onOpened: (opened: { name: string; result: Result 
 
 /** One of the gateway's results, once it was read. */
 function useResult(name: string | undefined): { result: Result | string | undefined; problem: Refused | undefined } {
-    const [read, setRead] = useState<{ name: string; result?: Result | string; problem?: Refused }>();
-    useEffect(() => {
-        if (name === undefined) return;
-        const stop = new AbortController();
-        ask(address(name), { signal: stop.signal })
-            .then(answer => answer.text())
-            .then(text => setRead({ name, result: readResult(text) }))
-            .catch((problem: Refused) => stop.signal.aborted || setRead({ name, problem }));
-        return () => stop.abort();
-    }, [name]);
-    return read?.name === name && name !== undefined
-        ? { result: read?.result, problem: read?.problem }
-        : { result: undefined, problem: undefined };
+    const { value, problem } = useDocument('/v1/lab/{name}', {
+        filled: { name: name ?? '' },
+        skip: name === undefined,
+    });
+    const result = useMemo(() => (value === undefined ? undefined : readResult(value)), [value]);
+    return { result, problem: name === undefined ? undefined : problem };
 }

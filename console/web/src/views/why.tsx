@@ -28,7 +28,7 @@ const REASONS = [
     'gave_way',
 ] as const;
 const FOLLOWS = 2000;
-const FILTERS = ['outcome', 'class', 'reason'] as const;
+const FILTERS = ['outcome', 'class', 'reason', 'rule'] as const;
 
 export function Why({ route, status }: Seen) {
     if (route.of !== undefined) return <Life key={route.of} name={route.of} status={status} />;
@@ -66,6 +66,12 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
                             onChange={change}
                         />
                         <Select name="reason" at={query.reason} of={REASONS} onChange={change} />
+                        {query.rule && (
+                            <button type="button" onClick={() => change('rule', undefined)}>
+                                under the rule of elephant {query.rule} <span aria-hidden="true">✕</span>
+                                <span class="unseen">: show all again</span>
+                            </button>
+                        )}
                         <label class="checks">
                             <input
                                 type="checkbox"
