@@ -63,6 +63,16 @@ pub struct Resource {
     pub idle: f64,
 }
 
+impl Resource {
+    /// What is written where nothing is to be read, and only counted who holds the slots.
+    pub const SLOTS: &str = "gateway/slots";
+
+    /// Whether it is read, and not only counted.
+    pub fn is_read(&self) -> bool {
+        self.read != Self::SLOTS
+    }
+}
+
 /// A rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {

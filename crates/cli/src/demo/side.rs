@@ -113,9 +113,9 @@ impl Side {
         run.map_err(Failure::running)
     }
 
-    /// From now on it looks for elephants: in slots, which are counted, and in processors.
+    /// From now on it looks for elephants, in what they hold: the shop only waits, so its processor says nothing.
     pub(super) fn looks_for_elephants(&self) -> Result<(), Failure> {
-        let config = format!("{}[resource.cpu]\nread = \"host/cpu\"\n", self.config);
+        let config = format!("{}[resource.workers]\nread = \"gateway/slots\"\n", self.config);
         self.gateway.reload(read(&config)?).map_err(Failure::running)
     }
 

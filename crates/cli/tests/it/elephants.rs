@@ -312,3 +312,19 @@ fn of_a_rule_of_the_file_it_is_shown_what_else_it_holds_back() {
         assert!(begun.elapsed().as_secs() < 60, "{text}");
     }
 }
+
+#[test]
+fn who_holds_the_slots_is_counted_where_nothing_is_read() {
+    let site = Site::new("[resource.workers]\nread = \"gateway/slots\"\n");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let resources = loop {
+        let resources = site.list()["resources"].clone();
+        if resources.as_array().is_some_and(|all| !all.is_empty()) {
+            break resources;
+        }
+        assert!(std::time::Instant::now() < end, "{}", site.list());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    assert_eq!(resources.as_array().map(Vec::len), Some(1), "{resources}");
+    assert_eq!((&resources[0]["name"], &resources[0]["trouble"]), (&"slots".into(), &Value::Null));
+}

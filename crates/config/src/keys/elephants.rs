@@ -58,12 +58,12 @@ pub(crate) static RESOURCE: Section = Section {
 pub(crate) const READ: Key = Key::required(
     "read",
     Kind::Text {
-        takes: "host/cpu, host/disk/NAME, host/net/NAME/sent, process/NAME/cpu, cgroup/PATH/cpu, or with `from` what that has",
+        takes: "host/cpu, host/disk/NAME, host/net/NAME/sent, process/NAME/cpu, cgroup/PATH/cpu, gateway/slots, or with `from` what that has",
         regex: "^[a-z]+/.+$",
     },
     "host/cpu",
     "What of it is read: of this host, of processes by the name that `ps -eo comm` shows, of a control group \
-     below /sys/fs/cgroup.",
+     below /sys/fs/cgroup. gateway/slots reads nothing: who holds the slots is counted, here as beside every other resource.",
 );
 pub(crate) const FROM: Key = Key::optional(
     "from",

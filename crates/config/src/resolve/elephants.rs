@@ -122,6 +122,9 @@ fn from_where(text: &str) -> ReadFrom {
 
 /// Whether there may be such a resource on a host; whether there is, who reads it finds out.
 fn is_of_this_host(read: &str) -> bool {
+    if read == Resource::SLOTS {
+        return true;
+    }
     let parts: Vec<&str> = read.split('/').collect();
     match parts.as_slice() {
         ["host", "cpu"] | ["process", _, "cpu"] => true,

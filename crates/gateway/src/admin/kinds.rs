@@ -62,8 +62,8 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
 }
 
 fn first(shared: &Shared) -> Result<String, Refused> {
-    let watch = shared.elephants.watched();
-    let first = watch.resources().next().map(|(watched, ..)| watched.name.clone());
+    let looked = shared.elephants.desk().sight.looked();
+    let first = looked.into_iter().next().map(|looked| looked.name);
     first.ok_or_else(|| {
         Refused::not_found("no resource is looked at: name one in the file, [resource.NAME]")
     })

@@ -112,7 +112,8 @@ impl Watcher {
     fn new(shared: &Shared, settings: Arc<Settings>) -> Self {
         let sources = Sources::new(shared, &settings.config.elephants.resources);
         shared.elephants.watch(watch_of(&settings, &sources.capacities));
-        let ended = (!sources.read.is_empty()).then(|| shared.journal.follow());
+        let counts = !settings.config.elephants.resources.is_empty();
+        let ended = counts.then(|| shared.journal.follow());
         Self { settings, ended, sources, read: Time::ZERO, asked: Time::ZERO }
     }
 
@@ -166,7 +167,15 @@ impl Watcher {
             } else {
                 watch.elephants(slots, bytes)
             };
-            (found, self.sources.sight(&watch, slots, shared.journal.unfollowed()))
+            (
+                found,
+                self.sources.sight(
+                    &watch,
+                    self.ended.is_some(),
+                    slots,
+                    shared.journal.unfollowed(),
+                ),
+            )
         };
         shared.elephants.desk().saw(sight);
         let act = match config.act {
@@ -243,7 +252,8 @@ fn watch_of(settings: &Settings, capacities: &[f64]) -> Watch {
         capacity: *capacity,
         idle: resource.idle,
     };
-    let resources = config.resources.iter().zip(capacities).map(watched).collect();
+    let read = config.resources.iter().filter(|resource| resource.is_read());
+    let resources = read.zip(capacities).map(watched).collect();
     Watch::new(pins, resources, config.half_life)
 }
 
@@ -279,7 +289,7 @@ impl Sources {
     fn new(shared: &Shared, resources: &[Resource]) -> Self {
         let mut sampler = Sampler::new(Clock::since(shared.driver.started()), LONGEST);
         let (mut read, mut capacities) = (Vec::new(), Vec::new());
-        for resource in resources {
+        for resource in resources.iter().filter(|resource| resource.is_read()) {
             let source = add(&mut sampler, resource);
             if let Err(why) = &source {
                 eprintln!("bywash: resource {}: {why}", resource.name);
@@ -317,7 +327,7 @@ impl Sources {
         }
     }
 
-    fn sight(&self, watch: &Watch, slots: f64, missed: u64) -> Sight {
+    fn sight(&self, watch: &Watch, is_counted: bool, slots: f64, missed: u64) -> Sight {
         let looked = |(read, (_, seen, used)): (&Read, (&Watched, Span, f64))| {
             let trouble = match &read.source {
                 Ok(source) => self.troubles.get(source).cloned(),
@@ -328,7 +338,7 @@ impl Sources {
         };
         let mut resources: Vec<Looked> =
             self.read.iter().zip(watch.resources()).map(looked).collect();
-        if !resources.is_empty() {
+        if is_counted {
             let (seen, used) = watch.held(slots);
             let name = control::SLOTS.to_owned();
             resources.push(Looked { name, seen, used: Some(used), trouble: None });
