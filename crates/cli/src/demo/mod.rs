@@ -42,7 +42,12 @@ const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.to
 
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
-    say("More visitors than a shop can serve, with and without bywash: about a minute.\n");
+    say("More visitors than a shop can serve, with and without bywash: about a minute.");
+    say(if stays(args) {
+        "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
+    } else {
+        ""
+    });
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
     // A mistake in it would be known only after the minute.
