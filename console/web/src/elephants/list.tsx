@@ -11,7 +11,7 @@ import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, 
 export function List({ elephants, seen }: { elephants: readonly Elephant[]; seen: number }) {
     const none =
         seen < 120
-            ? 'None yet: the first are found after two minutes.'
+            ? 'None yet. What is counted, as slots are, is found within seconds of becoming much; what is read takes some minutes.'
             : 'None: no kind of request makes much of the load.';
     return (
         <Table
