@@ -50,3 +50,25 @@ impl Drop for Held {
         self.give_back();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+    use crate::admin::answer::fields;
+
+    #[test]
+    fn what_is_not_read_is_bounded_together_and_room_comes_back() {
+        let reply = |bytes| Reply::local(StatusCode::OK, fields("text/plain"), vec![b'x'; bytes]);
+        let (large, small) = (reply(40 << 20), reply(SMALL));
+        let (one, other) = (Held::default(), Held::default());
+        assert!(one.take(&large).is_ok());
+        assert!(other.take(&large).is_err(), "that is too much together");
+        assert!(other.take(&small).is_ok(), "small ones are nothing");
+        one.give_back();
+        assert!(other.take(&large).is_ok());
+        drop(other);
+        assert!(one.take(&large).is_ok(), "who has gone holds nothing");
+    }
+}
