@@ -52,6 +52,8 @@ async function undo(page) {
 test('a newcomer approves a throttle and sees its effect', async context => {
     const begun = Date.now();
     const { page, faults, context: visitor } = await enter('ana');
+    await page.locator('.bar a', { hasText: 'to decide' }).waitFor();
+    await page.locator('nav a', { hasText: 'Elephants' }).getByText('to decide').waitFor({ state: 'attached' });
     await toElephant(page);
     const predicted = page.locator('.prediction');
     const before = await predicted.innerText();
@@ -67,8 +69,10 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await stateIs(page, 'held back');
     await page.locator('.effect table').waitFor();
     context.diagnostic(`from the link to the effect: ${Date.now() - begun} ms, by a machine`);
+    await page.locator('.verdict.settling').waitFor();
+    const cell = words => page.locator('.effect tbody tr', { hasText: words }).locator('td').nth(1);
     await until(
-        async () => !/Refused \(throttled\)\s*0\s/.test(await page.locator('.effect dl').innerText()),
+        async () => Number.parseFloat(await cell('These: refused').innerText()) > 0,
         'the rule refuses',
         30_000,
     );
@@ -90,9 +94,35 @@ test('a newcomer approves a throttle and sees its effect', async context => {
         'and no others',
     );
     await page.goBack();
+    await page
+        .locator('.verdict:is(.better, .same, .worse)', { hasText: '99 of 100 others' })
+        .waitFor({ timeout: 40_000 });
     await undo(page);
     assert.deepEqual(faults, []);
     await visitor.close();
+});
+
+test('a kind that nobody found to be much is throttled from the list of all kinds', async () => {
+    const { page, faults, context } = await enter('ana', 'elephants?tab=kinds&filter=item');
+    const row = page.locator('main tbody tr', { hasText: '/item' });
+    await row.getByRole('button', { name: 'Throttle…' }).click();
+    await page.locator('h1', { hasText: 'Elephant' }).waitFor();
+    await page.locator('.subject', { hasText: '/item' }).waitFor();
+    await page.locator('.sentences', { hasText: '127.0.0.1 makes' }).waitFor();
+    await page.getByRole('button', { name: 'Approve…' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByRole('button', { name: 'Agreed with its owners' }).click();
+    await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
+    await stateIs(page, 'held back');
+    await undo(page);
+    await page.evaluate(() => (location.hash = '#/elephants?tab=kinds&filter=item'));
+    await row.locator('a', { hasText: 'elephant' }).waitFor();
+    await page.evaluate(() => (location.hash = '#/elephants?tab=kinds&filter=checkout'));
+    const orders = page.locator('main tbody tr', { hasText: '/checkout' }).filter({ hasText: 'some' });
+    await orders.waitFor();
+    assert.equal(await orders.getByRole('button').count(), 0, 'what earns is not offered');
+    assert.deepEqual(faults, []);
+    await context.close();
 });
 
 test('a trial says that it measures', async () => {

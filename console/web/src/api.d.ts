@@ -140,6 +140,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/elephants/{number}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What these requests and all others got over the last quarter of an hour. */
+        get: operations["get_elephants_number_answers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/elephants/{number}/approve": {
         parameters: {
             query?: never;
@@ -304,6 +321,23 @@ export interface paths {
         get: operations["get_kinds"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/kinds/ask": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A kind becomes an elephant by its name, so that a rule can be approved; it is forgotten if none is for an hour. */
+        post: operations["post_kinds_ask"];
         delete?: never;
         options?: never;
         head?: never;
@@ -535,6 +569,31 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description What an elephant's requests and all others got over the last quarter of an hour, window by window. */
+        Answers: {
+            /** @description Of all others. */
+            ants: components["schemas"]["Lot"][];
+            /** @description The end of each, in milliseconds since 1970. */
+            at_ms: number[];
+            /** @description Of these requests. */
+            elephants: components["schemas"]["Lot"][];
+            /** @description Which requests. */
+            pattern: string;
+            /**
+             * Format: double
+             * @description Seconds of a window.
+             */
+            step_s: number;
+        };
+        /** @description An operator asks for a kind by its name, whether it was found to use much or not. */
+        Ask: {
+            /** @description Who. Whoever comes with a token is who that says. */
+            by?: string | null;
+            /** @description Its name, as `/v1/kinds` has it. */
+            pattern: string;
+            /** @description Why. */
+            why: string;
+        };
         /** @description The last decisions, the newest first. */
         Audit: {
             /** @description They are written down and outlive the process. */
@@ -556,7 +615,7 @@ export interface components {
             at_once?: number | null;
             /**
              * Format: uint64
-             * @description Bytes a second.
+             * @description Bytes a second; `null`: as many as go out.
              */
             bytes?: number | null;
             /**
@@ -566,7 +625,7 @@ export interface components {
             queue?: number | null;
             /**
              * Format: double
-             * @description How many may start in a second.
+             * @description How many may start in a second; `null`: as many as there is room for.
              */
             rate?: number | null;
             /**
@@ -579,6 +638,11 @@ export interface components {
         ClassColumns: {
             /** @description What answers have brought, by `earns`. */
             earned: number[];
+            /**
+             * @description Of the orphaned, those that never ran.
+             * @default []
+             */
+            left_waiting: number[];
             /**
              * @description How long a request of it might run, if it could be stopped.
              * @default []
@@ -805,6 +869,11 @@ export interface components {
         };
         /** @description One of them. */
         Elephant: {
+            /**
+             * @description Nobody found that it uses much: an operator has asked for it by name.
+             * @default false
+             */
+            asked: boolean;
             /** @description What that will do. */
             effect?: components["schemas"]["Effect"] | null;
             /** @description What was found last, if it was found: a rule of the file needs no evidence. */
@@ -1023,6 +1092,11 @@ export interface components {
              * @default 0
              */
             lasts: number;
+            /**
+             * @description Who that is, if it is much.
+             * @default null
+             */
+            one_client: components["schemas"]["OneClient"] | null;
             /** @description Which requests. */
             pattern: string;
             /** @description It was seen for less than a quarter of an hour: costs are too low rather than too high. */
@@ -1113,6 +1187,8 @@ export interface components {
              * @description Seconds for which one holds a slot.
              */
             lasts_s: number;
+            /** @description Who that is, if it is much. */
+            one_client?: components["schemas"]["OneClient"] | null;
             /** @description Which requests; nothing for all others. */
             pattern: string;
             /**
@@ -1204,14 +1280,14 @@ export interface components {
             answered: number;
             /**
              * Format: double
-             * @description Seconds until the answer was there, of one in two.
+             * @description Seconds until the answer was there, of one in two; `null` where none was.
              */
-            p50: number;
+            p50?: number | null;
             /**
              * Format: double
              * @description Of all but one in a hundred.
              */
-            p99: number;
+            p99?: number | null;
             /**
              * Format: double
              * @description Refused in a second.
@@ -1269,6 +1345,16 @@ export interface components {
             /** @constant */
             of: "file";
         });
+        /** @description The client who makes most of some requests. */
+        OneClient: {
+            /** @description Its address; of IPv6 its network, with the length of the prefix. */
+            address: string;
+            /**
+             * Format: double
+             * @description Of the time that these requests took, at least this part was its.
+             */
+            at_least: number;
+        };
         /** @description Where a rule comes from. */
         Origin: "operator" | "trial" | "auto" | "file";
         /** @description Requests by what became of them. */
@@ -1827,7 +1913,7 @@ export interface components {
             used: number[];
         };
         /** @description What happened. */
-        What: "proposed" | "approved" | "tried" | "rejected" | "overridden" | "undone" | "ended" | "reloaded";
+        What: "proposed" | "asked" | "approved" | "tried" | "rejected" | "overridden" | "undone" | "ended" | "reloaded";
         /** @description Who, why and how long. */
         Word: {
             /** @description Who decides: a name that the others know. */
@@ -2155,6 +2241,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Elephant"];
+                };
+            };
+            /** @description It cannot be read, or makes no sense. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No token, one that is over, or one that was not signed here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token does not allow it, or a page of somebody else's asks. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_elephants_number_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Answers"];
                 };
             };
             /** @description It cannot be read, or makes no sense. */
@@ -2792,6 +2936,84 @@ export interface operations {
             };
             /** @description The token does not allow it, or a page of somebody else's asks. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_kinds_ask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Ask"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Elephant"];
+                };
+            };
+            /** @description It cannot be read, or makes no sense. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No token, one that is over, or one that was not signed here. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token does not allow it, or a page of somebody else's asks. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Somebody else has decided meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It cannot be done now. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };

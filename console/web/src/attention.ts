@@ -2,7 +2,10 @@
 import { visible } from './visible';
 import { count, lasting, percent } from './format';
 import { href } from './route';
-import type { Elephants, Override, Policy, Status } from './shapes';
+import type { Word } from './pulse';
+import type { Rows } from './rows';
+import type { Elephant, Elephants, Override, Policy, Status } from './shapes';
+import { sums } from './sums';
 
 export interface Need {
     kind: 'bad' | 'asks';
@@ -18,8 +21,47 @@ export function attention(
     elephants: Elephants | undefined,
     policy: Policy | undefined,
     now: number,
+    refused: number,
 ): Need[] {
-    return [...ofGateway(status), ...ofResources(elephants), ...ofElephants(elephants), ...ofOverrides(policy, now)];
+    return [
+        ...ofGateway(status),
+        ...ofOrders(refused),
+        ...ofResources(elephants),
+        ...ofElephants(elephants),
+        ...ofOverrides(policy, now),
+    ];
+}
+
+/** Of the last minute, transactions that were refused or waited too long. */
+export function ordersRefused(status: Status | undefined, rows: Rows): number {
+    const names = status?.classes.filter(one => one.tier === 'transact').map(one => one.name) ?? [];
+    const from = rows.since(60);
+    return names.reduce((sum, name) => {
+        const { outcomes } = sums(rows, rows.class(name), from);
+        return sum + outcomes.shed + outcomes.expired;
+    }, 0);
+}
+
+const ofOrders = (refused: number): Need[] =>
+    refused > 0
+        ? [
+              {
+                  kind: 'bad',
+                  text: `${count(refused)} requests of tier transact were refused or waited too long in the last 60 s: orders alone are more than there is room for, or something else holds the slots.`,
+                  href: href('elephants'),
+                  does: 'Who holds them',
+              },
+          ]
+        : [];
+
+/** Why nobody needs to do anything, although something happens. */
+export function whyNothing(word: Word | undefined, isShadow: boolean): string {
+    if (word === 'REFUSING')
+        return isShadow
+            ? 'Nothing now. If classes were enforced, what is worth least would be refused, so that the rest gets through.'
+            : 'Nothing now: more is asked for than there is room for, and what is worth least is refused by itself, so that the rest gets through.';
+    if (word === 'QUEUEING') return 'Nothing now: requests wait for a slot, and nobody is refused.';
+    return 'Nothing now.';
 }
 
 function ofGateway(status: Status | undefined): Need[] {
@@ -58,9 +100,12 @@ const ofResources = (elephants: Elephants | undefined): Need[] =>
             : [],
     );
 
+/** Elephants that somebody is to decide about; who asked for one by name knows it. */
+export const proposals = (elephants: Elephants | undefined): Elephant[] =>
+    (elephants?.elephants ?? []).filter(one => one.state === 'proposed' && one.found && !one.asked);
+
 function ofElephants(elephants: Elephants | undefined): Need[] {
-    const proposed = (elephants?.elephants ?? []).filter(one => one.state === 'proposed' && one.found);
-    return proposed.map(one => ({
+    return proposals(elephants).map(one => ({
         kind: 'asks',
         text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} (last 15 min). Should they be held back?`,
         href: href('elephants', one.number),

@@ -14,10 +14,13 @@ export function Comparison({
     caption,
     heads,
     rows,
+    isOpen,
 }: {
     caption: string;
     heads: readonly [string, string];
     rows: readonly Compared[];
+    /** It is too early to say what has changed. */
+    isOpen?: boolean;
 }) {
     return (
         <div class="table" role="region" aria-label={caption} tabIndex={0}>
@@ -41,9 +44,7 @@ export function Comparison({
                             </th>
                             <td>{row.text(row.before)}</td>
                             <td>{row.text(row.after)}</td>
-                            <td>
-                                <Change of={row} />
-                            </td>
+                            <td>{isOpen ? '…' : <Change of={row} />}</td>
                         </tr>
                     ))}
                 </tbody>

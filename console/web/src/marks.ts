@@ -5,6 +5,7 @@ import type { Note } from './shapes';
 
 const SYMBOLS: Record<Note['what'], string> = {
     proposed: '?',
+    asked: '?',
     approved: '▼',
     tried: '▽',
     rejected: '✕',

@@ -5,7 +5,8 @@
 import type { ClassColumns, Columns, OutcomeName, ShadowName } from './shapes';
 
 export type GaugeName = Exclude<keyof Columns, 'step_s' | 'classes'>;
-type AddedName = OutcomeName | `shadow_${ShadowName}` | 'useful_ms' | 'wasted_ms' | 'earned' | 'waiting';
+type AddedName =
+    OutcomeName | `shadow_${ShadowName}` | 'left_waiting' | 'useful_ms' | 'wasted_ms' | 'earned' | 'waiting';
 type OtherName = 'p50_ms' | 'p99_ms' | 'may_run_ms';
 type ClassName = AddedName | OtherName;
 
@@ -38,6 +39,7 @@ export const SHADOW_NAMES: readonly ShadowName[] = ['run', 'refused', 'stopped',
 const ADDED: readonly AddedName[] = [
     ...OUTCOME_NAMES,
     ...SHADOW_NAMES.map(name => `shadow_${name}` as const),
+    'left_waiting',
     'useful_ms',
     'wasted_ms',
     'earned',

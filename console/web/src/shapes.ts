@@ -3,6 +3,7 @@
 import type { components } from './api';
 
 type Shapes = components['schemas'];
+export type Answers = Shapes['Answers'];
 export type Audit = Shapes['Audit'];
 export type Change = Shapes['Change'];
 export type ClassColumns = Shapes['ClassColumns'];

@@ -1,19 +1,20 @@
 // What is around every view: where one can go, how it goes in one word, whether what is seen is fresh, and who one is.
 import { visible } from './visible';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { proposals } from './attention';
 import { closed } from './client';
 import { Dialog } from './dialog';
 import { useDocument } from './document';
 import { clock, lasting } from './format';
 import { LETTERS, listenToKeys } from './keys';
-import { begin, connection, heard, isStale, rows, tick } from './live';
+import { begin, connection, heard, isStale, revisions, rows, tick } from './live';
 import { Login } from './login';
 import { forgetToken, mayNotDecide, name, token } from './operator';
 import { place } from './place';
 import { Problem } from './problem';
 import { MEANS, pulse, type Pulse, SIGNS } from './pulse';
 import { href, type Route, type View, VIEWS } from './route';
-import type { Status } from './shapes';
+import type { Elephant, Elephants as Found, Status } from './shapes';
 import { use } from './signal';
 import { nextTheme, theme } from './theme';
 import { Classes } from './views/classes';
@@ -28,6 +29,7 @@ import { Why } from './views/why';
 export interface Seen {
     route: Route;
     status: Status | undefined;
+    elephants: Found | undefined;
 }
 
 const NAMES: Record<View, string> = {
@@ -56,6 +58,9 @@ export function Shell() {
     const shut = use(closed);
     const [isHelp, setHelp] = useState(false);
     const status = useDocument('/v1/status', { every: 5000 });
+    const changed = use(revisions);
+    const elephants = useDocument('/v1/elephants', { revision: changed?.elephants, every: 30_000 });
+    const proposed = proposals(elephants.value);
     const main = useRef<HTMLElement>(null);
     useEffect(
         () =>
@@ -78,8 +83,8 @@ export function Shell() {
             <a class="skip" href="#main" onClick={event => (event.preventDefault(), main.current?.focus())}>
                 To the page
             </a>
-            <Bar status={status.value} onHelp={() => setHelp(true)} />
-            <Views at={route.view} />
+            <Bar status={status.value} proposed={shut ? [] : proposed} onHelp={() => setHelp(true)} />
+            <Views at={route.view} asks={shut ? 0 : proposed.length} />
             <main id="main" ref={main} tabIndex={-1}>
                 {shut ? (
                     <Login why={shut} />
@@ -89,7 +94,7 @@ export function Shell() {
                         {!status.value && status.problem && (
                             <Problem of={status.problem} again={() => void status.reload()} />
                         )}
-                        <View route={route} status={status.value} />
+                        <View route={route} status={status.value} elephants={elephants.value} />
                     </>
                 )}
             </main>
@@ -98,17 +103,32 @@ export function Shell() {
     );
 }
 
-const Views = ({ at }: { at: View }) => (
+const Views = ({ at, asks }: { at: View; asks: number }) => (
     <nav class="views" aria-label="Views">
         {VIEWS.map(view => (
             <a key={view} href={href(view)} aria-current={view === at ? 'page' : undefined}>
-                {NAMES[view]} <kbd aria-hidden="true">{LETTERS[view]}</kbd>
+                {NAMES[view]}{' '}
+                {view === 'elephants' && asks > 0 && (
+                    <span class="tag asks">
+                        {asks}
+                        <span class="unseen"> to decide</span>
+                    </span>
+                )}
+                <kbd aria-hidden="true">{LETTERS[view]}</kbd>
             </a>
         ))}
     </nav>
 );
 
-function Bar({ status, onHelp }: { status: Status | undefined; onHelp: () => void }) {
+function Bar({
+    status,
+    proposed,
+    onHelp,
+}: {
+    status: Status | undefined;
+    proposed: readonly Elephant[];
+    onHelp: () => void;
+}) {
     const isShut = use(closed) !== undefined;
     const chosen = use(theme);
     return (
@@ -122,6 +142,7 @@ function Bar({ status, onHelp }: { status: Status | undefined; onHelp: () => voi
             </a>
             <State />
             {status && <ModeBadge mode={status.mode} />}
+            <ToDecide proposed={proposed} />
             <span class="space" />
             {!isShut && <Connected />}
             <Operator />
@@ -161,6 +182,23 @@ function State() {
 
 const spoken = ({ word, isShadow }: Pulse): string =>
     `${word}${isShadow ? ' if it were enforced' : ''}: ${MEANS[word]}`;
+
+/** What waits for an operator's word, wherever she looks. */
+function ToDecide({ proposed: [first, ...others] }: { proposed: readonly Elephant[] }) {
+    return (
+        <span role="status">
+            {first && (
+                <a
+                    class="asks"
+                    href={others.length > 0 ? href('elephants') : href('elephants', first.number)}
+                    title="Requests that use much of what all need: a rule can hold them back."
+                >
+                    <span aria-hidden="true">◆</span> {others.length + 1} to decide
+                </a>
+            )}
+        </span>
+    );
+}
 
 const MODES: Record<string, [word: string, means: string]> = {
     observe: ['OBSERVING', 'What would be decided is recorded and not done, but for classes that say otherwise.'],
@@ -206,8 +244,8 @@ function Freshness() {
     if (heard.value === 0 || (state === 'connected' && !stale)) return null;
     return (
         <p class="stale">
-            <b>Not fresh:</b> what you see is from {clock(heard.value)}. {why || 'The gateway says nothing.'} The
-            console comes back by itself.
+            <b>Not fresh:</b> what you see is from {clock(heard.value)}. {why || 'The gateway says nothing.'} As soon as
+            it answers again, the console goes on by itself.
         </p>
     );
 }

@@ -10,6 +10,8 @@ export interface Sums {
     outcomes: Record<OutcomeName, number>;
     shadow: Record<ShadowName, number>;
     ended: number;
+    /** Of the orphaned, those that never ran. */
+    leftWaiting: number;
     usefulMs: number;
     wastedMs: number;
     earned: number;
@@ -35,6 +37,7 @@ export function sums(rows: Rows, of: ClassRows | undefined, from: number, to = r
         outcomes,
         shadow: named(SHADOW_NAMES, name => of!.sum(`shadow_${name}`, from, to)),
         ended: OUTCOME_NAMES.reduce((sum, name) => sum + outcomes[name], 0),
+        leftWaiting: of?.sum('left_waiting', from, to) ?? 0,
         usefulMs: of?.sum('useful_ms', from, to) ?? 0,
         wastedMs: of?.sum('wasted_ms', from, to) ?? 0,
         earned: of?.sum('earned', from, to) ?? 0,
@@ -71,41 +74,34 @@ let scratch = new Float64Array(FIELDS * 1024);
  * then.
  */
 export function responseTimes(of: readonly ClassRows[], from: number, to?: number): Times {
-    return timesOf(of)(from, to);
-}
-
-/** The same for whoever asks for many windows of the same rows. */
-export function timesOf(of: readonly ClassRows[]): (from: number, to?: number) => Times {
     const columns = of.map(rows => ({
         served: rows.column('served'),
         late: rows.column('late'),
         p50: rows.column('p50_ms'),
         p99: rows.column('p99_ms'),
     }));
-    return (from, to) => {
-        let [length, all, shortest, longest] = [0, 0, Infinity, 0];
-        for (const { served, late, p50, p99 } of columns) {
-            const end = to ?? served.length;
-            reserve(length + FIELDS * (end - from));
-            for (let at = from; at < end; at += 1) {
-                const count = served[at]! + late[at]!;
-                const [half, most] = [p50[at]!, p99[at]!];
-                if (!(count > 0) || Number.isNaN(half) || Number.isNaN(most)) continue;
-                scratch[length] = half;
-                scratch[length + 1] = most;
-                scratch[length + 2] = half > 0 ? (0.5 * count) / half : 0;
-                scratch[length + 3] = most > half ? (0.49 * count) / (most - half) : 0;
-                scratch[length + 4] = count;
-                length += FIELDS;
-                all += count;
-                if (half < shortest) shortest = half;
-                if (most > longest) longest = most;
-            }
+    let [length, all, shortest, longest] = [0, 0, Infinity, 0];
+    for (const { served, late, p50, p99 } of columns) {
+        const end = to ?? served.length;
+        reserve(length + FIELDS * (end - from));
+        for (let at = from; at < end; at += 1) {
+            const count = served[at]! + late[at]!;
+            const [half, most] = [p50[at]!, p99[at]!];
+            if (!(count > 0) || Number.isNaN(half) || Number.isNaN(most)) continue;
+            scratch[length] = half;
+            scratch[length + 1] = most;
+            scratch[length + 2] = half > 0 ? (0.5 * count) / half : 0;
+            scratch[length + 3] = most > half ? (0.49 * count) / (most - half) : 0;
+            scratch[length + 4] = count;
+            length += FIELDS;
+            all += count;
+            if (half < shortest) shortest = half;
+            if (most > longest) longest = most;
         }
-        if (all === 0) return { p50: undefined, p99: undefined };
-        const p50 = reaches(0.5 * all, length, shortest, longest);
-        return { p50, p99: reaches(0.99 * all, length, p50, longest) };
-    };
+    }
+    if (all === 0) return { p50: undefined, p99: undefined };
+    const p50 = reaches(0.5 * all, length, shortest, longest);
+    return { p50, p99: reaches(0.99 * all, length, p50, longest) };
 }
 
 function reserve(length: number): void {

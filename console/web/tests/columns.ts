@@ -32,6 +32,7 @@ export function columns(numbers: number[], { classes = {}, ...given }: Given = {
                 shadow: Object.fromEntries(
                     SHADOW_NAMES.map(of => [of, list(`shadow_${of}`)]),
                 ) as ClassColumns['shadow'],
+                left_waiting: list('left_waiting'),
                 useful_ms: list('useful_ms'),
                 wasted_ms: list('wasted_ms'),
                 earned: list('earned'),

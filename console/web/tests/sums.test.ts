@@ -15,6 +15,7 @@ rows.append(
                 served: [9, 9, 3, 1],
                 shed: [9, 0, 2, 0],
                 orphaned: [0, 0, 0, 4],
+                left_waiting: [0, 0, 0, 2],
                 useful_ms: [0, 0, 30, 10],
                 wasted_ms: [0, 0, 0, 10],
                 p50_ms: [1, 1, 10, 20],
@@ -56,7 +57,7 @@ test('the response time of several seconds is between theirs, and counts request
 });
 
 test('work that was not begun is what never ran, times the mean of its row', () => {
-    assert.deepEqual(savedBy(rows, a, 2, 0.5), { requests: 4, ms: 2 * 50 + 2 * 100 });
+    assert.deepEqual(savedBy(rows, a, 2), { requests: 4, ms: 2 * 50 + 2 * 100 });
 });
 
 test('points of a course are whole, and counted from the newest', () => {

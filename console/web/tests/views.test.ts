@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attention } from '../src/attention';
+import { attention, ordersRefused, whyNothing } from '../src/attention';
 import { changeOf, edited, isChange } from '../src/elephants/change';
-import { compared } from '../src/elephants/effect';
+import { verdict } from '../src/elephants/effect';
 import { evidence, stateWord } from '../src/elephants/words';
 import { difference, pairs } from '../src/lab/compare';
 import { readText, type Result } from '../src/lab/result';
@@ -10,7 +10,7 @@ import { ordered } from '../src/order';
 import { sentences, shadowed } from '../src/policy/shadow';
 import { Rows } from '../src/rows';
 import { layout } from '../src/sessions/layout';
-import type { ClassLearned, Elephant, Found, Grants, Policy, Status } from '../src/shapes';
+import type { ClassLearned, Elephant, Found, Gauge, Grants, Lot, Policy, Status } from '../src/shapes';
 import { sums } from '../src/sums';
 import { columns, range } from './columns';
 
@@ -29,6 +29,7 @@ const found: Found = {
     lasts: 0.1,
     provisional: false,
     by_one: 0.1,
+    one_client: null,
     transacts: false,
     correlation: null,
 };
@@ -55,7 +56,11 @@ test('what needs a person is said, the broken first', () => {
     assert.equal(stateWord(elephant), 'proposed');
     const elephants = {
         resources: [{ name: 'web', seen_s: 0, used: null, trouble: 'gone' }],
-        elephants: [elephant, { ...elephant, number: 4, state: { ruled: {} } }],
+        elephants: [
+            elephant,
+            { ...elephant, number: 4, state: { ruled: {} } },
+            { ...elephant, number: 5, asked: true },
+        ],
     } as unknown as Parameters<typeof attention>[1];
     const status = {
         draining: true,
@@ -64,13 +69,14 @@ test('what needs a person is said, the broken first', () => {
     } as unknown as Status;
     const until = (ms: number) => ({ target: 'bypass', by: 'ana', until: new Date(ms).toISOString() });
     const policy = { bypassed: true, overrides: [until(60_000), until(3_600_000)] } as unknown as Policy;
-    const list = attention(status, elephants, policy, 0);
+    const list = attention(status, elephants, policy, 0, 3);
     assert.deepEqual(
         list.map(one => one.kind),
-        ['bad', 'bad', 'bad', 'asks', 'asks'],
+        ['bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
-    assert.match(list[3]!.text, /Elephant 3/);
-    assert.deepEqual(attention(undefined, undefined, undefined, 0), []);
+    assert.match(list[2]!.text, /^3 requests of tier transact were refused/);
+    assert.match(list[4]!.text, /Elephant 3/);
+    assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
 
 test('what is not known is last, up and down', () => {
@@ -139,23 +145,54 @@ test('transact classes stand on the right, and every visited class stands somewh
     assert.deepEqual(layout([], () => false).nodes, []);
 });
 
-test('before and after are parted at the moment, also where one of them is short', () => {
+test('why nothing needs a person although something is refused is said', () => {
+    assert.match(whyNothing('REFUSING', false), /what is worth least is refused by itself/);
+    assert.match(whyNothing('REFUSING', true), /If classes were enforced/);
+    assert.equal(whyNothing('CALM', false), 'Nothing now.');
+});
+
+test('orders that were refused in the last minute are counted, and no others', () => {
     const rows = new Rows(200);
     rows.append(
         columns(range(0, 100), {
             classes: {
-                a: {
-                    served: range(0, 100).map(() => 1),
-                    p50_ms: range(0, 100).map(at => (at < 90 ? 80 : 20)),
-                    p99_ms: range(0, 100).map(at => (at < 90 ? 90 : 30)),
-                },
+                pay: { shed: range(0, 100).map(at => (at < 50 ? 1 : 0)), expired: range(0, 100).map(() => 1) },
+                look: { shed: range(0, 100).map(() => 5) },
             },
         }),
     );
-    const { before, now } = compared(rows, [rows.class('a')!], 89_500);
-    assert.deepEqual([before.seconds, now.seconds], [60, 10]);
-    assert.ok(before.p50! > 75 && now.p50! < 25, `${before.p50} ${now.p50}`);
-    assert.equal(compared(rows, [], 1e9).now.seconds, 0);
+    const classes = [
+        { name: 'pay', tier: 'transact' },
+        { name: 'look', tier: 'browse' },
+        { name: 'new', tier: 'transact' },
+    ];
+    assert.equal(ordersRefused({ classes } as Status, rows), 70);
+    assert.equal(ordersRefused(undefined, rows), 0);
+});
+
+test('a verdict waits until what had waited is answered, and says what the others got', () => {
+    const lot = (p99: number | null, answered = 10, refused = 0): Lot => ({ answered, refused, p50: p99, p99 });
+    const gauge = (ants: Lot, seconds = 60): Gauge => ({ seconds, used: null, elephants: lot(1), ants });
+    const of = (before: Lot | undefined, under: Lot, seconds?: number) =>
+        verdict(before && gauge(before), gauge(under, seconds));
+    assert.equal(of(lot(2), lot(9), 29).kind, 'settling');
+    assert.match(of(lot(2), lot(9), 10).text, /In 20.s/);
+    const better = of(lot(2), lot(0.3, 12));
+    assert.equal(better.kind, 'better');
+    for (const words of [/^It helps/, /300.ms/, /\(2.s before\)/, /12/]) assert.match(better.text, words);
+    assert.equal(of(lot(2), lot(2.1)).kind, 'same');
+    assert.equal(of(lot(2), lot(3)).kind, 'worse');
+    assert.equal(of(lot(2), lot(1.9, 5, 5)).kind, 'worse', 'faster, as most are refused');
+    assert.equal(of(undefined, lot(1)).kind, 'unknown');
+    assert.match(of(lot(null, 0), lot(1)).text, /before the rule/);
+    assert.match(of(lot(1), lot(null, 0)).text, /that is over/);
+});
+
+test('a limit that is emptied is to be none, and one that was none stays so', () => {
+    const limited: Grants = { ...grants, rate: 2, bytes: 9000 };
+    const now = edited(limited);
+    assert.deepEqual(changeOf({ ...now, rate: ' ', bytes: '' }, limited), { rate: null, bytes: null });
+    assert.deepEqual(changeOf({ ...edited(grants), rate: ' ' }, grants), {});
 });
 
 test('what would change is a sentence for each class to which something would happen', () => {

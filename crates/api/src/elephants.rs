@@ -1,6 +1,6 @@
 //! `/v1/elephants` and `/v1/kinds`: which requests cause the load, and an operator's word about them.
 
-use bywash_control::{Change, Effect, Entry, Gauge, Grants};
+use bywash_control::{Change, Effect, Entry, Gauge, Grants, Lot, OneClient};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,34 @@ pub struct Evidence {
     pub slope: f64,
 }
 
+/// What an elephant's requests and all others got over the last quarter of an hour, window by window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answers {
+    /// Which requests.
+    pub pattern: String,
+    /// Seconds of a window.
+    pub step_s: f64,
+    /// The end of each, in milliseconds since 1970.
+    pub at_ms: Vec<u64>,
+    /// Of these requests.
+    pub elephants: Vec<Lot>,
+    /// Of all others.
+    pub ants: Vec<Lot>,
+}
+
+/// An operator asks for a kind by its name, whether it was found to use much or not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// Who. Whoever comes with a token is who that says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    pub why: String,
+    /// Its name, as `/v1/kinds` has it.
+    pub pattern: String,
+}
+
 /// Which requests there are: as many kinds as are told apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kinds {
@@ -184,6 +212,8 @@ pub struct Kind {
     pub bytes_per_s: f64,
     /// Of the time that they took, the part of one client at most.
     pub by_one: f64,
+    /// Who that is, if it is much.
+    pub one_client: Option<OneClient>,
     /// Some of them are transactions.
     pub transacts: bool,
     /// The elephant that they are, if they are one.

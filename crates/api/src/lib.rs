@@ -28,8 +28,8 @@ mod sessions;
 mod status;
 
 pub use elephants::{
-    Decision, Elephant, Elephants, Evidence, Kind, KindUse, Kinds, Lanes, Looked, Preview,
-    Previewed, Use,
+    Answers, Ask, Decision, Elephant, Elephants, Evidence, Kind, KindUse, Kinds, Lanes, Looked,
+    Preview, Previewed, Use,
 };
 pub use lab::{LabResult, LabResults};
 pub use openapi::openapi;

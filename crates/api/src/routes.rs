@@ -5,8 +5,9 @@ use bywash_history::Columns;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::{
-    Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds, LabResults, Policy,
-    Preview, Previewed, Proof, Request, Requests, Sessions, SetBypass, SetClass, Status, Undo, Use,
+    Answers, Ask, Audit, Decision, Elephant, Elephants, Evidence, Explained, Exported, Kinds,
+    LabResults, Policy, Preview, Previewed, Proof, Request, Requests, Sessions, SetBypass,
+    SetClass, Status, Undo, Use,
 };
 
 /// Who may ask.
@@ -189,12 +190,24 @@ static ROUTES: &[Route] = &[
     get("/v1/tap", Body::Lines(of::<Request>), "Requests as they end, a line each.").query(FILTERS),
     get("/v1/sessions", Body::Json(of::<Sessions>), "What sessions do and what they are worth, as it was learned."),
     get("/v1/kinds", Body::Json(of::<Kinds>), "Which kinds of requests there are."),
+    post(
+        "/v1/kinds/ask",
+        Body::Json(of::<Ask>),
+        DECIDED,
+        "A kind becomes an elephant by its name, so that a rule can be approved; it is forgotten if none is for an hour.",
+    ),
     get("/v1/use", Body::Json(of::<Use>), "What was used of a resource over the last half an hour, and by which kinds.")
         .query(&[("resource", "Its name in the file; the first if nothing is said")])
         .named(),
     get("/v1/elephants", Body::Json(of::<Elephants>), "Which requests cause the load, and what was decided of them."),
     get("/v1/elephants/{number}", DECIDED, "One of them.").named(),
     get("/v1/elephants/{number}/evidence", Body::Json(of::<Evidence>), "What its cost was read from.").named(),
+    get(
+        "/v1/elephants/{number}/answers",
+        Body::Json(of::<Answers>),
+        "What these requests and all others got over the last quarter of an hour.",
+    )
+    .named(),
     Route {
         access: Access::Operator,
         problems: &[400, 401, 403, 404],

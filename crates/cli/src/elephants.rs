@@ -9,7 +9,7 @@ use bywash_units::Span;
 use serde_json::Value;
 
 use crate::args::Which;
-use crate::args::elephants::{Author, Elephants, List, Show};
+use crate::args::elephants::{Ask, Author, Elephants, List, Show};
 use crate::failure::Failure;
 use crate::operator;
 use crate::plain::{plain, plain_value};
@@ -19,6 +19,7 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
         Elephants::List(args) => list(args),
         Elephants::Show(args) => show(args),
+        Elephants::Ask(args) => ask(args),
         Elephants::Approve(args) => {
             let said = said(&args.author, args.lasts, args.otherwise.change());
             decide(&args.which, args.number, "approve", &said)
@@ -59,6 +60,13 @@ fn decide(which: &Which, number: u32, what: &str, said: &Decision) -> Result<(),
     print(&told(&operator::post(which, by, &path, said)?))
 }
 
+fn ask(args: &Ask) -> Result<(), Failure> {
+    let Author { by, why } = &args.author;
+    let pattern = args.pattern.clone();
+    let asked = bywash_api::Ask { by: Some(by.clone()), why: why.clone(), pattern };
+    print(&told(&operator::post(&args.which, by, "/v1/kinds/ask", &asked)?))
+}
+
 fn show(args: &Show) -> Result<(), Failure> {
     let entry = operator::get(&args.which, &format!("/v1/elephants/{}", args.number))?;
     if args.json { print_json(&entry) } else { print(&told(&entry)) }
@@ -84,7 +92,8 @@ fn headline(all: &Value, none: bool) -> String {
     let mut words = String::new();
     let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
     if resources.is_empty() {
-        return "No resource is looked at: name one in the file, [resource.NAME] read = \"host/cpu\".\n"
+        return "No resource is looked at, and so nothing is found: name one in the file, [resource.NAME] read = \
+                \"host/cpu\".\n"
             .into();
     }
     let seen = number(&all["seen_s"]);
@@ -278,11 +287,20 @@ fn evidence(found: &Value) -> String {
             ""
         },
     );
-    let _ = writeln!(
-        words,
-        "clients   one makes {:.0} % of it at most",
-        100.0 * number(&found["by_one"])
-    );
+    let at_most = 100.0 * number(&found["by_one"]);
+    let _ = match found["one_client"]["at_least"].as_f64() {
+        Some(at_least) => {
+            let at_least = format!("{:.0}", 100.0 * at_least);
+            let to = if format!("{at_most:.0}") == at_least {
+                at_least
+            } else {
+                format!("{at_least} to {at_most:.0}")
+            };
+            let address = plain_value(&found["one_client"]["address"]);
+            writeln!(words, "clients   {address} makes {to} % of it")
+        }
+        None => writeln!(words, "clients   none makes more than {at_most:.0} % of it"),
+    };
     let twins = found["twins"].as_array().map_or(&[][..], Vec::as_slice);
     if !twins.is_empty() {
         let twins = twins.iter().map(plain_value).collect::<Vec<_>>().join(", ");
@@ -327,11 +345,13 @@ fn trial(trial: &Value) -> String {
         }
         let lot = |name: &str| {
             let lot = &gauge[name];
+            let times = match (lot["p50"].as_f64(), lot["p99"].as_f64()) {
+                (Some(p50), Some(p99)) => format!(" in {:.0} ms (p99 {:.0})", 1e3 * p50, 1e3 * p99),
+                _ => String::new(),
+            };
             format!(
-                "{name} {:.1}/s in {:.0} ms (p99 {:.0}), {:.1}/s refused",
+                "{name} {:.1}/s{times}, {:.1}/s refused",
                 number(&lot["answered"]),
-                1e3 * number(&lot["p50"]),
-                1e3 * number(&lot["p99"]),
                 number(&lot["refused"]),
             )
         };

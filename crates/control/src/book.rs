@@ -34,6 +34,8 @@ const MUCH_BY_ONE: f64 = 0.3;
 const AUTO: Span = Span::from_secs(3600);
 /// An elephant that nothing is decided of is forgotten so long after it was last found.
 const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
+/// And what an operator has asked for, so long after that.
+const ASKED: Span = Span::from_secs(3600);
 
 /// What is done about what was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,9 @@ pub enum Refused {
         /// The one that was seen.
         seen: u64,
     },
+    /// There are too many decisions.
+    #[error("{MOST_ENTRIES} elephants are remembered, and something holds of each: undo one first")]
+    Full,
     /// Nothing was decided that could be undone.
     #[error("nothing holds of elephant {0} that could be undone")]
     Nothing(u32),
@@ -186,12 +191,13 @@ impl Book {
     /// was nothing.
     pub fn found(&mut self, now: Timestamp, elephants: Vec<Elephant>, act: Act) -> Vec<Note> {
         let mut notes = Vec::new();
-        for elephant in one_of_each(elephants) {
+        for elephant in one_of_each(self.as_ruled(elephants)) {
             let Some(at) = self.place_of(now, &elephant.pattern) else { continue };
             let entry = &mut self.entries[at];
             let is_sure = !elephant.provisional;
             entry.found = Some(elephant);
             entry.seen = now;
+            entry.asked = false;
             if is_sure && !std::mem::replace(&mut entry.told, true) {
                 notes.push(self.note(
                     now,
@@ -208,6 +214,58 @@ impl Book {
             entry.seen == now || entry.state != State::Proposed || !is_provisional
         });
         notes
+    }
+
+    /// What is ruled is found for the resource that the rule is for, or not at all: it is measured by that.
+    fn as_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
+        elephants.retain(|elephant| {
+            let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
+            let ruled = of.filter(|entry| matches!(entry.state, State::Ruled(_)));
+            let found = ruled.and_then(|entry| entry.found.as_ref());
+            found.is_none_or(|found| found.resource == elephant.resource)
+        });
+        elephants
+    }
+
+    /// An operator asks for these requests by name, be it much or little that they use: what a rule would do is shown, and one
+    /// can be approved. Says under which number; nothing changes if there is one.
+    ///
+    /// # Errors
+    /// If there is no rule for such requests, or no place.
+    pub fn ask(
+        &mut self,
+        now: Timestamp,
+        found: Elephant,
+        word: Word,
+    ) -> Result<(u32, Option<Note>), Refused> {
+        let word = word.checked()?;
+        if found.transacts {
+            return Err(Refused::Transacts);
+        }
+        if let Some(entry) = self.entries.iter().find(|entry| entry.pattern == found.pattern) {
+            return Ok((entry.number, None));
+        }
+        let at = self.place_of(now, &found.pattern).ok_or(Refused::Full)?;
+        let entry = &mut self.entries[at];
+        entry.found = Some(found);
+        (entry.told, entry.asked) = (true, true);
+        let number = entry.number;
+        Ok((number, Some(self.note(now, at, What::Asked, &word.by, &word.why))))
+    }
+
+    /// Those that operators have asked for, to be told what they use by now.
+    pub fn asked(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(|entry| entry.asked).map(|entry| entry.pattern.as_str())
+    }
+
+    /// What those use by now.
+    pub fn uses(&mut self, elephants: Vec<Elephant>) {
+        for elephant in elephants {
+            let is = |entry: &&mut Entry| entry.asked && entry.pattern == elephant.pattern;
+            if let Some(entry) = self.entries.iter_mut().find(is) {
+                entry.found = Some(elephant);
+            }
+        }
     }
 
     /// Where the elephant of this pattern stands; nowhere if the book is full of decisions.
@@ -228,6 +286,7 @@ impl Book {
             since: now,
             seen: now,
             told: false,
+            asked: false,
             state: State::Proposed,
             trial: None,
             revision: 0,
@@ -280,7 +339,7 @@ impl Book {
         if let Ok(at) = self.at(number)
             && let State::Ruled(rule) = &mut self.entries[at].state
         {
-            rule.before.get_or_insert(gauge);
+            rule.before.get_or_insert_with(|| Box::new(gauge));
         }
     }
 
@@ -393,8 +452,9 @@ impl Book {
             self.change(now, at, State::Proposed);
             notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
         }
+        let kept = |entry: &Entry| if entry.asked { ASKED } else { FORGOTTEN };
         let is_kept =
-            |entry: &Entry| entry.state != State::Proposed || now < after(entry.seen, FORGOTTEN);
+            |entry: &Entry| entry.state != State::Proposed || now < after(entry.seen, kept(entry));
         self.entries.retain(is_kept);
         notes
     }
@@ -412,7 +472,7 @@ impl Book {
         let Word { by, why, .. } = word;
         let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
         let (exempt, before) = match &mut self.entries[at].state {
-            State::Ruled(rule) => (std::mem::take(&mut rule.exempt), rule.before),
+            State::Ruled(rule) => (std::mem::take(&mut rule.exempt), rule.before.take()),
             State::Proposed | State::Rejected { .. } => (Vec::new(), None),
         };
         self.change(
@@ -427,6 +487,9 @@ impl Book {
     fn change(&mut self, now: Timestamp, at: usize, state: State) {
         let entry = &mut self.entries[at];
         entry.state = state;
+        if entry.asked {
+            entry.seen = now;
+        }
         entry.revision = next_revision(entry.revision, now);
     }
 

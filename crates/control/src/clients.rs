@@ -3,14 +3,51 @@
 //! Misra and Gries (1982): eight counters for each kind. A client who is not counted takes from all of them; so whoever
 //! has more than a ninth of the work is among those that are left, and is counted too low by a ninth at most.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use bywash_discover::{Column, MOST_COLUMNS};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Counters of a kind.
 const COUNTED: usize = 8;
+/// Part of a kind's work from which on its client is named.
+const MUCH: f64 = 0.1;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// A number that nobody can choose, of the network.
+    pub key: u64,
+    /// The first address of its network.
+    pub network: IpAddr,
+}
+
+/// The client who makes most of some requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OneClient {
+    /// Its address; of IPv6 its network, with the length of the prefix.
+    pub address: String,
+    /// Of the time that these requests took, at least this part was its.
+    pub at_least: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    client: Client,
+    work: f64,
+}
+
+impl Default for Counted {
+    fn default() -> Self {
+        let nobody = Client { key: 0, network: IpAddr::V4(Ipv4Addr::UNSPECIFIED) };
+        Self { client: nobody, work: 0.0 }
+    }
+}
 
 #[derive(Clone, Debug, Default)]
 struct Kind {
-    counted: [(u64, f64); COUNTED],
+    counted: [Counted; COUNTED],
     /// All work.
     work: f64,
     /// Of transactions.
@@ -28,27 +65,27 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// So much work was done for this client, called by a number that nobody can choose.
-    pub(crate) fn worked(&mut self, column: Column, client: u64, seconds: f64, transacts: bool) {
+    /// So much work was done for this client.
+    pub(crate) fn worked(&mut self, column: Column, client: Client, seconds: f64, transacts: bool) {
         let Some(kind) = column.number().and_then(|number| self.0.get_mut(number)) else { return };
         kind.work += seconds;
         kind.transactions += if transacts { seconds } else { 0.0 };
-        if let Some((_, work)) = kind.counted.iter_mut().find(|(who, w)| *who == client && *w > 0.0)
-        {
-            *work += seconds;
+        let is_client = |one: &&mut Counted| one.client.key == client.key && one.work > 0.0;
+        if let Some(counted) = kind.counted.iter_mut().find(is_client) {
+            counted.work += seconds;
             return;
         }
         let (_, least) = kind.least();
         if least > 0.0 {
             let taken = least.min(seconds);
-            kind.counted.iter_mut().for_each(|(_, work)| *work -= taken);
+            kind.counted.iter_mut().for_each(|one| one.work -= taken);
             if seconds > taken {
                 let (place, _) = kind.least();
-                kind.counted[place] = (client, seconds - taken);
+                kind.counted[place] = Counted { client, work: seconds - taken };
             }
         } else {
             let (place, _) = kind.least();
-            kind.counted[place] = (client, seconds);
+            kind.counted[place] = Counted { client, work: seconds };
         }
     }
 
@@ -57,7 +94,7 @@ impl Clients {
         for kind in &mut self.0 {
             kind.work *= part;
             kind.transactions *= part;
-            kind.counted.iter_mut().for_each(|(_, work)| *work *= part);
+            kind.counted.iter_mut().for_each(|one| one.work *= part);
         }
     }
 
@@ -72,9 +109,22 @@ impl Clients {
     /// counters gave as much away.
     pub(crate) fn by_one(&self, column: Column) -> f64 {
         self.part(column, |kind| {
-            let counted = || kind.counted.iter().map(|(_, work)| *work);
-            let given_away = (kind.work - counted().sum::<f64>()) / (kind.counted.len() + 1) as f64;
-            counted().fold(0.0, f64::max) + given_away.max(0.0)
+            let counted: f64 = kind.counted.iter().map(|one| one.work).sum();
+            let given_away = (kind.work - counted) / (kind.counted.len() + 1) as f64;
+            kind.most().work + given_away.max(0.0)
+        })
+    }
+
+    /// Who that is, if it is much.
+    pub(crate) fn one(&self, column: Column) -> Option<OneClient> {
+        let at_least = self.part(column, |kind| kind.most().work);
+        let kind = column.number().and_then(|number| self.0.get(number))?;
+        (at_least >= MUCH).then(|| {
+            let address = match kind.most().client.network {
+                IpAddr::V4(address) => address.to_string(),
+                IpAddr::V6(network) => format!("{network}/64"),
+            };
+            OneClient { address, at_least }
         })
     }
 
@@ -91,8 +141,12 @@ impl Clients {
 
 impl Kind {
     fn least(&self) -> (usize, f64) {
-        let work = self.counted.iter().map(|(_, work)| *work).enumerate();
+        let work = self.counted.iter().map(|one| one.work).enumerate();
         work.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+    }
+
+    fn most(&self) -> Counted {
+        self.counted.into_iter().max_by(|a, b| a.work.total_cmp(&b.work)).unwrap_or_default()
     }
 }
 
@@ -106,27 +160,43 @@ mod tests {
         Column::new(KIND).expect("a column of the table")
     }
 
+    fn client(number: u64) -> Client {
+        Client { key: number, network: IpAddr::V4(Ipv4Addr::from_bits(number as u32)) }
+    }
+
     #[test]
     fn one_who_does_much_is_seen_among_many() {
         let mut clients = Clients::default();
         for n in 0..100_000_u64 {
-            let client = if n % 2 == 0 { 7 } else { 1000 + n };
-            clients.worked(column(), client, 0.01, false);
+            let who = if n % 2 == 0 { 7 } else { 1000 + n };
+            clients.worked(column(), client(who), 0.01, false);
         }
         let by_one = clients.by_one(column());
         assert!((0.499..0.612).contains(&by_one), "{by_one}: a half, and a ninth more at most");
+        let one = clients.one(column()).expect("who has half is named");
+        assert_eq!(one.address, "0.0.0.7");
+        assert!((0.388..0.501).contains(&one.at_least) && one.at_least <= by_one, "{one:?}");
         clients.fade(0.5);
         assert!((clients.by_one(column()) - by_one).abs() < 1e-9);
         clients.forget(column());
-        assert!(clients.by_one(column()) < 1e-9);
+        assert!(clients.by_one(column()) < 1e-9 && clients.one(column()).is_none());
     }
 
     #[test]
     fn many_of_whom_none_does_much_are_no_one() {
         let mut clients = Clients::default();
-        (0..100_000).for_each(|n| clients.worked(column(), n % 1000, 0.01, n % 50 == 0));
+        (0..100_000).for_each(|n| clients.worked(column(), client(n % 1000), 0.01, n % 50 == 0));
         let by_one = clients.by_one(column());
         assert!(by_one < 0.12, "{by_one}: a ninth could be anybody's");
+        assert_eq!(clients.one(column()), None, "nobody is named for what anybody may have done");
         assert!(clients.transacts(column()), "one in fifty");
+    }
+
+    #[test]
+    fn a_client_of_ipv6_is_named_by_its_network() {
+        let mut clients = Clients::default();
+        let network = "2001:db8:1:2::".parse().expect("an address");
+        clients.worked(column(), Client { key: 1, network }, 1.0, false);
+        assert_eq!(clients.one(column()).expect("the only one").address, "2001:db8:1:2::/64");
     }
 }

@@ -1,6 +1,5 @@
 //! What a rule will do, and what a trial has shown.
 
-use bywash_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,26 +82,8 @@ pub struct Lot {
     pub answered: f64,
     /// Refused in a second.
     pub refused: f64,
-    /// Seconds until the answer was there, of one in two.
-    pub p50: f64,
+    /// Seconds until the answer was there, of one in two; `null` where none was.
+    pub p50: Option<f64>,
     /// Of all but one in a hundred.
-    pub p99: f64,
-}
-
-impl Lot {
-    /// Of so many seconds in which these were answered in such times, and so many refused.
-    pub fn of(seconds: f64, times: &mut [Span], refused: u64) -> Self {
-        times.sort_unstable();
-        let at = |part: f64| {
-            let last = times.len().saturating_sub(1) as f64;
-            times.get((last * part).round() as usize).map_or(0.0, |time| time.as_secs_f64())
-        };
-        let each_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-        Self {
-            answered: each_second(times.len() as f64),
-            refused: each_second(refused as f64),
-            p50: at(0.5),
-            p99: at(0.99),
-        }
-    }
+    pub p99: Option<f64>,
 }

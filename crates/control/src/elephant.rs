@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::clients::OneClient;
+
 /// What a resource consists of, which decides what of a rule holds its use back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +52,9 @@ pub struct Elephant {
     pub provisional: bool,
     /// Of the time that these requests took, at most this part was one client's.
     pub by_one: f64,
+    /// Who that is, if it is much.
+    #[serde(default)]
+    pub one_client: Option<OneClient>,
     /// Some of them are transactions.
     pub transacts: bool,
     /// The seed's coefficient and its p-value, beside.

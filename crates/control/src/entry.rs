@@ -26,6 +26,9 @@ pub struct Entry {
     /// Whether it was said to be found, as is said once.
     #[serde(default)]
     pub told: bool,
+    /// Nobody found that it uses much: an operator has asked for it by name.
+    #[serde(default)]
+    pub asked: bool,
     /// What holds of it.
     pub state: State,
     /// The last trial, if there was one.
@@ -72,7 +75,7 @@ pub struct Rule {
     pub until: Option<Timestamp>,
     /// How the site was in the last minute before it, if an operator has approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Gauge>,
+    pub before: Option<Box<Gauge>>,
 }
 
 /// Where a rule comes from.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use bywash_engine::throttle;
 use bywash_units::{Rate, Span};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::elephant::{Elephant, Resource};
 use crate::text;
@@ -30,6 +30,32 @@ pub struct Grants {
     pub bytes: Option<u64>,
 }
 
+/// What a limit is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Limit<T> {
+    /// So much.
+    At(T),
+    /// There is to be none.
+    Gone,
+}
+
+impl<T: Copy> Limit<T> {
+    const fn get(self) -> Option<T> {
+        match self {
+            Self::At(limit) => Some(limit),
+            Self::Gone => None,
+        }
+    }
+}
+
+/// `null` says something, and is not the same as nothing.
+fn limit<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<Limit<T>>, D::Error> {
+    Ok(Some(Option::deserialize(from)?.map_or(Limit::Gone, Limit::At)))
+}
+
 /// What of a rule is to be otherwise than it would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,18 +63,20 @@ pub struct Change {
     /// How many may run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<u32>,
-    /// How many may start in a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<f64>,
+    /// How many may start in a second; `null`: as many as there is room for.
+    #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub rate: Option<Limit<f64>>,
     /// How many may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
     /// How long, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
-    /// Bytes a second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
+    /// Bytes a second; `null`: as many as go out.
+    #[serde(default, deserialize_with = "limit", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<u64>")]
+    pub bytes: Option<Limit<u64>>,
 }
 
 impl Grants {
@@ -94,10 +122,10 @@ impl Grants {
     pub(crate) fn changed(self, change: Change) -> Self {
         Self {
             at_once: change.at_once.unwrap_or(self.at_once),
-            rate: change.rate.or(self.rate),
+            rate: change.rate.map_or(self.rate, Limit::get),
             queue: change.queue.unwrap_or(self.queue),
             wait: change.wait_ms.map_or(self.wait, Span::from_millis),
-            bytes: change.bytes.or(self.bytes),
+            bytes: change.bytes.map_or(self.bytes, Limit::get),
         }
     }
 

@@ -37,15 +37,17 @@ mod watch;
 mod word;
 
 pub use book::{Act, Book, BookError, InForce, MOST_ENTRIES, MOST_RULES, Refused, Written};
+pub use clients::{Client, OneClient};
 pub use effect::{Effect, Gauge, Lot, Unpredicted};
 pub use elephant::{Elephant, Resource};
 pub use entry::{Entry, Origin, Rule, State, Trial};
-pub use grants::{Change, Grants};
+pub use grants::{Change, Grants, Limit};
 pub use jiff::Timestamp;
 pub use note::{Note, Subject, What};
 pub use overrides::{
     MOST_OVERRIDES, Mode, NotOverridden, Override, Overrides, OverridesError, Target,
 };
+pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
 pub use spent::{Lot as Spending, Spent, Window};
 pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
 pub use word::{Word, WordError};

@@ -61,6 +61,8 @@ pub enum Subject {
 pub enum What {
     /// An elephant was found.
     Proposed,
+    /// An operator asks what a rule would do, though none was found.
+    Asked,
     /// A rule holds from now on.
     Approved,
     /// A rule holds for a while, to be measured.

@@ -9,8 +9,23 @@ use crate::effect::{Gauge, Lot};
 
 /// Requests that are kept.
 const MOST: usize = 200_000;
+/// Seconds for which answers are put together to be drawn.
+pub const WINDOW: Span = Span::from_secs(10);
+/// A quarter of an hour of these.
+const WINDOWS: u64 = 90;
 /// For how long: a trial, and as long before it.
 const KEPT: Span = Span::from_secs(1300);
+
+/// What requests got in one window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answers {
+    /// Its end.
+    pub until: Time,
+    /// These requests.
+    pub elephants: Lot,
+    /// All others.
+    pub ants: Lot,
+}
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +71,8 @@ impl Recent {
         }
     }
 
-    /// How it was between two moments, for requests of this column and for all others; as far back as it is known.
+    /// How it was between two moments, for requests of this column and for all others; as far back as it is known. How
+    /// long they took is said of those that came in that time: what had waited since before it tells of before.
     pub(crate) fn gauge(
         &self,
         column: Option<Column>,
@@ -67,17 +83,74 @@ impl Recent {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
         let seconds = to.since(from.max(first)).as_secs_f64();
-        let lot = |is_elephant: bool| {
-            let of = self.ended.iter().filter(|e| is_in(e.at));
-            let of = of.filter(|e| (Some(e.column) == column) == is_elephant);
-            let refused = of.clone().filter(|ended| ended.response.is_none()).count() as u64;
-            let mut times: Vec<Span> = of.filter_map(|ended| ended.response).collect();
-            Lot::of(seconds, &mut times, refused)
-        };
+        let mut sides = [Side::default(), Side::default()];
+        for ended in self.ended.iter().filter(|ended| is_in(ended.at)) {
+            sides[usize::from(Some(ended.column) == column)].count(ended, from);
+        }
         let of = |(at, of, _): &&(Time, usize, f64)| is_in(*at) && Some(*of) == resource;
         let shares: Vec<f64> = self.used.iter().filter(of).map(|(.., share)| *share).collect();
         let used = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
-        Gauge { seconds, used, elephants: lot(true), ants: lot(false) }
+        let [ants, elephants] = sides.map(|side| side.lot(seconds));
+        Gauge { seconds, used, elephants, ants }
+    }
+
+    /// The same, window by window, the oldest first: all that are over by now, and of which everything is known. Windows
+    /// begin where they always did, so that what was said of one is said of it again.
+    pub(crate) fn answers(&self, column: Option<Column>, now: Time) -> Vec<Answers> {
+        let number = |at: Time| at.as_nanos() / WINDOW.as_nanos();
+        let last = number(now);
+        let known = self.ended.front().map_or(last, |first| number(first.at) + 1);
+        let first = known.max(last.saturating_sub(WINDOWS)).min(last);
+        let mut sides = vec![<[Side; 2]>::default(); (last - first) as usize];
+        for ended in &self.ended {
+            let window = number(ended.at).checked_sub(first);
+            if let Some(sides) = window.and_then(|window| sides.get_mut(window as usize)) {
+                sides[usize::from(Some(ended.column) == column)].count(ended, Time::ZERO);
+            }
+        }
+        let told = (first..last).zip(sides).map(|(number, sides)| {
+            let [ants, elephants] = sides.map(|side| side.lot(WINDOW.as_secs_f64()));
+            let until = Time::from_nanos((number + 1) * WINDOW.as_nanos());
+            Answers { until, elephants, ants }
+        });
+        told.collect()
+    }
+}
+
+/// What requests of one side got.
+#[derive(Clone, Debug, Default)]
+struct Side {
+    answered: u64,
+    refused: u64,
+    times: Vec<Span>,
+}
+
+impl Side {
+    /// One that has ended; how long it took counts if it came since then.
+    fn count(&mut self, ended: &Ended, since: Time) {
+        let Some(response) = ended.response else {
+            self.refused += 1;
+            return;
+        };
+        self.answered += 1;
+        if ended.at >= since + response {
+            self.times.push(response);
+        }
+    }
+
+    fn lot(mut self, seconds: f64) -> Lot {
+        self.times.sort_unstable();
+        let at = |part: f64| {
+            let last = self.times.len().checked_sub(1)?;
+            self.times.get((last as f64 * part).round() as usize).map(|time| time.as_secs_f64())
+        };
+        let each_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        Lot {
+            answered: each_second(self.answered),
+            refused: each_second(self.refused),
+            p50: at(0.5),
+            p99: at(0.99),
+        }
     }
 }
 
@@ -102,11 +175,45 @@ mod tests {
         }
         let gauge = recent.gauge(Some(elephant), Some(1), at(60), at(100));
         assert!((gauge.used.unwrap() - 0.25).abs() < 1e-9 && (gauge.seconds - 40.0).abs() < 1e-9);
-        assert!((gauge.elephants.p50 - 9.0).abs() < 1e-9 && (gauge.ants.p99 - 0.01).abs() < 1e-9);
+        assert_eq!((gauge.elephants.p50, gauge.ants.p99), (Some(9.0), Some(0.01)));
         assert!((gauge.ants.refused - 1.0).abs() < 1e-9 && gauge.elephants.refused < 1e-9);
         let whole = recent.gauge(None, None, at(0), at(1000));
         assert!((whole.ants.answered * whole.seconds - 200.0).abs() < 1e-6, "{whole:?}");
         assert_eq!(whole.used, None, "of no resource");
+    }
+
+    #[test]
+    fn what_came_before_says_nothing_of_how_long_it_takes_now() {
+        let mut recent = Recent::default();
+        recent.ended(at(60), Column::OTHER, Some(Span::from_millis(100)));
+        let waited = Span::from_secs(30);
+        recent.ended(at(80), Column::OTHER, Some(waited));
+        recent.ended(at(89), Column::OTHER, Some(Span::from_secs(29)));
+        let gauge = recent.gauge(None, None, at(60), at(90));
+        assert!((gauge.ants.answered - 0.1).abs() < 1e-9, "all three: {gauge:?}");
+        assert_eq!(gauge.ants.p99, Some(29.0), "the one that came in that time");
+        let before = recent.gauge(None, None, at(70), at(82));
+        assert_eq!(before.ants.p50, None, "none that came was answered yet");
+    }
+
+    #[test]
+    fn a_window_that_is_over_stays_as_it_was() {
+        let elephant = Column::new(1).expect("a column of the table");
+        let mut recent = Recent::default();
+        for second in 0..95 {
+            recent.ended(at(second), elephant, None);
+            recent.ended(at(second), Column::OTHER, Some(Span::from_millis(second)));
+        }
+        let early = recent.answers(Some(elephant), at(65));
+        assert_eq!(early.len(), 5, "not the first, of which not all is known, nor the last");
+        assert_eq!(early[0].until, at(20));
+        assert_eq!((early[0].ants.p50, early[0].ants.p99), (Some(0.015), Some(0.019)));
+        assert!((early[0].elephants.refused - 1.0).abs() < 1e-9);
+        assert_eq!(recent.answers(Some(elephant), at(96))[..5], early[..]);
+        assert_eq!(Recent::default().answers(None, at(5000)), []);
+        let whole = at(95_000);
+        recent.ended(at(0), Column::OTHER, None);
+        assert_eq!(recent.answers(None, whole).len(), 90);
     }
 
     #[test]

@@ -11,11 +11,11 @@ use bywash_discover::template::{Asked, Pattern, Templates};
 use bywash_discover::{Column, Discovery, Evidence, Finding, Kinds, Resource, Settings};
 use bywash_units::{Span, Time};
 
-use crate::clients::Clients;
+use crate::clients::{Client, Clients, OneClient};
 use crate::effect::Gauge;
 use crate::elephant::{Elephant, Resource as ConsistsOf};
 use crate::held::Held;
-use crate::recent::Recent;
+use crate::recent::{Answers, Recent};
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
@@ -39,8 +39,8 @@ pub struct Seen<'t> {
     pub method: &'t str,
     /// Path and query.
     pub target: &'t str,
-    /// Who asked, by a number that nobody can choose.
-    pub client: u64,
+    /// Who asked.
+    pub client: Client,
     /// When it was worked on, from then to then; `None`: it was refused.
     pub worked: Option<(Time, Time)>,
     /// How long its client waited for the whole answer; `None`: it got none.
@@ -68,6 +68,8 @@ pub struct Part {
     pub bytes: f64,
     /// Of the time that they took, at most this part was one client's.
     pub by_one: f64,
+    /// Who that is, if it is much.
+    pub one_client: Option<OneClient>,
     /// Some of them are transactions.
     pub transacts: bool,
 }
@@ -90,6 +92,9 @@ impl Part {
 pub const SLOTS: &str = "slots";
 /// See [`SLOTS`].
 pub const BYTES: &str = "bytes";
+
+const SLOTS_OF: (&str, ConsistsOf) = (SLOTS, ConsistsOf::Slots);
+const HELD: fn(Sum) -> f64 = |sum| sum.held;
 
 /// Kinds of their own that a rule leaves alone: a request under it is held against each.
 pub const MOST_EXEMPT: usize = 64;
@@ -153,7 +158,8 @@ impl Watch {
         let Seen { method, target, client, worked, response, bytes, transacts, is_good } = *seen;
         let took = worked.map_or(Span::ZERO, |(from, to)| to.since(from));
         let seconds = took.as_secs_f64();
-        let name = self.templates.learn(&Asked { method, target, client, seconds, is_good });
+        let name =
+            self.templates.learn(&Asked { method, target, client: client.key, seconds, is_good });
         if self.templates.version() != self.version {
             self.rename();
         }
@@ -285,6 +291,7 @@ impl Watch {
             others.take(sum);
             kinds.push(Part {
                 by_one: self.clients.by_one(column),
+                one_client: self.clients.one(column),
                 transacts: self.clients.transacts(column),
                 ..Part::of(pattern.clone(), sum, seconds)
             });
@@ -305,7 +312,7 @@ impl Watch {
             let found = discovery.findings();
             elephants.extend(found.iter().filter_map(|it| self.elephant(watched, discovery, it)));
         }
-        elephants.extend(self.counted((SLOTS, ConsistsOf::Slots), slots, |sum| sum.held));
+        elephants.extend(self.counted(SLOTS_OF, slots, HELD));
         if let Some(bytes) = bytes {
             elephants.extend(self.counted((BYTES, ConsistsOf::Bytes), bytes, |sum| sum.bytes));
         }
@@ -334,6 +341,7 @@ impl Watch {
             lasts: self.tally.lasts(finding.column),
             provisional: finding.evidence == Evidence::Provisional,
             by_one: self.clients.by_one(finding.column),
+            one_client: self.clients.one(finding.column),
             transacts: self.clients.transacts(finding.column),
             correlation: correlation
                 .map(|found| [found.coefficient, found.p])
@@ -343,44 +351,69 @@ impl Watch {
 
     fn counted(
         &self,
-        (resource, consists_of): (&str, ConsistsOf),
+        counted: (&str, ConsistsOf),
         capacity: f64,
-        of: impl Fn(Sum) -> f64,
+        of: fn(Sum) -> f64,
     ) -> Vec<Elephant> {
         let (every, seconds) = (self.tally.all(), self.tally.seconds());
         let all = of(every);
         if all <= 0.0 || seconds <= 0.0 || capacity <= 0.0 {
             return Vec::new();
         }
-        let used = all / (capacity * seconds);
         let elephant = |(column, sum): (Column, Sum)| {
-            let cost = of(sum) / sum.requests;
-            let share = of(sum) / all;
+            let found = self.counted_one(column, sum, counted, capacity, of)?;
             // Who takes no more than others do is a crowd of ants; while all wait, all hold slots. More than there are is held where
             // nobody is held back.
-            let is_much = cost >= all / every.requests && share * used.min(1.0) >= MUCH;
-            is_much.then(|| Elephant {
-                pattern: self.kinds.name(column).cloned().unwrap_or_default(),
-                twins: Vec::new(),
-                resource: resource.to_owned(),
-                consists_of,
-                capacity,
-                used,
-                cost,
-                interval: [cost; 2],
-                share,
-                rate: sum.requests / seconds,
-                lasts: sum.held / sum.requests,
-                provisional: false,
-                by_one: self.clients.by_one(column),
-                transacts: self.clients.transacts(column),
-                correlation: None,
-            })
+            let is_much =
+                found.cost >= all / every.requests && found.share * found.used.min(1.0) >= MUCH;
+            is_much.then_some(found)
         };
         let mut found: Vec<Elephant> = self.tally.kinds().filter_map(elephant).collect();
-        found.retain(|elephant| !elephant.pattern.is_empty());
         found.sort_by(|a, b| b.share.total_cmp(&a.share));
         found
+    }
+
+    /// What one kind takes of what is counted.
+    fn counted_one(
+        &self,
+        column: Column,
+        sum: Sum,
+        (resource, consists_of): (&str, ConsistsOf),
+        capacity: f64,
+        of: fn(Sum) -> f64,
+    ) -> Option<Elephant> {
+        let (all, seconds) = (of(self.tally.all()), self.tally.seconds());
+        let cost = of(sum) / sum.requests;
+        Some(Elephant {
+            pattern: self.kinds.name(column)?.clone(),
+            twins: Vec::new(),
+            resource: resource.to_owned(),
+            consists_of,
+            capacity,
+            used: all / (capacity * seconds),
+            cost,
+            interval: [cost; 2],
+            share: of(sum) / all,
+            rate: sum.requests / seconds,
+            lasts: sum.held / sum.requests,
+            provisional: false,
+            by_one: self.clients.by_one(column),
+            one_client: self.clients.one(column),
+            transacts: self.clients.transacts(column),
+            correlation: None,
+        })
+    }
+
+    /// What a kind of this name takes of so many slots, be it much or little.
+    pub fn named(&self, pattern: &str, slots: f64) -> Option<Elephant> {
+        let column = self.column(pattern)?;
+        let (_, sum) = self.tally.kinds().find(|(of, sum)| *of == column && sum.requests > 0.0)?;
+        let found = self.counted_one(column, sum, SLOTS_OF, slots, HELD)?;
+        // Of a moment nothing can be said.
+        [found.cost, found.share, found.used, found.rate]
+            .iter()
+            .all(|x| x.is_finite())
+            .then_some(found)
     }
 
     /// Of each of these patterns, the kinds of their own that it matches as well: more specific ones, the heaviest of
@@ -418,8 +451,18 @@ impl Watch {
 
     /// How it was between two moments, for requests of this kind and for all others.
     pub fn gauge(&self, pattern: &str, resource: &str, from: Time, to: Time) -> Gauge {
-        let column = self.kinds.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER);
+        let column = self.column(pattern);
         let resource = self.resources.iter().position(|(watched, _)| watched.name == resource);
         self.recent.gauge(column, resource, from, to)
+    }
+
+    /// What requests of this kind and all others got, window by window, in the last quarter of an hour.
+    pub fn answers(&self, pattern: &str, now: Time) -> Vec<Answers> {
+        self.recent.answers(self.column(pattern), now)
+    }
+
+    /// Of a kind that is told apart.
+    fn column(&self, pattern: &str) -> Option<Column> {
+        self.kinds.of(&pattern.to_owned()).filter(|column| *column != Column::OTHER)
     }
 }

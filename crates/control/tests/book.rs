@@ -1,7 +1,7 @@
 //! What is decided of elephants, and what comes of it.
 
 use bywash_control::{
-    Act, Book, Change, Effect, Elephant, Gauge, Grants, Lot, MOST_ENTRIES, MOST_RULES, Note,
+    Act, Book, Change, Effect, Elephant, Gauge, Grants, Limit, Lot, MOST_ENTRIES, MOST_RULES, Note,
     Origin, Refused, Resource, State, Subject, Timestamp, Unpredicted, What, Word, WordError,
     Written,
 };
@@ -26,6 +26,7 @@ fn search() -> Elephant {
         lasts: 0.15,
         provisional: false,
         by_one: 0.01,
+        one_client: None,
         transacts: false,
         correlation: None,
     }
@@ -94,7 +95,7 @@ fn an_approved_rule_holds_until_its_time_is_over() {
 fn a_rule_may_be_changed_and_undone_and_keeps_its_number() {
     let mut book = book();
     book.approve(at(1), 1, Change::default(), word(1)).unwrap();
-    let change = Change { rate: Some(5.0), wait_ms: Some(2500), ..Change::default() };
+    let change = Change { rate: Some(Limit::At(5.0)), wait_ms: Some(2500), ..Change::default() };
     book.approve(at(2), 1, change, word(2)).unwrap();
     let again = Change { at_once: Some(1), ..Change::default() };
     book.approve(at(3), 1, again, word(3)).unwrap();
@@ -195,10 +196,10 @@ fn grants_that_make_no_sense_are_refused_and_nothing_changes() {
     let before = book.clone();
     let wrong = [
         Change { at_once: Some(0), ..Change::default() },
-        Change { rate: Some(0.0), ..Change::default() },
-        Change { rate: Some(f64::NAN), ..Change::default() },
+        Change { rate: Some(Limit::At(0.0)), ..Change::default() },
+        Change { rate: Some(Limit::At(f64::NAN)), ..Change::default() },
         Change { wait_ms: Some(u64::MAX), ..Change::default() },
-        Change { bytes: Some(1), ..Change::default() },
+        Change { bytes: Some(Limit::At(1)), ..Change::default() },
         Change { queue: Some(u32::MAX), ..Change::default() },
     ];
     for change in wrong {
@@ -212,7 +213,8 @@ fn grants_that_make_no_sense_are_refused_and_nothing_changes() {
 #[test]
 fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
     let mut book = book();
-    let lot = |p99| Lot { answered: 10.0, refused: 0.0, p50: p99 / 10.0, p99 };
+    let lot =
+        |p99: f64| Lot { answered: 10.0, refused: 0.0, p50: Some(p99 / 10.0), p99: Some(p99) };
     let before = Gauge { seconds: 60.0, used: Some(0.9), elephants: lot(9.0), ants: lot(8.0) };
     let long = book.try_out(at(1), 1, Change::default(), word(1), before);
     assert_eq!(long, Err(Refused::Trial));
@@ -242,7 +244,11 @@ fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
 #[test]
 fn what_was_written_reads_back_and_goes_on() {
     let mut book = book();
-    let change = Change { rate: Some(2.5), bytes: Some(1_000_000), ..Change::default() };
+    let change = Change {
+        rate: Some(Limit::At(2.5)),
+        bytes: Some(Limit::At(1_000_000)),
+        ..Change::default()
+    };
     book.approve(at(1), 1, change, word(1)).unwrap();
     book.found(at(2), vec![other(1)], Act::Propose);
     book.reject(at(3), 2, word(2)).unwrap();
@@ -348,7 +354,7 @@ fn what_was_held_back_without_asking_and_is_undone_is_left_alone_for_as_long_as_
 #[test]
 fn what_is_exported_can_stand_in_the_file() {
     let mut book = book();
-    let change = Change { rate: Some(2.0), ..Change::default() };
+    let change = Change { rate: Some(Limit::At(2.0)), ..Change::default() };
     let why = Word { why: "say \"no\" \\ ok".into(), ..word(1) };
     book.approve(at(1), 1, change, why).unwrap();
     let text = book.exported();
@@ -398,4 +404,80 @@ fn what_a_rule_does_not_bound_is_not_predicted() {
     let minute = Word { lasts: Span::from_secs(60), ..word(1) };
     book.try_out(at(1), 1, Change::default(), minute, Gauge::default()).unwrap();
     assert_eq!(book.entry(1).unwrap().trial.as_ref().unwrap().predicted, None);
+}
+
+#[test]
+fn a_limit_goes_when_null_is_said_and_stays_when_nothing_is() {
+    let mut book = book();
+    let change = Change { rate: Some(Limit::At(2.0)), ..Change::default() };
+    book.approve(at(1), 1, change, word(1)).expect("a rule");
+    let kept: Change = serde_json::from_str(r#"{"queue": 3}"#).expect("a change");
+    book.approve(at(2), 1, kept, word(1)).expect("another one");
+    assert_eq!(granted(&book).rate, Some(2.0));
+    let gone: Change = serde_json::from_str(r#"{"rate": null}"#).expect("a change");
+    assert_eq!(serde_json::to_string(&gone).expect("it is JSON"), r#"{"rate":null}"#);
+    book.approve(at(3), 1, gone, word(1)).expect("another one");
+    assert_eq!((granted(&book).rate, granted(&book).queue), (None, 3));
+}
+
+fn granted(book: &Book) -> Grants {
+    match &book.entry(1).expect("it is there").state {
+        State::Ruled(rule) => rule.grants,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_nobody_has_found_can_be_asked_for_and_is_forgotten_if_nothing_is_decided() {
+    let mut book = book();
+    let little = Elephant { share: 0.01, resource: "slots".into(), ..other(7) };
+    let (number, note) = book.ask(at(0), little.clone(), word(1)).expect("it is there now");
+    let note = note.expect("it is new");
+    assert_eq!((number, note.what, note.by.as_str()), (2, What::Asked, "the night shift"));
+    assert_eq!(book.asked().collect::<Vec<_>>(), ["/other/7"]);
+    let again = book.ask(at(1), little.clone(), word(1)).expect("it is there");
+    assert!(again == (2, None) && book.entries().len() == 2, "once");
+    assert_eq!(book.ask(at(1), search(), word(1)), Ok((1, None)), "as what was found has a number");
+    book.found(at(60), vec![search()], Act::Auto);
+    assert_eq!(book.entry(2).expect("it stays").state, State::Proposed, "nobody decided");
+    book.uses(vec![Elephant { rate: 3.0, ..little }, Elephant { rate: 3.0, ..search() }]);
+    let rate = |number| book.entry(number).unwrap().found.as_ref().unwrap().rate;
+    assert!((rate(2) - 3.0).abs() < 1e-9 && (rate(1) - 14.4).abs() < 1e-9, "of what was asked for");
+    let gauge = |_: &_, _, _| Gauge::default();
+    book.approve(at(3000), 2, Change::default(), word(1)).expect("a rule");
+    book.tick(at(3601), gauge);
+    assert!(book.in_force().iter().any(|rule| rule.id.0 == 2), "what is decided holds");
+    book.undo(at(3700), 2, word(1)).expect("it is undone");
+    book.tick(at(7200), gauge);
+    assert!(book.entry(2).is_ok(), "it can be looked at after that");
+    book.tick(at(7301), gauge);
+    assert_eq!(book.entry(2), Err(Refused::Unknown(2)));
+    assert_eq!(book.entry(1).map(|one| one.asked), Ok(false));
+}
+
+#[test]
+fn what_earns_and_what_there_is_no_place_for_cannot_be_asked_for() {
+    let mut book = book();
+    let earns = Elephant { transacts: true, ..other(1) };
+    assert_eq!(book.ask(at(0), earns, word(1)), Err(Refused::Transacts));
+    let unsaid = Word { why: String::new(), ..word(1) };
+    assert!(matches!(book.ask(at(0), other(1), unsaid), Err(Refused::Word(_))));
+    book.found(at(0), (0..MOST_ENTRIES).map(other).collect(), Act::Propose);
+    for number in book.entries().iter().map(|one| one.number).collect::<Vec<_>>() {
+        book.reject(at(1), number, word(1)).expect("it is left alone");
+    }
+    assert_eq!(book.ask(at(2), other(1000), word(1)), Err(Refused::Full));
+}
+
+#[test]
+fn what_is_ruled_is_measured_by_the_resource_that_it_was_ruled_for() {
+    let mut book = book();
+    book.approve(at(1), 1, Change::default(), word(1)).expect("a rule");
+    let line = Elephant { resource: "line".into(), consists_of: Resource::Bytes, ..search() };
+    let of = |book: &Book| book.entry(1).unwrap().found.as_ref().unwrap().resource.clone();
+    book.found(at(2), vec![line.clone()], Act::Propose);
+    assert_eq!(of(&book), "db");
+    book.undo(at(3), 1, word(1)).expect("it is undone");
+    book.found(at(4), vec![line], Act::Propose);
+    assert_eq!(of(&book), "line", "of what is proposed, what it fills now");
 }

@@ -5,7 +5,9 @@
 //! with two processors whose load comes and goes; where it comes from, the clients of the page do not see.
 //! `cargo test -p bywash-control --test poisoning -- --nocapture` prints what docs/figures.md has.
 
-use bywash_control::{Act, Book, Elephant, Resource, Seen, Timestamp, Watch, Watched};
+use std::net::Ipv4Addr;
+
+use bywash_control::{Act, Book, Client, Elephant, Resource, Seen, Timestamp, Watch, Watched};
 use bywash_units::{Span, Time};
 
 /// Where the load is from that the poisoner waits for.
@@ -51,6 +53,7 @@ fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
     let worked = Some((at(from), at(from + lasts)));
     let response = Some(Span::from_secs_f64(lasts));
     let (method, bytes, transacts, is_good) = ("GET", 1_000, false, true);
+    let client = Client { key: client, network: Ipv4Addr::from_bits(client as u32).into() };
     let seen = Seen { method, target, client, worked, response, bytes, transacts, is_good };
     watch.request(at(from + lasts), &seen);
 }

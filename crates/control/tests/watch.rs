@@ -1,13 +1,19 @@
 //! What a watch says of requests and use that are known.
 
+use std::net::Ipv4Addr;
+
 use bywash_control::{
-    Act, BYTES, Book, Change, Elephant, Grants, Resource, SLOTS, Seen, Timestamp, Watch, Watched,
-    Window, Word, Written,
+    Act, BYTES, Book, Change, Client, Elephant, Grants, Resource, SLOTS, Seen, Timestamp, Watch,
+    Watched, Window, Word, Written,
 };
 use bywash_units::{Span, Time};
 
 fn at(seconds: f64) -> Time {
     Time::from_nanos((seconds * 1e9) as u64)
+}
+
+fn client(number: u64) -> Client {
+    Client { key: number, network: Ipv4Addr::from_bits(number as u32).into() }
 }
 
 fn processors() -> Watched {
@@ -43,7 +49,7 @@ fn watched(search: &str, clients: u64) -> Watch {
                 &Seen {
                     method: "GET",
                     target: &target,
-                    client: if is_search { second % clients } else { 1000 + n },
+                    client: client(if is_search { second % clients } else { 1000 + n }),
                     worked: Some((at(from), at(from + cost))),
                     response: Some(Span::from_secs_f64(cost)),
                     bytes: if is_search { 1_000 } else { 50_000 },
@@ -93,7 +99,7 @@ fn a_watch_that_begins_late_has_not_seen_what_was_before() {
             &Seen {
                 method: "GET",
                 target: "/search",
-                client: 1,
+                client: client(1),
                 worked: Some((at(from), at(from + 0.5))),
                 response: Some(Span::from_millis(500)),
                 bytes: 1,
@@ -111,6 +117,8 @@ fn a_watch_that_begins_late_has_not_seen_what_was_before() {
 fn an_elephant_that_is_one_clients_says_so() {
     let found = watched("/search?q=", 1).elephants(100.0, None);
     assert!(found[0].by_one > 0.99, "{found:?}");
+    let one = found[0].one_client.as_ref().expect("who makes all of it is named");
+    assert!(one.address == "0.0.0.0" && one.at_least > 0.99, "{one:?}");
 }
 
 #[test]
@@ -135,7 +143,7 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
         let seen = Seen {
             method: "GET",
             target,
-            client: 1,
+            client: client(1),
             worked: Some((at(from), at(from + held))),
             response: Some(Span::from_secs_f64(held)),
             bytes: 1,
@@ -163,7 +171,10 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
 fn a_gauge_tells_ants_from_elephants() {
     let gauge = watched("/search?q=", 500).gauge("/search?q", "db", at(1000.0), at(1100.0));
     assert!((gauge.ants.answered - 10.0).abs() < 0.5, "{gauge:?}");
-    assert!((gauge.elephants.p50 - 0.3).abs() < 0.01 && gauge.used > Some(0.1), "{gauge:?}");
+    assert!(
+        gauge.elephants.p50.is_some_and(|p50| (p50 - 0.3).abs() < 0.01) && gauge.used > Some(0.1),
+        "{gauge:?}"
+    );
 }
 
 /// A site's first minutes: so many pages that have a number, and these.
@@ -173,7 +184,7 @@ fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
         let numbered = format!("/{}", 1000 + second);
         for target in names.iter().copied().chain([numbered.as_str()]) {
             let worked = Some((at(from), at(from + 0.1)));
-            let (response, client) = (Some(Span::from_millis(100)), second);
+            let (response, client) = (Some(Span::from_millis(100)), client(second));
             let (method, bytes, transacts, is_good) = ("GET", 1, false, true);
             let seen = Seen { method, target, client, worked, response, bytes, transacts, is_good };
             watch.request(at(from + 0.1), &seen);
@@ -281,4 +292,29 @@ fn every_kind_is_told_with_what_it_takes_and_all_others_together() {
     assert!((item.bytes / item.rate - 50_000.0).abs() < 1.0);
     assert!(search.by_one > 0.9 && item.by_one < 0.2, "{kinds:?}");
     assert!(others.pattern.is_empty() && others.rate < 0.1, "{others:?}");
+}
+
+#[test]
+fn a_kind_is_told_by_its_name_be_it_much_or_little() {
+    let watch = watched("/search?q=", 1);
+    let item = watch.named("/item/*", 100.0).expect("it is told apart");
+    assert_eq!((item.resource.as_str(), item.consists_of), (SLOTS, Resource::Slots));
+    assert!((item.rate - 10.0).abs() < 0.5 && item.share < 0.1, "{item:?}");
+    assert!((item.cost - 0.001).abs() < 1e-4 && !item.provisional, "{item:?}");
+    assert_eq!(watch.named("/nothing", 100.0), None);
+    assert_eq!(watch.named("", 100.0), None);
+    assert_eq!(watch.named("/item/*", 0.0), None, "of no slots");
+}
+
+#[test]
+fn what_these_and_all_others_got_is_told_window_by_window() {
+    let watch = watched("/search?q=", 1);
+    let answers = watch.answers("/search?q", at(1800.0));
+    assert_eq!((answers.len(), answers[89].until), (90, at(1800.0)));
+    for window in &answers {
+        assert!(window.elephants.p50.is_none_or(|p50| (p50 - 0.3).abs() < 1e-6), "{window:?}");
+        assert!((window.ants.answered - 10.0).abs() < 1.5, "{window:?}");
+    }
+    let nobody = watch.answers("/nothing", at(1800.0));
+    assert!(nobody.iter().all(|window| window.elephants.answered < 1e-9), "all are others");
 }

@@ -231,6 +231,11 @@ impl Gateway {
         self.shared.overriding.desk().starts_bypassed()
     }
 
+    /// Whether what operators decide is written down. If not, it is part of what was learned.
+    pub fn keeps_decisions(&self) -> bool {
+        self.shared.settings().config.state.is_some()
+    }
+
     /// True: a successor is about to read what operators have decided, and nothing is decided here any more. False: it did
     /// not take over.
     pub fn give_decisions_away(&self, are_given_away: bool) {

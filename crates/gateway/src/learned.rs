@@ -36,6 +36,7 @@ pub(crate) struct Learned {
     sessions: Vec<Remembered>,
     history: History,
     overrides: Option<String>,
+    elephants: Option<String>,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
@@ -52,16 +53,23 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
-        "overrides": unkept(shared),
+        "overrides": overrides(shared),
+        "elephants": elephants(shared),
     });
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
 
 /// What overrides the file, where no file of its own keeps that.
-fn unkept(shared: &Shared) -> Option<String> {
+fn overrides(shared: &Shared) -> Option<String> {
     let desk = shared.overriding.desk();
     (!desk.is_kept()).then(|| desk.overrides().text())
+}
+
+/// What was decided of elephants, likewise.
+fn elephants(shared: &Shared) -> Option<String> {
+    let desk = shared.elephants.desk();
+    (!desk.is_kept()).then(|| desk.book().text())
 }
 
 /// The object `rest` and in it what has happened, as text: as values so many numbers would take fifty times their room.
@@ -154,6 +162,7 @@ struct Written<'t> {
     history: Option<&'t RawValue>,
     sessions: Value,
     overrides: Option<String>,
+    elephants: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -201,6 +210,7 @@ impl Learned {
             sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             history: written.history.map_or_else(History::default, read_history),
             overrides: written.overrides,
+            elephants: written.elephants,
         })
     }
 
@@ -228,9 +238,12 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, overrides, .. } = self;
+        let Self { signals, pace, history, overrides, elephants, .. } = self;
         if let Some(overrides) = overrides {
             shared.overriding.desk().inherit(&overrides);
+        }
+        if let Some(elephants) = elephants {
+            shared.elephants.inherit(&elephants);
         }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })

@@ -52,6 +52,9 @@ pub struct ClassColumns {
     pub outcomes: Outcomes,
     /// Of those that were only observed: what enforcing would have made of them.
     pub shadow: Shadow,
+    /// Of the orphaned, those that never ran.
+    #[serde(default)]
+    pub left_waiting: Vec<u32>,
     /// Service time of requests that were answered in time.
     pub useful_ms: Vec<u32>,
     /// Service time of all others.
@@ -210,6 +213,7 @@ impl ClassColumns {
             .zip(row.outcomes)
             .for_each(|(list, count)| list.push(count));
         self.shadow.lists().into_iter().zip(row.shadow).for_each(|(list, count)| list.push(count));
+        self.left_waiting.push(row.left_waiting);
         self.useful_ms.push(row.useful);
         self.wasted_ms.push(row.wasted);
         self.earned.push(row.earned);
@@ -225,7 +229,8 @@ impl ClassColumns {
             wasted: *self.wasted_ms.get(at)?,
             earned: *self.earned.get(at)?,
             waiting: *self.waiting.get(at)?,
-            // What was kept by an earlier version has none.
+            // What was kept by an earlier version has neither.
+            left_waiting: self.left_waiting.get(at).copied().unwrap_or(0),
             may_run: self.may_run_ms.get(at).copied().flatten().unwrap_or(0),
             p50: *self.p50_ms.get(at)?,
             p99: *self.p99_ms.get(at)?,

@@ -40,6 +40,8 @@ pub struct ClassCounts {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// How they would have ended, had what was decided been carried out: of those that are only observed.
     pub shadow: [u64; Shadowed::ALL.len()],
+    /// Of those whose clients left, those that never ran.
+    pub left_waiting: u64,
     /// Service time of requests that were answered in time, and of all others, in milliseconds.
     pub useful: u64,
     /// See `useful`.

@@ -22,6 +22,7 @@ pub(crate) struct Row {
 pub(crate) struct ClassRow {
     pub(crate) outcomes: [u32; Outcome::ALL.len()],
     pub(crate) shadow: [u32; Shadowed::ALL.len()],
+    pub(crate) left_waiting: u32,
     pub(crate) useful: u32,
     pub(crate) wasted: u32,
     pub(crate) earned: f32,
@@ -33,7 +34,7 @@ pub(crate) struct ClassRow {
 }
 
 /// What the crate's bounds say.
-const _: () = assert!(size_of::<(u8, ClassRow)>() == 88, "see the bounds in lib.rs");
+const _: () = assert!(size_of::<(u8, ClassRow)>() == 92, "see the bounds in lib.rs");
 
 impl ClassRow {
     /// Between the two; `before` is `None` where counts began at nothing.
@@ -50,6 +51,7 @@ impl ClassRow {
             shadow: core::array::from_fn(|at| {
                 less(now.shadow[at], before.map_or(0, |before| before.shadow[at]))
             }),
+            left_waiting: less(now.left_waiting, was(|counts| counts.left_waiting)),
             useful: less(now.useful, was(|counts| counts.useful)),
             wasted: less(now.wasted, was(|counts| counts.wasted)),
             earned: (now.earned - before.map_or(0.0, |before| before.earned)) as f32,

@@ -17,6 +17,7 @@ impl Counter {
             name: (*name).into(),
             outcomes: [0; 8],
             shadow: [0; 4],
+            left_waiting: 0,
             useful: 0,
             wasted: 0,
             earned: 0.0,

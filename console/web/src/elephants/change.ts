@@ -26,6 +26,8 @@ export function changeOf(now: Edited, usual: Grants): Change {
         const value = Number(now[field].replace(',', '.'));
         return now[field].trim() !== '' && now[field] !== before[field] && Number.isFinite(value) ? value : undefined;
     };
+    /** A limit that was emptied is to be none. */
+    const isGone = (field: 'rate' | 'bytes'): boolean => before[field] !== '' && now[field].trim() === '';
     const [atOnce, rate, queue, wait, bytes] = [
         differs('at_once'),
         differs('rate'),
@@ -34,10 +36,10 @@ export function changeOf(now: Edited, usual: Grants): Change {
         differs('bytes'),
     ];
     if (atOnce !== undefined) change.at_once = Math.round(atOnce);
-    if (rate !== undefined) change.rate = rate;
+    if (rate !== undefined || isGone('rate')) change.rate = rate ?? null;
     if (queue !== undefined) change.queue = Math.round(queue);
     if (wait !== undefined) change.wait_ms = Math.round(wait * 1000);
-    if (bytes !== undefined) change.bytes = Math.round(bytes);
+    if (bytes !== undefined || isGone('bytes')) change.bytes = bytes === undefined ? null : Math.round(bytes);
     return change;
 }
 

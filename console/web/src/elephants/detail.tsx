@@ -74,6 +74,13 @@ function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
                                     <li key={text}>{text}</li>
                                 ))}
                             </ul>
+                            {of.found.one_client && !of.found.one_client.address.includes('/') && (
+                                <p>
+                                    <a href={href('why', undefined, { client: of.found.one_client.address })}>
+                                        the last requests of {of.found.one_client.address}
+                                    </a>
+                                </p>
+                            )}
                             <Scatter number={of.number} />
                         </>
                     ) : (

@@ -1,83 +1,54 @@
-// What a rule does, since it holds: others before and now, the use of the resource, and who waits under it. Where the
-// gateway has measured the minute before, its figures stand there: they tell the requests apart that the rule is for. Else,
-// and in the chart, others are the classes that none of the last requests under the rule belongs to; if there are none
-// such, all together, which is said.
-import { useMemo, useState } from 'preact/hooks';
-import { axis, seconds } from '../axis';
+// What a rule does, since it holds: one sentence, others before and now, the use of the resource, and who waits under it; all
+// of it as the gateway has measured it, request by request.
+import { useMemo } from 'preact/hooks';
+import { axis } from '../axis';
 import { Chart } from '../chart';
 import { type Compared, Comparison } from '../comparison';
 import { useDocument } from '../document';
-import { count, duration, lasting, percent, perSecond } from '../format';
-import { gatewayNow, rows, tick } from '../live';
+import { count, duration, lasting, percent } from '../format';
+import { gatewayNow } from '../live';
 import { Panel } from '../page';
 import { href } from '../route';
-import type { Elephant, Gauge, Rule, Use } from '../shapes';
-import { use } from '../signal';
-import { compared, Course, type Side } from './effect';
+import type { Answers, Elephant, Rule, Use } from '../shapes';
+import { verdict, type Verdict } from './effect';
 import { gaugeRows } from './gauges';
 
-/** Seconds after which nothing has waited since before the rule, about. */
-const SETTLED = 30;
+const SIGNS: Record<Verdict['kind'], string> = { settling: '◌', better: '✓', worse: '▲', same: '=', unknown: '?' };
 
 export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule }) {
-    const version = use(tick);
     const resource = elephant.found?.resource;
-    const last = useDocument('/v1/requests', {
-        query: { rule: String(elephant.number), limit: '100' },
-        every: 10_000,
+    const answers = useDocument('/v1/elephants/{number}/answers', {
+        filled: { number: elephant.number },
+        every: 5000,
     });
-    const measured = useDocument('/v1/use', {
-        query: { resource },
-        every: 10_000,
-        skip: resource === undefined,
-    });
+    const measured = useDocument('/v1/use', { query: { resource }, every: 10_000, skip: resource === undefined });
     const since = Date.parse(rule.since);
-    const under = useMemo(() => new Set(last.value?.requests.map(one => one.class ?? '')), [last.value]);
-    const [course] = useState(() => new Course());
-    const shown = useMemo(() => {
-        const others = rows.classNames().filter(name => !under.has(name));
-        const isAll = others.length === 0;
-        const names = isAll ? rows.classNames() : others;
-        const of = names.flatMap(name => rows.class(name) ?? []);
-        const { from } = axis(rows.gauge('at_ms'));
-        return {
-            isAll,
-            compared: compared(rows, of, since),
-            course: course.of(rows, names, from),
-            times: seconds(rows.gauge('at_ms'), from),
-        };
-    }, [version, under, since]);
-    const held =
-        [...under].length > 0 ? `classes without these requests (${[...under].join(', ')} has some)` : 'all classes';
-    const { before, now } = shown.compared;
+    const under = elephant.under ?? undefined;
     const used = measured.value && usedAround(measured.value, since);
-    const use_: Compared = {
+    const use: Compared = {
         name: `Use of ${resource ?? 'the resource'}`,
         before: used?.before,
         after: used?.after,
         text: percent,
     };
-    const gauges = rule.before && measuredRows(rule.before, elephant.under ?? undefined, use_, resource);
+    const rows = gaugeRows(rule.before ?? undefined, under, resource ?? 'the resource');
+    const said = verdict(rule.before ?? undefined, under);
     return (
         <Panel
             title="What the rule does"
             aside={<span class="why">{lasting(gatewayNow() - since)} so far</span>}
             kind="effect"
         >
+            <p class={`verdict ${said.kind}`} role="status">
+                <span aria-hidden="true">{SIGNS[said.kind]}</span> {said.text}
+            </p>
             <div class="columns">
-                {gauges ? (
-                    <Comparison
-                        caption={`The last ${lasting((elephant.under?.seconds ?? 0) * 1000)} under the rule against ${lasting((rule.before?.seconds ?? 0) * 1000)} before it; “these” are the requests that the rule is for${(elephant.under?.seconds ?? 0) < SETTLED ? '. In the first seconds there are answers that had waited before it' : ''}`}
-                        heads={['Before', 'Under the rule']}
-                        rows={gauges}
-                    />
-                ) : (
-                    <Comparison
-                        caption={`${shown.isAll ? 'All classes' : `Others: ${held}`}; ${lasting(now.seconds * 1000)} until now against ${lasting(before.seconds * 1000)} before the rule`}
-                        heads={['Before', 'Now']}
-                        rows={[...estimatedRows(before, now), use_]}
-                    />
-                )}
+                <Comparison
+                    caption={`The last ${lasting((under?.seconds ?? 0) * 1000)} under the rule${rule.before ? ` against ${lasting(rule.before.seconds * 1000)} before it` : ''}; “these” are the requests that the rule is for`}
+                    heads={['Before', 'Under the rule']}
+                    rows={rows.some(row => row.name === use.name) ? rows : [...rows, use]}
+                    isOpen={said.kind === 'settling'}
+                />
                 <div class="stack">
                     <dl class="facts">
                         <dt>Run under the rule</dt>
@@ -88,8 +59,6 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
                         <dd>
                             {count(elephant.waiting)} of {rule.grants.queue}, now
                         </dd>
-                        <dt>Refused (throttled)</dt>
-                        <dd>{perSecond(now.throttled)}, last 60 s</dd>
                         <dt>Each of them</dt>
                         <dd>
                             <a href={href('why', undefined, { rule: String(elephant.number) })}>
@@ -97,46 +66,34 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
                             </a>
                         </dd>
                     </dl>
-                    <Chart
-                        title={`Response times of ${shown.isAll ? 'all classes' : 'others'}, each second, last 15 min`}
-                        times={shown.times}
-                        series={[
-                            { name: 'p50, about', symbol: '─', colour: '--line-1', values: shown.course.p50 },
-                            {
-                                name: 'p99, about',
-                                symbol: '┄',
-                                colour: '--line-2',
-                                dash: [5, 3],
-                                values: shown.course.p99,
-                            },
-                        ]}
-                        marks={[{ at: since / 1000, symbol: '▼' }]}
-                        text={duration}
-                        height={150}
-                    />
+                    {answers.value && <AntsChart of={answers.value} since={since} />}
                 </div>
             </div>
         </Panel>
     );
 }
 
-/** As the gateway has measured; what it does not say of the resource is read from the windows of its use. */
-function measuredRows(
-    before: Gauge,
-    since: Gauge | undefined,
-    use: Compared,
-    resource: string | undefined,
-): Compared[] {
-    const rows = gaugeRows(before, since, resource ?? 'the resource');
-    return rows.some(row => row.name === use.name) || use.before === undefined ? rows : [...rows, use];
+function AntsChart({ of, since }: { of: Answers; since: number }) {
+    const shown = useMemo(() => {
+        const { from } = axis(of.at_ms);
+        const read = (name: 'p50' | 'p99'): (number | null)[] =>
+            of.ants.slice(from).map(lot => (lot[name] == null ? null : lot[name] * 1000));
+        return { times: of.at_ms.slice(from).map(ms => ms / 1000), p50: read('p50'), p99: read('p99') };
+    }, [of]);
+    return (
+        <Chart
+            title={`Response times of all others, in windows of ${of.step_s} s, last 15 min`}
+            times={shown.times}
+            series={[
+                { name: 'p50', symbol: '─', colour: '--line-1', values: shown.p50 },
+                { name: 'p99', symbol: '┄', colour: '--line-2', dash: [5, 3], values: shown.p99 },
+            ]}
+            marks={[{ at: since / 1000, symbol: '▼' }]}
+            text={duration}
+            height={150}
+        />
+    );
 }
-
-const estimatedRows = (before: Side, now: Side): Compared[] => [
-    { name: 'Response p50, about', before: before.p50, after: now.p50, text: duration, better: 'less' },
-    { name: 'Response p99, about', before: before.p99, after: now.p99, text: duration, better: 'less' },
-    { name: 'Answered in time', before: before.served, after: now.served, text: percent, better: 'more' },
-    { name: 'Useful work, of all', before: before.useful, after: now.useful, text: percent, better: 'more' },
-];
 
 /** The use of the resource, on average of a minute before, and of the last minute since. */
 function usedAround(use: Use, since: number): { before: number | undefined; after: number | undefined } {

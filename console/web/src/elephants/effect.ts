@@ -1,61 +1,44 @@
-// Before and after a moment, of some classes: a minute before it, and the last minute since.
-import type { ClassRows, Rows } from '../rows';
-import { responseTimes, sums, type Times, timesOf, usefulShare } from '../sums';
+// What a rule has done, in one sentence: how all others fare under it, and what these requests get. Nothing is said until
+// what had waited before the rule is answered.
+import { lasting, perSecond, duration } from '../format';
+import type { Gauge } from '../shapes';
 
-export interface Side extends Times {
-    seconds: number;
-    /** Of the requests of these classes that ended. */
-    served: number | undefined;
-    useful: number | undefined;
-    /** A second, of all classes. */
-    throttled: number;
+/** Seconds after which nothing has waited since before the rule, about. */
+export const SETTLED = 30;
+/** Less than that is as before. */
+const SAME = 0.2;
+
+export interface Verdict {
+    /** As of marks: how it is. */
+    kind: 'settling' | 'better' | 'worse' | 'same' | 'unknown';
+    text: string;
 }
 
-const MINUTE = 60;
-
-export function compared(rows: Rows, of: readonly ClassRows[], since: number): { before: Side; now: Side } {
-    const at = rows.gauge('at_ms');
-    let split = at.length;
-    while (split > 0 && (at[split - 1] ?? 0) > since) split -= 1;
-    return {
-        before: side(rows, of, Math.max(0, split - MINUTE), split),
-        now: side(rows, of, Math.max(split, at.length - MINUTE), at.length),
-    };
+export function verdict(before: Gauge | undefined, under: Gauge | undefined): Verdict {
+    const passed = under?.seconds ?? 0;
+    if (passed < SETTLED)
+        return {
+            kind: 'settling',
+            text: `Too early to say: requests that had waited before the rule still get their answers. In ${lasting((SETTLED - passed) * 1000)} the two can be compared.`,
+        };
+    const [was, is] = [before?.ants, under?.ants];
+    if (was?.p99 == null || is?.p99 == null)
+        return {
+            kind: 'unknown',
+            text:
+                was === undefined
+                    ? 'How it was before this rule was not measured.'
+                    : `No other request was answered in the minute ${was.p99 == null ? 'before the rule' : 'that is over'}: there is nothing to compare.`,
+        };
+    const [slower, fewer] = [is.p99 / was.p99 - 1, was.answered > 0 ? 1 - is.answered / was.answered : 0];
+    const text = `99 of 100 others are answered within ${ms(is.p99)} (${ms(was.p99)} before), ${perSecond(is.answered)} (${perSecond(was.answered)} before).`;
+    if (slower > SAME || (fewer > SAME && is.refused > was.refused))
+        return {
+            kind: 'worse',
+            text: `Others fare no better: ${text} It may be another that fills it: undo it, or look again.`,
+        };
+    if (slower < -SAME || fewer < -SAME) return { kind: 'better', text: `It helps: ${text}` };
+    return { kind: 'same', text: `It changes little: ${text}` };
 }
 
-function side(rows: Rows, of: readonly ClassRows[], from: number, to: number): Side {
-    const all = sums(rows, rows.total, from, to);
-    const each = of.map(one => sums(rows, one, from, to));
-    const ended = each.reduce((sum, one) => sum + one.ended, 0);
-    return {
-        seconds: all.seconds,
-        ...responseTimes(of, from, to),
-        served: ended > 0 ? each.reduce((sum, one) => sum + one.outcomes.served, 0) / ended : undefined,
-        useful: usefulShare(all),
-        throttled: all.seconds > 0 ? all.outcomes.throttled / all.seconds : 0,
-    };
-}
-
-/** Response times row by row; about, as those of several classes are put together. Each row is read once. */
-export class Course {
-    private known = new Map<number, Times>();
-    private key = '';
-
-    of(rows: Rows, names: readonly string[], from: number): Record<keyof Times, (number | null)[]> {
-        const key = [rows.epoch, ...names].join('\n');
-        if (this.key !== key) {
-            this.key = key;
-            this.known.clear();
-        }
-        const read = timesOf(names.flatMap(name => rows.class(name) ?? []));
-        const kept = new Map<number, Times>();
-        const numbers = rows.gauge('number');
-        for (let at = from; at < numbers.length; at += 1) {
-            const number = numbers[at] ?? 0;
-            kept.set(number, this.known.get(number) ?? read(at, at + 1));
-        }
-        this.known = kept;
-        const times = [...kept.values()];
-        return { p50: times.map(one => one.p50 ?? null), p99: times.map(one => one.p99 ?? null) };
-    }
-}
+const ms = (seconds: number): string => duration(seconds * 1000);

@@ -15,7 +15,7 @@ const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: st
             id: 'rate',
             name: 'Start',
             unit: 'per s',
-            means: 'As many as there is room for, if nothing is said.',
+            means: 'As many as there is room for, if it is empty.',
             step: 'any',
             least: '0',
         },

@@ -3,7 +3,7 @@ import type { Compared } from '../comparison';
 import { duration, percent, perSecond } from '../format';
 import type { Gauge } from '../shapes';
 
-export function gaugeRows(before: Gauge, after: Gauge | undefined, resource: string): Compared[] {
+export function gaugeRows(before: Gauge | undefined, after: Gauge | undefined, resource: string): Compared[] {
     const of = (
         name: string,
         read: (gauge: Gauge) => number | null | undefined,
@@ -11,7 +11,7 @@ export function gaugeRows(before: Gauge, after: Gauge | undefined, resource: str
         better?: 'less' | 'more',
     ): Compared => ({
         name,
-        before: read(before) ?? undefined,
+        before: (before && read(before)) ?? undefined,
         after: (after && read(after)) ?? undefined,
         text,
         ...(better ? { better } : {}),
@@ -23,7 +23,7 @@ export function gaugeRows(before: Gauge, after: Gauge | undefined, resource: str
         of('All others: answered', one => one.ants.answered, perSecond, 'more'),
         of('All others: refused', one => one.ants.refused, perSecond, 'less'),
         // Of what is counted and not read there is no such figure.
-        ...(before.used != null ? [of(`Use of ${resource}`, one => one.used, percent)] : []),
+        ...(before?.used != null ? [of(`Use of ${resource}`, one => one.used, percent)] : []),
         of('These: answered', one => one.elephants.answered, perSecond),
         of('These: refused', one => one.elephants.refused, perSecond),
         of('These: p50', one => one.elephants.p50, seconds),

@@ -1,9 +1,11 @@
 // All kinds of requests that are told apart, up to ten thousand.
 import { visible } from '../visible';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
+import { post, Refused } from '../client';
 import { useDocument } from '../document';
 import { Filter } from '../filter';
-import { bytes, count, duration, number, percent, perSecond } from '../format';
+import { bytes, count, duration, number, perSecond } from '../format';
+import { mayNotDecide, name, token } from '../operator';
 import { Panel } from '../page';
 import { place, replace } from '../place';
 import { Problem } from '../problem';
@@ -11,8 +13,9 @@ import { href } from '../route';
 import type { Kind } from '../shapes';
 import { use } from '../signal';
 import { type Column, Table } from '../table';
+import { ByOne } from './list';
 
-const COLUMNS: readonly Column<Kind>[] = [
+const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kind>[] => [
     {
         id: 'pattern',
         head: 'Requests',
@@ -59,7 +62,7 @@ const COLUMNS: readonly Column<Kind>[] = [
         unit: 'at most',
         means: 'Of the time that they took, the part of one client at most.',
         by: kind => kind.by_one,
-        cell: kind => percent(kind.by_one),
+        cell: kind => <ByOne of={kind} />,
     },
     {
         id: 'transacts',
@@ -74,13 +77,38 @@ const COLUMNS: readonly Column<Kind>[] = [
         head: 'Elephant',
         by: kind => kind.elephant,
         cell: kind =>
-            kind.elephant == null ? '' : <a href={href('elephants', kind.elephant)}>elephant {kind.elephant}</a>,
+            kind.elephant != null ? (
+                <a href={href('elephants', kind.elephant)}>elephant {kind.elephant}</a>
+            ) : (
+                !kind.transacts && (
+                    <button
+                        type="button"
+                        class="quiet"
+                        disabled={why !== undefined}
+                        title={why ?? 'Shows what a rule would do. Nothing is held back yet.'}
+                        onClick={() => ask(kind)}
+                    >
+                        Throttle…
+                    </button>
+                )
+            ),
     },
 ];
 
 export function Kinds() {
     const { query } = use(place);
     const { value, problem, reload } = useDocument('/v1/kinds', { every: 10_000 });
+    const [refused, setRefused] = useState<Refused>();
+    const why = mayNotDecide(use(token));
+    const ask = (kind: Kind): void => {
+        const asked = { pattern: kind.pattern, why: 'asked for in the list of all kinds' };
+        post('/v1/kinds/ask', {}, { ...asked, ...(token.value ? {} : { by: name.value || 'an operator' }) })
+            .then(of => (location.hash = href('elephants', of.number)))
+            .catch((error: unknown) =>
+                setRefused(error instanceof Refused ? error : new Refused(0, 'unreachable', String(error))),
+            );
+    };
+    const shownColumns = useMemo(() => columns(ask, why), [why]);
     const wanted = (query.filter ?? '').toLowerCase();
     const shown = useMemo(
         () => value?.kinds.filter(kind => kind.pattern.toLowerCase().includes(wanted)) ?? [],
@@ -99,10 +127,10 @@ export function Kinds() {
                 </Filter>
             }
         >
-            <Problem of={problem} again={() => void reload()} />
+            <Problem of={refused ?? problem} again={() => void reload()} />
             <Table
                 caption="As of late: older requests count less"
-                columns={COLUMNS}
+                columns={shownColumns}
                 rows={shown}
                 keyOf={kind => kind.pattern}
                 order={{ id: 'slots', isDown: true }}

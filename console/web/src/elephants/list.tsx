@@ -3,7 +3,7 @@ import { gatewayNow } from '../live';
 import { visible } from '../visible';
 import { percent, perSecond } from '../format';
 import { href } from '../route';
-import type { Elephant } from '../shapes';
+import type { Elephant, Kind } from '../shapes';
 import { type Column, Table } from '../table';
 import { Interval } from './interval';
 import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, stateWord } from './words';
@@ -87,7 +87,7 @@ function columns(all: readonly Elephant[]): Column<Elephant>[] {
             unit: 'at most',
             means: 'Of the time that they took, the part of one client at most.',
             by: one => one.found?.by_one,
-            cell: one => percent(one.found?.by_one),
+            cell: ({ found }) => (found ? <ByOne of={found} /> : '–'),
         },
         { id: 'state', head: 'State', isText: true, by: stateWord, cell: one => <State of={one} /> },
     ];
@@ -103,6 +103,14 @@ export const Names = ({ of }: { of: Elephant }) => {
         </span>
     );
 };
+
+/** The part of one client, and who that is if it is much. */
+export const ByOne = ({ of }: { of: Pick<Kind, 'by_one' | 'one_client'> }) => (
+    <>
+        {percent(of.by_one)}
+        {of.one_client && <small> {of.one_client.address}</small>}
+    </>
+);
 
 export const Share = ({ of, title }: { of: number; title?: string }) => (
     <span class="share" title={title}>

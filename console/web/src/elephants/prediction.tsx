@@ -19,7 +19,7 @@ export function Prediction({
     const use = `These requests use ${percent(effect.elephants_now)} of ${found.resource} now, and at most ${percent(effect.elephants_most)} under the rule`;
     const text =
         effect.held_back > 0
-            ? `${use}; ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would not run at the present rate.`
+            ? `${use}; ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused, at the present rate.`
             : `${use}: at the present rate it would hold nothing back.`;
     if (isShort) return <p>{text}</p>;
     return (

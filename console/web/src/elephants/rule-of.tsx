@@ -25,8 +25,8 @@ const DOINGS: Record<StateKind, readonly Doing[]> = {
         { verb: 'undo', name: 'Undo the rejection…' },
     ],
     held: [
-        { verb: 'undo', name: 'Undo…', isMain: true },
         { verb: 'approve', name: 'Change the rule…' },
+        { verb: 'undo', name: 'Undo…' },
     ],
     trial: [
         { verb: 'approve', name: 'Approve…', isMain: true },

@@ -83,7 +83,7 @@ export function evidence(of: Found): string[] {
         `One request takes ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `${intervalText(of)} in nineteen of twenty cases`}), and ${perSecond(of.rate)} come: ${percent(ofCapacity(of))} of its capacity, ${percent(of.share)} of what is used of it.`,
         `Of the capacity of ${of.resource} ${percent(of.used)} is used, by whomever.`,
         `One lasts ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
-        `One client makes up to ${percent(of.by_one)} of them, by the time that they take.`,
+        `${ofOne(of)} of them, by the time that they take.`,
     ];
     if (of.provisional) said.push('Provisional: seen for less than 15 min. Costs are too low rather than too high.');
     if (of.transacts) said.push('Some of them are transactions, which no rule holds back.');
@@ -92,6 +92,13 @@ export function evidence(of: Found): string[] {
             `Correlation of their rate with the use of the resource: r = ${number(of.correlation[0])}, p = ${number(of.correlation[1])}.`,
         );
     return said;
+}
+
+function ofOne({ by_one, one_client }: Found): string {
+    const most = percent(by_one);
+    if (!one_client) return `No client makes more than ${most}`;
+    const least = percent(one_client.at_least);
+    return `${one_client.address} makes ${least === most ? most : `${least} to ${most}`}`;
 }
 
 const plausible = (of: Found): string =>

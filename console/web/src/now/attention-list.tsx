@@ -1,21 +1,23 @@
 // What needs a person, as a list with links.
-import { attention } from '../attention';
+import { attention, ordersRefused, whyNothing } from '../attention';
 import { useDocument } from '../document';
-import { gatewayNow, revisions } from '../live';
+import { gatewayNow, revisions, rows, tick } from '../live';
 import { Panel } from '../page';
-import type { Status } from '../shapes';
+import { pulse } from '../pulse';
+import type { Elephants, Status } from '../shapes';
 import { use } from '../signal';
 
-export function AttentionList({ status }: { status: Status | undefined }) {
+export function AttentionList({ status, elephants }: { status: Status | undefined; elephants: Elephants | undefined }) {
+    use(tick);
     const changed = use(revisions);
-    const elephants = useDocument('/v1/elephants', { revision: changed?.elephants, every: 30_000 });
     const policy = useDocument('/v1/policy', { revision: changed?.policy, every: 60_000 });
-    const list = attention(status, elephants.value, policy.value, gatewayNow());
+    const list = attention(status, elephants, policy.value, gatewayNow(), ordersRefused(status, rows));
+    const now = pulse(rows);
     return (
         <Panel title="What needs a person" kind="attention">
             {list.length === 0 ? (
                 <p class="fine">
-                    <span aria-hidden="true">✓</span> Nothing now.
+                    <span aria-hidden="true">✓</span> {whyNothing(now?.word, now?.isShadow ?? false)}
                 </p>
             ) : (
                 <ul>

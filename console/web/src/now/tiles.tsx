@@ -25,7 +25,7 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 value={count(orders * per)}
                 unit="/min"
                 window="last 60 s"
-                beside={earned > 0 ? `earned ${number(earned * per)} /min` : undefined}
+                beside={earned > 0 ? `worth ${number(earned * per)} /min by what classes earn` : undefined}
                 means={
                     isTransact
                         ? 'Requests of tier transact that were answered in time.'

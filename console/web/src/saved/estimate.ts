@@ -8,14 +8,13 @@ export interface Saved {
     ms: number;
 }
 
-/** `neverRan`: of the orphaned, the part that had not begun to run. */
-export function savedBy(rows: Rows, of: ClassRows, from: number, neverRan: number): Saved {
+export function savedBy(rows: Rows, of: ClassRows, from: number): Saved {
     const [shed, expired, throttled] = [of.column('shed'), of.column('expired'), of.column('throttled')];
-    const orphaned = of.column('orphaned');
+    const left = of.column('left_waiting');
     const mean = rows.gauge('mean_service_us');
     let [requests, ms] = [0, 0];
     for (let at = from; at < mean.length; at += 1) {
-        const never = shed[at]! + expired[at]! + throttled[at]! + orphaned[at]! * neverRan;
+        const never = shed[at]! + expired[at]! + throttled[at]! + left[at]!;
         requests += never;
         ms += (never * mean[at]!) / 1000;
     }

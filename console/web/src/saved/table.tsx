@@ -59,6 +59,14 @@ const COLUMNS: readonly Column<Line>[] = [
         cell: line => percent(wastedShare(line.sums)),
     },
     outcome('orphaned', 'Their clients left.'),
+    {
+        id: 'left_waiting',
+        head: 'of these',
+        unit: 'never ran',
+        means: 'Their clients left before they had a slot.',
+        by: line => line.sums.leftWaiting,
+        cell: line => count(line.sums.leftWaiting),
+    },
     outcome('expired', 'Waited longer than a request may.'),
     outcome('shed', 'Refused before they ran.'),
     outcome('throttled', "Refused by an elephant's rule."),
@@ -81,22 +89,20 @@ export function SavedTable({
     rows,
     version,
     from,
-    neverRan,
     window,
 }: {
     rows: Rows;
     version: number;
     from: number;
-    neverRan: number;
     window: string;
 }) {
     const lines = useMemo(
         () =>
             rows.classNames().map((name): Line => {
                 const of = rows.class(name)!;
-                return { name, sums: sums(rows, of, from), saved: savedBy(rows, of, from, neverRan) };
+                return { name, sums: sums(rows, of, from), saved: savedBy(rows, of, from) };
             }),
-        [rows, version, from, neverRan],
+        [rows, version, from],
     );
     return (
         <Table

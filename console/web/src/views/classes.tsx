@@ -16,7 +16,7 @@ export function Classes({ route, status }: Seen) {
     return <All route={route} status={status} />;
 }
 
-function All({ route, status }: Seen) {
+function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
     const window = windowNamed(route.query.window);
     const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
     const wanted = route.query.filter ?? '';

@@ -9,7 +9,7 @@ import { Page } from '../page';
 import type { Seen } from '../shell';
 import { use } from '../signal';
 
-export function Now({ status, route }: Seen) {
+export function Now({ status, elephants, route }: Seen) {
     const changed = use(revisions);
     const audit = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
     return (
@@ -18,7 +18,7 @@ export function Now({ status, route }: Seen) {
             json={['/v1/status', '/v1/history?range=15m', '/v1/elephants', '/v1/audit']}
         >
             <Tiles status={status} />
-            <AttentionList status={status} />
+            <AttentionList status={status} elephants={elephants} />
             <Strip range={route.query.range} notes={audit.value?.notes ?? []} status={status} />
         </Page>
     );

@@ -21,24 +21,17 @@ export function Saved({ route, status }: Seen) {
     const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
     const changed = use(revisions);
     const policy = useDocument('/v1/policy', { revision: changed?.policy });
-    const left = useDocument('/v1/requests', { query: { outcome: 'orphaned', limit: '1000' }, every: 30_000 });
-    const orphans = left.value?.requests ?? [];
-    const neverRan = orphans.length > 0 ? orphans.filter(one => !one.service_us).length / orphans.length : 0;
     const seen = useMemo(() => {
         const from = rows.since(WINDOWS[window]);
-        return { from, all: sums(rows, rows.total, from), saved: savedBy(rows, rows.total, from, neverRan) };
-    }, [rows, version, window, neverRan]);
+        return { from, all: sums(rows, rows.total, from), saved: savedBy(rows, rows.total, from) };
+    }, [rows, version, window]);
     const { all, saved } = seen;
     const text = WINDOW_TEXT[window];
     const useful = usefulShare(all);
     return (
         <Page
             question="What work did we not waste?"
-            json={[
-                window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m',
-                '/v1/policy',
-                '/v1/requests?outcome=orphaned&limit=1000',
-            ]}
+            json={[window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m', '/v1/policy']}
             tools={
                 <Choice
                     label="Window"
@@ -79,7 +72,7 @@ export function Saved({ route, status }: Seen) {
                     value={count(all.outcomes.orphaned)}
                     unit="requests"
                     window={text}
-                    beside={`${percent(neverRan)} never ran`}
+                    beside={`${count(all.leftWaiting)} of them never ran`}
                     means="Their clients left."
                 />
                 <Tile
@@ -91,16 +84,12 @@ export function Saved({ route, status }: Seen) {
                 />
             </div>
             <p class="note">
-                <b>An estimate:</b> requests that were shed, expired or throttled, and of the orphaned the part that
-                never ran (
-                {orphans.length > 0
-                    ? `${percent(neverRan)} of the last ${count(orphans.length)}`
-                    : 'of late there were none'}
-                ), each times the mean service time when it ended (now {duration(status?.mean_service_ms)}). It is too
+                <b>An estimate:</b> requests that were shed, expired or throttled, and of the orphaned those that never
+                ran, each times the mean service time when it ended (now {duration(status?.mean_service_ms)}). It is too
                 high where quick requests were refused.
             </p>
             <Panel title="By class">
-                <SavedTable {...{ rows, version, neverRan }} from={seen.from} window={text} />
+                <SavedTable {...{ rows, version }} from={seen.from} window={text} />
             </Panel>
             <Panel title="Useful and wasted work">
                 <WorkChart rows={rows} version={version} window={window} />

@@ -1,4 +1,5 @@
 // Why was this request treated so? The last requests, and one request's life.
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useDocument } from '../document';
 import { count } from '../format';
@@ -11,6 +12,7 @@ import { RequestTable } from '../requests/table';
 import { href, type Route } from '../route';
 import type { Status } from '../shapes';
 import type { Seen } from '../shell';
+import { visible } from '../visible';
 
 const REASONS = [
     'slot_free',
@@ -28,7 +30,7 @@ const REASONS = [
     'gave_way',
 ] as const;
 const FOLLOWS = 2000;
-const FILTERS = ['outcome', 'class', 'reason', 'rule'] as const;
+const FILTERS = ['outcome', 'class', 'reason', 'rule', 'client'] as const;
 
 export function Why({ route, status }: Seen) {
     if (route.of !== undefined) return <Life key={route.of} name={route.of} status={status} />;
@@ -67,10 +69,10 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
                         />
                         <Select name="reason" at={query.reason} of={REASONS} onChange={change} />
                         {query.rule && (
-                            <button type="button" onClick={() => change('rule', undefined)}>
-                                under the rule of elephant {query.rule} <span aria-hidden="true">✕</span>
-                                <span class="unseen">: show all again</span>
-                            </button>
+                            <Only onEnd={() => change('rule', undefined)}>under the rule of elephant {query.rule}</Only>
+                        )}
+                        {query.client && (
+                            <Only onEnd={() => change('client', undefined)}>of {visible(query.client)}</Only>
                         )}
                         <label class="checks">
                             <input
@@ -92,6 +94,13 @@ function Last({ route: { query }, status }: { route: Route; status: Status | und
         </Page>
     );
 }
+
+const Only = ({ children, onEnd }: { children: ComponentChildren; onEnd: () => void }) => (
+    <button type="button" onClick={onEnd}>
+        {children} <span aria-hidden="true">✕</span>
+        <span class="unseen">: show all again</span>
+    </button>
+);
 
 function Find() {
     const [name, setName] = useState('');

@@ -1,6 +1,9 @@
 //! `bywash elephants`: what an operator may ask and decide.
 
-use bywash_control::Change;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use bywash_control::{Change, Limit};
 use bywash_units::Span;
 use clap::Subcommand;
 
@@ -12,6 +15,7 @@ Examples:
   bywash elephants show 3
   bywash elephants try 3 --for 1m --why 'is it the search?'
   bywash elephants approve 3 --at-once 2 --for 2h --why 'election night: search may be slow'
+  bywash elephants ask '/search?q' --why 'the database is full of it'
   bywash elephants undo 3 --why 'the crowd has gone'
   bywash export --write bywash.toml
 
@@ -26,6 +30,8 @@ pub(crate) enum Elephants {
     List(List),
     /// One of them, with its evidence
     Show(Show),
+    /// Ask for a kind by its name, found or not, so that a rule can be tried or approved
+    Ask(Ask),
     /// Hold such requests back: they wait until no other does
     Approve(Decision),
     /// Hold them back for a while and measure what comes of it
@@ -73,18 +79,25 @@ pub(crate) struct Otherwise {
     /// How many may run at once
     #[arg(long, value_name = "N")]
     pub(crate) at_once: Option<u32>,
-    /// How many may start in a second
-    #[arg(long, value_name = "N")]
-    pub(crate) rate: Option<f64>,
+    /// How many may start in a second; none: as many as there is room for
+    #[arg(long, value_name = "N|none", value_parser = limit::<f64>)]
+    pub(crate) rate: Option<Limit<f64>>,
     /// How many may wait
     #[arg(long, value_name = "N")]
     pub(crate) queue: Option<u32>,
     /// Who would have to wait longer is refused
     #[arg(long, value_name = "SPAN")]
     pub(crate) wait: Option<Span>,
-    /// Bytes a second of all their answers together
-    #[arg(long, value_name = "N")]
-    pub(crate) bytes: Option<u64>,
+    /// Bytes a second of all their answers together; none: as many as go out
+    #[arg(long, value_name = "N|none", value_parser = limit::<u64>)]
+    pub(crate) bytes: Option<Limit<u64>>,
+}
+
+fn limit<T: FromStr<Err: Display>>(text: &str) -> Result<Limit<T>, String> {
+    if text == "none" {
+        return Ok(Limit::Gone);
+    }
+    text.parse().map(Limit::At).map_err(|error: T::Err| format!("{error}; it is a number, or none"))
 }
 
 impl Otherwise {
@@ -93,6 +106,16 @@ impl Otherwise {
         let Self { at_once, rate, queue, wait, bytes } = *self;
         Change { at_once, rate, queue, wait_ms: wait.map(Span::as_millis), bytes }
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Ask {
+    /// Its name, as the console's list of all kinds has it: '/search?q'
+    pub(crate) pattern: String,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    #[command(flatten)]
+    pub(crate) which: Which,
 }
 
 #[derive(Debug, clap::Args)]

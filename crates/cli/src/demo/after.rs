@@ -3,11 +3,15 @@
 //! Nothing is decided here. The crawler takes six of eight workers; that shows in the console as an elephant within half a
 //! minute, and a rule for it gives the shop back to its visitors.
 
+use std::path::Path;
+
+use bywash_control::{Note, Subject, What};
 use bywash_load::Options;
 use bywash_scenario::{Profile, Scenario};
 
 use super::side::Side;
 use crate::failure::Failure;
+use crate::plain::plain;
 use crate::streams::say;
 
 pub(super) const CRAWLER: &str = include_str!("../../../../lab/scenarios/demo-crawler.toml");
@@ -39,12 +43,39 @@ pub(super) fn after(
     })
 }
 
+/// What people have decided meanwhile, in words.
+pub(super) fn decided(state: &Path) -> String {
+    // Without it nobody has.
+    let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
+    let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
+    let of_people = notes.filter_map(|note| {
+        let Subject::Elephant { pattern, .. } = &note.subject else { return None };
+        let what = match note.what {
+            What::Approved => "approved a rule for",
+            What::Tried => "tried a rule for",
+            What::Rejected => "left alone",
+            What::Undone => "undid the rule for",
+            _ => return None,
+        };
+        let [by, pattern, why] = [&note.by, pattern, &note.why].map(|text| plain(text));
+        Some(format!("{by} {what} {pattern}: {why}"))
+    });
+    let said: Vec<String> = of_people.collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!("\nDecided in the console:\n  {}", said.join("\n  "))
+}
+
 fn play(scenario: &Scenario, options: &Options) -> Result<(), Failure> {
     bywash_load::run(scenario, options, &mut |_| ()).map(drop).map_err(Failure::running)
 }
 
 #[cfg(test)]
 mod tests {
+    use bywash_control::{Act, Book, Change, Timestamp, Word};
+    use bywash_units::Span;
+
     use super::super::scenario;
     use super::*;
 
@@ -53,5 +84,28 @@ mod tests {
         let crawler = scenario(CRAWLER).unwrap();
         assert_eq!(crawler.sets.len(), 1);
         assert_eq!((crawler.sets[0].clients, crawler.workers), (6, 8));
+    }
+
+    #[test]
+    fn what_people_decided_is_said_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(decided(folder.path()), "");
+        let mut book = Book::default();
+        let now = Timestamp::UNIX_EPOCH;
+        let found = serde_json::from_value(serde_json::json!({
+            "pattern": "/search?sort", "twins": [], "resource": "slots", "capacity": 8.0, "used": 1.0, "cost": 0.3,
+            "interval": [0.3, 0.3], "share": 0.7, "rate": 18.0, "provisional": false, "by_one": 0.2,
+            "transacts": false, "correlation": null
+        }))
+        .unwrap();
+        let mut notes = book.found(now, vec![found], Act::Propose);
+        let word = Word { by: "ana".into(), why: "a crawler".into(), lasts: Span::from_secs(60) };
+        notes.push(book.approve(now, 1, Change::default(), word).unwrap());
+        let lines: Vec<String> =
+            notes.iter().map(|note| serde_json::to_string(note).unwrap()).collect();
+        std::fs::write(folder.path().join("audit.jsonl"), lines.join("\n")).unwrap();
+        let said = decided(folder.path());
+        assert!(said.ends_with("  ana approved a rule for /search?sort: a crawler"), "{said:?}");
+        assert_eq!(said.lines().count(), 3, "what was found is nobody's word: {said:?}");
     }
 }

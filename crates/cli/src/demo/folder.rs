@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::after;
 use crate::signals::Signals;
 use crate::streams::say;
+
+/// Where the gateway writes down what operators decide.
+pub(super) const STATE: &str = "state";
 
 const PREFIX: &str = "bywash-demo-";
 /// No demo lasts so long, half an hour of a crawler included: what is older was left behind by one that was killed.
@@ -48,7 +52,9 @@ impl Folder {
         let ends_with = Arc::clone(&self.ends_with);
         let end = move || {
             let code = signals.wait();
+            let decided = after::decided(&path.join(STATE));
             remove(&path);
+            say(decided);
             if let Some(code) = ends_with.get() {
                 say("\nbywash: the shop is closed; nothing is left behind");
                 std::process::exit(i32::from(*code));

@@ -11,7 +11,7 @@ use bywash_scenario::{RunResult, Scenario};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
-use super::folder::Folder;
+use super::folder::{self, Folder};
 use super::screen::Screen;
 use crate::failure::Failure;
 use crate::lab::{classes, shop};
@@ -31,6 +31,14 @@ impl Kind {
         match self {
             Self::Plain => "plain proxy",
             Self::Bywash => "bywash",
+        }
+    }
+
+    /// Where what is decided is written down.
+    const fn state(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Bywash => folder::STATE,
         }
     }
 
@@ -78,7 +86,7 @@ impl Side {
         let shop = shop::open(&database, scenario)?;
         let key = folder.file(KEY);
         operators::ensure(&key).map_err(Failure::running)?;
-        let config = config(scenario, &shop, &admin(kind), &key);
+        let config = config(scenario, &shop, &admin(kind), &key, &folder.file(kind.state()));
         let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
@@ -166,14 +174,15 @@ pub(super) fn rho(scenario: &Scenario) -> f64 {
 }
 
 /// The gateway's configuration, as an operator would write it.
-fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path) -> String {
+fn config(scenario: &Scenario, shop: &Shop, admin: &str, key: &Path, state: &Path) -> String {
     let patience = scenario.client.patience.median();
     let mut text = format!(
-        "version = 1\nmode = \"enforce\"\n\
+        "version = 1\nmode = \"enforce\"\nstate.directory = \"{}\"\n\
          [listen]\nhttp = \"127.0.0.1:0\"\nadmin = \"{admin}\"\noperators_key = \"{}\"\n\
          [upstream]\nserver = \"http://{}\"\nlimit = {}\n\
          [order]\npolicy = \"session-first\"\npatience = \"{patience}\"\n\
          [log]\naccess = \"off\"\n",
+        state.display(),
         key.display(),
         shop.address(),
         scenario.workers,

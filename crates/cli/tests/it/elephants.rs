@@ -99,6 +99,7 @@ fn slow() -> Elephant {
         lasts: 0.4,
         provisional: false,
         by_one: 0.02,
+        one_client: None,
         transacts: false,
         correlation: Some([0.57, 1e-9]),
     }
@@ -281,8 +282,6 @@ fn of_a_disk_nothing_is_predicted_and_of_a_line_bytes_are_proposed() {
 fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are_none() {
     let every = Elephant { pattern: "/*".into(), ..slow() };
     let mut site = Site::where_were_found(vec![every], "[resource.all]\nread = \"host/cpu\"\n");
-    // What has no name of its own is a kind by that name as well.
-    assert!(get(&site.gateway.clients(), "/4711").contains("200 OK"));
     let approve = ["approve", "1", "--at-once", "1", "--queue", "0"];
     let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
     assert!(code == Some(0) && !text.contains("but not"), "{text}");
@@ -290,6 +289,8 @@ fn a_page_that_is_a_kind_of_its_own_is_not_held_back_by_a_rule_of_those_that_are
     let begun = std::time::Instant::now();
     while site.second().starts_with("HTTP/1.1 503") {
         assert!(begun.elapsed().as_secs() < 60, "{}", site.list());
+        // What has no name of its own is a kind by that name as well, once somebody watches.
+        get(&site.gateway.clients(), "/4711");
     }
     let (_, text) = site.elephants(&["show", "1"]);
     assert!(text.contains("but not   /slow: kinds of their own"), "{text}");
@@ -327,4 +328,40 @@ fn who_holds_the_slots_is_counted_where_nothing_is_read() {
     };
     assert_eq!(resources.as_array().map(Vec::len), Some(1), "{resources}");
     assert_eq!((&resources[0]["name"], &resources[0]["trouble"]), (&"slots".into(), &Value::Null));
+}
+
+#[test]
+fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() {
+    let site = Site::new("[resource.workers]\nread = \"gateway/slots\"\n");
+    let ask = |pattern: &str| site.elephants(&[&["ask", pattern][..], &WHO].concat());
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    let text = loop {
+        get(&site.gateway.clients(), "/quick");
+        let (code, text) = ask("/quick");
+        if code == Some(0) {
+            break text;
+        }
+        let said = "no kind of requests has the name `/quick`";
+        assert!(code == Some(1) && text.contains(said), "{text}");
+        assert!(std::time::Instant::now() < end, "{text}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    };
+    assert!(text.starts_with("2 /quick\n") && text.contains("of slots"), "{text}");
+    assert!(text.contains("clients   127.0.0.1 makes 100 % of it"), "{text}");
+    assert_eq!(ask("/quick"), (Some(0), text), "asked again, it is the same");
+    let approve = ["approve", "2", "--rate", "0.001", "--wait", "1s"];
+    let (code, text) = site.elephants(&[&approve[..], &WHO].concat());
+    assert!(code == Some(0) && text.contains("0.001 a second"), "{text}");
+    let statuses = || {
+        let answers = [(); 2].map(|()| get(&site.gateway.clients(), "/quick"));
+        answers.map(|answer| answer.split(' ').nth(1).unwrap_or_default().to_owned())
+    };
+    assert_eq!(statuses(), ["200", "503"], "one in a quarter of an hour");
+    let gone = ["approve", "2", "--rate", "none", "--queue", "5"];
+    let (code, text) = site.elephants(&[&gone[..], &WHO].concat());
+    assert!(code == Some(0) && !text.contains("a second, 5"), "{text}");
+    assert_eq!(statuses(), ["200", "200"], "as many as there is room for");
+    let (code, text) =
+        site.elephants(&["approve", "2", "--rate", "fast", "--by", "x", "--why", "y"]);
+    assert!(code == Some(2) && text.contains("it is a number, or none"), "{text}");
 }

@@ -127,6 +127,7 @@ fn report() -> Elephant {
         lasts: 0.1,
         provisional: false,
         by_one: 0.02,
+        one_client: None,
         transacts: false,
         correlation: None,
     }

@@ -1,6 +1,6 @@
 //! `/v1/elephants`: what was found, what was decided of it, and decisions.
 
-use bywash_api::{Code, Decision, Elephant, Elephants, Preview, Previewed};
+use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
 use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
@@ -8,7 +8,7 @@ use bywash_units::Span;
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::said::word;
-use crate::elephants::watch::gauge_of;
+use crate::elephants::watch::{MINUTE, capacities, gauge_of};
 use crate::shared::Shared;
 use crate::undecided::Undecided;
 use crate::wall;
@@ -57,8 +57,6 @@ pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answer
 }
 
 /// For so long a site is looked at before a rule, and under it.
-const MINUTE: Span = Span::from_secs(60);
-
 /// What an operator can say.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
@@ -101,8 +99,34 @@ pub(super) fn decide(
         };
         Ok(vec![note])
     });
+    told(shared, id, decided)
+}
+
+/// An operator asks for a kind by its name.
+pub(super) fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
+    let Ask { by, why, pattern } = asked;
+    let word = word(who.author(by)?, why, None)?;
+    let (slots, _) = capacities(shared);
+    let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
+        let name: String = pattern.chars().take(80).flat_map(char::escape_debug).collect();
+        return Err(Refused::not_found(format!(
+            "no kind of requests has the name `{name}`: `/v1/kinds` has them all, and none while the file names no \
+             resource to look at"
+        )));
+    };
+    let mut number = 0;
+    let decided = shared.elephants.decide(shared, |book| {
+        let note;
+        (number, note) = book.ask(wall::now(), found, word)?;
+        Ok(note.into_iter().collect())
+    });
+    told(shared, number, decided)
+}
+
+/// How it stands after a decision, or why there was none.
+fn told(shared: &Shared, number: u32, decided: Result<(), Undecided<Undoable>>) -> Answered {
     match decided {
-        Ok(()) => show(shared, number),
+        Ok(()) => show(shared, &number.to_string()),
         Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
         Err(why @ (Undecided::NotKept(_) | Undecided::GivenAway)) => {
             Err(Refused::new(Code::Unavailable, why))
@@ -119,6 +143,7 @@ const fn code_of(why: &Undoable) -> Code {
         | Undoable::Grants(_)
         | Undoable::Trial
         | Undoable::Many
+        | Undoable::Full
         | Undoable::InFile
         | Undoable::Nothing(_) => Code::Invalid,
     }

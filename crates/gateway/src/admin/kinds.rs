@@ -1,8 +1,8 @@
-//! `/v1/kinds`, `/v1/use` and `/v1/elephants/NUMBER/evidence`: which requests there are, what they use, and how that is
-//! known.
+//! `/v1/kinds`, `/v1/use`, `/v1/elephants/NUMBER/evidence` and `.../answers`: which requests there are, what they use, how
+//! that is known, and what they got.
 
-use bywash_api::{Evidence, Kind, KindUse, Kinds, Use};
-use bywash_control::{Elephant, Entry, Part, Spent, Window};
+use bywash_api::{Answers, Evidence, Kind, KindUse, Kinds, Use};
+use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};
 use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
@@ -26,6 +26,7 @@ pub(super) fn kinds(shared: &Shared) -> Kinds {
         slots: part.slots,
         bytes_per_s: part.bytes,
         by_one: part.by_one,
+        one_client: part.one_client,
         transacts: part.transacts,
     };
     Kinds { kinds: kinds.into_iter().map(kind).collect(), others: kind(others) }
@@ -54,7 +55,7 @@ pub(super) fn used(shared: &Shared, resource: Option<&str>) -> Answered {
         resource: name,
         capacity,
         step_s: step,
-        at_ms: moments(shared, &windows),
+        at_ms: moments(shared, windows.iter().map(|window| window.until)),
         used: windows.iter().map(|window| window.used).collect(),
         kinds,
         residual: windows.iter().map(left).collect(),
@@ -89,7 +90,7 @@ pub(super) fn evidence(shared: &Shared, number: &str) -> Answered {
         pattern: entry.pattern.clone(),
         resource: found.resource.clone(),
         step_s: step,
-        at_ms: moments(shared, &windows),
+        at_ms: moments(shared, windows.iter().map(|window| window.until)),
         requests_per_s: windows.iter().map(|window| window.kinds[own].requests / step).collect(),
         used: windows.iter().map(|window| window.used).collect(),
         without_others: windows.iter().map(|window| window.used - others(window)).collect(),
@@ -113,9 +114,25 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     })
 }
 
+/// What its requests and all others got.
+pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
+    let number = number_of(number)?;
+    let pattern = match shared.elephants.desk().book().entry(number) {
+        Ok(entry) => entry.pattern.clone(),
+        Err(why) => return Err(Refused::not_found(why)),
+    };
+    let answers = shared.elephants.watched().answers(&pattern, shared.driver.now());
+    Ok(document(&Answers {
+        pattern,
+        step_s: ANSWERS_WINDOW.as_secs_f64(),
+        at_ms: moments(shared, answers.iter().map(|window| window.until)),
+        elephants: answers.iter().map(|window| window.elephants).collect(),
+        ants: answers.iter().map(|window| window.ants).collect(),
+    }))
+}
+
 /// When each window was over, by the wall clock.
-fn moments(shared: &Shared, windows: &[Window]) -> Vec<u64> {
+fn moments(shared: &Shared, until: impl Iterator<Item = Time>) -> Vec<u64> {
     let (now, shown): (Time, u64) = (shared.driver.now(), wall_clock_ms());
-    let at = |until: Time| shown.saturating_sub(now.since(until).as_millis());
-    windows.iter().map(|window| at(window.until)).collect()
+    until.map(|until| shown.saturating_sub(now.since(until).as_millis())).collect()
 }

@@ -280,6 +280,7 @@ impl Operator {
             "/v1/elephants" => Ok(document(&elephants::list(shared))),
             "/v1/elephants/{number}" => elephants::show(shared, parameter),
             "/v1/elephants/{number}/evidence" => kinds::evidence(shared, parameter),
+            "/v1/elephants/{number}/answers" => kinds::answers(shared, parameter),
             "/v1/policy" => Ok(document(&policy::policy(shared))),
             "/v1/export" => Ok(document(&policy::export(shared))),
             "/v1/audit" => Ok(document(&policy::audit(shared, said::limit(&asked)?))),
@@ -303,6 +304,7 @@ impl Operator {
             "/v1/elephants/{number}/preview" => {
                 return elephants::preview(shared, parameter, said(request, body).await?);
             }
+            "/v1/kinds/ask" => return elephants::ask(shared, who, said(request, body).await?),
             "/v1/policy/class" => {
                 return policy::set_class(shared, who, said(request, body).await?);
             }

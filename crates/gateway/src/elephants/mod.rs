@@ -104,7 +104,10 @@ impl Elephants {
         let settings = shared.settings();
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        desk.book = desk.directory.as_deref().map_or_else(Book::default, load);
+        // Without a folder it is what the process before this one has handed over.
+        if let Some(directory) = &desk.directory {
+            desk.book = load(directory);
+        }
         desk.book.began_by(wall::now());
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
         let notes = desk.book.tick(wall::now(), |_, _, _| bywash_control::Gauge::default());
@@ -112,6 +115,14 @@ impl Elephants {
         self.put_in_force(&desk.book, &shared.driver);
         drop(desk);
         self.configured(shared);
+    }
+
+    /// What was decided in a process before this one, where no file keeps it.
+    pub(crate) fn inherit(&self, text: &str) {
+        match Book::read(text) {
+            Ok(book) => self.desk().book = book,
+            Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
+        }
     }
 
     /// Rules that stand in the file, from now on.

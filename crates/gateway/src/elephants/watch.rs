@@ -5,12 +5,14 @@
 //! still end in time.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bywash_config::{ReadFrom, Resource};
 use bywash_control::{
-    self as control, Act, Book, Elephant, Entry, Gauge, Seen, Timestamp, Watch, Watched,
+    self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
+    Watched, What,
 };
 use bywash_engine::Tier;
 use bywash_sense::series::{
@@ -23,12 +25,14 @@ use tokio::sync::{mpsc, watch};
 use super::Elephants;
 use crate::journal;
 use crate::settings::Settings;
-use crate::shared::{Life, Shared};
+use crate::shared::{Life, Shared, network};
 use crate::undecided::Undecided;
 use crate::wall;
 
 /// How often requests are taken from the journal.
 const TURN: Duration = Duration::from_millis(50);
+/// For so long before a rule it is measured.
+pub(crate) const MINUTE: Span = Span::from_secs(60);
 /// How often resources are read.
 const STEP: Span = Span::from_secs(1);
 /// Readings further apart say nothing of the time between.
@@ -160,15 +164,19 @@ impl Watcher {
     fn ask(&self, shared: &Shared) {
         let config = &self.settings.config.elephants;
         let (slots, bytes) = capacities(shared);
-        let (found, sight) = {
+        let asked: Vec<String> =
+            shared.elephants.desk().book().asked().map(str::to_owned).collect();
+        let (found, uses, sight) = {
             let watch = shared.elephants.watched();
             let found: Vec<Elephant> = if config.resources.is_empty() {
                 Vec::new()
             } else {
                 watch.elephants(slots, bytes)
             };
+            let uses = asked.iter().filter_map(|name| watch.named(name, slots)).collect();
             (
                 found,
+                uses,
                 self.sources.sight(
                     &watch,
                     self.ended.is_some(),
@@ -182,8 +190,18 @@ impl Watcher {
             bywash_config::Act::Propose => Act::Propose,
             bywash_config::Act::Auto => Act::Auto,
         };
-        let decided =
-            shared.elephants.decide(shared, |book| Ok(book.found(wall::now(), found, act)));
+        let now = shared.driver.now();
+        let decided = shared.elephants.decide(shared, |book| {
+            book.uses(uses);
+            let notes = book.found(wall::now(), found, act);
+            for note in notes.iter().filter(|note| note.what == What::Approved) {
+                let Subject::Elephant { number, .. } = note.subject else { continue };
+                let Ok(entry) = book.entry(number).cloned() else { continue };
+                let before = gauge_of(&shared.elephants.watched(), &entry, now, MINUTE);
+                book.was_before(number, before);
+            }
+            Ok(notes)
+        });
         if let Err(why @ (Undecided::NotKept(_) | Undecided::Refused(_))) = decided {
             eprintln!("bywash: an elephant was found, and {why}");
         }
@@ -217,6 +235,10 @@ pub(crate) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) ->
     watch.gauge(&entry.pattern, resource, now - lasted, now)
 }
 
+fn client_of(shared: &Shared, address: IpAddr) -> Client {
+    Client { key: shared.address_key(address).0, network: network(address) }
+}
+
 fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &Settings) {
     let Some(decided) = &entry.decided else { return };
     let Some((method, target)) = entry.whole_message() else { return };
@@ -227,7 +249,7 @@ fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &S
         &Seen {
             method,
             target,
-            client: shared.address_key(entry.client).0,
+            client: client_of(shared, entry.client),
             worked,
             response: answered.then_some(decided.waited + decided.service),
             bytes: decided.received,

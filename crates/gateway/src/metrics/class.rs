@@ -25,6 +25,8 @@ type Amount = Counter<f64, AtomicU64>;
 #[derive(Clone)]
 pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
+    /// Of the orphaned, those that never ran.
+    left_waiting: Counter,
     /// By mode.
     decisions: [Decisions; 2],
     shadow: Vec<Counter>,
@@ -73,6 +75,8 @@ impl ClassMetrics {
             if matches!(outcome, Outcome::Served | Outcome::Late) {
                 self.latencies.count(wait + service);
             }
+        } else if outcome == Outcome::Orphaned {
+            self.left_waiting.inc();
         }
     }
 
@@ -100,6 +104,7 @@ impl ClassMetrics {
             name: Arc::clone(name),
             outcomes: core::array::from_fn(|at| self.outcomes[at].get()),
             shadow: core::array::from_fn(|at| self.shadow[at].get()),
+            left_waiting: self.left_waiting.get(),
             useful: milliseconds(&self.useful),
             wasted: milliseconds(&self.wasted),
             earned: self.earned.get(),
@@ -211,6 +216,7 @@ impl Families {
             |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
         ClassMetrics {
             outcomes: Outcome::ALL.iter().map(outcome).collect(),
+            left_waiting: Counter::default(),
             decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
             shadow: Shadowed::ALL.iter().map(shadow).collect(),
             useful: work(table::USEFUL),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bywash_gateway::Inheritance;
 use bywash_units::Span;
 use serde_json::json;
 
@@ -54,4 +55,40 @@ fn who_was_not_succeeded_decides_again() {
     gateway.gateway().give_decisions_away(true);
     gateway.gateway().give_decisions_away(false);
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
+}
+
+#[test]
+fn where_nothing_is_written_down_the_successor_is_handed_what_was_decided() {
+    let upstream = Upstream::echo();
+    let setup = Setup::before(&upstream);
+    let gateway = setup.start();
+    assert!(!gateway.gateway().keeps_decisions());
+    let mut learned: serde_json::Value =
+        serde_json::from_slice(&gateway.gateway().learned()).unwrap();
+    learned["elephants"] = BOOK.into();
+    drop(gateway);
+    let succeed = |learned: Vec<u8>| {
+        let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
+        setup.try_start_with(from).expect("it starts")
+    };
+    let gateway = succeed(learned.to_string().into_bytes());
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+    let learned = gateway.gateway().learned();
+    drop(gateway);
+    assert!(state(&succeed(learned)).contains("rejected"));
+}
+
+#[test]
+fn of_a_book_that_makes_no_sense_nothing_is_taken_over() {
+    let upstream = Upstream::echo();
+    let setup = Setup::before(&upstream);
+    let gateway = setup.start();
+    let mut learned: serde_json::Value =
+        serde_json::from_slice(&gateway.gateway().learned()).unwrap();
+    learned["elephants"] = "[".into();
+    drop(gateway);
+    let from =
+        Inheritance { learned: Some(learned.to_string().into_bytes()), ..Inheritance::default() };
+    let gateway = setup.try_start_with(from).expect("it starts");
+    assert_eq!(admin(gateway.admin(), "/v1/elephants/1").status(), Some(404));
 }
