@@ -17,9 +17,9 @@ where
     String::deserialize(from)?.parse().map_err(de::Error::custom)
 }
 
-/// A JSON string is a TOML string: neither has raw control characters, and escapes are the same.
+/// A JSON string is a TOML string: neither has raw control characters, and escapes are the same. JSON takes DEL for none.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// The revision after this one. It is the time where that is later, so that a process that has lost what was before does

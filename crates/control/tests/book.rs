@@ -420,6 +420,18 @@ fn a_limit_goes_when_null_is_said_and_stays_when_nothing_is() {
     assert_eq!((granted(&book).rate, granted(&book).queue), (None, 3));
 }
 
+#[test]
+fn what_is_exported_of_a_name_with_a_control_character_is_toml() {
+    let mut book = Book::default();
+    let pattern = "/a\u{7f}\u{1}\"\\b";
+    book.found(at(0), vec![Elephant { pattern: pattern.into(), ..search() }], Act::Propose);
+    book.approve(at(1), 1, Change::default(), word(1)).expect("a rule");
+    let text = book.exported();
+    let read: toml::Table = text.parse().unwrap_or_else(|why| panic!("{why}: {text:?}"));
+    let rules = read["throttle"].as_table().expect("rules by name");
+    assert!(rules.values().all(|rule| rule["match"].as_str() == Some(pattern)), "{text}");
+}
+
 fn granted(book: &Book) -> Grants {
     match &book.entry(1).expect("it is there").state {
         State::Ruled(rule) => rule.grants,

@@ -56,12 +56,14 @@ const HEADER: usize = 24;
 pub fn save(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     check(name)?;
     let (before, after) = around(name);
+    // Before anything is changed: a folder that may not be read is none whose names can be made to last.
+    let folder = File::open(directory)?;
     let mut file = unfinished(directory, &before, &after)?;
     file.write_all(&header(bytes))?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(directory.join(name))?;
-    File::open(directory)?.sync_all()?;
+    folder.sync_all()?;
     remove_unfinished(directory, &before, &after);
     Ok(())
 }

@@ -197,6 +197,12 @@ impl Ask {
         Answer::Asks
     }
 
+    pub(super) fn paste(&mut self, text: &str) {
+        if let Step::Percent(line, _) | Step::Why(line) = &mut self.step {
+            line.paste(text);
+        }
+    }
+
     fn choose(&mut self, code: KeyCode) {
         match (code, &self.about) {
             (KeyCode::Char('e'), About::Class { percent, .. }) => {

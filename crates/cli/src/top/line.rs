@@ -18,6 +18,14 @@ impl Line {
         Self(text.to_owned())
     }
 
+    /// Lines of a text become one.
+    pub(super) fn paste(&mut self, text: &str) {
+        for c in text.trim().chars() {
+            let c = if c.is_whitespace() { ' ' } else { c };
+            self.key(KeyCode::Char(c).into());
+        }
+    }
+
     /// One more key.
     pub(super) fn key(&mut self, key: KeyEvent) {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);

@@ -31,7 +31,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bywash_units::Span;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{
+    self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind,
+};
 
 use crate::args::Top;
 use crate::failure::Failure;
@@ -87,7 +89,7 @@ fn print(args: &Top, mut feed: Feed, mut model: Model) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The terminal as it was, however this ends: a panic restores it by the hook that `try_init` sets.
+/// The terminal as it was, however this ends.
 struct Restored;
 
 impl Drop for Restored {
@@ -99,13 +101,20 @@ impl Drop for Restored {
 fn restore() {
     ratatui::restore();
     // Ratatui hides it when it draws, and shows it only when a `Terminal` is dropped. A terminal that is gone needs none.
-    let _ = ratatui::crossterm::execute!(io::stdout(), Show);
+    let _ = ratatui::crossterm::execute!(io::stdout(), DisableBracketedPaste, Show);
 }
 
 fn show(mut screen: Screen, news: &Receiver<News>) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::running(format!("the terminal: {error}"));
     let signals = Signals::catch().map_err(failed)?;
+    let said = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
+        said(panic);
+    }));
     let mut terminal = ratatui::try_init().map_err(failed)?;
+    // Or what is pasted would be keys, each of which means something.
+    let _ = ratatui::crossterm::execute!(io::stdout(), EnableBracketedPaste);
     let _restored = Restored;
     end_with_it(signals);
     watch(&mut terminal, &mut screen, news).map_err(failed)
@@ -156,6 +165,10 @@ fn watch(
 fn hear(screen: &mut Screen, event: &Event) -> bool {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => screen.key(*key),
+        Event::Paste(text) => {
+            screen.paste(text);
+            true
+        }
         _ => true,
     }
 }

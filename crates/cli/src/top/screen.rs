@@ -129,6 +129,18 @@ impl Screen {
         true
     }
 
+    /// What is pasted is text where text is asked for, and nothing elsewhere.
+    pub(super) fn paste(&mut self, text: &str) {
+        match &mut self.over {
+            Over::Filter(line) => {
+                line.paste(text);
+                self.model.look_mut().filter = line.text().to_owned();
+            }
+            Over::Ask(ask) => ask.paste(text),
+            Over::Nothing | Over::Help | Over::Awaited | Over::Text { .. } => {}
+        }
+    }
+
     fn want(&mut self, intent: Intent) {
         match intent {
             Intent::View(view) => self.look(view),

@@ -57,6 +57,7 @@ fn a_class_is_enforced_for_a_while_and_then_as_the_file_says() {
     first.answer().unwrap();
     // This is how long it holds.
     let is_over = || policy(&gateway)["overrides"] == json!([]);
+    // `eventually` does not wait for so long.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while !is_over() {
         assert!(std::time::Instant::now() < end, "it never ended");
@@ -152,6 +153,45 @@ fn of_so_many_in_a_hundred_visitors_it_is_always_the_same() {
     };
     assert_eq!(decided("enforce") as usize, 2 * enforced);
     assert_eq!(decided("observe") as usize, 400 - 2 * enforced);
+}
+
+#[test]
+fn who_is_of_that_part_is_held_back_and_nobody_else_is() {
+    let (upstream, calls) = Upstream::by_hand();
+    let setup = observing(&upstream)
+        .set("class.search", "{ match = ['GET /search'], mode = 'enforce', percent = 50 }")
+        .set("queue.max_wait", "'100ms'")
+        .set("listen.trusted_proxies", "['127.0.0.1']");
+    let gateway = setup.start();
+    let mut first = gateway.asks("/search");
+    let running = calls.next();
+    let mut held_back = 0;
+    for client in 0..24_u8 {
+        let client = IpAddr::from([10, 0, 9, client]);
+        let mut visitor = gateway.sends(format!(
+            "GET /search HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: {client}\r\n\r\n"
+        ));
+        // The only slot is taken: she waits in vain, or runs all the same.
+        let mut call = None;
+        eventually("one or the other", || {
+            call = calls.by_now();
+            call.is_some() || !visitor.has_nothing_to_read()
+        });
+        let runs = call.is_some();
+        if let Some(call) = call {
+            call.answer("");
+        }
+        assert_eq!(visitor.answer().unwrap().status(), Some(if runs { 200 } else { 503 }));
+        let last = || document(&admin(gateway.admin(), "/v1/requests?limit=1"));
+        eventually("it has ended", || last()["requests"][0]["client"] == client.to_string());
+        let mode = last()["requests"][0]["mode"].clone();
+        assert_eq!(mode, if runs { "observe" } else { "enforce" }, "{client}");
+        held_back += u32::from(!runs);
+    }
+    // Of 24 that each are it with one half: all or none one time in eight million.
+    assert!((1..24).contains(&held_back), "{held_back} of 24");
+    running.answer("");
+    first.answer().unwrap();
 }
 
 fn kept(upstream: &Upstream, folder: &Path) -> Setup {

@@ -2,7 +2,7 @@
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use socket2::{Domain, Socket, Type};
@@ -147,12 +147,14 @@ impl Calls {
         self.0.recv_timeout(BOUND).expect("a request reaches the upstream")
     }
 
-    /// Whether none has come so far.
+    /// One that has come by now.
+    pub(crate) fn by_now(&self) -> Option<Call> {
+        self.0.try_recv().ok()
+    }
+
+    /// Whether none has come so far; one that has is gone.
     pub(crate) fn is_empty(&self) -> bool {
-        match self.0.recv_timeout(std::time::Duration::ZERO) {
-            Ok(_) => false,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => true,
-        }
+        self.by_now().is_none()
     }
 }
 
