@@ -95,7 +95,7 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     );
     await page.goBack();
     await page
-        .locator('.verdict:is(.better, .same, .worse)', { hasText: '99 of 100 others' })
+        .locator('.verdict:is(.better, .same, .worse)', { hasText: 'of all others' })
         .waitFor({ timeout: 40_000 });
     await undo(page);
     assert.deepEqual(faults, []);
@@ -106,11 +106,17 @@ test('a kind that nobody found to be much is throttled from the list of all kind
     const { page, faults, context } = await enter('ana', 'elephants?tab=kinds&filter=item');
     const row = page.locator('main tbody tr', { hasText: '/item' });
     await row.getByRole('button', { name: 'Throttle…' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByRole('button', { name: 'It fills the site' }).click();
+    await dialog.getByRole('button', { name: 'Show what a rule would do' }).click();
     await page.locator('h1', { hasText: 'Elephant' }).waitFor();
     await page.locator('.subject', { hasText: '/item' }).waitFor();
     await page.locator('.sentences', { hasText: '127.0.0.1 makes' }).waitFor();
+    await page.getByLabel(/^Start/).fill('two');
+    await page.getByText('Not a number: Start.').waitFor();
+    assert.ok(await page.getByRole('button', { name: 'Approve…' }).isDisabled());
+    await page.getByLabel(/^Start/).fill('2,5');
     await page.getByRole('button', { name: 'Approve…' }).click();
-    const dialog = page.locator('dialog');
     await dialog.getByRole('button', { name: 'Agreed with its owners' }).click();
     await dialog.getByRole('button', { name: 'Approve', exact: true }).click();
     await stateIs(page, 'held back');

@@ -569,7 +569,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What an elephant's requests and all others got over the last quarter of an hour, window by window. */
+        /**
+         * @description What an elephant's requests and all others got over the last quarter of an hour, window by window, as far back as it is
+         *     remembered: the last 200,000 requests.
+         */
         Answers: {
             /** @description Of all others. */
             ants: components["schemas"]["Lot"][];
@@ -876,6 +879,8 @@ export interface components {
             asked: boolean;
             /** @description What that will do. */
             effect?: components["schemas"]["Effect"] | null;
+            /** @description The last rule that has ended. */
+            ended?: components["schemas"]["Ended"] | null;
             /** @description What was found last, if it was found: a rule of the file needs no evidence. */
             found?: components["schemas"]["Found"] | null;
             /** @description How bytes are held back, where the rule does so. */
@@ -919,7 +924,7 @@ export interface components {
             told: boolean;
             /** @description The last trial, if there was one. */
             trial?: components["schemas"]["Trial"] | null;
-            /** @description How the site was under the rule in force: in the last minute, or since it holds. */
+            /** @description How the site was under the rule in force: in the last minute, or since it holds. Only of one by itself. */
             under?: components["schemas"]["Gauge"] | null;
             /** @description Why that is not known. */
             unpredicted?: string | null;
@@ -956,6 +961,16 @@ export interface components {
              * @description For how long requests were held against resources.
              */
             seen_s: number;
+        };
+        /** @description A rule that holds no more. */
+        Ended: {
+            /**
+             * Format: date-time
+             * @description When it has ended.
+             */
+            at: string;
+            /** @description How the site was before it. */
+            before: components["schemas"]["Gauge"];
         };
         /** @description What an elephant's cost was read from: a point for each window. */
         Evidence: {
@@ -1280,12 +1295,12 @@ export interface components {
             answered: number;
             /**
              * Format: double
-             * @description Seconds until the answer was there, of one in two; `null` where none was.
+             * @description Seconds until the answer was there, of one in two of those that came in that time; `null` if none of these was answered.
              */
             p50?: number | null;
             /**
              * Format: double
-             * @description Of all but one in a hundred.
+             * @description Of all but one in a hundred of them.
              */
             p99?: number | null;
             /**
@@ -1623,7 +1638,7 @@ export interface components {
         };
         /** @description A rule. */
         Rule: {
-            /** @description How the site was in the last minute before it, if an operator has approved it. */
+            /** @description How the site was in the last minute without a rule for these requests, if that was measured; never of the file's. */
             before?: components["schemas"]["Gauge"] | null;
             /** @description Who decided it. */
             by: string;

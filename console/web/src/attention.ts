@@ -15,6 +15,8 @@ export interface Need {
 }
 
 const SOON = 5 * 60_000;
+/** What was not found for so long is over. */
+const LATELY = 15 * 60_000;
 
 export function attention(
     status: Status | undefined,
@@ -27,7 +29,7 @@ export function attention(
         ...ofGateway(status),
         ...ofOrders(refused),
         ...ofResources(elephants),
-        ...ofElephants(elephants),
+        ...ofElephants(elephants, now),
         ...ofOverrides(policy, now),
     ];
 }
@@ -101,11 +103,18 @@ const ofResources = (elephants: Elephants | undefined): Need[] =>
     );
 
 /** Elephants that somebody is to decide about; who asked for one by name knows it. */
-export const proposals = (elephants: Elephants | undefined): Elephant[] =>
-    (elephants?.elephants ?? []).filter(one => one.state === 'proposed' && one.found && !one.asked);
+export const proposals = (elephants: Elephants | undefined, now: number): Elephant[] =>
+    (elephants?.elephants ?? []).filter(
+        one =>
+            one.state === 'proposed' &&
+            one.found &&
+            !one.found.transacts &&
+            !one.asked &&
+            now - Date.parse(one.seen) < LATELY,
+    );
 
-function ofElephants(elephants: Elephants | undefined): Need[] {
-    return proposals(elephants).map(one => ({
+function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
+    return proposals(elephants, now).map(one => ({
         kind: 'asks',
         text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} (last 15 min). Should they be held back?`,
         href: href('elephants', one.number),

@@ -6,7 +6,8 @@ import { Rows } from './rows';
 import { use } from './signal';
 import { inSlices } from './slices';
 
-export type Range = '15m' | '24h';
+export const RANGES = ['15m', '24h'] as const;
+export type Range = (typeof RANGES)[number];
 export const RANGE_TEXT: Record<Range, string> = { '15m': 'last 15 min, each second', '24h': 'last 24 h, each minute' };
 export const rangeNamed = (name: string | undefined): Range => (name === '24h' ? '24h' : '15m');
 

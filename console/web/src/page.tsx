@@ -48,19 +48,21 @@ export function Panel({
 }
 
 /** One of few, as links, so that what is chosen is in the address. */
-export function Choice({
+export function Choice<N extends string>({
     label,
     of,
     at,
+    to,
 }: {
     label: string;
-    of: readonly { name: string; href: string }[];
-    at: string;
+    of: readonly N[];
+    at: N;
+    to: (name: N) => string;
 }) {
     return (
         <nav class="choice" aria-label={label}>
-            {of.map(({ name, href }) => (
-                <a key={name} href={href} aria-current={name === at ? 'true' : undefined}>
+            {of.map(name => (
+                <a key={name} href={to(name)} aria-current={name === at ? 'true' : undefined}>
                     {name}
                 </a>
             ))}

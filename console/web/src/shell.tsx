@@ -7,7 +7,7 @@ import { Dialog } from './dialog';
 import { useDocument } from './document';
 import { clock, lasting } from './format';
 import { LETTERS, listenToKeys } from './keys';
-import { begin, connection, heard, isStale, revisions, rows, tick } from './live';
+import { begin, connection, gatewayNow, heard, isStale, revisions, rows, tick } from './live';
 import { Login } from './login';
 import { forgetToken, mayNotDecide, name, token } from './operator';
 import { place } from './place';
@@ -60,7 +60,7 @@ export function Shell() {
     const status = useDocument('/v1/status', { every: 5000 });
     const changed = use(revisions);
     const elephants = useDocument('/v1/elephants', { revision: changed?.elephants, every: 30_000 });
-    const proposed = proposals(elephants.value);
+    const proposed = proposals(elephants.value, gatewayNow());
     const main = useRef<HTMLElement>(null);
     useEffect(
         () =>

@@ -19,6 +19,7 @@ export interface Sums {
 
 export const WINDOWS = { '10s': 10, '60s': 60, '15m': 900, '24h': 86_400 } as const;
 export type WindowName = keyof typeof WINDOWS;
+export const WINDOW_NAMES = Object.keys(WINDOWS) as WindowName[];
 export const WINDOW_TEXT: Record<WindowName, string> = {
     '10s': 'last 10 s',
     '60s': 'last 60 s',

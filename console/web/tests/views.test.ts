@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attention, ordersRefused, whyNothing } from '../src/attention';
-import { changeOf, edited, isChange } from '../src/elephants/change';
+import { changeOf, edited, isChange, wrongOf } from '../src/elephants/change';
 import { verdict } from '../src/elephants/effect';
 import { evidence, stateWord } from '../src/elephants/words';
 import { difference, pairs } from '../src/lab/compare';
@@ -43,6 +43,11 @@ test('only what differs of a rule is said', () => {
         wait_ms: 2500,
     });
     assert.deepEqual(changeOf({ ...now, at_once: '', queue: 'x' }, grants), {});
+    assert.equal(wrongOf(now), undefined);
+    assert.match(wrongOf({ ...now, rate: '2e' }) ?? '', /Start/);
+    assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /At once/);
+    assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /For up to/);
+    assert.equal(wrongOf({ ...now, rate: ' ', wait_s: '0,5' }), undefined, 'no limit, and half a second');
 });
 
 test('evidence says what speaks against it too', () => {
@@ -52,7 +57,13 @@ test('evidence says what speaks against it too', () => {
 });
 
 test('what needs a person is said, the broken first', () => {
-    const elephant = { number: 3, pattern: '/s', found, state: 'proposed' } as Elephant;
+    const elephant = {
+        number: 3,
+        pattern: '/s',
+        found,
+        state: 'proposed',
+        seen: '1970-01-01T00:00:00Z',
+    } as Elephant;
     assert.equal(stateWord(elephant), 'proposed');
     const elephants = {
         resources: [{ name: 'web', seen_s: 0, used: null, trouble: 'gone' }],
@@ -60,6 +71,8 @@ test('what needs a person is said, the broken first', () => {
             elephant,
             { ...elephant, number: 4, state: { ruled: {} } },
             { ...elephant, number: 5, asked: true },
+            { ...elephant, number: 6, seen: '1969-12-31T23:00:00Z' },
+            { ...elephant, number: 7, found: { ...found, transacts: true } },
         ],
     } as unknown as Parameters<typeof attention>[1];
     const status = {
@@ -173,19 +186,24 @@ test('orders that were refused in the last minute are counted, and no others', (
 test('a verdict waits until what had waited is answered, and says what the others got', () => {
     const lot = (p99: number | null, answered = 10, refused = 0): Lot => ({ answered, refused, p50: p99, p99 });
     const gauge = (ants: Lot, seconds = 60): Gauge => ({ seconds, used: null, elephants: lot(1), ants });
-    const of = (before: Lot | undefined, under: Lot, seconds?: number) =>
-        verdict(before && gauge(before), gauge(under, seconds));
+    const of = (before: Lot | undefined, under: Lot, held = 90) => verdict(before && gauge(before), gauge(under), held);
     assert.equal(of(lot(2), lot(9), 29).kind, 'settling');
     assert.match(of(lot(2), lot(9), 10).text, /In 20.s/);
+    assert.match(of(lot(45), lot(9), 40).text, /In 20.s/, 'longer where others waited for long');
     const better = of(lot(2), lot(0.3, 12));
     assert.equal(better.kind, 'better');
-    for (const words of [/^It helps/, /300.ms/, /\(2.s before\)/, /12/]) assert.match(better.text, words);
+    for (const words of [/^It helps/, /within 300.ms/, /within 2.s\)/, /12/]) assert.match(better.text, words);
     assert.equal(of(lot(2), lot(2.1)).kind, 'same');
     assert.equal(of(lot(2), lot(3)).kind, 'worse');
-    assert.equal(of(lot(2), lot(1.9, 5, 5)).kind, 'worse', 'faster, as most are refused');
+    assert.equal(of(lot(2), lot(1.5, 8.5, 1.5)).kind, 'worse', 'faster, as some are refused');
+    assert.equal(of(lot(1, 2, 50), lot(1.3, 50, 2)).kind, 'better', 'slower, as nearly all are answered');
     assert.equal(of(undefined, lot(1)).kind, 'unknown');
-    assert.match(of(lot(null, 0), lot(1)).text, /before the rule/);
-    assert.match(of(lot(1), lot(null, 0)).text, /that is over/);
+    assert.equal(verdict(gauge(lot(1), 0), gauge(lot(1)), 90).kind, 'unknown', 'nothing was measured');
+    assert.equal(verdict(gauge(lot(1)), undefined, 90).kind, 'unknown');
+    assert.match(of(lot(2, 0.1), lot(1)).text, /Too few/);
+    assert.match(of(lot(2), lot(1, 0.1)).text, /Too few/);
+    assert.match(of(lot(null), lot(1)).text, /none was answered/);
+    assert.equal(of(lot(0), lot(1)).kind, 'unknown', 'as an earlier version wrote it');
 });
 
 test('a limit that is emptied is to be none, and one that was none stays so', () => {

@@ -59,7 +59,7 @@ pub struct Elephant {
     pub unpredicted: Option<String>,
     /// How bytes are held back, where the rule does so.
     pub lanes: Option<Lanes>,
-    /// How the site was under the rule in force: in the last minute, or since it holds.
+    /// How the site was under the rule in force: in the last minute, or since it holds. Only of one by itself.
     pub under: Option<Gauge>,
     /// Requests that wait under the rule in force.
     pub waiting: Option<u32>,
@@ -160,7 +160,8 @@ pub struct Evidence {
     pub slope: f64,
 }
 
-/// What an elephant's requests and all others got over the last quarter of an hour, window by window.
+/// What an elephant's requests and all others got over the last quarter of an hour, window by window, as far back as it is
+/// remembered: the last 200,000 requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answers {
     /// Which requests.

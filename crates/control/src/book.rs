@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::{Effect, Gauge};
 use crate::elephant::{Elephant, Resource};
-use crate::entry::{Entry, Origin, Rule, State, Trial, began_by};
+use crate::entry::{Ended, Entry, Origin, Rule, State, Trial, began_by};
 use crate::grants::{Change, Grants};
 use crate::note::{Note, Subject, What};
 use crate::text::next_revision;
@@ -197,7 +197,8 @@ impl Book {
             let is_sure = !elephant.provisional;
             entry.found = Some(elephant);
             entry.seen = now;
-            entry.asked = false;
+            // What is not sure may be nothing, and was asked for all the same.
+            entry.asked &= !is_sure;
             if is_sure && !std::mem::replace(&mut entry.told, true) {
                 notes.push(self.note(
                     now,
@@ -211,16 +212,17 @@ impl Book {
         }
         self.entries.retain(|entry| {
             let is_provisional = entry.found.as_ref().is_some_and(|found| found.provisional);
-            entry.seen == now || entry.state != State::Proposed || !is_provisional
+            entry.seen == now || entry.state != State::Proposed || entry.asked || !is_provisional
         });
         notes
     }
 
-    /// What is ruled is found for the resource that the rule is for, or not at all: it is measured by that.
+    /// What somebody has ruled is found for the resource that the rule is for, or not at all: it is measured by that.
     fn as_ruled(&self, mut elephants: Vec<Elephant>) -> Vec<Elephant> {
         elephants.retain(|elephant| {
             let of = self.entries.iter().find(|entry| entry.pattern == elephant.pattern);
-            let ruled = of.filter(|entry| matches!(entry.state, State::Ruled(_)));
+            let is_ruled = |entry: &&Entry| matches!(&entry.state, State::Ruled(rule) if rule.origin != Origin::File);
+            let ruled = of.filter(is_ruled);
             let found = ruled.and_then(|entry| entry.found.as_ref());
             found.is_none_or(|found| found.resource == elephant.resource)
         });
@@ -242,7 +244,8 @@ impl Book {
         if found.transacts {
             return Err(Refused::Transacts);
         }
-        if let Some(entry) = self.entries.iter().find(|entry| entry.pattern == found.pattern) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.pattern == found.pattern) {
+            entry.seen = now;
             return Ok((entry.number, None));
         }
         let at = self.place_of(now, &found.pattern).ok_or(Refused::Full)?;
@@ -289,6 +292,7 @@ impl Book {
             asked: false,
             state: State::Proposed,
             trial: None,
+            ended: None,
             revision: 0,
         });
         Some(self.entries.len() - 1)
@@ -334,12 +338,13 @@ impl Book {
         Ok(self.rule(now, at, grants, Origin::Operator, word))
     }
 
-    /// How the site was before the rule that has just been approved. One that takes the place of another knows better.
-    pub fn was_before(&mut self, number: u32, gauge: Gauge) {
-        if let Ok(at) = self.at(number)
-            && let State::Ruled(rule) = &mut self.entries[at].state
-        {
-            rule.before.get_or_insert_with(|| Box::new(gauge));
+    /// How the site was in the minute before the rule that holds since now. One that takes the place of another, or comes
+    /// right after it, knows better: that minute was the other's.
+    pub fn was_before(&mut self, now: Timestamp, number: u32, gauge: Gauge) {
+        let Ok(at) = self.at(number) else { return };
+        let without = self.entries[at].without_rule(now).copied().unwrap_or(gauge);
+        if let State::Ruled(rule) = &mut self.entries[at].state {
+            rule.before.get_or_insert_with(|| Box::new(without));
         }
     }
 
@@ -360,9 +365,14 @@ impl Book {
             return Err(Refused::Trial);
         }
         let entry = &mut self.entries[at];
+        let before = entry.without_rule(now).copied().unwrap_or(before);
         let predicted = entry.found.as_ref().and_then(|found| Effect::of(found, &grants).ok());
         entry.trial = Some(Trial { grants, predicted, before, during: None });
-        Ok(self.rule(now, at, grants, Origin::Trial, word))
+        let note = self.rule(now, at, grants, Origin::Trial, word);
+        if before.seconds > 0.0 {
+            self.was_before(now, number, before);
+        }
+        Ok(note)
     }
 
     /// What a decision comes to, if it can be made.
@@ -486,7 +496,10 @@ impl Book {
     /// The only way to another state.
     fn change(&mut self, now: Timestamp, at: usize, state: State) {
         let entry = &mut self.entries[at];
-        entry.state = state;
+        let was = std::mem::replace(&mut entry.state, state);
+        if let State::Ruled(Rule { before: Some(before), .. }) = was {
+            entry.ended = Some(Box::new(Ended { at: now, before: *before }));
+        }
         if entry.asked {
             entry.seen = now;
         }

@@ -82,8 +82,8 @@ pub struct Lot {
     pub answered: f64,
     /// Refused in a second.
     pub refused: f64,
-    /// Seconds until the answer was there, of one in two; `null` where none was.
+    /// Seconds until the answer was there, of one in two of those that came in that time; `null` if none of these was answered.
     pub p50: Option<f64>,
-    /// Of all but one in a hundred.
+    /// Of all but one in a hundred of them.
     pub p99: Option<f64>,
 }

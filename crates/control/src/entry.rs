@@ -33,6 +33,9 @@ pub struct Entry {
     pub state: State,
     /// The last trial, if there was one.
     pub trial: Option<Trial>,
+    /// The last rule that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Box<Ended>>,
     /// Another one whenever something was decided, or has ended.
     #[serde(default)]
     pub revision: u64,
@@ -55,6 +58,15 @@ pub enum State {
     Ruled(Rule),
 }
 
+/// A rule that holds no more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    /// When it has ended.
+    pub at: Timestamp,
+    /// How the site was before it.
+    pub before: Gauge,
+}
+
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
@@ -73,7 +85,7 @@ pub struct Rule {
     pub since: Timestamp,
     /// When it ends; never where the file says so.
     pub until: Option<Timestamp>,
-    /// How the site was in the last minute before it, if an operator has approved it.
+    /// How the site was in the last minute without a rule for these requests, if that was measured; never of the file's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Box<Gauge>>,
 }
@@ -127,6 +139,16 @@ impl Entry {
             Some(wrong) => Err(Refused::Grants(wrong)),
             None => Ok(grants),
         }
+    }
+
+    /// How the site was without a rule for these requests, where the last minute was one's.
+    pub(crate) fn without_rule(&self, now: Timestamp) -> Option<&Gauge> {
+        if let State::Ruled(Rule { before: Some(before), .. }) = &self.state {
+            return Some(before);
+        }
+        let ended = self.ended.as_ref()?;
+        let lately = now.duration_since(ended.at) < jiff::SignedDuration::from_secs(60);
+        lately.then_some(&ended.before)
     }
 
     /// What a rule would grant if nobody says otherwise: what it grants already, or what is proposed.

@@ -40,7 +40,7 @@ pub use book::{Act, Book, BookError, InForce, MOST_ENTRIES, MOST_RULES, Refused,
 pub use clients::{Client, OneClient};
 pub use effect::{Effect, Gauge, Lot, Unpredicted};
 pub use elephant::{Elephant, Resource};
-pub use entry::{Entry, Origin, Rule, State, Trial};
+pub use entry::{Ended, Entry, Origin, Rule, State, Trial};
 pub use grants::{Change, Grants, Limit};
 pub use jiff::Timestamp;
 pub use note::{Note, Subject, What};

@@ -13,6 +13,8 @@ const MOST: usize = 200_000;
 pub const WINDOW: Span = Span::from_secs(10);
 /// A quarter of an hour of these.
 const WINDOWS: u64 = 90;
+/// So long after its end a request is known here, if nothing is very busy.
+const LATE: Span = Span::from_secs(1);
 /// For how long: a trial, and as long before it.
 const KEPT: Span = Span::from_secs(1300);
 
@@ -32,8 +34,23 @@ pub struct Answers {
 struct Ended {
     at: Time,
     column: Column,
+    /// The elephant whose rule it came under.
+    rule: Option<u32>,
     /// How long its client waited for its answer; nothing if it got none.
     response: Option<Span>,
+}
+
+/// Which requests are an elephant's: those of its kind, and whatever came under its rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which {
+    pub(crate) column: Option<Column>,
+    pub(crate) rule: u32,
+}
+
+impl Which {
+    fn has(self, ended: &Ended) -> bool {
+        Some(ended.column) == self.column || ended.rule == Some(self.rule)
+    }
 }
 
 /// See the module.
@@ -46,11 +63,17 @@ pub(crate) struct Recent {
 
 impl Recent {
     /// A request has ended, with an answer after that long, or refused.
-    pub(crate) fn ended(&mut self, at: Time, column: Column, response: Option<Span>) {
+    pub(crate) fn ended(
+        &mut self,
+        at: Time,
+        column: Column,
+        rule: Option<u32>,
+        response: Option<Span>,
+    ) {
         if self.ended.len() == MOST {
             self.ended.pop_front();
         }
-        self.ended.push_back(Ended { at, column, response });
+        self.ended.push_back(Ended { at, column, rule, response });
         while self.ended.front().is_some_and(|first| first.at + KEPT < at) {
             self.ended.pop_front();
         }
@@ -71,41 +94,35 @@ impl Recent {
         }
     }
 
-    /// How it was between two moments, for requests of this column and for all others; as far back as it is known. How
+    /// How it was between two moments, for an elephant's requests and for all others; as far back as it is known. How
     /// long they took is said of those that came in that time: what had waited since before it tells of before.
-    pub(crate) fn gauge(
-        &self,
-        column: Option<Column>,
-        resource: Option<usize>,
-        from: Time,
-        to: Time,
-    ) -> Gauge {
+    pub(crate) fn gauge(&self, of: Which, resource: Option<usize>, from: Time, to: Time) -> Gauge {
         let is_in = |at: Time| from <= at && at < to;
         let first = self.ended.front().map_or(to, |first| first.at);
         let seconds = to.since(from.max(first)).as_secs_f64();
         let mut sides = [Side::default(), Side::default()];
         for ended in self.ended.iter().filter(|ended| is_in(ended.at)) {
-            sides[usize::from(Some(ended.column) == column)].count(ended, from);
+            sides[usize::from(of.has(ended))].count(ended, from);
         }
-        let of = |(at, of, _): &&(Time, usize, f64)| is_in(*at) && Some(*of) == resource;
-        let shares: Vec<f64> = self.used.iter().filter(of).map(|(.., share)| *share).collect();
+        let is_of = |(at, of, _): &&(Time, usize, f64)| is_in(*at) && Some(*of) == resource;
+        let shares: Vec<f64> = self.used.iter().filter(is_of).map(|(.., share)| *share).collect();
         let used = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
         let [ants, elephants] = sides.map(|side| side.lot(seconds));
         Gauge { seconds, used, elephants, ants }
     }
 
-    /// The same, window by window, the oldest first: all that are over by now, and of which everything is known. Windows
+    /// The same, window by window, the oldest first: all that are over by now, as far back as everything is known. Windows
     /// begin where they always did, so that what was said of one is said of it again.
-    pub(crate) fn answers(&self, column: Option<Column>, now: Time) -> Vec<Answers> {
+    pub(crate) fn answers(&self, of: Which, now: Time) -> Vec<Answers> {
         let number = |at: Time| at.as_nanos() / WINDOW.as_nanos();
-        let last = number(now);
+        let last = number(now - LATE);
         let known = self.ended.front().map_or(last, |first| number(first.at) + 1);
         let first = known.max(last.saturating_sub(WINDOWS)).min(last);
         let mut sides = vec![<[Side; 2]>::default(); (last - first) as usize];
         for ended in &self.ended {
             let window = number(ended.at).checked_sub(first);
             if let Some(sides) = window.and_then(|window| sides.get_mut(window as usize)) {
-                sides[usize::from(Some(ended.column) == column)].count(ended, Time::ZERO);
+                sides[usize::from(of.has(ended))].count(ended, Time::ZERO);
             }
         }
         let told = (first..last).zip(sides).map(|(number, sides)| {
@@ -158,6 +175,10 @@ impl Side {
 mod tests {
     use super::*;
 
+    fn of(column: Option<Column>) -> Which {
+        Which { column, rule: 7 }
+    }
+
     fn at(seconds: u64) -> Time {
         Time::ZERO + Span::from_secs(seconds)
     }
@@ -167,32 +188,43 @@ mod tests {
         let elephant = Column::new(1).expect("a column of the table");
         let mut recent = Recent::default();
         for second in 0..100 {
-            recent.ended(at(second), elephant, Some(Span::from_secs(9)));
-            recent.ended(at(second), Column::OTHER, Some(Span::from_millis(10)));
-            recent.ended(at(second), Column::OTHER, None);
+            recent.ended(at(second), elephant, None, Some(Span::from_secs(9)));
+            recent.ended(at(second), Column::OTHER, None, Some(Span::from_millis(10)));
+            recent.ended(at(second), Column::OTHER, None, None);
             recent.used(0, at(second), 0.5);
             recent.used(1, at(second), if second < 60 { 1.0 } else { 0.25 });
         }
-        let gauge = recent.gauge(Some(elephant), Some(1), at(60), at(100));
+        let gauge = recent.gauge(of(Some(elephant)), Some(1), at(60), at(100));
         assert!((gauge.used.unwrap() - 0.25).abs() < 1e-9 && (gauge.seconds - 40.0).abs() < 1e-9);
         assert_eq!((gauge.elephants.p50, gauge.ants.p99), (Some(9.0), Some(0.01)));
         assert!((gauge.ants.refused - 1.0).abs() < 1e-9 && gauge.elephants.refused < 1e-9);
-        let whole = recent.gauge(None, None, at(0), at(1000));
+        let whole = recent.gauge(of(None), None, at(0), at(1000));
         assert!((whole.ants.answered * whole.seconds - 200.0).abs() < 1e-6, "{whole:?}");
         assert_eq!(whole.used, None, "of no resource");
     }
 
     #[test]
+    fn what_came_under_the_rule_is_the_elephants_whatever_it_is_called() {
+        let mut recent = Recent::default();
+        recent.ended(at(0), Column::OTHER, None, Some(Span::from_millis(10)));
+        recent.ended(at(1), Column::OTHER, Some(7), Some(Span::from_secs(9)));
+        recent.ended(at(2), Column::OTHER, Some(8), Some(Span::from_millis(20)));
+        let gauge = recent.gauge(of(None), None, at(0), at(10));
+        assert_eq!((gauge.elephants.p99, gauge.ants.p99), (None, Some(0.02)), "it came before");
+        assert!((gauge.elephants.answered - 0.1).abs() < 1e-9, "{gauge:?}");
+    }
+
+    #[test]
     fn what_came_before_says_nothing_of_how_long_it_takes_now() {
         let mut recent = Recent::default();
-        recent.ended(at(60), Column::OTHER, Some(Span::from_millis(100)));
+        recent.ended(at(60), Column::OTHER, None, Some(Span::from_millis(100)));
         let waited = Span::from_secs(30);
-        recent.ended(at(80), Column::OTHER, Some(waited));
-        recent.ended(at(89), Column::OTHER, Some(Span::from_secs(29)));
-        let gauge = recent.gauge(None, None, at(60), at(90));
+        recent.ended(at(80), Column::OTHER, None, Some(waited));
+        recent.ended(at(89), Column::OTHER, None, Some(Span::from_secs(29)));
+        let gauge = recent.gauge(of(None), None, at(60), at(90));
         assert!((gauge.ants.answered - 0.1).abs() < 1e-9, "all three: {gauge:?}");
         assert_eq!(gauge.ants.p99, Some(29.0), "the one that came in that time");
-        let before = recent.gauge(None, None, at(70), at(82));
+        let before = recent.gauge(of(None), None, at(70), at(82));
         assert_eq!(before.ants.p50, None, "none that came was answered yet");
     }
 
@@ -201,27 +233,27 @@ mod tests {
         let elephant = Column::new(1).expect("a column of the table");
         let mut recent = Recent::default();
         for second in 0..95 {
-            recent.ended(at(second), elephant, None);
-            recent.ended(at(second), Column::OTHER, Some(Span::from_millis(second)));
+            recent.ended(at(second), elephant, None, None);
+            recent.ended(at(second), Column::OTHER, None, Some(Span::from_millis(second)));
         }
-        let early = recent.answers(Some(elephant), at(65));
+        let early = recent.answers(of(Some(elephant)), at(65));
         assert_eq!(early.len(), 5, "not the first, of which not all is known, nor the last");
         assert_eq!(early[0].until, at(20));
         assert_eq!((early[0].ants.p50, early[0].ants.p99), (Some(0.015), Some(0.019)));
         assert!((early[0].elephants.refused - 1.0).abs() < 1e-9);
-        assert_eq!(recent.answers(Some(elephant), at(96))[..5], early[..]);
-        assert_eq!(Recent::default().answers(None, at(5000)), []);
+        assert_eq!(recent.answers(of(Some(elephant)), at(96))[..5], early[..]);
+        assert_eq!(Recent::default().answers(of(None), at(5000)), []);
         let whole = at(95_000);
-        recent.ended(at(0), Column::OTHER, None);
-        assert_eq!(recent.answers(None, whole).len(), 90);
+        recent.ended(at(0), Column::OTHER, None, None);
+        assert_eq!(recent.answers(of(None), whole).len(), 90);
     }
 
     #[test]
     fn no_more_is_kept_than_there_is_room_for() {
         let mut recent = Recent::default();
-        (0..300_000).for_each(|_| recent.ended(at(1), Column::OTHER, None));
+        (0..300_000).for_each(|_| recent.ended(at(1), Column::OTHER, None, None));
         assert_eq!(recent.ended.len(), MOST);
-        recent.ended(at(5000), Column::OTHER, None);
+        recent.ended(at(5000), Column::OTHER, None, None);
         assert_eq!(recent.ended.len(), 1);
     }
 }

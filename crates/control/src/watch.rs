@@ -14,8 +14,9 @@ use bywash_units::{Span, Time};
 use crate::clients::{Client, Clients, OneClient};
 use crate::effect::Gauge;
 use crate::elephant::{Elephant, Resource as ConsistsOf};
+use crate::entry::Entry;
 use crate::held::Held;
-use crate::recent::{Answers, Recent};
+use crate::recent::{Answers, Recent, Which};
 use crate::spent::Spent;
 use crate::tally::{Sum, Tally};
 
@@ -43,6 +44,8 @@ pub struct Seen<'t> {
     pub client: Client,
     /// When it was worked on, from then to then; `None`: it was refused.
     pub worked: Option<(Time, Time)>,
+    /// The elephant whose rule it came under.
+    pub rule: Option<u32>,
     /// How long its client waited for the whole answer; `None`: it got none.
     pub response: Option<Span>,
     /// Bytes of its answer.
@@ -155,7 +158,8 @@ impl Watch {
 
     /// A request has ended at that moment.
     pub fn request(&mut self, ended: Time, seen: &Seen<'_>) {
-        let Seen { method, target, client, worked, response, bytes, transacts, is_good } = *seen;
+        let Seen { method, target, client, worked, rule, response, bytes, transacts, is_good } =
+            *seen;
         let took = worked.map_or(Span::ZERO, |(from, to)| to.since(from));
         let seconds = took.as_secs_f64();
         let name =
@@ -164,7 +168,7 @@ impl Watch {
             self.rename();
         }
         let column = self.kinds.column(&name, took);
-        self.recent.ended(ended, column, response);
+        self.recent.ended(ended, column, rule, response);
         if let Some((from, to)) = worked {
             for (_, discovery) in &mut self.resources {
                 discovery.request(column, from, to);
@@ -449,16 +453,26 @@ impl Watch {
         watched.is_some_and(|watched| watched >= SETTLED) && self.templates.entries() > 0
     }
 
-    /// How it was between two moments, for requests of this kind and for all others.
-    pub fn gauge(&self, pattern: &str, resource: &str, from: Time, to: Time) -> Gauge {
-        let column = self.column(pattern);
-        let resource = self.resources.iter().position(|(watched, _)| watched.name == resource);
-        self.recent.gauge(column, resource, from, to)
+    /// How it was between two moments, for requests of this elephant and for all others.
+    pub fn gauge(&self, of: &Entry, from: Time, to: Time) -> Gauge {
+        let name = of.found.as_ref().map(|found| &found.resource);
+        let resource = self.resources.iter().position(|(watched, _)| Some(&watched.name) == name);
+        self.recent.gauge(self.which(of), resource, from, to)
     }
 
-    /// What requests of this kind and all others got, window by window, in the last quarter of an hour.
-    pub fn answers(&self, pattern: &str, now: Time) -> Vec<Answers> {
-        self.recent.answers(self.column(pattern), now)
+    /// What requests of this elephant and all others got, window by window, in the last quarter of an hour or as far back as it is
+    /// remembered.
+    pub fn answers(&self, of: &Entry, now: Time) -> Vec<Answers> {
+        self.recent.answers(self.which(of), now)
+    }
+
+    /// Whether requests of this name are told from all others, before there is a rule for them.
+    pub fn tells_apart(&self, pattern: &str) -> bool {
+        self.column(pattern).is_some()
+    }
+
+    fn which(&self, of: &Entry) -> Which {
+        Which { column: self.column(&of.pattern), rule: of.number }
     }
 
     /// Of a kind that is told apart.

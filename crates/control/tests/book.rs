@@ -485,11 +485,80 @@ fn what_earns_and_what_there_is_no_place_for_cannot_be_asked_for() {
 fn what_is_ruled_is_measured_by_the_resource_that_it_was_ruled_for() {
     let mut book = book();
     book.approve(at(1), 1, Change::default(), word(1)).expect("a rule");
-    let line = Elephant { resource: "line".into(), consists_of: Resource::Bytes, ..search() };
+    let (resource, consists_of) = ("line".into(), Resource::Bytes);
+    let line = Elephant { resource, consists_of, ..search() };
     let of = |book: &Book| book.entry(1).unwrap().found.as_ref().unwrap().resource.clone();
     book.found(at(2), vec![line.clone()], Act::Propose);
     assert_eq!(of(&book), "db");
     book.undo(at(3), 1, word(1)).expect("it is undone");
     book.found(at(4), vec![line], Act::Propose);
     assert_eq!(of(&book), "line", "of what is proposed, what it fills now");
+}
+
+fn before(book: &Book) -> Option<f64> {
+    match &book.entry(1).expect("it is there").state {
+        State::Ruled(rule) => rule.before.as_ref().map(|before| before.seconds),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn before_a_rule_is_a_minute_without_one() {
+    let gauge = |seconds| Gauge { seconds, ..Gauge::default() };
+    let usual = Change::default;
+    let mut book = book();
+    let short = Word { lasts: Span::from_secs(60), ..word(1) };
+    book.try_out(at(0), 1, usual(), short, gauge(1.0)).expect("a trial");
+    assert_eq!(before(&book), Some(1.0));
+    // Approved while it is tried: the last minute was the trial's.
+    book.approve(at(30), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(30), 1, gauge(2.0));
+    assert_eq!(before(&book), Some(1.0));
+    book.undo(at(40), 1, word(1)).expect("it is undone");
+    book.approve(at(60), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(60), 1, gauge(3.0));
+    assert_eq!(before(&book), Some(1.0), "half of the last minute was the other's");
+    book.undo(at(70), 1, word(1)).expect("it is undone");
+    book.approve(at(140), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(140), 1, gauge(4.0));
+    assert_eq!(before(&book), Some(4.0));
+    let kept = Book::read(&book.text()).expect("as it was written");
+    assert_eq!(kept, book);
+}
+
+#[test]
+fn what_holds_back_by_itself_again_remembers_how_it_was_without() {
+    let mut book = Book::default();
+    book.found(at(0), vec![search()], Act::Auto);
+    book.was_before(at(0), 1, Gauge { seconds: 5.0, ..Gauge::default() });
+    book.tick(at(3600), |_, _, _| Gauge::default());
+    book.found(at(3605), vec![search()], Act::Auto);
+    book.was_before(at(3605), 1, Gauge { seconds: 6.0, ..Gauge::default() });
+    assert_eq!(before(&book), Some(5.0));
+}
+
+#[test]
+fn what_was_asked_for_stays_though_it_was_found_for_a_moment() {
+    let mut book = Book::default();
+    book.ask(at(0), search(), word(1)).expect("it is there");
+    book.found(at(10), vec![Elephant { provisional: true, ..search() }], Act::Propose);
+    book.found(at(20), Vec::new(), Act::Propose);
+    assert!(book.entry(1).is_ok_and(|entry| entry.asked));
+    book.ask(at(3590), search(), word(1)).expect("asked again");
+    book.tick(at(3700), |_, _, _| Gauge::default());
+    assert!(book.entry(1).is_ok(), "an hour from then");
+    book.found(at(3710), vec![search()], Act::Propose);
+    assert!(book.entry(1).is_ok_and(|entry| !entry.asked), "it is one by itself");
+}
+
+#[test]
+fn of_a_rule_of_the_file_it_is_told_what_these_requests_fill_most() {
+    let mut book = Book::default();
+    let grants = Grants::proposed(&search());
+    let said = Written { pattern: search().pattern, why: "so".into(), grants };
+    book.file_says(at(0), &[said]).expect("a rule");
+    let slots = Elephant { resource: "slots".into(), consists_of: Resource::Slots, ..search() };
+    book.found(at(1), vec![slots.clone()], Act::Propose);
+    book.found(at(2), vec![slots, search()], Act::Propose);
+    assert_eq!(book.entry(1).unwrap().found.as_ref().unwrap().resource, "db");
 }

@@ -54,7 +54,8 @@ fn ask(watch: &mut Watch, target: &str, client: u64, from: f64, lasts: f64) {
     let response = Some(Span::from_secs_f64(lasts));
     let (method, bytes, transacts, is_good) = ("GET", 1_000, false, true);
     let client = Client { key: client, network: Ipv4Addr::from_bits(client as u32).into() };
-    let seen = Seen { method, target, client, worked, response, bytes, transacts, is_good };
+    let rule = None;
+    let seen = Seen { method, target, client, worked, rule, response, bytes, transacts, is_good };
     watch.request(at(from + lasts), &seen);
 }
 

@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use bywash_control::{
-    Act, BYTES, Book, Change, Client, Elephant, Grants, Resource, SLOTS, Seen, Timestamp, Watch,
-    Watched, Window, Word, Written,
+    Act, BYTES, Book, Change, Client, Elephant, Entry, Grants, Resource, SLOTS, Seen, Timestamp,
+    Watch, Watched, Window, Word, Written,
 };
 use bywash_units::{Span, Time};
 
@@ -14,6 +14,19 @@ fn at(seconds: f64) -> Time {
 
 fn client(number: u64) -> Client {
     Client { key: number, network: Ipv4Addr::from_bits(number as u32).into() }
+}
+
+/// An elephant of this name, of the database.
+fn entry(pattern: &str) -> Entry {
+    let mut book = Book::default();
+    let found = serde_json::json!({
+        "pattern": pattern, "twins": [], "resource": "db", "capacity": 2.0, "used": 1.0, "cost": 0.3,
+        "interval": [0.3, 0.3], "share": 0.7, "rate": 2.0, "provisional": false, "by_one": 0.2,
+        "transacts": false, "correlation": null
+    });
+    let found = serde_json::from_value(found).expect("an elephant");
+    book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
+    book.entries()[0].clone()
 }
 
 fn processors() -> Watched {
@@ -50,6 +63,7 @@ fn watched(search: &str, clients: u64) -> Watch {
                     method: "GET",
                     target: &target,
                     client: client(if is_search { second % clients } else { 1000 + n }),
+                    rule: None,
                     worked: Some((at(from), at(from + cost))),
                     response: Some(Span::from_secs_f64(cost)),
                     bytes: if is_search { 1_000 } else { 50_000 },
@@ -100,6 +114,7 @@ fn a_watch_that_begins_late_has_not_seen_what_was_before() {
                 method: "GET",
                 target: "/search",
                 client: client(1),
+                rule: None,
                 worked: Some((at(from), at(from + 0.5))),
                 response: Some(Span::from_millis(500)),
                 bytes: 1,
@@ -144,6 +159,7 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
             method: "GET",
             target,
             client: client(1),
+            rule: None,
             worked: Some((at(from), at(from + held))),
             response: Some(Span::from_secs_f64(held)),
             bytes: 1,
@@ -169,7 +185,7 @@ fn many_that_hold_slots_no_longer_than_others_are_no_elephant_and_more_than_all_
 
 #[test]
 fn a_gauge_tells_ants_from_elephants() {
-    let gauge = watched("/search?q=", 500).gauge("/search?q", "db", at(1000.0), at(1100.0));
+    let gauge = watched("/search?q=", 500).gauge(&entry("/search?q"), at(1000.0), at(1100.0));
     assert!((gauge.ants.answered - 10.0).abs() < 0.5, "{gauge:?}");
     assert!(
         gauge.elephants.p50.is_some_and(|p50| (p50 - 0.3).abs() < 0.01) && gauge.used > Some(0.1),
@@ -186,7 +202,17 @@ fn told(watch: &mut Watch, begins: f64, seconds: u64, names: &[&str]) {
             let worked = Some((at(from), at(from + 0.1)));
             let (response, client) = (Some(Span::from_millis(100)), client(second));
             let (method, bytes, transacts, is_good) = ("GET", 1, false, true);
-            let seen = Seen { method, target, client, worked, response, bytes, transacts, is_good };
+            let seen = Seen {
+                method,
+                target,
+                client,
+                worked,
+                rule: None,
+                response,
+                bytes,
+                transacts,
+                is_good,
+            };
             watch.request(at(from + 0.1), &seen);
         }
         watch.advance(at(from + 1.0));
@@ -309,12 +335,12 @@ fn a_kind_is_told_by_its_name_be_it_much_or_little() {
 #[test]
 fn what_these_and_all_others_got_is_told_window_by_window() {
     let watch = watched("/search?q=", 1);
-    let answers = watch.answers("/search?q", at(1800.0));
+    let answers = watch.answers(&entry("/search?q"), at(1801.0));
     assert_eq!((answers.len(), answers[89].until), (90, at(1800.0)));
     for window in &answers {
         assert!(window.elephants.p50.is_none_or(|p50| (p50 - 0.3).abs() < 1e-6), "{window:?}");
         assert!((window.ants.answered - 10.0).abs() < 1.5, "{window:?}");
     }
-    let nobody = watch.answers("/nothing", at(1800.0));
+    let nobody = watch.answers(&entry("/nothing"), at(1801.0));
     assert!(nobody.iter().all(|window| window.elephants.answered < 1e-9), "all are others");
 }

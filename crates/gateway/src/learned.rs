@@ -1,8 +1,9 @@
 //! What a gateway has learned, as bytes: for the disk, and for the process that takes over.
 //!
 //! Sessions are remembered by keyed hashes of their cookies, so the key belongs to it: whoever can
-//! read this can tell whether a cookie they know was served here, and nothing else. Classes are
-//! kept by name, as their numbers differ from process to process.
+//! read this can tell whether a cookie they know was served here. Classes are
+//! kept by name, as their numbers differ from process to process. What operators have decided goes with it, with their names,
+//! their reasons and the addresses of clients that made much of an elephant.
 
 use std::fmt::Write;
 
@@ -37,6 +38,8 @@ pub(crate) struct Learned {
     history: History,
     overrides: Option<String>,
     elephants: Option<String>,
+    /// Both stand in files of their own as well, where there may be newer ones.
+    decisions_kept: bool,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
@@ -53,23 +56,12 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
-        "overrides": overrides(shared),
-        "elephants": elephants(shared),
+        "overrides": shared.overriding.desk().overrides().text(),
+        "elephants": shared.elephants.desk().book().text(),
+        "decisions_kept": settings.config.state.is_some(),
     });
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
-}
-
-/// What overrides the file, where no file of its own keeps that.
-fn overrides(shared: &Shared) -> Option<String> {
-    let desk = shared.overriding.desk();
-    (!desk.is_kept()).then(|| desk.overrides().text())
-}
-
-/// What was decided of elephants, likewise.
-fn elephants(shared: &Shared) -> Option<String> {
-    let desk = shared.elephants.desk();
-    (!desk.is_kept()).then(|| desk.book().text())
 }
 
 /// The object `rest` and in it what has happened, as text: as values so many numbers would take fifty times their room.
@@ -163,6 +155,7 @@ struct Written<'t> {
     sessions: Value,
     overrides: Option<String>,
     elephants: Option<String>,
+    decisions_kept: bool,
 }
 
 #[derive(Deserialize)]
@@ -211,6 +204,7 @@ impl Learned {
             history: written.history.map_or_else(History::default, read_history),
             overrides: written.overrides,
             elephants: written.elephants,
+            decisions_kept: written.decisions_kept,
         })
     }
 
@@ -238,12 +232,12 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, overrides, elephants, .. } = self;
+        let Self { signals, pace, history, overrides, elephants, decisions_kept, .. } = self;
         if let Some(overrides) = overrides {
-            shared.overriding.desk().inherit(&overrides);
+            shared.overriding.desk().inherit(&overrides, decisions_kept);
         }
         if let Some(elephants) = elephants {
-            shared.elephants.inherit(&elephants);
+            shared.elephants.desk().inherit(&elephants, decisions_kept);
         }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })

@@ -26,6 +26,8 @@ const MOST: u64 = 1 << 20;
 pub(crate) struct Desk {
     overrides: Overrides,
     directory: Option<PathBuf>,
+    /// It was handed over by a process that wrote nothing down.
+    is_unkept: bool,
     /// Another process decides.
     is_given_away: bool,
     /// Nothing is decided, as whoever has started the process wants it.
@@ -63,9 +65,11 @@ impl Desk {
     pub(crate) fn open(&mut self, shared: &Shared) {
         let settings = shared.settings();
         self.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // Without a folder it is what the process before this one has handed over.
-        if let Some(directory) = &self.directory {
-            self.overrides = load(directory);
+        // Without a folder it is what the process before this one has handed over; so it is if that had none.
+        match &self.directory {
+            Some(_) if self.is_unkept => self.save(),
+            Some(directory) => self.overrides = load(directory),
+            None => {}
         }
         let now = wall::now();
         self.overrides.began_by(now);
@@ -131,10 +135,10 @@ impl Desk {
         self.starts_bypassed
     }
 
-    /// What a process before this one had overridden, where no file keeps it.
-    pub(crate) fn inherit(&mut self, text: &str) {
+    /// What a process before this one had overridden, and whether a file of its own keeps that.
+    pub(crate) fn inherit(&mut self, text: &str, is_kept: bool) {
         match Overrides::read(text) {
-            Ok(overrides) => self.overrides = overrides,
+            Ok(overrides) => (self.overrides, self.is_unkept) = (overrides, !is_kept),
             Err(why) => eprintln!("bywash: what the process before has overridden is lost: {why}"),
         }
     }
@@ -178,7 +182,7 @@ impl Desk {
     /// What was not asked for by anybody who could be told.
     fn save(&self) {
         if let Err(error) = self.keep(&self.overrides) {
-            eprintln!("bywash: an override has ended, which cannot be written down: {error}");
+            eprintln!("bywash: what overrides the file cannot be written down: {error}");
         }
     }
 

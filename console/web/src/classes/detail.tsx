@@ -2,7 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart } from '../chart';
-import { RANGE_TEXT, rangeNamed, useCourse } from '../course';
+import { RANGE_TEXT, rangeNamed, RANGES, useCourse } from '../course';
 import { useDocument } from '../document';
 import { clock, count, duration, lasting, number, perSecond } from '../format';
 import { revisions } from '../live';
@@ -43,14 +43,7 @@ export function ClassDetail({
             json={[`/v1/history?range=${range}`, `/v1/requests?class=${query}&limit=${DECISIONS}`, '/v1/status']}
             tools={
                 <>
-                    <Choice
-                        label="Range"
-                        at={range}
-                        of={(['15m', '24h'] as const).map(one => ({
-                            name: one,
-                            href: href('classes', name, { range: one }),
-                        }))}
-                    />
+                    <Choice label="Range" at={range} of={RANGES} to={range => href('classes', name, { range })} />
                     <a href={href('classes')}>All classes</a>
                 </>
             }

@@ -43,4 +43,23 @@ export function changeOf(now: Edited, usual: Grants): Change {
     return change;
 }
 
+const NAMES: Record<keyof Edited, string> = {
+    at_once: 'At once',
+    rate: 'Start',
+    queue: 'May wait',
+    wait_s: 'For up to',
+    bytes: 'Bytes',
+};
+
+/** What is no number where one is needed; the gateway knows what is too much. */
+export function wrongOf(now: Edited): string | undefined {
+    const isWrong = (field: keyof Edited): boolean => {
+        const text = now[field].trim();
+        if (text === '') return field !== 'rate' && field !== 'bytes';
+        return !/^\d+([.,]\d+)?$/.test(text);
+    };
+    const wrong = (Object.keys(NAMES) as (keyof Edited)[]).filter(isWrong).map(field => NAMES[field]);
+    return wrong.length > 0 ? `Not a number: ${wrong.join(', ')}.` : undefined;
+}
+
 export const isChange = (change: Change): boolean => Object.keys(change).length > 0;

@@ -1,5 +1,5 @@
 // What a rule does, since it holds: one sentence, others before and now, the use of the resource, and who waits under it; all
-// of it as the gateway has measured it, request by request.
+// of it as the gateway has counted it.
 import { useMemo } from 'preact/hooks';
 import { axis } from '../axis';
 import { Chart } from '../chart';
@@ -32,7 +32,7 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
         text: percent,
     };
     const rows = gaugeRows(rule.before ?? undefined, under, resource ?? 'the resource');
-    const said = verdict(rule.before ?? undefined, under);
+    const said = verdict(rule.before ?? undefined, under, (gatewayNow() - since) / 1000);
     return (
         <Panel
             title="What the rule does"
@@ -82,7 +82,7 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
     }, [of]);
     return (
         <Chart
-            title={`Response times of all others, in windows of ${of.step_s} s, last 15 min`}
+            title={`Response times of all others, in windows of ${of.step_s} s, last 15 min or as many requests as are remembered`}
             times={shown.times}
             series={[
                 { name: 'p50', symbol: '─', colour: '--line-1', values: shown.p50 },

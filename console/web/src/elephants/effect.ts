@@ -1,44 +1,50 @@
-// What a rule has done, in one sentence: how all others fare under it, and what these requests get. Nothing is said until
-// what had waited before the rule is answered.
-import { lasting, perSecond, duration } from '../format';
-import type { Gauge } from '../shapes';
+// What a rule has done, in one sentence: how all others fare under it. Nothing is said until what had waited before the rule
+// is answered, nor of a few requests.
+import { duration, lasting, percent, perSecond } from '../format';
+import type { Gauge, Lot } from '../shapes';
 
-/** Seconds after which nothing has waited since before the rule, about. */
-export const SETTLED = 30;
-/** Less than that is as before. */
-const SAME = 0.2;
+/** Seconds after which nothing has waited since before the rule, about: thrice as long as others waited before, in these bounds. */
+const [LEAST, MOST] = [30, 60];
+/** Of times and rates, less than that is as before; of the part that is answered, less than this. */
+const [SAME, SAME_PART] = [0.2, 0.05];
+/** Fewer requests say nothing. */
+const FEW = 20;
 
 export interface Verdict {
-    /** As of marks: how it is. */
     kind: 'settling' | 'better' | 'worse' | 'same' | 'unknown';
     text: string;
 }
 
-export function verdict(before: Gauge | undefined, under: Gauge | undefined): Verdict {
-    const passed = under?.seconds ?? 0;
-    if (passed < SETTLED)
+/** `held`: for so many seconds the rule has held. */
+export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number): Verdict {
+    if (before === undefined || before.seconds === 0)
+        return { kind: 'unknown', text: 'How it was before this rule was not measured.' };
+    const settled = Math.min(MOST, Math.max(LEAST, 3 * (before.ants.p99 ?? 0)));
+    if (held < settled)
         return {
             kind: 'settling',
-            text: `Too early to say: requests that had waited before the rule still get their answers. In ${lasting((SETTLED - passed) * 1000)} the two can be compared.`,
+            text: `Too early to say: requests that had waited before the rule still get their answers. In ${lasting((settled - held) * 1000)} the two can be compared.`,
         };
-    const [was, is] = [before?.ants, under?.ants];
-    if (was?.p99 == null || is?.p99 == null)
-        return {
-            kind: 'unknown',
-            text:
-                was === undefined
-                    ? 'How it was before this rule was not measured.'
-                    : `No other request was answered in the minute ${was.p99 == null ? 'before the rule' : 'that is over'}: there is nothing to compare.`,
-        };
-    const [slower, fewer] = [is.p99 / was.p99 - 1, was.answered > 0 ? 1 - is.answered / was.answered : 0];
-    const text = `99 of 100 others are answered within ${ms(is.p99)} (${ms(was.p99)} before), ${perSecond(is.answered)} (${perSecond(was.answered)} before).`;
-    if (slower > SAME || (fewer > SAME && is.refused > was.refused))
+    if (under === undefined || ended(before) < FEW || ended(under) < FEW)
+        return { kind: 'unknown', text: 'Too few other requests came to say what has changed.' };
+    const [was, is] = [before.ants, under.ants];
+    if (!was.p99 || !is.p99)
+        return { kind: 'unknown', text: 'Of other requests that came, before or under the rule, none was answered.' };
+    const text = `of all others ${told(is)} (before: ${told(was)}).`;
+    const more = part(is) - part(was);
+    const slower = is.p99 / was.p99 - 1;
+    // Whoever gets an answer at all comes first, then how soon.
+    const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
+    if (gain > 0) return { kind: 'better', text: `It helps: ${text}` };
+    if (gain < 0)
         return {
             kind: 'worse',
-            text: `Others fare no better: ${text} It may be another that fills it: undo it, or look again.`,
+            text: `Others fare worse: ${text} Something else may fill it: look again, or undo the rule.`,
         };
-    if (slower < -SAME || fewer < -SAME) return { kind: 'better', text: `It helps: ${text}` };
     return { kind: 'same', text: `It changes little: ${text}` };
 }
 
-const ms = (seconds: number): string => duration(seconds * 1000);
+const ended = (of: Gauge): number => (of.ants.answered + of.ants.refused) * of.seconds;
+const part = (of: Lot): number => of.answered / (of.answered + of.refused);
+const told = (of: Lot): string =>
+    `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 of these within ${duration((of.p99 ?? 0) * 1000)}`;

@@ -1,11 +1,12 @@
 // All kinds of requests that are told apart, up to ten thousand.
 import { visible } from '../visible';
 import { useMemo, useState } from 'preact/hooks';
-import { post, Refused } from '../client';
+import { post } from '../client';
+import { Decide } from '../decide';
 import { useDocument } from '../document';
 import { Filter } from '../filter';
 import { bytes, count, duration, number, perSecond } from '../format';
-import { mayNotDecide, name, token } from '../operator';
+import { mayNotDecide, token } from '../operator';
 import { Panel } from '../page';
 import { place, replace } from '../place';
 import { Problem } from '../problem';
@@ -98,17 +99,9 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
 export function Kinds() {
     const { query } = use(place);
     const { value, problem, reload } = useDocument('/v1/kinds', { every: 10_000 });
-    const [refused, setRefused] = useState<Refused>();
+    const [asking, setAsking] = useState<Kind>();
     const why = mayNotDecide(use(token));
-    const ask = (kind: Kind): void => {
-        const asked = { pattern: kind.pattern, why: 'asked for in the list of all kinds' };
-        post('/v1/kinds/ask', {}, { ...asked, ...(token.value ? {} : { by: name.value || 'an operator' }) })
-            .then(of => (location.hash = href('elephants', of.number)))
-            .catch((error: unknown) =>
-                setRefused(error instanceof Refused ? error : new Refused(0, 'unreachable', String(error))),
-            );
-    };
-    const shownColumns = useMemo(() => columns(ask, why), [why]);
+    const shownColumns = useMemo(() => columns(setAsking, why), [why]);
     const wanted = (query.filter ?? '').toLowerCase();
     const shown = useMemo(
         () => value?.kinds.filter(kind => kind.pattern.toLowerCase().includes(wanted)) ?? [],
@@ -127,7 +120,7 @@ export function Kinds() {
                 </Filter>
             }
         >
-            <Problem of={refused ?? problem} again={() => void reload()} />
+            <Problem of={problem} again={() => void reload()} />
             <Table
                 caption="As of late: older requests count less"
                 columns={shownColumns}
@@ -135,6 +128,23 @@ export function Kinds() {
                 keyOf={kind => kind.pattern}
                 order={{ id: 'slots', isDown: true }}
             />
+            {asking && (
+                <Decide
+                    title={`Throttle: ${visible(asking.pattern)}`}
+                    whys={['It fills the site, and can wait', 'Its owners have asked for it']}
+                    verb="Show what a rule would do"
+                    act={async word => {
+                        const of = await post('/v1/kinds/ask', {}, { ...word, pattern: asking.pattern });
+                        location.hash = href('elephants', of.number);
+                    }}
+                    onClose={() => setAsking(undefined)}
+                >
+                    <p>
+                        Nothing is held back yet. It becomes an elephant, so that a rule can be tried or approved, and
+                        is forgotten if none is for an hour.
+                    </p>
+                </Decide>
+            )}
             {value && value.others.requests_per_s > 0 && (
                 <p class="note">
                     All others together: {perSecond(value.others.requests_per_s)}, {number(value.others.slots)} slots,{' '}

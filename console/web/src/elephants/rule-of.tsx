@@ -6,7 +6,7 @@ import { Problem } from '../problem';
 import type { Elephant } from '../shapes';
 import { use } from '../signal';
 import { visible } from '../visible';
-import { changeOf, edited, isChange, type Edited } from './change';
+import { changeOf, edited, isChange, wrongOf, type Edited } from './change';
 import { Deciding, type Doing } from './deciding';
 import { Fields } from './fields';
 import { Prediction } from './prediction';
@@ -38,8 +38,10 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     const usual = elephant.proposed;
     const [now, setNow] = useState<Edited | undefined>();
     const [doing, setDoing] = useState<Doing>();
-    const why = mayNotDecide(use(token));
+    const mayNot = mayNotDecide(use(token));
     const fields = now ?? (usual ? edited(usual) : undefined);
+    const wrong = fields && wrongOf(fields);
+    const why = mayNot ?? wrong;
     const change = useMemo(
         () => (fields && usual ? changeOf(fields, usual) : {}),
         [JSON.stringify(fields), JSON.stringify(usual)],
@@ -100,7 +102,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                     </button>
                 )}
             </div>
-            {why && <p class="note">{why}</p>}
+            {why && <p class={wrong ? 'note bad' : 'note'}>{why}</p>}
             {doing && (
                 <Deciding
                     {...{ elephant, doing, change, preview: preview.value, reload }}

@@ -3,7 +3,7 @@
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
 import { Chart, type Series } from '../chart';
-import { RANGE_TEXT, rangeNamed, useCourse } from '../course';
+import { RANGE_TEXT, rangeNamed, RANGES, useCourse } from '../course';
 import { clock, count, lasting, perSecond } from '../format';
 import { marksOf, saidOf, symbolOf } from '../marks';
 import { OUTCOMES } from '../outcome';
@@ -35,16 +35,7 @@ export function Strip({
     return (
         <Panel
             title="What became of requests"
-            aside={
-                <Choice
-                    label="Range"
-                    at={range}
-                    of={(['15m', '24h'] as const).map(name => ({
-                        name,
-                        href: href('now', undefined, { range: name }),
-                    }))}
-                />
-            }
+            aside={<Choice label="Range" at={range} of={RANGES} to={range => href('now', undefined, { range })} />}
         >
             <Chart
                 title={`Requests that ended, per second, by outcome; ${RANGE_TEXT[range]}`}

@@ -2,7 +2,7 @@
 import { Chart, type Series } from '../chart';
 import { useMemo } from 'preact/hooks';
 import { axis, seconds } from '../axis';
-import { RANGE_TEXT, type Range } from '../course';
+import { RANGE_TEXT, type Range, RANGES } from '../course';
 import { count, percent, perSecond } from '../format';
 import { Choice, Panel } from '../page';
 import { href } from '../route';
@@ -31,16 +31,7 @@ export function WouldChange({ policy, rows, version, range }: Properties) {
     return (
         <Panel
             title="What would change"
-            aside={
-                <Choice
-                    label="Range"
-                    at={range}
-                    of={(['15m', '24h'] as const).map(name => ({
-                        name,
-                        href: href('policy', undefined, { range: name }),
-                    }))}
-                />
-            }
+            aside={<Choice label="Range" at={range} of={RANGES} to={range => href('policy', undefined, { range })} />}
         >
             {!isObserved && <p>Nothing: every class is enforced for all visitors.</p>}
             {isObserved && shown.length === 0 && (

@@ -8,7 +8,7 @@ import { Choice, Page, Panel } from '../page';
 import { replace } from '../place';
 import { href } from '../route';
 import type { Seen } from '../shell';
-import { WINDOW_TEXT, windowNamed, WINDOWS, type WindowName } from '../sums';
+import { WINDOW_NAMES, WINDOW_TEXT, windowNamed, WINDOWS } from '../sums';
 
 export function Classes({ route, status }: Seen) {
     if (route.of !== undefined)
@@ -26,12 +26,11 @@ function All({ route, status }: Pick<Seen, 'route' | 'status'>) {
         ) ?? [];
     const to = (query: { window?: string; filter?: string }): string =>
         href('classes', undefined, { window: route.query.window, filter: wanted, ...query });
-    const windows = (Object.keys(WINDOWS) as WindowName[]).map(name => ({ name, href: to({ window: name }) }));
     return (
         <Page
             question="Who is being hurt, and why?"
             json={['/v1/status', window === '24h' ? '/v1/history?range=24h' : '/v1/history?range=15m']}
-            tools={<Choice label="Window" at={window} of={windows} />}
+            tools={<Choice label="Window" at={window} of={WINDOW_NAMES} to={window => to({ window })} />}
         >
             <Panel
                 title="Classes"

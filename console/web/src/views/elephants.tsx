@@ -20,10 +20,8 @@ export function Elephants({ route }: Seen) {
         <Choice
             label="What is listed"
             at={isKinds ? 'All kinds' : 'Elephants'}
-            of={[
-                { name: 'Elephants', href: href('elephants') },
-                { name: 'All kinds', href: href('elephants', undefined, { tab: 'kinds' }) },
-            ]}
+            of={['Elephants', 'All kinds'] as const}
+            to={name => href('elephants', undefined, name === 'All kinds' ? { tab: 'kinds' } : {})}
         />
     );
     if (route.of !== undefined) return <Detail key={route.of} number={route.of} />;
@@ -50,7 +48,8 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         title="Elephants"
                         aside={
                             <span class="why">
-                                seen for {lasting(value.seen_s * 1000)}; costs per request with their 95 % interval
+                                {value.seen_s < 1 ? 'nothing was seen yet' : `seen for ${lasting(value.seen_s * 1000)}`}
+                                ; costs per request with their 95 % interval
                             </span>
                         }
                     >
@@ -65,7 +64,8 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         )}
                         {!value.kept && (
                             <p class="note">
-                                What is decided is lost with this process: the file names no state.directory.
+                                What is decided is lost when this process ends, but for an upgrade in place: the file
+                                names no state.directory.
                             </p>
                         )}
                     </Panel>

@@ -13,7 +13,7 @@ import { Terminations } from '../saved/terminations';
 import { WorkChart } from '../saved/work';
 import type { Seen } from '../shell';
 import { use } from '../signal';
-import { sums, usefulShare, WINDOW_TEXT, windowNamed, WINDOWS, type WindowName } from '../sums';
+import { sums, usefulShare, WINDOW_NAMES, WINDOW_TEXT, windowNamed, WINDOWS } from '../sums';
 import { Tile } from '../tile';
 
 export function Saved({ route, status }: Seen) {
@@ -36,10 +36,8 @@ export function Saved({ route, status }: Seen) {
                 <Choice
                     label="Window"
                     at={window}
-                    of={(Object.keys(WINDOWS) as WindowName[]).map(name => ({
-                        name,
-                        href: href('saved', undefined, { window: name }),
-                    }))}
+                    of={WINDOW_NAMES}
+                    to={window => href('saved', undefined, { window })}
                 />
             }
         >

@@ -1,6 +1,5 @@
 //! `bywash elephants`: what an operator may ask and decide.
 
-use std::fmt::Display;
 use std::str::FromStr;
 
 use bywash_control::{Change, Limit};
@@ -93,11 +92,16 @@ pub(crate) struct Otherwise {
     pub(crate) bytes: Option<Limit<u64>>,
 }
 
-fn limit<T: FromStr<Err: Display>>(text: &str) -> Result<Limit<T>, String> {
+fn limit<T: FromStr>(text: &str) -> Result<Limit<T>, String> {
     if text == "none" {
         return Ok(Limit::Gone);
     }
-    text.parse().map(Limit::At).map_err(|error: T::Err| format!("{error}; it is a number, or none"))
+    // Some numbers are none.
+    let is_number = text.parse::<f64>().is_ok_and(f64::is_finite);
+    match text.parse() {
+        Ok(limit) if is_number => Ok(Limit::At(limit)),
+        _ => Err("it is a number, or none".into()),
+    }
 }
 
 impl Otherwise {

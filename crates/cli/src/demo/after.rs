@@ -43,8 +43,16 @@ pub(super) fn after(
     })
 }
 
-/// What people have decided meanwhile, in words.
-pub(super) fn decided(state: &Path) -> String {
+/// Says what people have decided meanwhile.
+pub(super) fn conclude(state: &Path) {
+    let decided = decided(state);
+    if !decided.is_empty() {
+        say(decided);
+    }
+}
+
+/// In words.
+fn decided(state: &Path) -> String {
     // Without it nobody has.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());

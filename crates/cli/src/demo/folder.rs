@@ -41,6 +41,13 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// One in it, made if need be.
+    pub(super) fn folder(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        DirBuilder::new().mode(0o700).recursive(true).create(&path)?;
+        Ok(path)
+    }
+
     /// From here on a signal interrupts nothing: it ends the process with this code.
     pub(super) fn ends_with(&self, code: u8) {
         let _ = self.ends_with.set(code);
@@ -52,9 +59,8 @@ impl Folder {
         let ends_with = Arc::clone(&self.ends_with);
         let end = move || {
             let code = signals.wait();
-            let decided = after::decided(&path.join(STATE));
+            after::conclude(&path.join(STATE));
             remove(&path);
-            say(decided);
             if let Some(code) = ends_with.get() {
                 say("\nbywash: the shop is closed; nothing is left behind");
                 std::process::exit(i32::from(*code));

@@ -69,6 +69,7 @@ pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     if stays(args) {
         folder.ends_with(kept.as_ref().map_or_else(Failure::number, |()| 0));
         after::after(&scenario, &crawler, &side, &side.console(&folder)?)?;
+        after::conclude(&folder.file(folder::STATE));
     }
     kept
 }

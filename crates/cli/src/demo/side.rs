@@ -86,7 +86,8 @@ impl Side {
         let shop = shop::open(&database, scenario)?;
         let key = folder.file(KEY);
         operators::ensure(&key).map_err(Failure::running)?;
-        let config = config(scenario, &shop, &admin(kind), &key, &folder.file(kind.state()));
+        let state = folder.folder(kind.state()).map_err(Failure::running)?;
+        let config = config(scenario, &shop, &admin(kind), &key, &state);
         let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
@@ -215,4 +216,34 @@ pub(super) fn joined(
     result.invalid = result.invalid.or(second.invalid);
     result.cells.extend(second.cells);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_control::Overrides;
+
+    use super::super::{after, scenario};
+    use super::*;
+
+    #[test]
+    fn what_is_decided_at_the_demos_shop_is_written_down() {
+        let (folder, scenario) = (Folder::new().unwrap(), scenario(after::CRAWLER).unwrap());
+        let side = Side::open(Kind::Bywash, &scenario, &folder).unwrap();
+        let link = side.console(&folder).unwrap();
+        let (address, token) = link.split_once("/#/login/").unwrap();
+        let address = address.trim_start_matches("http://");
+        let body = serde_json::json!({ "on": true, "why": "so" }).to_string();
+        let length = body.len();
+        let request = format!(
+            "POST /v1/bypass HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nBywash-Admin: 1\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        );
+        let mut admin = std::net::TcpStream::connect(address).unwrap();
+        std::io::Write::write_all(&mut admin, request.as_bytes()).unwrap();
+        let answer = std::io::read_to_string(&mut admin).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let kept = bywash_handover::load(&folder.file(folder::STATE), "overrides", 1 << 20);
+        let kept = String::from_utf8(kept.unwrap().expect("it is there")).unwrap();
+        assert!(Overrides::read(&kept).unwrap().bypasses());
+    }
 }

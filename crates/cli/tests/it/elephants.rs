@@ -361,7 +361,9 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
     let (code, text) = site.elephants(&[&gone[..], &WHO].concat());
     assert!(code == Some(0) && !text.contains("a second, 5"), "{text}");
     assert_eq!(statuses(), ["200", "200"], "as many as there is room for");
-    let (code, text) =
-        site.elephants(&["approve", "2", "--rate", "fast", "--by", "x", "--why", "y"]);
-    assert!(code == Some(2) && text.contains("it is a number, or none"), "{text}");
+    for none in ["fast", "nan", "inf", ""] {
+        let rate = format!("--rate={none}");
+        let (code, text) = site.elephants(&["approve", "2", &rate, "--by", "x", "--why", "y"]);
+        assert!(code == Some(2) && text.contains("it is a number, or none"), "{none}: {text}");
+    }
 }

@@ -1,14 +1,14 @@
 //! `/v1/elephants`: what was found, what was decided of it, and decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
-use bywash_control::{Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
+use bywash_control::{Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
 use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::said::word;
-use crate::elephants::watch::{MINUTE, capacities, gauge_of};
+use crate::elephants::watch::{MINUTE, before, capacities, gauge_of};
 use crate::shared::Shared;
 use crate::undecided::Undecided;
 use crate::wall;
@@ -36,6 +36,7 @@ pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     let desk = shared.elephants.desk();
     let entry = desk.book().entry(number).map_err(Refused::not_found)?;
     let mut elephant = described(shared, entry, &throttled);
+    elephant.under = under(shared, entry);
     let within = shared.elephants.watched().within(&[&entry.pattern]);
     elephant.within = Some(within.into_iter().flatten().collect());
     Ok(document(&elephant))
@@ -56,7 +57,6 @@ pub(super) fn preview(shared: &Shared, number: &str, preview: Preview) -> Answer
     Ok(document(&Previewed { grants, effect, unpredicted }))
 }
 
-/// For so long a site is looked at before a rule, and under it.
 /// What an operator can say.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
@@ -84,16 +84,22 @@ pub(super) fn decide(
     }
     let now = wall::now();
     let measured = if matches!(verb, Verb::Try) { word.lasts } else { MINUTE };
-    let before = shared.elephants.gauge_of(id, measured, shared.driver.now());
+    let was = |book: &Book| {
+        let entry = book.entry(id).ok()?;
+        before(&shared.elephants.watched(), entry, shared.driver.now(), measured)
+    };
     let decided = shared.elephants.decide(shared, |book| {
         book.is_seen(id, revision)?;
+        let before = was(book);
         let note = match verb {
             Verb::Approve => {
                 let note = book.approve(now, id, change, word)?;
-                book.was_before(id, before);
+                if let Some(before) = before {
+                    book.was_before(now, id, before);
+                }
                 note
             }
-            Verb::Try => book.try_out(now, id, change, word, before)?,
+            Verb::Try => book.try_out(now, id, change, word, before.unwrap_or_default())?,
             Verb::Reject => book.reject(now, id, word)?,
             Verb::Undo => book.undo(now, id, word)?,
         };
@@ -149,7 +155,8 @@ const fn code_of(why: &Undoable) -> Code {
     }
 }
 
-/// An entry, what a rule would do, how many wait and run under the one that holds, and what holds their bytes back.
+/// An entry, what a rule would do, how many wait and run under the one that holds, and what holds their bytes back; all
+/// that takes no time, as there may be many.
 fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -> Elephant {
     let proposed = entry.with(Change::default()).ok();
     let (effect, unpredicted) = proposed.map_or((None, None), |grants| effect(entry, &grants));
@@ -164,7 +171,7 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         waiting: counts.map(|(_, waiting, _)| *waiting),
         running: counts.map(|(.., running)| *running),
         within: None,
-        under: under(shared, entry),
+        under: None,
     }
 }
 

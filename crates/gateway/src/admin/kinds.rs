@@ -117,13 +117,11 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
 /// What its requests and all others got.
 pub(super) fn answers(shared: &Shared, number: &str) -> Answered {
     let number = number_of(number)?;
-    let pattern = match shared.elephants.desk().book().entry(number) {
-        Ok(entry) => entry.pattern.clone(),
-        Err(why) => return Err(Refused::not_found(why)),
-    };
-    let answers = shared.elephants.watched().answers(&pattern, shared.driver.now());
+    let entry = shared.elephants.desk().book().entry(number).cloned();
+    let entry = entry.map_err(Refused::not_found)?;
+    let answers = shared.elephants.watched().answers(&entry, shared.driver.now());
     Ok(document(&Answers {
-        pattern,
+        pattern: entry.pattern,
         step_s: ANSWERS_WINDOW.as_secs_f64(),
         at_ms: moments(shared, answers.iter().map(|window| window.until)),
         elephants: answers.iter().map(|window| window.elephants).collect(),

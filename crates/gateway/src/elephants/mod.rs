@@ -58,6 +58,8 @@ pub(crate) struct Desk {
     book: Book,
     /// Where it is kept; nowhere if nothing is said.
     directory: Option<PathBuf>,
+    /// It was handed over by a process that wrote nothing down.
+    is_unkept: bool,
     /// Another process decides.
     is_given_away: bool,
     /// What was seen when somebody last looked.
@@ -104,9 +106,17 @@ impl Elephants {
         let settings = shared.settings();
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // Without a folder it is what the process before this one has handed over.
-        if let Some(directory) = &desk.directory {
-            desk.book = load(directory);
+        // Without a folder it is what the process before this one has handed over; so it is if that had none.
+        match &desk.directory {
+            Some(_) if desk.is_unkept => {
+                if let Err(error) = desk.keep(&desk.book) {
+                    eprintln!(
+                        "bywash: what was decided of elephants cannot be written down: {error}"
+                    );
+                }
+            }
+            Some(directory) => desk.book = load(directory),
+            None => {}
         }
         desk.book.began_by(wall::now());
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
@@ -115,14 +125,6 @@ impl Elephants {
         self.put_in_force(&desk.book, &shared.driver);
         drop(desk);
         self.configured(shared);
-    }
-
-    /// What was decided in a process before this one, where no file keeps it.
-    pub(crate) fn inherit(&self, text: &str) {
-        match Book::read(text) {
-            Ok(book) => self.desk().book = book,
-            Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
-        }
     }
 
     /// Rules that stand in the file, from now on.
@@ -224,6 +226,14 @@ impl Desk {
     /// Another one whenever something was found or decided.
     pub(crate) const fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// What was decided in a process before this one, and whether a file of its own keeps that.
+    pub(crate) fn inherit(&mut self, text: &str, is_kept: bool) {
+        match Book::read(text) {
+            Ok(book) => (self.book, self.is_unkept) = (book, !is_kept),
+            Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
+        }
     }
 
     /// This was seen just now, and what was found follows.

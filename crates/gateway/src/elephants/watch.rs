@@ -15,6 +15,7 @@ use bywash_control::{
     Watched, What,
 };
 use bywash_engine::Tier;
+use bywash_engine::throttle::RuleId;
 use bywash_sense::series::{
     Clock, Disks, Exporter, Group, Network, Processes, Processors, Root, Sampler, Stalls, Step,
     Windows,
@@ -22,7 +23,6 @@ use bywash_sense::series::{
 use bywash_units::{Span, Time};
 use tokio::sync::{mpsc, watch};
 
-use super::Elephants;
 use crate::journal;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared, network};
@@ -196,9 +196,11 @@ impl Watcher {
             let notes = book.found(wall::now(), found, act);
             for note in notes.iter().filter(|note| note.what == What::Approved) {
                 let Subject::Elephant { number, .. } = note.subject else { continue };
-                let Ok(entry) = book.entry(number).cloned() else { continue };
-                let before = gauge_of(&shared.elephants.watched(), &entry, now, MINUTE);
-                book.was_before(number, before);
+                let Ok(entry) = book.entry(number) else { continue };
+                let before = before(&shared.elephants.watched(), entry, now, MINUTE);
+                if let Some(before) = before {
+                    book.was_before(wall::now(), number, before);
+                }
             }
             Ok(notes)
         });
@@ -231,8 +233,12 @@ fn end(shared: &Shared, now: Time) {
 
 /// How the site was for so long until now, for the elephants of this entry and all others.
 pub(crate) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Gauge {
-    let resource = entry.found.as_ref().map_or("", |found| found.resource.as_str());
-    watch.gauge(&entry.pattern, resource, now - lasted, now)
+    watch.gauge(entry, now - lasted, now)
+}
+
+/// The same before there is a rule for them: not known of requests that are not told from all others.
+pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Option<Gauge> {
+    watch.tells_apart(&entry.pattern).then(|| gauge_of(watch, entry, now, lasted))
 }
 
 fn client_of(shared: &Shared, address: IpAddr) -> Client {
@@ -251,6 +257,7 @@ fn tell(watch: &mut Watch, entry: &journal::Entry, shared: &Shared, settings: &S
             target,
             client: client_of(shared, entry.client),
             worked,
+            rule: decided.rule.map(|RuleId(number)| number),
             response: answered.then_some(decided.waited + decided.service),
             bytes: decided.received,
             // A class that a reload has just made is not known here yet.
@@ -402,12 +409,4 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
 fn processors(read: &str) -> f64 {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     if read.ends_with("/cpu") { cores() as f64 } else { 1.0 }
-}
-
-impl Elephants {
-    /// How the site was for so long until now.
-    pub(crate) fn gauge_of(&self, number: u32, lasted: Span, now: Time) -> Gauge {
-        let entry = self.desk().book().entry(number).ok().cloned();
-        entry.map_or_else(Gauge::default, |entry| gauge_of(&self.watched(), &entry, now, lasted))
-    }
 }

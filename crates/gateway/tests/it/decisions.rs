@@ -57,25 +57,48 @@ fn who_was_not_succeeded_decides_again() {
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
 }
 
+/// What a process hands over whose book is that, and keeps nothing.
+fn unkept(setup: &Setup) -> Vec<u8> {
+    let learned = setup.start().gateway().learned();
+    let mut learned: serde_json::Value = serde_json::from_slice(&learned).unwrap();
+    learned["elephants"] = BOOK.into();
+    learned.to_string().into_bytes()
+}
+
+fn succeed(setup: &Setup, learned: Vec<u8>) -> Running {
+    let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
+    setup.try_start_with(from).expect("it starts")
+}
+
 #[test]
 fn where_nothing_is_written_down_the_successor_is_handed_what_was_decided() {
     let upstream = Upstream::echo();
     let setup = Setup::before(&upstream);
-    let gateway = setup.start();
+    let gateway = succeed(&setup, unkept(&setup));
     assert!(!gateway.gateway().keeps_decisions());
-    let mut learned: serde_json::Value =
-        serde_json::from_slice(&gateway.gateway().learned()).unwrap();
-    learned["elephants"] = BOOK.into();
-    drop(gateway);
-    let succeed = |learned: Vec<u8>| {
-        let from = Inheritance { learned: Some(learned), ..Inheritance::default() };
-        setup.try_start_with(from).expect("it starts")
-    };
-    let gateway = succeed(learned.to_string().into_bytes());
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     let learned = gateway.gateway().learned();
     drop(gateway);
-    assert!(state(&succeed(learned)).contains("rejected"));
+    assert!(state(&succeed(&setup, learned)).contains("rejected"));
+}
+
+#[test]
+fn a_successor_that_writes_down_begins_with_what_was_not_and_the_other_way_round() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let keeps =
+        |setup: Setup| setup.set("state.directory", &format!("'{}'", folder.path().display()));
+    let (without, with) = (Setup::before(&upstream), keeps(Setup::before(&upstream)));
+    let gateway = succeed(&with, unkept(&without));
+    assert_eq!(state(&gateway), "\"proposed\"", "it is known");
+    drop(gateway);
+    let gateway = with.start();
+    assert_eq!(decides(&gateway, "reject").status(), Some(200), "it was written down");
+    let learned = gateway.gateway().learned();
+    assert_eq!(decides(&gateway, "undo").status(), Some(200), "after that");
+    drop(gateway);
+    // Files are newer than what was handed over.
+    assert_eq!(state(&succeed(&with, learned.clone())), "\"proposed\"");
+    assert!(state(&succeed(&without, learned)).contains("rejected"), "that is all that is known");
 }
 
 #[test]

@@ -119,6 +119,9 @@ class Turns(unittest.TestCase):
             pool.request("low", timeout=STUCK).end()
 
     def test_the_main_thread_is_interrupted_while_it_waits(self):
+        # Whoever was started in the background ignores it.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with Pool(1, TWO) as pool, pool.request("high"):
             def interrupt():
                 until(lambda: pool.stats().levels["low"].waiting == 1)
