@@ -72,7 +72,7 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await page.locator('.verdict.settling').waitFor();
     const cell = words => page.locator('.effect tbody tr', { hasText: words }).locator('td').nth(1);
     await until(
-        async () => Number.parseFloat(await cell('These: refused').innerText()) > 0,
+        async () => Number.parseFloat(await cell('These: not answered').innerText()) > 0,
         'the rule refuses',
         30_000,
     );

@@ -1140,7 +1140,7 @@ export interface components {
         };
         /** @description How a site was over some time. */
         Gauge: {
-            /** @description Of all others. */
+            /** @description Of all others, but for those that came under another elephant's rule. */
             ants: components["schemas"]["Lot"];
             /** @description Of these requests. */
             elephants: components["schemas"]["Lot"];
@@ -1305,7 +1305,7 @@ export interface components {
             p99?: number | null;
             /**
              * Format: double
-             * @description Refused in a second.
+             * @description Not answered in a second: refused, failed, or their clients left.
              */
             refused: number;
         };

@@ -116,11 +116,17 @@ export const proposals = (elephants: Elephants | undefined, now: number): Elepha
 function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
     return proposals(elephants, now).map(one => ({
         kind: 'asks',
-        text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} (last 15 min). Should they be held back?`,
+        text: `Elephant ${one.number}: requests for ${visible(one.pattern)} make ${percent(one.found?.share)} of the use of ${one.found?.resource} of late, ${whose(one)}. Should they be held back?`,
         href: href('elephants', one.number),
         does: 'Decide',
     }));
 }
+
+/** A crawler is another thing than what all visitors want. */
+const whose = ({ found }: Elephant): string =>
+    found?.one_client && found.one_client.at_least >= 0.5
+        ? `most of them of one client (${found.one_client.address})`
+        : `of many clients: none makes more than ${percent(found?.by_one)}`;
 
 function ofOverrides(policy: Policy | undefined, now: number): Need[] {
     const ends = (policy?.overrides ?? [])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buckets } from '../src/buckets';
 import { Rows } from '../src/rows';
-import { savedBy } from '../src/saved/estimate';
+import { savedBy, savedByAll } from '../src/saved/estimate';
 import { each, responseTimes, shareOf, sums, usefulShare } from '../src/sums';
 import { columns, range } from './columns';
 
@@ -56,8 +56,15 @@ test('the response time of several seconds is between theirs, and counts request
     assert.ok(half > 10 && half < 20, `${half}`);
 });
 
-test('work that was not begun is what never ran, times the mean of its row', () => {
-    assert.deepEqual(savedBy(rows, a, 2), { requests: 4, ms: 2 * 50 + 2 * 100 });
+test('work that was not begun is what never ran, times the mean of its class', () => {
+    const { requests, ms } = savedBy(rows, a, 2);
+    assert.equal(requests, 4);
+    // Ten ended, six of them ran, for 50 ms together.
+    assert.ok(Math.abs(ms - (4 * 50) / 6) < 1e-9, `${ms}`);
+    assert.deepEqual(savedByAll(rows, 2), { requests, ms });
+    const none = new Rows(5);
+    none.append(columns([0], { mean_service_us: [50_000], classes: { b: { shed: [3] } } }));
+    assert.deepEqual(savedBy(none, none.class('b')!, 0), { requests: 3, ms: 150 }, 'none ran: as all others');
 });
 
 test('points of a course are whole, and counted from the newest', () => {

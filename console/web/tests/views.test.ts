@@ -88,7 +88,7 @@ test('what needs a person is said, the broken first', () => {
         ['bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
     assert.match(list[2]!.text, /^3 requests of tier transact were refused/);
-    assert.match(list[4]!.text, /Elephant 3/);
+    assert.match(list[4]!.text, /Elephant 3.*of many clients: none makes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
 
@@ -195,6 +195,10 @@ test('a verdict waits until what had waited is answered, and says what the other
     for (const words of [/^It helps/, /within 300.ms/, /within 2.s\)/, /12/]) assert.match(better.text, words);
     assert.equal(of(lot(2), lot(2.1)).kind, 'same');
     assert.equal(of(lot(2), lot(3)).kind, 'worse');
+    const hurt = verdict(gauge(lot(2)), { ...gauge(lot(2)), elephants: lot(1, 3, 7) }, 90);
+    assert.equal(hurt.kind, 'worse');
+    assert.match(hurt.text, /helps nobody.*30.% were answered/);
+    assert.match(of(lot(1, 2, 50), lot(1.3, 50, 2)).text, /but later/);
     assert.equal(of(lot(2), lot(1.5, 8.5, 1.5)).kind, 'worse', 'faster, as some are refused');
     assert.equal(of(lot(1, 2, 50), lot(1.3, 50, 2)).kind, 'better', 'slower, as nearly all are answered');
     assert.equal(of(undefined, lot(1)).kind, 'unknown');

@@ -201,7 +201,7 @@ pub(crate) fn told(entry: &Value) -> String {
         let _ = writeln!(
             words,
             "effect    of the resource they use {:.0} %, and under this rule up to {:.0} %; {:.2} a second \
-             would not run",
+             more than it lets through",
             100.0 * number(&effect["elephants_now"]),
             100.0 * number(&effect["elephants_most"]),
             number(&effect["held_back"]),
@@ -350,7 +350,7 @@ fn trial(trial: &Value) -> String {
                 _ => String::new(),
             };
             format!(
-                "{name} {:.1}/s{times}, {:.1}/s refused",
+                "{name} {:.1}/s{times}, {:.1}/s not answered",
                 number(&lot["answered"]),
                 number(&lot["refused"]),
             )

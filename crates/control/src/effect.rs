@@ -71,7 +71,7 @@ pub struct Gauge {
     pub used: Option<f64>,
     /// Of these requests.
     pub elephants: Lot,
-    /// Of all others.
+    /// Of all others, but for those that came under another elephant's rule.
     pub ants: Lot,
 }
 
@@ -80,7 +80,7 @@ pub struct Gauge {
 pub struct Lot {
     /// Answered in a second.
     pub answered: f64,
-    /// Refused in a second.
+    /// Not answered in a second: refused, failed, or their clients left.
     pub refused: f64,
     /// Seconds until the answer was there, of one in two of those that came in that time; `null` if none of these was answered.
     pub p50: Option<f64>,

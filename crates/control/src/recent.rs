@@ -48,8 +48,12 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    fn has(self, ended: &Ended) -> bool {
-        Some(ended.column) == self.column || ended.rule == Some(self.rule)
+    /// Whether it is one of these; nothing: it came under another elephant's rule.
+    fn has(self, ended: &Ended) -> Option<bool> {
+        match ended.rule {
+            Some(rule) => (rule == self.rule).then_some(true),
+            None => Some(Some(ended.column) == self.column),
+        }
     }
 }
 
@@ -102,7 +106,9 @@ impl Recent {
         let seconds = to.since(from.max(first)).as_secs_f64();
         let mut sides = [Side::default(), Side::default()];
         for ended in self.ended.iter().filter(|ended| is_in(ended.at)) {
-            sides[usize::from(of.has(ended))].count(ended, from);
+            if let Some(is_elephant) = of.has(ended) {
+                sides[usize::from(is_elephant)].count(ended, from);
+            }
         }
         let is_of = |(at, of, _): &&(Time, usize, f64)| is_in(*at) && Some(*of) == resource;
         let shares: Vec<f64> = self.used.iter().filter(is_of).map(|(.., share)| *share).collect();
@@ -121,8 +127,9 @@ impl Recent {
         let mut sides = vec![<[Side; 2]>::default(); (last - first) as usize];
         for ended in &self.ended {
             let window = number(ended.at).checked_sub(first);
-            if let Some(sides) = window.and_then(|window| sides.get_mut(window as usize)) {
-                sides[usize::from(of.has(ended))].count(ended, Time::ZERO);
+            let sides = window.and_then(|window| sides.get_mut(window as usize));
+            if let Some((sides, is_elephant)) = sides.zip(of.has(ended)) {
+                sides[usize::from(is_elephant)].count(ended, Time::ZERO);
             }
         }
         let told = (first..last).zip(sides).map(|(number, sides)| {
@@ -206,12 +213,17 @@ mod tests {
     #[test]
     fn what_came_under_the_rule_is_the_elephants_whatever_it_is_called() {
         let mut recent = Recent::default();
-        recent.ended(at(0), Column::OTHER, None, Some(Span::from_millis(10)));
+        recent.ended(at(3), Column::OTHER, None, Some(Span::from_millis(10)));
         recent.ended(at(1), Column::OTHER, Some(7), Some(Span::from_secs(9)));
         recent.ended(at(2), Column::OTHER, Some(8), Some(Span::from_millis(20)));
         let gauge = recent.gauge(of(None), None, at(0), at(10));
-        assert_eq!((gauge.elephants.p99, gauge.ants.p99), (None, Some(0.02)), "it came before");
-        assert!((gauge.elephants.answered - 0.1).abs() < 1e-9, "{gauge:?}");
+        assert_eq!(
+            (gauge.elephants.p99, gauge.ants.p99),
+            (None, Some(0.01)),
+            "one is another elephant's"
+        );
+        assert!((gauge.ants.answered * gauge.seconds - 1.0).abs() < 1e-9, "{gauge:?}");
+        assert!((gauge.elephants.answered * gauge.seconds - 1.0).abs() < 1e-9, "{gauge:?}");
     }
 
     #[test]

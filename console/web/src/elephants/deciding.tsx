@@ -5,7 +5,7 @@ import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
 import type { Change, Elephant, Previewed } from '../shapes';
 import { visible } from '../visible';
 import { Prediction } from './prediction';
-import { grantsText, stateText } from './words';
+import { grantsText, isAuto, stateText } from './words';
 
 export type Verb = 'approve' | 'try' | 'reject' | 'undo';
 export interface Doing {
@@ -53,7 +53,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
         <Decide
             title={`${NAMES[verb]}: ${visible(elephant.pattern)}`}
             whys={WHYS[verb]}
-            spans={SPANS_OF[verb]}
+            {...(verb === 'undo' && !isAuto(elephant) ? {} : { spans: SPANS_OF[verb] })}
             verb={NAMES[verb]}
             act={act}
             onClose={onClose}
@@ -78,8 +78,10 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
     if (verb === 'undo')
         return (
             <p>
-                What was decided does not hold any more; nobody proposes or holds it back by itself again for as long as
-                you say.
+                What was decided does not hold any more.{' '}
+                {isAuto(elephant)
+                    ? 'Nobody proposes it or holds it back by itself again for as long as you say.'
+                    : 'As long as it is found to use much it is proposed; Reject leaves it alone for a while.'}
             </p>
         );
     return (

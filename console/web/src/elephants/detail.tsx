@@ -13,7 +13,7 @@ import { State } from './list';
 import { Scatter } from './scatter';
 import { TrialOf } from './trial-of';
 import { UseOf } from './use-of';
-import { evidence, names, ruleOf, stateText } from './words';
+import { evidence, isCounted, names, ruleOf, stateText } from './words';
 
 export function Detail({ number }: { number: string }) {
     const changed = use(revisions);
@@ -25,7 +25,7 @@ export function Detail({ number }: { number: string }) {
     });
     return (
         <Page
-            question={`Elephant ${number}: should I throttle it?`}
+            question={`Elephant ${number}: ${value && ruleOf(value) ? 'does the rule help?' : 'should I throttle it?'}`}
             json={[
                 at,
                 '/v1/audit',
@@ -81,7 +81,7 @@ function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
                                     </a>
                                 </p>
                             )}
-                            <Scatter number={of.number} />
+                            {!isCounted(of.found) && <Scatter number={of.number} />}
                         </>
                     ) : (
                         <p class="empty">It is a rule of the file, which needs no evidence; nothing was found of it.</p>

@@ -66,7 +66,14 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
                             </a>
                         </dd>
                     </dl>
-                    {answers.value && <AntsChart of={answers.value} since={since} />}
+                    {answers.value && (
+                        <>
+                            <AntsChart of={answers.value} since={since} />
+                            <p class="note">
+                                By when they were answered: what comes right after the mark had waited before it.
+                            </p>
+                        </>
+                    )}
                 </div>
             </div>
         </Panel>

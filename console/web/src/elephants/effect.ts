@@ -30,21 +30,20 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     const [was, is] = [before.ants, under.ants];
     if (!was.p99 || !is.p99)
         return { kind: 'unknown', text: 'Of other requests that came, before or under the rule, none was answered.' };
-    const text = `of all others ${told(is)} (before: ${told(was)}).`;
+    const [these, theseNow] = [part(before.elephants), part(under.elephants)];
+    const text = `of all others ${told(is)} (before: ${told(was)}). Of these requests ${percent(theseNow)} were answered (before: ${percent(these)}).`;
     const more = part(is) - part(was);
     const slower = is.p99 / was.p99 - 1;
     // Whoever gets an answer at all comes first, then how soon.
     const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
-    if (gain > 0) return { kind: 'better', text: `It helps: ${text}` };
-    if (gain < 0)
-        return {
-            kind: 'worse',
-            text: `Others fare worse: ${text} Something else may fill it: look again, or undo the rule.`,
-        };
+    const helps = more > SAME_PART && slower > SAME ? 'More get through, but later' : 'It helps';
+    if (gain > 0) return { kind: 'better', text: `${helps}: ${text}` };
+    if (gain < 0) return { kind: 'worse', text: `Others fare worse: ${text} Something else may fill it: look again.` };
+    if (these - theseNow > SAME_PART) return { kind: 'worse', text: `It helps nobody, and holds these back: ${text}` };
     return { kind: 'same', text: `It changes little: ${text}` };
 }
 
 const ended = (of: Gauge): number => (of.ants.answered + of.ants.refused) * of.seconds;
-const part = (of: Lot): number => of.answered / (of.answered + of.refused);
+const part = ({ answered, refused }: Lot): number => (answered + refused > 0 ? answered / (answered + refused) : 1);
 const told = (of: Lot): string =>
     `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 of these within ${duration((of.p99 ?? 0) * 1000)}`;

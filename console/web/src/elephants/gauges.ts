@@ -21,11 +21,11 @@ export function gaugeRows(before: Gauge | undefined, after: Gauge | undefined, r
         of('All others: p50', one => one.ants.p50, seconds, 'less'),
         of('All others: p99', one => one.ants.p99, seconds, 'less'),
         of('All others: answered', one => one.ants.answered, perSecond, 'more'),
-        of('All others: refused', one => one.ants.refused, perSecond, 'less'),
+        of('All others: not answered', one => one.ants.refused, perSecond, 'less'),
         // Of what is counted and not read there is no such figure.
         ...(before?.used != null ? [of(`Use of ${resource}`, one => one.used, percent)] : []),
         of('These: answered', one => one.elephants.answered, perSecond),
-        of('These: refused', one => one.elephants.refused, perSecond),
+        of('These: not answered', one => one.elephants.refused, perSecond),
         of('These: p50', one => one.elephants.p50, seconds),
         of('These: p99', one => one.elephants.p99, seconds),
     ];

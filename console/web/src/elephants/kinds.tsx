@@ -84,7 +84,6 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
                 !kind.transacts && (
                     <button
                         type="button"
-                        class="quiet"
                         disabled={why !== undefined}
                         title={why ?? 'Shows what a rule would do. Nothing is held back yet.'}
                         onClick={() => ask(kind)}

@@ -15,7 +15,7 @@ export function List({ elephants, seen }: { elephants: readonly Elephant[]; seen
             : 'None: no kind of request makes much of the load.';
     return (
         <Table
-            caption="Kinds of requests that use much of a resource; of the last 15 min"
+            caption="Kinds of requests that use much of a resource; as of late, older ones counting less"
             columns={columns(elephants)}
             rows={elephants}
             keyOf={one => one.number}

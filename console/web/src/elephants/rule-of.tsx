@@ -29,7 +29,7 @@ const DOINGS: Record<StateKind, readonly Doing[]> = {
         { verb: 'undo', name: 'Undo…' },
     ],
     trial: [
-        { verb: 'approve', name: 'Approve…', isMain: true },
+        { verb: 'approve', name: 'Approve…' },
         { verb: 'undo', name: 'Undo…' },
     ],
 };

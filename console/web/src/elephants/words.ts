@@ -33,6 +33,8 @@ export const ofCapacity = (of: Found): number => (of.capacity > 0 ? (of.cost * o
 export const ruleOf = (one: Elephant): Rule | undefined =>
     typeof one.state === 'object' && 'ruled' in one.state ? one.state.ruled : undefined;
 
+export const isAuto = (one: Elephant): boolean => ruleOf(one)?.origin === 'auto';
+
 export type StateKind = 'proposed' | 'rejected' | 'held' | 'trial';
 export const kindOf = (one: Elephant): StateKind => {
     const rule = ruleOf(one);
@@ -81,7 +83,7 @@ export const names = (one: Elephant): string[] => [
 export function evidence(of: Found): string[] {
     const said = [
         `One request takes ${amount(of, of.cost)} of ${of.resource} (${isCounted(of) ? 'counted, not estimated' : of.interval[0] === of.interval[1] ? intervalText(of) : `${intervalText(of)} in nineteen of twenty cases`}), and ${perSecond(of.rate)} come: ${percent(ofCapacity(of))} of its capacity, ${percent(of.share)} of what is used of it.`,
-        `Of the capacity of ${of.resource} ${percent(of.used)} is used, by whomever.`,
+        `Of the capacity of ${of.resource} ${percent(of.used)} was used of late, by whomever.`,
         `One lasts ${duration((of.lasts ?? 0) * 1000)} on average${of.consists_of === 'processors' ? plausible(of) : ''}.`,
         `${ofOne(of)} of them, by the time that they take.`,
     ];

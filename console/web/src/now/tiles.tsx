@@ -16,19 +16,20 @@ export function Tiles({ status }: { status: Status | undefined }) {
     const tiers = status?.classes.map(one => `${one.name}:${one.tier}`).join();
     const seen = useMemo(() => measured(status), [version, tiers]);
     const { minute, orders, earned, useful, wasted, left, courses, isTransact } = seen;
-    const at = (name: 'limit' | 'running' | 'waiting' | 'oldest_ms'): number | undefined => rows.gauge(name).at(-1);
+    const at = (name: 'limit' | 'running' | 'waiting' | 'held' | 'oldest_ms'): number | undefined =>
+        rows.gauge(name).at(-1);
     const per = minute.seconds > 0 ? 60 / minute.seconds : 0;
     return (
         <div class="tiles">
             <Tile
-                name={isTransact ? 'Orders' : 'Answered in time'}
+                name={isTransact ? 'Transactions' : 'Answered in time'}
                 value={count(orders * per)}
                 unit="/min"
                 window="last 60 s"
-                beside={earned > 0 ? `worth ${number(earned * per)} /min by what classes earn` : undefined}
+                beside={earned > 0 ? `worth ${number(earned * per)} /min` : undefined}
                 means={
                     isTransact
-                        ? 'Requests of tier transact that were answered in time.'
+                        ? 'Requests of tier transact that were answered in time, and what all answers were worth by what the file says that classes earn.'
                         : 'Requests that were answered in time. No class is of tier transact.'
                 }
                 course={courses.orders}
@@ -63,7 +64,14 @@ export function Tiles({ status }: { status: Status | undefined }) {
                 value={count(at('waiting'))}
                 unit="requests"
                 window="now"
-                beside={at('waiting') ? `oldest ${duration(at('oldest_ms'))}` : undefined}
+                beside={
+                    [
+                        at('waiting') ? `oldest ${duration(at('oldest_ms'))}` : '',
+                        at('held') ? `${count(at('held'))} more by rules` : '',
+                    ]
+                        .filter(Boolean)
+                        .join(', ') || undefined
+                }
                 means="Requests in the queue, which wait for a slot."
                 course={courses.waiting}
             />

@@ -1,6 +1,7 @@
-// About how much work was not begun for nothing: requests that never ran, each for as long as requests took on average
-// in that row. Too high where quick ones were refused, or where a refused client would have gone before its turn.
+// About how much work was not begun for nothing: requests that never ran, each for as long as requests of its class took on
+// average in the window. Too high where quick ones were refused, or where a refused client would have gone before its turn.
 import type { ClassRows, Rows } from '../rows';
+import { sums } from '../sums';
 
 export interface Saved {
     requests: number;
@@ -9,14 +10,22 @@ export interface Saved {
 }
 
 export function savedBy(rows: Rows, of: ClassRows, from: number): Saved {
-    const [shed, expired, throttled] = [of.column('shed'), of.column('expired'), of.column('throttled')];
-    const left = of.column('left_waiting');
-    const mean = rows.gauge('mean_service_us');
-    let [requests, ms] = [0, 0];
-    for (let at = from; at < mean.length; at += 1) {
-        const never = shed[at]! + expired[at]! + throttled[at]! + left[at]!;
-        requests += never;
-        ms += (never * mean[at]!) / 1000;
-    }
-    return { requests, ms };
+    const { outcomes, leftWaiting, ended, usefulMs, wastedMs } = sums(rows, of, from);
+    const requests = outcomes.shed + outcomes.expired + outcomes.throttled + leftWaiting;
+    const ran = ended - requests;
+    return { requests, ms: requests * (ran > 0 ? (usefulMs + wastedMs) / ran : meanOf(rows, from)) };
+}
+
+/** Of all classes together, the mean service time: for one of which none ran. */
+function meanOf(rows: Rows, from: number): number {
+    const mean = rows.gauge('mean_service_us').slice(from);
+    return mean.length > 0 ? mean.reduce((sum, us) => sum + us, 0) / mean.length / 1000 : 0;
+}
+
+export function savedByAll(rows: Rows, from: number): Saved {
+    const each = rows.classNames().map(name => savedBy(rows, rows.class(name)!, from));
+    return {
+        requests: each.reduce((sum, one) => sum + one.requests, 0),
+        ms: each.reduce((sum, one) => sum + one.ms, 0),
+    };
 }

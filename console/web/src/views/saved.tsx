@@ -8,7 +8,7 @@ import { revisions } from '../live';
 import { Choice, Page, Panel } from '../page';
 import { href } from '../route';
 import { SavedTable } from '../saved/table';
-import { savedBy } from '../saved/estimate';
+import { savedByAll } from '../saved/estimate';
 import { Terminations } from '../saved/terminations';
 import { WorkChart } from '../saved/work';
 import type { Seen } from '../shell';
@@ -16,14 +16,14 @@ import { use } from '../signal';
 import { sums, usefulShare, WINDOW_NAMES, WINDOW_TEXT, windowNamed, WINDOWS } from '../sums';
 import { Tile } from '../tile';
 
-export function Saved({ route, status }: Seen) {
+export function Saved({ route }: Seen) {
     const window = windowNamed(route.query.window ?? '15m');
     const { rows, version } = useCourse(window === '24h' ? '24h' : '15m');
     const changed = use(revisions);
     const policy = useDocument('/v1/policy', { revision: changed?.policy });
     const seen = useMemo(() => {
         const from = rows.since(WINDOWS[window]);
-        return { from, all: sums(rows, rows.total, from), saved: savedBy(rows, rows.total, from) };
+        return { from, all: sums(rows, rows.total, from), saved: savedByAll(rows, from) };
     }, [rows, version, window]);
     const { all, saved } = seen;
     const text = WINDOW_TEXT[window];
@@ -83,8 +83,8 @@ export function Saved({ route, status }: Seen) {
             </div>
             <p class="note">
                 <b>An estimate:</b> requests that were shed, expired or throttled, and of the orphaned those that never
-                ran, each times the mean service time when it ended (now {duration(status?.mean_service_ms)}). It is too
-                high where quick requests were refused.
+                ran, each times the mean service time of its class in that time. It is too high where quick requests
+                were refused.
             </p>
             <Panel title="By class">
                 <SavedTable {...{ rows, version }} from={seen.from} window={text} />

@@ -150,7 +150,9 @@ impl Ask {
                 format!("Hold back elephant {number} as proposed for {LASTS}.")
             }
             About::Elephant { verb: Verb::Undo, number, .. } => {
-                format!("Let elephant {number} go, and leave it alone for {LEFT_ALONE}.")
+                format!(
+                    "Let elephant {number} go. What act = \"auto\" did is then left alone for {LEFT_ALONE}."
+                )
             }
             About::Class { name, mode: Mode::Enforce, percent, .. } => {
                 format!("Enforce class {} for {percent} % of visitors, for {LASTS}.", plain(name))
