@@ -879,12 +879,17 @@ export interface components {
             asked: boolean;
             /** @description What that will do. */
             effect?: components["schemas"]["Effect"] | null;
-            /** @description The last rule that has ended. */
+            /** @description The last rule that has ended, or gave way to another. */
             ended?: components["schemas"]["Ended"] | null;
             /** @description What was found last, if it was found: a rule of the file needs no evidence. */
             found?: components["schemas"]["Found"] | null;
             /** @description How bytes are held back, where the rule does so. */
             lanes?: components["schemas"]["Lanes"] | null;
+            /**
+             * Format: date-time
+             * @description An operator has undone a rule: nobody holds it back without asking before then.
+             */
+            left_alone?: string | null;
             /**
              * Format: uint32
              * @description What operators call it by. Given once.
@@ -969,8 +974,11 @@ export interface components {
              * @description When it has ended.
              */
             at: string;
-            /** @description How the site was before it. */
-            before: components["schemas"]["Gauge"];
+            /**
+             * @description How the site was before it, if that is known.
+             * @default null
+             */
+            before: components["schemas"]["Gauge"] | null;
         };
         /** @description What an elephant's cost was read from: a point for each window. */
         Evidence: {
@@ -1142,6 +1150,11 @@ export interface components {
         Gauge: {
             /** @description Of all others, but for those that came under another elephant's rule. */
             ants: components["schemas"]["Lot"];
+            /**
+             * Format: date-time
+             * @description When that time was over, where it matters.
+             */
+            at?: string | null;
             /** @description Of these requests. */
             elephants: components["schemas"]["Lot"];
             /**
@@ -1883,7 +1896,7 @@ export interface components {
         } | "bypass";
         /** @description What a rule was tried for. */
         Trial: {
-            /** @description How the site was before, for as long as the trial. */
+            /** @description How the site was before, for as long as the trial or as it was before another rule; of no seconds if that is not known. */
             before: components["schemas"]["Gauge"];
             /** @description How it was meanwhile, if the trial is over. */
             during?: components["schemas"]["Gauge"] | null;

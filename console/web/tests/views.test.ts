@@ -48,6 +48,8 @@ test('only what differs of a rule is said', () => {
     assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /At once/);
     assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /For up to/);
     assert.equal(wrongOf({ ...now, rate: ' ', wait_s: '0,5' }), undefined, 'no limit, and half a second');
+    assert.match(wrongOf({ ...now, queue: '1,000', rate: '1,000' }) ?? '', /Start, May wait/);
+    assert.match(wrongOf({ ...now, at_once: '2.5' }) ?? '', /At once/);
 });
 
 test('evidence says what speaks against it too', () => {
@@ -198,6 +200,11 @@ test('a verdict waits until what had waited is answered, and says what the other
     const hurt = verdict(gauge(lot(2)), { ...gauge(lot(2)), elephants: lot(1, 3, 7) }, 90);
     assert.equal(hurt.kind, 'worse');
     assert.match(hurt.text, /helps nobody.*30.% were answered/);
+    const few = { ...gauge(lot(2)), elephants: lot(1, 0, 0.1) };
+    assert.equal(verdict(gauge(lot(2)), few, 90).kind, 'same', 'six of these');
+    const none = { ...gauge(lot(2)), elephants: lot(null, 0) };
+    assert.doesNotMatch(verdict(none, none, 90).text, /Of these/);
+    assert.match(verdict(gauge(lot(2)), gauge(lot(1)), 90, true).text, /Another rule has begun or ended/);
     assert.match(of(lot(1, 2, 50), lot(1.3, 50, 2)).text, /but later/);
     assert.equal(of(lot(2), lot(1.5, 8.5, 1.5)).kind, 'worse', 'faster, as some are refused');
     assert.equal(of(lot(1, 2, 50), lot(1.3, 50, 2)).kind, 'better', 'slower, as nearly all are answered');

@@ -343,6 +343,10 @@ fn trial(trial: &Value) -> String {
             let _ = writeln!(words, "  {when}  not over yet");
             continue;
         }
+        if number(&gauge["seconds"]) <= 0.0 {
+            let _ = writeln!(words, "  {when}  not measured");
+            continue;
+        }
         let lot = |name: &str| {
             let lot = &gauge[name];
             let times = match (lot["p50"].as_f64(), lot["p99"].as_f64()) {

@@ -140,14 +140,10 @@ impl Life<'_> {
                 ControlFlow::Continue(())
             }
         };
-        // What nobody writes down goes with what was learned: what was decided after that would be lost.
-        if !gateway.keeps_decisions() {
-            gateway.give_decisions_away(true);
-        }
+        // They go with what was learned: what was decided after that would be lost.
+        gateway.give_decisions_away(true);
         let (sockets, learned) = (gateway.sockets(), gateway.learned());
-        let yields = || gateway.give_decisions_away(true);
-        let handed =
-            bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during, yields);
+        let handed = bywash_handover::hand_over(command, &sockets, &learned, PATIENCE, during);
         if handed.is_err() {
             gateway.give_decisions_away(false);
         }

@@ -34,6 +34,8 @@ const MUCH_BY_ONE: f64 = 0.3;
 const AUTO: Span = Span::from_secs(3600);
 /// An elephant that nothing is decided of is forgotten so long after it was last found.
 const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
+/// What was found is found again so soon, or it is over.
+const LATELY: Span = Span::from_secs(60);
 /// And what an operator has asked for, so long after that.
 const ASKED: Span = Span::from_secs(3600);
 
@@ -149,6 +151,9 @@ impl Book {
     pub fn began_by(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
+            if let Some(ended) = &mut entry.ended {
+                ended.at = ended.at.min(now);
+            }
             match &mut entry.state {
                 State::Ruled(Rule { since, until: Some(until), .. }) => {
                     (*since, *until) = began_by(now, *since, *until);
@@ -170,6 +175,11 @@ impl Book {
     /// If there is none of that number.
     pub fn entry(&self, number: u32) -> Result<&Entry, Refused> {
         self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
+    }
+
+    /// Whether anybody has decided anything that still holds.
+    pub fn is_decided(&self) -> bool {
+        self.entries.iter().any(|entry| entry.state != State::Proposed)
     }
 
     /// Rules that hold.
@@ -230,7 +240,7 @@ impl Book {
     }
 
     /// An operator asks for these requests by name, be it much or little that they use: what a rule would do is shown, and one
-    /// can be approved. Says under which number; nothing changes if there is one.
+    /// can be approved. Says under which number; nothing is decided of one that there is.
     ///
     /// # Errors
     /// If there is no rule for such requests, or no place.
@@ -245,7 +255,14 @@ impl Book {
             return Err(Refused::Transacts);
         }
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.pattern == found.pattern) {
-            entry.seen = now;
+            // What was found long ago says nothing of now.
+            let is_over = entry.state == State::Proposed && now >= after(entry.seen, LATELY);
+            if is_over {
+                (entry.found, entry.asked) = (Some(found), true);
+            }
+            if entry.asked {
+                entry.seen = now;
+            }
             return Ok((entry.number, None));
         }
         let at = self.place_of(now, &found.pattern).ok_or(Refused::Full)?;
@@ -292,6 +309,7 @@ impl Book {
             asked: false,
             state: State::Proposed,
             trial: None,
+            left_alone: None,
             ended: None,
             revision: 0,
         });
@@ -310,6 +328,7 @@ impl Book {
             || !is_sure
             || !is_much
             || entry.state != State::Proposed
+            || entry.left_alone.is_some_and(|until| now < until)
             || self.is_full()
         {
             return None;
@@ -338,13 +357,13 @@ impl Book {
         Ok(self.rule(now, at, grants, Origin::Operator, word))
     }
 
-    /// How the site was in the minute before the rule that holds since now. One that takes the place of another, or comes
-    /// right after it, knows better: that minute was the other's.
-    pub fn was_before(&mut self, now: Timestamp, number: u32, gauge: Gauge) {
+    /// How the site was in the minute before the rule that holds since now, if that was measured. One that takes the place of
+    /// another, or comes right after it, is told what that knew: the minute was the other's.
+    pub fn was_before(&mut self, now: Timestamp, number: u32, measured: Option<Gauge>) {
         let Ok(at) = self.at(number) else { return };
-        let without = self.entries[at].without_rule(now).copied().unwrap_or(gauge);
+        let before = self.entries[at].without_rule(now, measured);
         if let State::Ruled(rule) = &mut self.entries[at].state {
-            rule.before.get_or_insert_with(|| Box::new(without));
+            rule.before = before.map(Box::new);
         }
     }
 
@@ -358,20 +377,20 @@ impl Book {
         number: u32,
         change: Change,
         word: Word,
-        before: Gauge,
+        before: Option<Gauge>,
     ) -> Result<Note, Refused> {
         let (at, grants, word) = self.decided(number, change, word)?;
         if word.lasts > Span::from_secs(600) {
             return Err(Refused::Trial);
         }
-        let entry = &mut self.entries[at];
-        let before = entry.without_rule(now).copied().unwrap_or(before);
-        let predicted = entry.found.as_ref().and_then(|found| Effect::of(found, &grants).ok());
-        entry.trial = Some(Trial { grants, predicted, before, during: None });
+        let found = self.entries[at].found.as_ref();
+        let predicted = found.and_then(|found| Effect::of(found, &grants).ok());
         let note = self.rule(now, at, grants, Origin::Trial, word);
-        if before.seconds > 0.0 {
-            self.was_before(now, number, before);
-        }
+        self.was_before(now, number, before);
+        let entry = &mut self.entries[at];
+        let before = entry.rule().and_then(|rule| rule.before.as_deref()).copied();
+        let before = before.unwrap_or_default();
+        entry.trial = Some(Trial { grants, predicted, before, during: None });
         Ok(note)
     }
 
@@ -429,6 +448,7 @@ impl Book {
         let until = after(now, word.lasts);
         let state =
             if is_auto { State::Rejected { word: word.clone(), until } } else { State::Proposed };
+        self.entries[at].left_alone = Some(until);
         self.change(now, at, state);
         Ok(self.note(now, at, What::Undone, &word.by, &word.why))
     }
@@ -481,14 +501,14 @@ impl Book {
         let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
         let Word { by, why, .. } = word;
         let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
-        let (exempt, before) = match &mut self.entries[at].state {
-            State::Ruled(rule) => (std::mem::take(&mut rule.exempt), rule.before.take()),
-            State::Proposed | State::Rejected { .. } => (Vec::new(), None),
+        let exempt = match &mut self.entries[at].state {
+            State::Ruled(rule) => std::mem::take(&mut rule.exempt),
+            State::Proposed | State::Rejected { .. } => Vec::new(),
         };
         self.change(
             now,
             at,
-            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until, before }),
+            State::Ruled(Rule { grants, exempt, origin, by, why, since: now, until, before: None }),
         );
         note
     }
@@ -496,9 +516,9 @@ impl Book {
     /// The only way to another state.
     fn change(&mut self, now: Timestamp, at: usize, state: State) {
         let entry = &mut self.entries[at];
-        let was = std::mem::replace(&mut entry.state, state);
-        if let State::Ruled(Rule { before: Some(before), .. }) = was {
-            entry.ended = Some(Box::new(Ended { at: now, before: *before }));
+        if let State::Ruled(rule) = std::mem::replace(&mut entry.state, state) {
+            let before = rule.before.map(|before| *before);
+            entry.ended = Some(Box::new(Ended { at: now, before }));
         }
         if entry.asked {
             entry.seen = now;

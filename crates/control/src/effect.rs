@@ -1,5 +1,6 @@
 //! What a rule will do, and what a trial has shown.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,9 @@ impl Effect {
 /// How a site was over some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gauge {
+    /// When that time was over, where it matters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
     /// How long, in seconds.
     pub seconds: f64,
     /// Share of the resource's capacity that was used; `null` where it is counted and not read.

@@ -4,11 +4,18 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::book::Refused;
+use bywash_units::Span;
+
+use crate::book::{Refused, after};
 use crate::effect::{Effect, Gauge};
 use crate::elephant::Elephant;
 use crate::grants::{Change, Grants};
 use crate::word::Word;
+
+/// A rule so lately makes the last minute its own.
+const MINUTE: Span = Span::from_secs(60);
+/// How a site was longer ago says nothing of now.
+const FRESH: Span = Span::from_secs(3600);
 
 /// An elephant under its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +40,10 @@ pub struct Entry {
     pub state: State,
     /// The last trial, if there was one.
     pub trial: Option<Trial>,
-    /// The last rule that has ended.
+    /// An operator has undone a rule: nobody holds it back without asking before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_alone: Option<Timestamp>,
+    /// The last rule that has ended, or gave way to another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Box<Ended>>,
     /// Another one whenever something was decided, or has ended.
@@ -63,8 +73,9 @@ pub enum State {
 pub struct Ended {
     /// When it has ended.
     pub at: Timestamp,
-    /// How the site was before it.
-    pub before: Gauge,
+    /// How the site was before it, if that is known.
+    #[serde(default)]
+    pub before: Option<Gauge>,
 }
 
 /// A rule.
@@ -111,7 +122,7 @@ pub struct Trial {
     pub grants: Grants,
     /// What was predicted.
     pub predicted: Option<Effect>,
-    /// How the site was before, for as long as the trial.
+    /// How the site was before, for as long as the trial or as it was before another rule; of no seconds if that is not known.
     pub before: Gauge,
     /// How it was meanwhile, if the trial is over.
     pub during: Option<Gauge>,
@@ -141,14 +152,23 @@ impl Entry {
         }
     }
 
-    /// How the site was without a rule for these requests, where the last minute was one's.
-    pub(crate) fn without_rule(&self, now: Timestamp) -> Option<&Gauge> {
-        if let State::Ruled(Rule { before: Some(before), .. }) = &self.state {
-            return Some(before);
+    pub(crate) const fn rule(&self) -> Option<&Rule> {
+        match &self.state {
+            State::Ruled(rule) => Some(rule),
+            State::Proposed | State::Rejected { .. } => None,
         }
-        let ended = self.ended.as_ref()?;
-        let lately = now.duration_since(ended.at) < jiff::SignedDuration::from_secs(60);
-        lately.then_some(&ended.before)
+    }
+
+    /// How the site was without a rule for these requests: in the minute until now, which was measured, if that was none's. Else as
+    /// it was before that rule, if that is known and not long ago.
+    pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
+        let is_within = |at: Timestamp, most: Span| at <= now && now < after(at, most);
+        let lately = self.ended.as_ref().filter(|ended| is_within(ended.at, MINUTE));
+        let known = match lately {
+            Some(ended) => ended.before,
+            None => measured.map(|gauge| Gauge { at: Some(now), ..gauge }),
+        };
+        known.filter(|known| known.at.is_some_and(|at| is_within(at, FRESH)))
     }
 
     /// What a rule would grant if nobody says otherwise: what it grants already, or what is proposed.

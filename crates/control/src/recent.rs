@@ -114,7 +114,7 @@ impl Recent {
         let shares: Vec<f64> = self.used.iter().filter(is_of).map(|(.., share)| *share).collect();
         let used = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
         let [ants, elephants] = sides.map(|side| side.lot(seconds));
-        Gauge { seconds, used, elephants, ants }
+        Gauge { at: None, seconds, used, elephants, ants }
     }
 
     /// The same, window by window, the oldest first: all that are over by now, as far back as everything is known. Windows

@@ -172,7 +172,7 @@ fn transactions_are_held_back_by_nobody() {
     let mut book = Book::default();
     book.found(at(0), vec![Elephant { transacts: true, ..search() }], Act::Propose);
     assert_eq!(book.approve(at(1), 1, Change::default(), word(1)), Err(Refused::Transacts));
-    let trial = book.try_out(at(1), 1, Change::default(), word(1), Gauge::default());
+    let trial = book.try_out(at(1), 1, Change::default(), word(1), None);
     assert_eq!(trial, Err(Refused::Transacts));
 }
 
@@ -215,12 +215,18 @@ fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
     let mut book = book();
     let lot =
         |p99: f64| Lot { answered: 10.0, refused: 0.0, p50: Some(p99 / 10.0), p99: Some(p99) };
-    let before = Gauge { seconds: 60.0, used: Some(0.9), elephants: lot(9.0), ants: lot(8.0) };
-    let long = book.try_out(at(1), 1, Change::default(), word(1), before);
+    let before = Gauge {
+        at: Some(at(1)),
+        seconds: 60.0,
+        used: Some(0.9),
+        elephants: lot(9.0),
+        ants: lot(8.0),
+    };
+    let long = book.try_out(at(1), 1, Change::default(), word(1), Some(before));
     assert_eq!(long, Err(Refused::Trial));
     let minute = Word { lasts: Span::from_secs(60), ..word(1) };
     let change = Change { at_once: Some(1), ..Change::default() };
-    book.try_out(at(1), 1, change, minute, before).unwrap();
+    book.try_out(at(1), 1, change, minute, Some(before)).unwrap();
     let during = Gauge { ants: lot(0.1), ..before };
     let notes = book.tick(at(61), |entry, from, to| {
         assert_eq!((entry.number, from, to), (1, at(1), at(61)));
@@ -402,7 +408,7 @@ fn what_a_rule_does_not_bound_is_not_predicted() {
     let mut book = Book::default();
     book.found(at(0), vec![disk], Act::Propose);
     let minute = Word { lasts: Span::from_secs(60), ..word(1) };
-    book.try_out(at(1), 1, Change::default(), minute, Gauge::default()).unwrap();
+    book.try_out(at(1), 1, Change::default(), minute, None).unwrap();
     assert_eq!(book.entry(1).unwrap().trial.as_ref().unwrap().predicted, None);
 }
 
@@ -508,33 +514,68 @@ fn before_a_rule_is_a_minute_without_one() {
     let usual = Change::default;
     let mut book = book();
     let short = Word { lasts: Span::from_secs(60), ..word(1) };
-    book.try_out(at(0), 1, usual(), short, gauge(1.0)).expect("a trial");
+    book.try_out(at(0), 1, usual(), short, Some(gauge(1.0))).expect("a trial");
     assert_eq!(before(&book), Some(1.0));
     // Approved while it is tried: the last minute was the trial's.
     book.approve(at(30), 1, usual(), word(1)).expect("a rule");
-    book.was_before(at(30), 1, gauge(2.0));
+    book.was_before(at(30), 1, Some(gauge(2.0)));
     assert_eq!(before(&book), Some(1.0));
     book.undo(at(40), 1, word(1)).expect("it is undone");
     book.approve(at(60), 1, usual(), word(1)).expect("a rule");
-    book.was_before(at(60), 1, gauge(3.0));
+    book.was_before(at(60), 1, Some(gauge(3.0)));
     assert_eq!(before(&book), Some(1.0), "half of the last minute was the other's");
     book.undo(at(70), 1, word(1)).expect("it is undone");
     book.approve(at(140), 1, usual(), word(1)).expect("a rule");
-    book.was_before(at(140), 1, gauge(4.0));
+    book.was_before(at(140), 1, Some(gauge(4.0)));
     assert_eq!(before(&book), Some(4.0));
     let kept = Book::read(&book.text()).expect("as it was written");
     assert_eq!(kept, book);
+    // An hour later that says nothing any more, and what was not measured stays unknown.
+    book.approve(at(4000), 1, usual(), word(1)).expect("another rule");
+    book.was_before(at(4000), 1, Some(gauge(5.0)));
+    assert_eq!(before(&book), None);
+    book.approve(at(4100), 1, usual(), word(1)).expect("another rule");
+    book.was_before(at(4100), 1, Some(gauge(6.0)));
+    assert_eq!(before(&book), None, "that minute was under a rule");
+    book.undo(at(4110), 1, word(1)).expect("it is undone");
+    book.approve(at(4200), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(4200), 1, None);
+    assert_eq!(before(&book), None, "nobody measured it");
 }
 
 #[test]
-fn what_holds_back_by_itself_again_remembers_how_it_was_without() {
+fn what_an_operator_has_undone_is_not_held_back_again_without_asking() {
     let mut book = Book::default();
     book.found(at(0), vec![search()], Act::Auto);
-    book.was_before(at(0), 1, Gauge { seconds: 5.0, ..Gauge::default() });
+    book.approve(at(10), 1, Change::default(), word(1)).expect("another rule");
+    book.undo(at(20), 1, word(2)).expect("it is undone");
+    book.found(at(30), vec![search()], Act::Auto);
+    assert_eq!(book.entry(1).unwrap().state, State::Proposed);
+    book.found(at(20 + 7200), vec![search()], Act::Auto);
+    assert_eq!(book.in_force().len(), 1, "for two hours, as was said");
+}
+
+#[test]
+fn what_was_found_long_ago_is_told_anew_when_it_is_asked_for() {
+    let mut book = book();
+    let now = Elephant { rate: 1.0, resource: "slots".into(), ..search() };
+    book.ask(at(30), now.clone(), word(1)).expect("it is there");
+    let rate = |book: &Book| book.entry(1).unwrap().found.as_ref().unwrap().rate;
+    assert!((rate(&book) - 14.4).abs() < 1e-9, "it was found just now");
+    book.ask(at(86_400), now, word(1)).expect("it is there");
+    assert!((rate(&book) - 1.0).abs() < 1e-9 && book.entry(1).unwrap().asked);
+}
+
+#[test]
+fn what_holds_back_by_itself_again_is_not_held_against_itself() {
+    let mut book = Book::default();
+    book.found(at(0), vec![search()], Act::Auto);
+    book.was_before(at(0), 1, Some(Gauge { seconds: 5.0, ..Gauge::default() }));
+    assert_eq!(before(&book), Some(5.0));
     book.tick(at(3600), |_, _, _| Gauge::default());
     book.found(at(3605), vec![search()], Act::Auto);
-    book.was_before(at(3605), 1, Gauge { seconds: 6.0, ..Gauge::default() });
-    assert_eq!(before(&book), Some(5.0));
+    book.was_before(at(3605), 1, Some(Gauge { seconds: 6.0, ..Gauge::default() }));
+    assert_eq!(before(&book), None, "that is too long ago, and the last minute was the other's");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::access_log::AccessLog;
 use crate::classes::{self, TooManyClasses};
 use crate::driver::Driver;
 use crate::journal::Journal;
-use crate::learned::{self, Learned};
+use crate::learned::{self, For, Learned};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
@@ -212,13 +212,13 @@ impl Gateway {
 
     /// What is worth keeping when the process ends.
     pub fn learned(&self) -> Vec<u8> {
-        learned::write(&self.shared, &self.shared.settings())
+        learned::write(&self.shared, &self.shared.settings(), For::Successor)
     }
 
-    /// A handle for a thread that keeps it.
+    /// A handle for a thread that keeps it, but for decisions, which are kept as they are made.
     pub fn learner(&self) -> impl Fn() -> Vec<u8> + Send + use<> {
         let shared = Arc::clone(&self.shared);
-        move || learned::write(&shared, &shared.settings())
+        move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
     /// On: no decisions, every request goes straight to the upstream.
@@ -229,11 +229,6 @@ impl Gateway {
     /// Whether it takes no decisions for as long as it runs: not for a while, as an operator has said.
     pub fn starts_bypassed(&self) -> bool {
         self.shared.overriding.desk().starts_bypassed()
-    }
-
-    /// Whether what operators decide is written down. If not, it is part of what was learned.
-    pub fn keeps_decisions(&self) -> bool {
-        self.shared.settings().config.state.is_some()
     }
 
     /// True: a successor is about to read what operators have decided, and nothing is decided here any more. False: it did

@@ -2,8 +2,8 @@
 //!
 //! Sessions are remembered by keyed hashes of their cookies, so the key belongs to it: whoever can
 //! read this can tell whether a cookie they know was served here. Classes are
-//! kept by name, as their numbers differ from process to process. What operators have decided goes with it, with their names,
-//! their reasons and the addresses of clients that made much of an elephant.
+//! kept by name, as their numbers differ from process to process. What operators have decided goes to the process that takes
+//! over.
 
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::access_log::wall_clock_ms;
+use crate::aside::Kept;
 use crate::driver::Knowledge;
 use crate::history::Chronicle;
 use crate::settings::Settings;
@@ -38,17 +39,26 @@ pub(crate) struct Learned {
     history: History,
     overrides: Option<String>,
     elephants: Option<String>,
-    /// Both stand in files of their own as well, where there may be newer ones.
+    /// That process wrote both down.
     decisions_kept: bool,
+}
+
+/// Who is to read it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum For {
+    /// Whoever starts next: decisions are in files of their own.
+    Disk,
+    /// The process that takes over: it is told what was decided.
+    Successor,
 }
 
 /// Everything that is worth keeping and fits: what is longer than [`MOST_STATE`] is neither taken
 /// over nor read at a start.
-pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
+pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8> {
     let Knowledge { sessions, pace, counts, signals } = shared.driver.learned();
     let names: Vec<&str> = settings.config.classes.iter().map(|class| &*class.class.name).collect();
     let Secret(first, second) = shared.secret();
-    let rest = json!({
+    let mut rest = json!({
         "format": FORMAT,
         "secret": [first, second],
         "pace": [pace.mean().as_nanos(), pace.seen()],
@@ -56,10 +66,12 @@ pub(crate) fn write(shared: &Shared, settings: &Settings) -> Vec<u8> {
         "classes": names,
         "counts": counts.iter().map(known_values).collect::<Vec<_>>(),
         "signals": signals,
-        "overrides": shared.overriding.desk().overrides().text(),
-        "elephants": shared.elephants.desk().book().text(),
-        "decisions_kept": settings.config.state.is_some(),
     });
+    if let For::Successor = reader {
+        rest["overrides"] = shared.overriding.desk().overrides().text().into();
+        rest["elephants"] = shared.elephants.desk().book().text().into();
+        rest["decisions_kept"] = settings.config.state.is_some().into();
+    }
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
 }
@@ -233,11 +245,12 @@ impl Learned {
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
         let Self { signals, pace, history, overrides, elephants, decisions_kept, .. } = self;
+        let kept = if decisions_kept { Kept::Yes } else { Kept::No };
         if let Some(overrides) = overrides {
-            shared.overriding.desk().inherit(&overrides, decisions_kept);
+            shared.overriding.desk().inherit(&overrides, kept);
         }
         if let Some(elephants) = elephants {
-            shared.elephants.desk().inherit(&elephants, decisions_kept);
+            shared.elephants.desk().inherit(&elephants, kept);
         }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })

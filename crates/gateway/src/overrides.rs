@@ -14,7 +14,7 @@ use bywash_control::{NotOverridden, Note, Overrides, Word};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::undecided::Undecided;
-use crate::{aside, wall};
+use crate::{aside, aside::Kept, wall};
 
 /// The name of the file in `state.directory`.
 const FILE: &str = "overrides";
@@ -26,8 +26,8 @@ const MOST: u64 = 1 << 20;
 pub(crate) struct Desk {
     overrides: Overrides,
     directory: Option<PathBuf>,
-    /// It was handed over by a process that wrote nothing down.
-    is_unkept: bool,
+    /// It was handed over by a process that is gone, which wrote it down or not.
+    inherited: Option<Kept>,
     /// Another process decides.
     is_given_away: bool,
     /// Nothing is decided, as whoever has started the process wants it.
@@ -65,11 +65,15 @@ impl Desk {
     pub(crate) fn open(&mut self, shared: &Shared) {
         let settings = shared.settings();
         self.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // Without a folder it is what the process before this one has handed over; so it is if that had none.
-        match &self.directory {
-            Some(_) if self.is_unkept => self.save(),
-            Some(directory) => self.overrides = load(directory),
-            None => {}
+        // What is handed over is newer than any file; where it is nothing, there may be a file from before.
+        if let Some(directory) = &self.directory {
+            match self.inherited {
+                Some(kept) if !self.overrides.list().is_empty() => {
+                    kept.makes_room(directory, FILE);
+                    self.save();
+                }
+                _ => self.overrides = load(directory),
+            }
         }
         let now = wall::now();
         self.overrides.began_by(now);
@@ -135,10 +139,10 @@ impl Desk {
         self.starts_bypassed
     }
 
-    /// What a process before this one had overridden, and whether a file of its own keeps that.
-    pub(crate) fn inherit(&mut self, text: &str, is_kept: bool) {
+    /// What a process before this one had overridden.
+    pub(crate) fn inherit(&mut self, text: &str, kept: Kept) {
         match Overrides::read(text) {
-            Ok(overrides) => (self.overrides, self.is_unkept) = (overrides, !is_kept),
+            Ok(overrides) => (self.overrides, self.inherited) = (overrides, Some(kept)),
             Err(why) => eprintln!("bywash: what the process before has overridden is lost: {why}"),
         }
     }

@@ -50,9 +50,7 @@ impl Successor {
 /// error, it accepts as ever.
 ///
 /// Meanwhile `during` is called every 50 ms or more often, also just before the last word: a break
-/// calls everything off. For what must go on, and for those who change their minds. `yields` is called when the
-/// successor waits for nothing but the last word: what it reads after that is not to be changed any more, unless this
-/// fails.
+/// calls everything off. For what must go on, and for those who change their minds.
 ///
 /// The command's standard input and the variables about this process in particular
 /// (`LISTEN_*`, `WATCHDOG_*`) are changed; everything else is the caller's.
@@ -66,13 +64,12 @@ pub fn hand_over(
     state: &[u8],
     patience: Duration,
     mut during: impl FnMut() -> ControlFlow<()>,
-    yields: impl FnOnce(),
 ) -> Result<Successor, HandoverError> {
     let names = sockets.iter().map(|(name, _)| *name).collect();
     let head = Head::new(names, state.len() as u64)?;
     let descriptors: Vec<_> = sockets.iter().map(|(_, descriptor)| *descriptor).collect();
     let mut candidate = Candidate::start(command, patience, &mut during)?;
-    match candidate.introduce(&head, &descriptors, state, yields) {
+    match candidate.introduce(&head, &descriptors, state) {
         Ok(()) => Ok(candidate.succeed()),
         Err(refusal) => Err(candidate.dismiss(refusal)),
     }
@@ -132,7 +129,6 @@ impl<'a> Candidate<'a> {
         head: &Head,
         descriptors: &[BorrowedFd<'_>],
         state: &[u8],
-        yields: impl FnOnce(),
     ) -> Result<(), Refusal> {
         self.send_head(head, descriptors)?;
         let theirs = u32::from_le_bytes(self.receive()?);
@@ -143,7 +139,6 @@ impl<'a> Candidate<'a> {
         if self.receive()? != [SERVING] {
             return Err(Refusal::Other(HandoverError::Garbled("it does not say that it serves")));
         }
-        yields();
         self.send(&[TAKEN])
     }
 
@@ -334,8 +329,7 @@ mod tests {
     #[test]
     fn what_cannot_be_started_says_so() {
         let mut command = Command::new("/nonexistent/bywash");
-        let error =
-            hand_over(&mut command, &[], b"", PATIENCE, || Continue(()), || ()).unwrap_err();
+        let error = hand_over(&mut command, &[], b"", PATIENCE, || Continue(())).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot start /nonexistent/bywash: No such file or directory (os error 2)"
@@ -349,7 +343,7 @@ mod tests {
         let state = vec![0; crate::MOST_STATE as usize + 1];
         let mut command = Command::new("touch");
         let command = command.arg(&trace);
-        let error = hand_over(command, &[], &state, PATIENCE, || Continue(()), || ()).unwrap_err();
+        let error = hand_over(command, &[], &state, PATIENCE, || Continue(())).unwrap_err();
         assert!(matches!(error, HandoverError::StateTooLong { .. }));
         assert!(!trace.exists());
     }

@@ -56,7 +56,9 @@ export function wrongOf(now: Edited): string | undefined {
     const isWrong = (field: keyof Edited): boolean => {
         const text = now[field].trim();
         if (text === '') return field !== 'rate' && field !== 'bytes';
-        return !/^\d+([.,]\d+)?$/.test(text);
+        if (field !== 'rate' && field !== 'wait_s') return !/^\d+$/.test(text);
+        // A comma before three digits may be meant for thousands.
+        return !/^\d+([.,]\d+)?$/.test(text) || /,\d{3}$/.test(text);
     };
     const wrong = (Object.keys(NAMES) as (keyof Edited)[]).filter(isWrong).map(field => NAMES[field]);
     return wrong.length > 0 ? `Not a number: ${wrong.join(', ')}.` : undefined;

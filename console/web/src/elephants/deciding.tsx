@@ -81,7 +81,7 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
                 What was decided does not hold any more.{' '}
                 {isAuto(elephant)
                     ? 'Nobody proposes it or holds it back by itself again for as long as you say.'
-                    : 'As long as it is found to use much it is proposed; Reject leaves it alone for a while.'}
+                    : 'As long as it is found to use much it is proposed, and not held back by itself for an hour; Reject leaves it alone.'}
             </p>
         );
     return (

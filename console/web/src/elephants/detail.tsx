@@ -15,7 +15,7 @@ import { TrialOf } from './trial-of';
 import { UseOf } from './use-of';
 import { evidence, isCounted, names, ruleOf, stateText } from './words';
 
-export function Detail({ number }: { number: string }) {
+export function Detail({ number, others }: { number: string; others: readonly Elephant[] }) {
     const changed = use(revisions);
     const at = `/v1/elephants/${encodeURIComponent(number)}`;
     const { value, problem, reload } = useDocument('/v1/elephants/{number}', {
@@ -36,12 +36,12 @@ export function Detail({ number }: { number: string }) {
             tools={<a href={href('elephants')}>All elephants</a>}
         >
             <Problem of={problem} again={() => void reload()} />
-            {value && <Known of={value} reload={reload} />}
+            {value && <Known of={value} others={others} reload={reload} />}
         </Page>
     );
 }
 
-function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
+function Known({ of, others, reload }: { of: Elephant; others: readonly Elephant[]; reload: () => Promise<void> }) {
     const changed = use(revisions);
     const audit = useDocument('/v1/audit', { query: { limit: '100' }, revision: changed?.audit });
     const notes = audit.value?.notes.filter(note => note.of === 'elephant' && note.number === of.number) ?? [];
@@ -63,7 +63,7 @@ function Known({ of, reload }: { of: Elephant; reload: () => Promise<void> }) {
                 )}
                 <p class="hostile">{stateText(of, gatewayNow())}</p>
             </section>
-            {rule && <EffectOf elephant={of} rule={rule} />}
+            {rule && <EffectOf elephant={of} rule={rule} others={others} />}
             <div class="columns">
                 <RuleOf elephant={of} reload={reload} />
                 <Panel title="Why to believe it">

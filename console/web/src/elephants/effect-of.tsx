@@ -5,17 +5,18 @@ import { axis } from '../axis';
 import { Chart } from '../chart';
 import { type Compared, Comparison } from '../comparison';
 import { useDocument } from '../document';
-import { count, duration, lasting, percent } from '../format';
+import { count, duration, lasting, moment, percent } from '../format';
 import { gatewayNow } from '../live';
 import { Panel } from '../page';
 import { href } from '../route';
 import type { Answers, Elephant, Rule, Use } from '../shapes';
 import { verdict, type Verdict } from './effect';
 import { gaugeRows } from './gauges';
+import { ruleOf } from './words';
 
 const SIGNS: Record<Verdict['kind'], string> = { settling: '◌', better: '✓', worse: '▲', same: '=', unknown: '?' };
 
-export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule }) {
+export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule: Rule; others: readonly Elephant[] }) {
     const resource = elephant.found?.resource;
     const answers = useDocument('/v1/elephants/{number}/answers', {
         filled: { number: elephant.number },
@@ -24,7 +25,8 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
     const measured = useDocument('/v1/use', { query: { resource }, every: 10_000, skip: resource === undefined });
     const since = Date.parse(rule.since);
     const under = elephant.under ?? undefined;
-    const used = measured.value && usedAround(measured.value, since);
+    const without = rule.before?.at == null ? undefined : Date.parse(rule.before.at);
+    const used = measured.value && usedAround(measured.value, without, since);
     const use: Compared = {
         name: `Use of ${resource ?? 'the resource'}`,
         before: used?.before,
@@ -32,7 +34,12 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
         text: percent,
     };
     const rows = gaugeRows(rule.before ?? undefined, under, resource ?? 'the resource');
-    const said = verdict(rule.before ?? undefined, under, (gatewayNow() - since) / 1000);
+    const said = verdict(
+        rule.before ?? undefined,
+        under,
+        (gatewayNow() - since) / 1000,
+        others.some(one => one.number !== elephant.number && changedSince(one, since)),
+    );
     return (
         <Panel
             title="What the rule does"
@@ -44,7 +51,7 @@ export function EffectOf({ elephant, rule }: { elephant: Elephant; rule: Rule })
             </p>
             <div class="columns">
                 <Comparison
-                    caption={`The last ${lasting((under?.seconds ?? 0) * 1000)} under the rule${rule.before ? ` against ${lasting(rule.before.seconds * 1000)} before it` : ''}; “these” are the requests that the rule is for`}
+                    caption={`The last ${lasting((under?.seconds ?? 0) * 1000)} under the rule${rule.before ? ` against ${lasting(rule.before.seconds * 1000)} without one${rule.before.at ? `, until ${moment(Date.parse(rule.before.at), gatewayNow())}` : ''}` : ''}; “these” are the requests that the rule is for`}
                     heads={['Before', 'Under the rule']}
                     rows={rows.some(row => row.name === use.name) ? rows : [...rows, use]}
                     isOpen={said.kind === 'settling'}
@@ -102,12 +109,23 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
     );
 }
 
-/** The use of the resource, on average of a minute before, and of the last minute since. */
-function usedAround(use: Use, since: number): { before: number | undefined; after: number | undefined } {
+/** A rule for other requests has begun or ended, which tells on all. */
+const changedSince = (one: Elephant, since: number): boolean =>
+    [ruleOf(one)?.since, one.ended?.at].some(at => at != null && Date.parse(at) > since);
+
+/** The use of the resource, on average of a minute before that moment, and of the last minute since the rule. */
+function usedAround(
+    use: Use,
+    without: number | undefined,
+    since: number,
+): { before: number | undefined; after: number | undefined } {
     const mean = (list: readonly number[]): number | undefined =>
         list.length ? list.reduce((sum, one) => sum + one, 0) / list.length : undefined;
     const windows = Math.max(1, Math.round(60 / use.step_s));
-    const split = use.at_ms.findIndex(at => at > since + use.step_s * 1000);
-    const [old, fresh] = split < 0 ? [use.used, []] : [use.used.slice(0, split), use.used.slice(split)];
-    return { before: mean(old.slice(-windows)), after: mean(fresh.slice(-windows)) };
+    const of = (isIn: (at: number) => boolean): number | undefined =>
+        mean(use.used.filter((_, at) => isIn(use.at_ms[at] ?? 0)).slice(-windows));
+    return {
+        before: without === undefined ? undefined : of(at => at <= without && at > without - 60_000),
+        after: of(at => at > since + use.step_s * 1000),
+    };
 }

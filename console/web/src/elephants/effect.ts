@@ -15,8 +15,8 @@ export interface Verdict {
     text: string;
 }
 
-/** `held`: for so many seconds the rule has held. */
-export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number): Verdict {
+/** `held`: for so many seconds the rule has held. `others`: another rule has begun or ended since then. */
+export function verdict(before: Gauge | undefined, under: Gauge | undefined, held: number, others = false): Verdict {
     if (before === undefined || before.seconds === 0)
         return { kind: 'unknown', text: 'How it was before this rule was not measured.' };
     const settled = Math.min(MOST, Math.max(LEAST, 3 * (before.ants.p99 ?? 0)));
@@ -25,25 +25,33 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
             kind: 'settling',
             text: `Too early to say: requests that had waited before the rule still get their answers. In ${lasting((settled - held) * 1000)} the two can be compared.`,
         };
-    if (under === undefined || ended(before) < FEW || ended(under) < FEW)
+    if (under === undefined || ended(before, 'ants') < FEW || ended(under, 'ants') < FEW)
         return { kind: 'unknown', text: 'Too few other requests came to say what has changed.' };
     const [was, is] = [before.ants, under.ants];
     if (!was.p99 || !is.p99)
         return { kind: 'unknown', text: 'Of other requests that came, before or under the rule, none was answered.' };
     const [these, theseNow] = [part(before.elephants), part(under.elephants)];
-    const text = `of all others ${told(is)} (before: ${told(was)}). Of these requests ${percent(theseNow)} were answered (before: ${percent(these)}).`;
-    const more = part(is) - part(was);
+    const ofThese =
+        these === undefined || theseNow === undefined
+            ? ''
+            : ` Of these requests ${percent(theseNow)} were answered (before: ${percent(these)}).`;
+    const also = others ? ' Another rule has begun or ended meanwhile, which tells on the others too.' : '';
+    const text = `of all others ${told(is)} (before: ${told(was)}).${ofThese}${also}`;
+    const more = (part(is) ?? 0) - (part(was) ?? 0);
     const slower = is.p99 / was.p99 - 1;
     // Whoever gets an answer at all comes first, then how soon.
     const gain = Math.abs(more) > SAME_PART ? more : Math.abs(slower) > SAME ? -slower : 0;
     const helps = more > SAME_PART && slower > SAME ? 'More get through, but later' : 'It helps';
     if (gain > 0) return { kind: 'better', text: `${helps}: ${text}` };
     if (gain < 0) return { kind: 'worse', text: `Others fare worse: ${text} Something else may fill it: look again.` };
-    if (these - theseNow > SAME_PART) return { kind: 'worse', text: `It helps nobody, and holds these back: ${text}` };
+    const isMuch = ended(before, 'elephants') >= FEW && ended(under, 'elephants') >= FEW;
+    if (isMuch && (these ?? 0) - (theseNow ?? 0) > SAME_PART)
+        return { kind: 'worse', text: `It helps nobody, and holds these back: ${text}` };
     return { kind: 'same', text: `It changes little: ${text}` };
 }
 
-const ended = (of: Gauge): number => (of.ants.answered + of.ants.refused) * of.seconds;
-const part = ({ answered, refused }: Lot): number => (answered + refused > 0 ? answered / (answered + refused) : 1);
+const ended = (of: Gauge, who: 'ants' | 'elephants'): number => (of[who].answered + of[who].refused) * of.seconds;
+const part = ({ answered, refused }: Lot): number | undefined =>
+    answered + refused > 0 ? answered / (answered + refused) : undefined;
 const told = (of: Lot): string =>
     `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 of these within ${duration((of.p99 ?? 0) * 1000)}`;

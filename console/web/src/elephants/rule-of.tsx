@@ -41,7 +41,9 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
     const mayNot = mayNotDecide(use(token));
     const fields = now ?? (usual ? edited(usual) : undefined);
     const wrong = fields && wrongOf(fields);
-    const why = mayNot ?? wrong;
+    /** What a rule says matters to whoever makes one. */
+    const whyNot = (verb: Doing['verb']): string | undefined =>
+        mayNot ?? (verb === 'approve' || verb === 'try' ? wrong : undefined);
     const change = useMemo(
         () => (fields && usual ? changeOf(fields, usual) : {}),
         [JSON.stringify(fields), JSON.stringify(usual)],
@@ -89,8 +91,8 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                         key={one.verb}
                         type="button"
                         class={one.isMain ? 'main' : ''}
-                        disabled={why !== undefined}
-                        title={why}
+                        disabled={whyNot(one.verb) !== undefined}
+                        title={whyNot(one.verb)}
                         onClick={() => setDoing(one)}
                     >
                         {one.name}
@@ -102,7 +104,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                     </button>
                 )}
             </div>
-            {why && <p class={wrong ? 'note bad' : 'note'}>{why}</p>}
+            {(mayNot ?? wrong) && <p class={mayNot ? 'note' : 'note bad'}>{mayNot ?? wrong}</p>}
             {doing && (
                 <Deciding
                     {...{ elephant, doing, change, preview: preview.value, reload }}

@@ -20,9 +20,9 @@ export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: str
             )}
             {(during ?? isOn) && (
                 <Comparison
-                    caption={`For ${lasting(before.seconds * 1000)} before, and ${during ? `${lasting(during.seconds * 1000)} during` : 'during'}`}
+                    caption={`${before.seconds > 0 ? `For ${lasting(before.seconds * 1000)} before` : 'Not measured before'}, and ${during ? `${lasting(during.seconds * 1000)} during` : 'during'}`}
                     heads={['Before', 'During']}
-                    rows={gaugeRows(before, during ?? undefined, resource)}
+                    rows={gaugeRows(before.seconds > 0 ? before : undefined, during ?? undefined, resource)}
                 />
             )}
         </Panel>

@@ -14,7 +14,7 @@ import type { Seen } from '../shell';
 import { use } from '../signal';
 import { Resources } from '../elephants/resources';
 
-export function Elephants({ route }: Seen) {
+export function Elephants({ route, elephants }: Seen) {
     const isKinds = route.query.tab === 'kinds';
     const tabs = (
         <Choice
@@ -24,7 +24,7 @@ export function Elephants({ route }: Seen) {
             to={name => href('elephants', undefined, name === 'All kinds' ? { tab: 'kinds' } : {})}
         />
     );
-    if (route.of !== undefined) return <Detail key={route.of} number={route.of} />;
+    if (route.of !== undefined) return <Detail key={route.of} number={route.of} others={elephants?.elephants ?? []} />;
     if (isKinds)
         return (
             <Page question="What should I throttle?" json={['/v1/kinds']} tools={tabs}>

@@ -90,16 +90,17 @@ pub(super) fn decide(
     };
     let decided = shared.elephants.decide(shared, |book| {
         book.is_seen(id, revision)?;
-        let before = was(book);
         let note = match verb {
             Verb::Approve => {
+                let before = was(book);
                 let note = book.approve(now, id, change, word)?;
-                if let Some(before) = before {
-                    book.was_before(now, id, before);
-                }
+                book.was_before(now, id, before);
                 note
             }
-            Verb::Try => book.try_out(now, id, change, word, before.unwrap_or_default())?,
+            Verb::Try => {
+                let before = was(book);
+                book.try_out(now, id, change, word, before)?
+            }
             Verb::Reject => book.reject(now, id, word)?,
             Verb::Undo => book.undo(now, id, word)?,
         };

@@ -28,7 +28,7 @@ use bywash_message::Request;
 use crate::driver::Driver;
 use crate::shared::Shared;
 use crate::undecided::Undecided;
-use crate::{aside, wall};
+use crate::{aside, aside::Kept, wall};
 
 pub(crate) use bytes::Paced;
 pub(crate) use lanes::{Lanes, NoLane};
@@ -58,8 +58,8 @@ pub(crate) struct Desk {
     book: Book,
     /// Where it is kept; nowhere if nothing is said.
     directory: Option<PathBuf>,
-    /// It was handed over by a process that wrote nothing down.
-    is_unkept: bool,
+    /// It was handed over by a process that is gone, which wrote it down or not.
+    inherited: Option<Kept>,
     /// Another process decides.
     is_given_away: bool,
     /// What was seen when somebody last looked.
@@ -106,17 +106,17 @@ impl Elephants {
         let settings = shared.settings();
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // Without a folder it is what the process before this one has handed over; so it is if that had none.
-        match &desk.directory {
-            Some(_) if desk.is_unkept => {
-                if let Err(error) = desk.keep(&desk.book) {
-                    eprintln!(
-                        "bywash: what was decided of elephants cannot be written down: {error}"
-                    );
+        // What is handed over is newer than any file; where nothing is decided in it, there may be a file from before.
+        if let Some(directory) = &desk.directory {
+            match desk.inherited {
+                Some(kept) if desk.book.is_decided() => {
+                    kept.makes_room(directory, FILE);
+                    if let Err(error) = desk.keep(&desk.book) {
+                        eprintln!("bywash: decisions on elephants cannot be written down: {error}");
+                    }
                 }
+                _ => desk.book = load(directory),
             }
-            Some(directory) => desk.book = load(directory),
-            None => {}
         }
         desk.book.began_by(wall::now());
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
@@ -228,10 +228,10 @@ impl Desk {
         self.revision
     }
 
-    /// What was decided in a process before this one, and whether a file of its own keeps that.
-    pub(crate) fn inherit(&mut self, text: &str, is_kept: bool) {
+    /// What was decided in a process before this one.
+    pub(crate) fn inherit(&mut self, text: &str, kept: Kept) {
         match Book::read(text) {
-            Ok(book) => (self.book, self.is_unkept) = (book, !is_kept),
+            Ok(book) => (self.book, self.inherited) = (book, Some(kept)),
             Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
         }
     }

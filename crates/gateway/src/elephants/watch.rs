@@ -198,9 +198,7 @@ impl Watcher {
                 let Subject::Elephant { number, .. } = note.subject else { continue };
                 let Ok(entry) = book.entry(number) else { continue };
                 let before = before(&shared.elephants.watched(), entry, now, MINUTE);
-                if let Some(before) = before {
-                    book.was_before(wall::now(), number, before);
-                }
+                book.was_before(wall::now(), number, before);
             }
             Ok(notes)
         });

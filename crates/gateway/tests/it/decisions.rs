@@ -75,7 +75,6 @@ fn where_nothing_is_written_down_the_successor_is_handed_what_was_decided() {
     let upstream = Upstream::echo();
     let setup = Setup::before(&upstream);
     let gateway = succeed(&setup, unkept(&setup));
-    assert!(!gateway.gateway().keeps_decisions());
     assert_eq!(decides(&gateway, "reject").status(), Some(200));
     let learned = gateway.gateway().learned();
     drop(gateway);
@@ -83,22 +82,61 @@ fn where_nothing_is_written_down_the_successor_is_handed_what_was_decided() {
 }
 
 #[test]
-fn a_successor_that_writes_down_begins_with_what_was_not_and_the_other_way_round() {
+fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
-    let keeps =
-        |setup: Setup| setup.set("state.directory", &format!("'{}'", folder.path().display()));
-    let (without, with) = (Setup::before(&upstream), keeps(Setup::before(&upstream)));
-    let gateway = succeed(&with, unkept(&without));
-    assert_eq!(state(&gateway), "\"proposed\"", "it is known");
+    let (without, other) = (Setup::before(&upstream), tempfile::tempdir().unwrap());
+    let keeps = |folder: &Path| {
+        Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.display()))
+    };
+    let (with, elsewhere) = (keeps(folder.path()), keeps(other.path()));
+    let learned = |gateway: &Running| {
+        gateway.gateway().give_decisions_away(true);
+        assert_eq!(decides(gateway, "undo").status(), Some(503), "nothing after that");
+        gateway.gateway().learned()
+    };
+    // A process that keeps nothing, and one that begins to.
+    let gateway = succeed(&without, unkept(&without));
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+    let handed = learned(&gateway);
     drop(gateway);
+    assert!(state(&succeed(&with, handed.clone())).contains("rejected"));
+    assert!(state(&with.start()).contains("rejected"), "it was written down");
+    // To another folder, and to none.
     let gateway = with.start();
-    assert_eq!(decides(&gateway, "reject").status(), Some(200), "it was written down");
-    let learned = gateway.gateway().learned();
-    assert_eq!(decides(&gateway, "undo").status(), Some(200), "after that");
+    let moved = learned(&gateway);
     drop(gateway);
-    // Files are newer than what was handed over.
-    assert_eq!(state(&succeed(&with, learned.clone())), "\"proposed\"");
-    assert!(state(&succeed(&without, learned)).contains("rejected"), "that is all that is known");
+    assert!(state(&succeed(&elsewhere, moved.clone())).contains("rejected"));
+    assert!(state(&succeed(&without, moved)).contains("rejected"));
+    // What stood in the folder from before is put aside.
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    assert!(state(&succeed(&with, handed)).contains("rejected"));
+    assert!(folder.path().join("elephants.before").exists());
+    // And comes back where nothing was decided meanwhile.
+    let nothing = without.start().gateway().learned();
+    assert!(state(&succeed(&with, nothing)).contains("rejected"), "{}", folder.path().display());
+}
+
+#[test]
+fn what_overrides_the_file_goes_the_same_way() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let without = Setup::before(&upstream);
+    let with =
+        Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.path().display()));
+    let gateway = without.start();
+    let said = json!({ "on": true, "why": "so", "for": "1h" });
+    assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+    let handed = gateway.gateway().learned();
+    let nothing = without.start().gateway().learned();
+    drop(gateway);
+    let is_bypassed = |gateway: &Running| {
+        let policy: serde_json::Value =
+            serde_json::from_slice(&admin(gateway.admin(), "/v1/policy").body).unwrap();
+        policy["bypassed"] == true
+    };
+    assert!(is_bypassed(&succeed(&without, handed.clone())));
+    assert!(is_bypassed(&succeed(&with, handed)));
+    assert!(is_bypassed(&with.start()), "it was written down");
+    assert!(is_bypassed(&succeed(&with, nothing)), "and comes back");
 }
 
 #[test]

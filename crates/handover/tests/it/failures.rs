@@ -35,8 +35,7 @@ fn fail_while(
         let sockets = [(Name::Http, handed.as_fd())];
         let (mut command, state) = (role(name, &folder), vec![7; STATE]);
         let during = || during(folder.path());
-        let yields = || panic!("it never said that it serves");
-        let result = hand_over(&mut command, &sockets, &state, patience, during, yields);
+        let result = hand_over(&mut command, &sockets, &state, patience, during);
         error = Some(result.expect_err("it took over"));
     });
     assert_eq!(ask(address, END).unwrap(), 0);
@@ -116,7 +115,7 @@ fn one_that_says_something_else() {
 /// A program that has never heard of handing over.
 #[test]
 fn one_that_is_another_program() {
-    let result = hand_over(&mut Command::new("true"), &[], &[], PATIENCE, || Continue(()), || ());
+    let result = hand_over(&mut Command::new("true"), &[], &[], PATIENCE, || Continue(()));
     let error = result.expect_err("it took over");
     assert!(matches!(error, HandoverError::Exited { status, .. } if status.success()), "{error}");
 }
