@@ -97,6 +97,15 @@ test('a newcomer approves a throttle and sees its effect', async context => {
     await page
         .locator('.verdict:is(.better, .same, .worse)', { hasText: 'of all others' })
         .waitFor({ timeout: 40_000 });
+    const number = /elephants\/(\d+)/.exec(page.url())[1];
+    const headers = { Authorization: `Bearer ${gateway.link('--by', 'test').split('/login/')[1]}` };
+    const answers = await (await fetch(`${gateway.admin}/v1/elephants/${number}/answers`, { headers })).json();
+    assert.ok(answers.elephants.length > 0 && answers.elephants.length === answers.at_ms.length);
+    assert.ok(
+        answers.elephants.some(lot => lot.refused > 1),
+        'these are held back',
+    );
+    assert.ok(answers.ants.every(lot => lot.refused === 0) && answers.ants.some(lot => lot.answered > 5), 'others not');
     await undo(page);
     assert.deepEqual(faults, []);
     await visitor.close();

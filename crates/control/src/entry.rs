@@ -1,10 +1,9 @@
 //! An elephant, and all that was decided about it.
 
+use bywash_units::Span;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use bywash_units::Span;
 
 use crate::book::{Refused, after};
 use crate::effect::{Effect, Gauge};

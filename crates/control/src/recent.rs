@@ -254,6 +254,11 @@ mod tests {
         assert_eq!((early[0].ants.p50, early[0].ants.p99), (Some(0.015), Some(0.019)));
         assert!((early[0].elephants.refused - 1.0).abs() < 1e-9);
         assert_eq!(recent.answers(of(Some(elephant)), at(96))[..5], early[..]);
+        assert_eq!(
+            recent.answers(of(Some(elephant)), at(70)),
+            early,
+            "some of the last may yet be told"
+        );
         assert_eq!(Recent::default().answers(of(None), at(5000)), []);
         let whole = at(95_000);
         recent.ended(at(0), Column::OTHER, None, None);

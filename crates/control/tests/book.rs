@@ -603,3 +603,21 @@ fn of_a_rule_of_the_file_it_is_told_what_these_requests_fill_most() {
     book.found(at(2), vec![slots, search()], Act::Propose);
     assert_eq!(book.entry(1).unwrap().found.as_ref().unwrap().resource, "db");
 }
+
+#[test]
+fn what_stands_in_the_file_is_nobodys_decision() {
+    let mut book = book();
+    let grants = Grants::proposed(&search());
+    let said = Written { pattern: "/export".into(), why: "so".into(), grants };
+    book.file_says(at(0), &[said]).expect("a rule");
+    assert!(!book.is_decided() && book.in_force().len() == 1);
+    book.reject(at(1), 1, word(1)).expect("it is left alone");
+    assert!(book.is_decided());
+    book.undo(at(2), 1, word(1)).expect("it is undone");
+    assert!(!book.is_decided());
+    book.found(at(3), vec![search()], Act::Auto);
+    assert!(book.is_decided(), "who takes a rejection back has said nothing against `auto`");
+    book.undo(at(4), 1, word(1)).expect("it is undone");
+    book.found(at(5), vec![search()], Act::Auto);
+    assert_eq!(book.entry(1).unwrap().state, State::Proposed, "but who undoes a rule has");
+}

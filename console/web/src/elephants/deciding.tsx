@@ -5,7 +5,7 @@ import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
 import type { Change, Elephant, Previewed } from '../shapes';
 import { visible } from '../visible';
 import { Prediction } from './prediction';
-import { grantsText, isAuto, stateText } from './words';
+import { grantsText, stateText } from './words';
 
 export type Verb = 'approve' | 'try' | 'reject' | 'undo';
 export interface Doing {
@@ -21,7 +21,7 @@ const WHYS: Record<Verb, readonly string[]> = {
     undo: ['The crowd has gone', 'It hurt somebody', 'It was the wrong one'],
 };
 const NAMES: Record<Verb, string> = { approve: 'Approve', try: 'Try for 60 s', reject: 'Reject', undo: 'Undo' };
-const SPANS_OF: Record<Verb, readonly string[]> = { approve: SPANS, try: ['60s'], reject: SPANS, undo: SPANS };
+const SPANS_OF: Record<Exclude<Verb, 'undo'>, readonly string[]> = { approve: SPANS, try: ['60s'], reject: SPANS };
 
 interface DecidingProperties {
     elephant: Elephant;
@@ -53,7 +53,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
         <Decide
             title={`${NAMES[verb]}: ${visible(elephant.pattern)}`}
             whys={WHYS[verb]}
-            {...(verb === 'undo' && !isAuto(elephant) ? {} : { spans: SPANS_OF[verb] })}
+            {...(verb === 'undo' ? {} : { spans: SPANS_OF[verb] })}
             verb={NAMES[verb]}
             act={act}
             onClose={onClose}
@@ -78,10 +78,8 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
     if (verb === 'undo')
         return (
             <p>
-                What was decided does not hold any more.{' '}
-                {isAuto(elephant)
-                    ? 'Nobody proposes it or holds it back by itself again for as long as you say.'
-                    : 'As long as it is found to use much it is proposed, and not held back by itself for an hour; Reject leaves it alone.'}
+                What was decided does not hold any more. As long as it is found to use much it is proposed, and not held
+                back by itself for an hour; Reject leaves it alone.
             </p>
         );
     return (

@@ -33,8 +33,6 @@ export const ofCapacity = (of: Found): number => (of.capacity > 0 ? (of.cost * o
 export const ruleOf = (one: Elephant): Rule | undefined =>
     typeof one.state === 'object' && 'ruled' in one.state ? one.state.ruled : undefined;
 
-export const isAuto = (one: Elephant): boolean => ruleOf(one)?.origin === 'auto';
-
 export type StateKind = 'proposed' | 'rejected' | 'held' | 'trial';
 export const kindOf = (one: Elephant): StateKind => {
     const rule = ruleOf(one);

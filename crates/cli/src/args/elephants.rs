@@ -37,7 +37,7 @@ pub(crate) enum Elephants {
     Try(Trial),
     /// Leave them alone, and propose them no more for a while
     Reject(Rejection),
-    /// Take back what was decided; what act = "auto" did is then left alone for --for
+    /// Take back what was decided; act = "auto" leaves it alone for --for
     Undo(Rejection),
 }
 

@@ -151,7 +151,7 @@ impl Ask {
             }
             About::Elephant { verb: Verb::Undo, number, .. } => {
                 format!(
-                    "Let elephant {number} go. What act = \"auto\" did is then left alone for {LEFT_ALONE}."
+                    "Let elephant {number} go; act = \"auto\" leaves it alone for {LEFT_ALONE}."
                 )
             }
             About::Class { name, mode: Mode::Enforce, percent, .. } => {

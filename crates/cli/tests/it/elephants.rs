@@ -367,3 +367,23 @@ fn a_kind_that_nobody_found_to_be_much_is_asked_for_by_its_name_and_held_back() 
         assert!(code == Some(2) && text.contains("it is a number, or none"), "{none}: {text}");
     }
 }
+
+#[test]
+fn what_comes_under_a_rule_is_its_elephants_also_where_its_pattern_is_no_kind() {
+    let more = "[throttle.every]\nmatch = \"/**\"\nwhy = \"so\"\nmode = \"enforce\"\n\
+                [resource.workers]\nread = \"gateway/slots\"\n";
+    let site = Site::new(more);
+    let admin = site.gateway.operators();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(40);
+    loop {
+        assert!(get(&site.gateway.clients(), "/quick").contains("200 OK"));
+        let shown = bywash(&["elephants", "show", "2", "--json", "--admin", &admin]).json();
+        let under = &shown["under"];
+        assert_eq!(under["ants"]["answered"], 0.0, "{under}");
+        if under["elephants"]["answered"].as_f64() > Some(0.0) {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{shown}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}

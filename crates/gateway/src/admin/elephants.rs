@@ -8,7 +8,7 @@ use bywash_units::Span;
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
 use super::said::word;
-use crate::elephants::watch::{MINUTE, before, capacities, gauge_of};
+use crate::elephants::watch::{MINUTE, before, capacities};
 use crate::shared::Shared;
 use crate::undecided::Undecided;
 use crate::wall;
@@ -182,7 +182,7 @@ fn under(shared: &Shared, entry: &Entry) -> Option<Gauge> {
     let holds = wall::now().duration_since(rule.since).unsigned_abs();
     let lasted = Span::from(holds).min(MINUTE);
     let now = shared.driver.now();
-    Some(gauge_of(&shared.elephants.watched(), entry, now, lasted))
+    Some(shared.elephants.watched().gauge(entry, now - lasted, now))
 }
 
 /// What a rule will do, or why that is not known; neither where nothing was found.

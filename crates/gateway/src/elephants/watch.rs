@@ -221,7 +221,7 @@ pub(crate) fn capacities(shared: &Shared) -> (f64, Option<f64>) {
 fn end(shared: &Shared, now: Time) {
     let gauge = |entry: &Entry, from: Timestamp, to: Timestamp| {
         let lasted = to.duration_since(from).unsigned_abs();
-        gauge_of(&shared.elephants.watched(), entry, now, Span::from(lasted))
+        shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
     };
     let tick = |book: &mut Book| book.tick(wall::now(), gauge);
     if let Err(why) = shared.elephants.end(shared, tick) {
@@ -229,14 +229,10 @@ fn end(shared: &Shared, now: Time) {
     }
 }
 
-/// How the site was for so long until now, for the elephants of this entry and all others.
-pub(crate) fn gauge_of(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Gauge {
-    watch.gauge(entry, now - lasted, now)
-}
-
-/// The same before there is a rule for them: not known of requests that are not told from all others.
+/// How the site was for so long until now, before there is a rule for these requests: not known if nothing tells them from all
+/// others.
 pub(crate) fn before(watch: &Watch, entry: &Entry, now: Time, lasted: Span) -> Option<Gauge> {
-    watch.tells_apart(&entry.pattern).then(|| gauge_of(watch, entry, now, lasted))
+    watch.tells_apart(&entry.pattern).then(|| watch.gauge(entry, now - lasted, now))
 }
 
 fn client_of(shared: &Shared, address: IpAddr) -> Client {
