@@ -43,13 +43,39 @@ export function changeOf(now: Edited, usual: Grants): Change {
     return change;
 }
 
-const NAMES: Record<keyof Edited, string> = {
-    at_once: 'At once',
-    rate: 'Start',
-    queue: 'May wait',
-    wait_s: 'For up to',
-    bytes: 'Bytes',
-};
+/** Each with its unit. */
+export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string }[] = [
+    {
+        id: 'at_once',
+        name: 'At once',
+        unit: 'requests',
+        means: 'How many may run at once, while no other request waits.',
+    },
+    {
+        id: 'rate',
+        name: 'Start',
+        unit: 'per s',
+        means: 'As many as there is room for, if it is empty.',
+    },
+    {
+        id: 'queue',
+        name: 'May wait',
+        unit: 'requests',
+        means: 'How many may wait; others are refused.',
+    },
+    {
+        id: 'wait_s',
+        name: 'For up to',
+        unit: 's',
+        means: 'Who would have to wait longer is refused at once.',
+    },
+    {
+        id: 'bytes',
+        name: 'Bytes',
+        unit: 'per s',
+        means: 'Of all their answers together.',
+    },
+];
 
 /** What is no number where one is needed; the gateway knows what is too much. */
 export function wrongOf(now: Edited): string | undefined {
@@ -60,7 +86,7 @@ export function wrongOf(now: Edited): string | undefined {
         // A comma before three digits may be meant for thousands.
         return !/^\d+([.,]\d+)?$/.test(text) || /,\d{3}$/.test(text);
     };
-    const wrong = (Object.keys(NAMES) as (keyof Edited)[]).filter(isWrong).map(field => NAMES[field]);
+    const wrong = FIELDS.filter(({ id }) => isWrong(id)).map(({ name }) => name);
     return wrong.length > 0 ? `Not a number: ${wrong.join(', ')}.` : undefined;
 }
 
