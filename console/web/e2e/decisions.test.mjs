@@ -1,30 +1,47 @@
 // Decisions in a real Chromium before a real gateway: a throttle with its preview and its effect, by mouse and by
 // keyboard; two operators at once; overrides and the bypass; and a gateway that goes and comes back.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
 import { axe, screenshot, startBrowser } from './browser.mjs';
 import { startGateway, until } from './gateway.mjs';
 import { startVisitors } from './visitors.mjs';
 
-let gateway, browser, stopVisitors;
+let gateway, browser, stopVisitors, ask;
 
 before(async () => {
     gateway = await startGateway();
     browser = await startBrowser();
     stopVisitors = startVisitors(gateway, { '/search?q=tv': 30, '/item/7': 8, '/': 4, '/checkout/pay': 1 });
-    const headers = { Authorization: `Bearer ${gateway.link('--by', 'test').split('/login/')[1]}` };
-    const list = async () => (await (await fetch(`${gateway.admin}/v1/elephants`, { headers })).json()).elephants;
+    ask = asker(gateway);
     await until(
-        async () => (await list()).some(one => one.pattern.startsWith('/search')),
+        async () => (await ask('/v1/elephants')).elephants.some(one => one.pattern.startsWith('/search')),
         'the search is found',
         120_000,
     );
+});
+// Where a test has failed, what it decided is not for the next one to stumble over.
+afterEach(async () => {
+    for (const { number, state } of (await ask('/v1/elephants')).elephants)
+        if (state !== 'proposed') await ask(`/v1/elephants/${number}/undo`, { why: 'the test is over' });
 });
 after(async () => {
     stopVisitors?.();
     await browser?.close();
     await gateway?.close();
 });
+
+/** What an operator of the name `test` gets for what she asks or, with a body, decides. */
+function asker({ admin, link }) {
+    const Authorization = `Bearer ${link('--by', 'test').split('/login/')[1]}`;
+    return async (path, body) => {
+        const headers = { Authorization, 'Bywash-Admin': '1', 'Content-Type': 'application/json' };
+        const post = body && { method: 'POST', body: JSON.stringify(body) };
+        const answer = await fetch(admin + path, { headers, ...post });
+        const text = await answer.text();
+        assert.ok(answer.ok, `${path}: ${text}`);
+        return JSON.parse(text);
+    };
+}
 
 async function enter(name, hash) {
     const opened = await browser.open();
@@ -47,6 +64,12 @@ async function undo(page) {
     await page.locator('dialog').getByRole('button', { name: 'The crowd has gone' }).click();
     await page.locator('dialog').getByRole('button', { name: 'Undo', exact: true }).click();
     await page.getByRole('button', { name: 'Approve…' }).waitFor();
+}
+
+/** Which part of what was asked in all these windows. */
+function refusedOf(lots) {
+    const [refused, answered] = ['refused', 'answered'].map(name => lots.reduce((sum, lot) => sum + lot[name], 0));
+    return refused / (refused + answered);
 }
 
 test('a newcomer approves a throttle and sees its effect', async context => {
@@ -98,14 +121,15 @@ test('a newcomer approves a throttle and sees its effect', async context => {
         .locator('.verdict:is(.better, .same, .worse)', { hasText: 'of all others' })
         .waitFor({ timeout: 40_000 });
     const number = /elephants\/(\d+)/.exec(page.url())[1];
-    const headers = { Authorization: `Bearer ${gateway.link('--by', 'test').split('/login/')[1]}` };
-    const answers = await (await fetch(`${gateway.admin}/v1/elephants/${number}/answers`, { headers })).json();
+    const answers = await ask(`/v1/elephants/${number}/answers`);
     assert.ok(answers.elephants.length > 0 && answers.elephants.length === answers.at_ms.length);
+    // Not "none of all others": on a computer that has too much to do, the gateway sheds some of them, rule or no rule.
+    const [these, others] = [answers.elephants, answers.ants].map(refusedOf);
+    assert.ok(these > 0 && others < these, `refused: ${these} of these and ${others} of all others`);
     assert.ok(
-        answers.elephants.some(lot => lot.refused > 1),
-        'these are held back',
+        answers.ants.some(lot => lot.answered > 5),
+        'others are answered',
     );
-    assert.ok(answers.ants.every(lot => lot.refused === 0) && answers.ants.some(lot => lot.answered > 5), 'others not');
     await undo(page);
     assert.deepEqual(faults, []);
     await visitor.close();
