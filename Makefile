@@ -27,7 +27,6 @@ demo: build
 	./target/release/bywash demo
 
 test: check
-	$(CARGO) test --workspace --locked
 	scripts/test-databases
 	scripts/test-sdks
 	scripts/test-sdk-databases

@@ -123,10 +123,15 @@ function ofElephants(elephants: Elephants | undefined, now: number): Need[] {
 }
 
 /** A crawler is another thing than what all visitors want. */
-const whose = ({ found }: Elephant): string =>
-    found?.one_client && found.one_client.at_least >= 0.5
-        ? `most of them of one client (${found.one_client.address})`
-        : `of many clients: none makes more than ${percent(found?.by_one)}`;
+const whose = ({ found }: Elephant): string => {
+    const most = percent(found?.by_one);
+    const one = found?.one_client;
+    if ((found?.by_one ?? 0) <= FEW) return `of many clients: none takes more than ${most} of their time`;
+    if (one && one.at_least >= 0.5) return `most of their time for one client (${one.address})`;
+    return `up to ${most} of their time for one client${one ? ` (${one.address})` : ''}`;
+};
+/** What one client takes at most of what many want; more than that nobody holds back without asking. */
+const FEW = 0.3;
 
 function ofOverrides(policy: Policy | undefined, now: number): Need[] {
     const ends = (policy?.overrides ?? [])

@@ -3,14 +3,15 @@ import { test } from 'node:test';
 import { attention, ordersRefused, whyNothing } from '../src/attention';
 import { changeOf, edited, isChange, wrongOf } from '../src/elephants/change';
 import { verdict } from '../src/elephants/effect';
-import { evidence, stateWord } from '../src/elephants/words';
+import { predictedText } from '../src/elephants/predicted';
+import { evidence, stateText, stateWord } from '../src/elephants/words';
 import { difference, pairs } from '../src/lab/compare';
 import { readText, type Result } from '../src/lab/result';
 import { ordered } from '../src/order';
 import { sentences, shadowed } from '../src/policy/shadow';
 import { Rows } from '../src/rows';
 import { layout } from '../src/sessions/layout';
-import type { ClassLearned, Elephant, Found, Gauge, Grants, Lot, Policy, Status } from '../src/shapes';
+import type { ClassLearned, Effect, Elephant, Found, Gauge, Grants, Lot, Policy, Status } from '../src/shapes';
 import { sums } from '../src/sums';
 import { columns, range } from './columns';
 
@@ -48,8 +49,54 @@ test('only what differs of a rule is said', () => {
     assert.match(wrongOf({ ...now, at_once: ' ' }) ?? '', /At once/);
     assert.match(wrongOf({ ...now, wait_s: '-1' }) ?? '', /For up to/);
     assert.equal(wrongOf({ ...now, rate: ' ', wait_s: '0,5' }), undefined, 'no limit, and half a second');
-    assert.match(wrongOf({ ...now, queue: '1,000', rate: '1,000' }) ?? '', /Start, May wait/);
-    assert.match(wrongOf({ ...now, at_once: '2.5' }) ?? '', /At once/);
+    assert.equal(
+        wrongOf({ ...now, queue: '1,000', rate: '1,000' }),
+        'Not a whole number: May wait. Thousands, or decimals? A point is for decimals: Start.',
+    );
+    assert.equal(
+        wrongOf({ ...now, at_once: '2.5', wait_s: 'x' }),
+        'Not a number: For up to. Not a whole number: At once.',
+    );
+});
+
+test('what is predicted of a rule counts those who wait for something else as well', () => {
+    const of = (lasts: number, effect: Effect): string => predictedText({ ...found, rate: 5, lasts }, effect, grants);
+    const free = { elephants_now: 0.1, elephants_most: 1, held_back: 0 };
+    assert.match(
+        of(0.01, free),
+        /10\s% of db of late, and 10\s% at most under the rule: it would hold hardly any back/,
+    );
+    assert.match(of(2, free), /room that the rule gives 100\s% would be taken on average, so some would wait/);
+    assert.match(of(0.01, { ...free, elephants_now: 0.6 }), /60\s% would be taken/);
+    assert.match(
+        of(0.01, { elephants_now: 0.5, elephants_most: 0.2, held_back: 3 }),
+        /20\s% at most.*at least 3\.0\s?\/s of 5\.0/,
+    );
+});
+
+test('what nobody decides now is told from what nobody has decided', () => {
+    const one = { number: 3, pattern: '/s', found, state: 'proposed' } as Elephant;
+    assert.match(stateText(one, 0), /nobody has decided yet/);
+    assert.match(
+        stateText({ ...one, ended: { at: '1970-01-01T00:00:00Z', before: null } }, 0),
+        /what was decided is over/,
+    );
+    const undone = { ...one, left_alone: '1970-01-01T00:00:10Z' };
+    assert.match(stateText(undone, 0), /undone, and nothing is held back, nor by itself before/);
+    assert.doesNotMatch(stateText(undone, 10_000), /by itself/);
+});
+
+test('whose an elephant is is said as far as it is known', () => {
+    const whose = (by_one: number, at_least?: number): string => {
+        const one_client = at_least === undefined ? null : { address: '192.0.2.7', at_least };
+        const one = { number: 3, pattern: '/s', state: 'proposed', seen: '1970-01-01T00:00:00Z' } as Elephant;
+        const elephants = [{ ...one, found: { ...found, by_one, one_client } }];
+        const [need] = attention(undefined, { elephants, resources: [] } as never, undefined, 0, 0);
+        return need?.text ?? '';
+    };
+    assert.match(whose(0.1), /of many clients: none takes more than 10\s% of their time/);
+    assert.match(whose(0.9, 0.85), /most of their time for one client \(192\.0\.2\.7\)/);
+    assert.match(whose(0.48, 0.45), /up to 48\s% of their time for one client \(192\.0\.2\.7\)/);
 });
 
 test('evidence says what speaks against it too', () => {
@@ -90,7 +137,7 @@ test('what needs a person is said, the broken first', () => {
         ['bad', 'bad', 'bad', 'bad', 'asks', 'asks'],
     );
     assert.match(list[2]!.text, /^3 requests of tier transact were refused/);
-    assert.match(list[4]!.text, /Elephant 3.*of many clients: none makes more than 10/);
+    assert.match(list[4]!.text, /Elephant 3.*of many clients: none takes more than 10/);
     assert.deepEqual(attention(undefined, undefined, undefined, 0, 0), []);
 });
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use bywash_api::Decision;
-use bywash_control::Change;
+use bywash_control::{Change, Timestamp};
 use bywash_report::{Align, Table};
 use bywash_units::Span;
 use serde_json::Value;
@@ -166,8 +166,15 @@ fn state(entry: &Value) -> String {
     if let Some(rejected) = state.get("rejected") {
         return format!("rejected until {}", plain_value(&rejected["until"]));
     }
-    let is_provisional = entry["found"]["provisional"] == true;
-    if is_provisional { "proposed, provisional".into() } else { "proposed".into() }
+    let mut words = String::from("proposed");
+    if entry["found"]["provisional"] == true {
+        words.push_str(", provisional");
+    }
+    let left_alone = entry["left_alone"].as_str().and_then(|until| until.parse().ok());
+    if let Some(until) = left_alone.filter(|until| Timestamp::now() < *until) {
+        let _ = write!(words, "; \"auto\" leaves it alone until {until}");
+    }
+    words
 }
 
 /// All that there is to say of one.
@@ -197,14 +204,18 @@ pub(crate) fn told(entry: &Value) -> String {
     }
     words.push_str(&others(entry));
     let effect = &entry["effect"];
+    let held_back = number(&effect["held_back"]);
     if effect.is_object() {
         let _ = writeln!(
             words,
-            "effect    of the resource they use {:.0} %, and under this rule up to {:.0} %; {:.2} a second \
-             more than it lets through",
+            "effect    of the resource they use {:.0} %, and under this rule up to {:.0} %{}",
             100.0 * number(&effect["elephants_now"]),
             100.0 * number(&effect["elephants_most"]),
-            number(&effect["held_back"]),
+            if held_back > 0.0 {
+                format!("; {held_back:.2} a second at least would wait longer or be refused")
+            } else {
+                String::new()
+            },
         );
     } else if let Some(why) = entry["unpredicted"].as_str() {
         let _ = writeln!(words, "effect    {}", plain(why));

@@ -31,7 +31,7 @@ pub const MOST_ENTRIES: usize = 256;
 
 /// An elephant that nothing is decided of is forgotten so long after it was last found.
 const FORGOTTEN: Span = Span::from_secs(7 * 86_400);
-/// And what an operator has asked for, so long after that.
+/// And what an operator has asked for and not tried, so long after that.
 const ASKED: Span = Span::from_secs(3600);
 
 /// Why what was kept cannot be read.
@@ -61,6 +61,9 @@ pub struct Book {
     entries: Vec<Entry>,
     /// The number given last.
     next: u32,
+    /// Somebody has decided something once, or `auto` has, be it undone or over by now.
+    #[serde(default)]
+    decided: bool,
 }
 
 impl Book {
@@ -79,6 +82,7 @@ impl Book {
         }
         let last = book.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
         book.next = book.next.max(last);
+        book.decided |= book.entries.iter().any(Entry::is_decided);
         Ok(book)
     }
 
@@ -96,6 +100,9 @@ impl Book {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
             if let Some(ended) = &mut entry.ended {
                 ended.at = ended.at.min(now);
+            }
+            if let Some(until) = &mut entry.left_alone {
+                *until = (*until).min(after(now, Word::LASTS.1));
             }
             match &mut entry.state {
                 State::Ruled(Rule { since, until: Some(until), .. }) => {
@@ -120,14 +127,17 @@ impl Book {
         self.entries.iter().find(|entry| entry.number == number).ok_or(Refused::Unknown(number))
     }
 
-    /// Whether anything holds that does not stand in the file.
-    pub fn is_decided(&self) -> bool {
-        let is_decided = |entry: &Entry| match &entry.state {
-            State::Ruled(rule) => rule.origin != Origin::File,
-            State::Rejected { .. } => true,
-            State::Proposed => false,
-        };
-        self.entries.iter().any(is_decided)
+    /// Whether somebody has decided something once, or `auto` has, be it undone or over by now. What stands in the file is
+    /// nobody's decision.
+    pub const fn was_decided(&self) -> bool {
+        self.decided
+    }
+
+    /// No number that the other one has given is given again.
+    #[must_use]
+    pub fn numbered_after(mut self, other: &Self) -> Self {
+        self.next = self.next.max(other.next);
+        self
     }
 
     /// Rules that hold.
@@ -174,7 +184,9 @@ impl Book {
             self.change(now, at, State::Proposed);
             notes.push(self.note(now, at, What::Ended, "bywash", "its time is over"));
         }
-        let kept = |entry: &Entry| if entry.asked { ASKED } else { FORGOTTEN };
+        let kept = |entry: &Entry| {
+            if entry.asked && entry.trial.is_none() { ASKED } else { FORGOTTEN }
+        };
         let is_kept =
             |entry: &Entry| entry.state != State::Proposed || now < after(entry.seen, kept(entry));
         self.entries.retain(is_kept);
@@ -191,6 +203,7 @@ impl Book {
     ) -> Note {
         let until = Some(after(now, word.lasts));
         let what = if origin == Origin::Trial { What::Tried } else { What::Approved };
+        self.decided = true;
         let Word { by, why, .. } = word;
         let note = Note { until, grants: Some(grants), ..self.note(now, at, what, &by, &why) };
         let exempt = match &mut self.entries[at].state {

@@ -14,7 +14,8 @@ pub struct Effect {
     pub elephants_most: f64,
     /// Of the resource's capacity, what they use without it.
     pub elephants_now: f64,
-    /// Requests a second of theirs that will not run, at the present rate.
+    /// Requests a second of theirs that will not run, at the present rate and at least: who waits for something else than
+    /// the resource holds a place meanwhile.
     pub held_back: f64,
 }
 

@@ -39,7 +39,7 @@ pub struct Entry {
     pub state: State,
     /// The last trial, if there was one.
     pub trial: Option<Trial>,
-    /// An operator has undone a rule: nobody holds it back without asking before then.
+    /// An operator has undone what was decided: nobody holds it back without asking before then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_alone: Option<Timestamp>,
     /// The last rule that has ended, or gave way to another.
@@ -151,6 +151,15 @@ impl Entry {
         }
     }
 
+    /// Whether anything holds of it that does not stand in the file.
+    pub(crate) fn is_decided(&self) -> bool {
+        match &self.state {
+            State::Ruled(rule) => rule.origin != Origin::File,
+            State::Rejected { .. } => true,
+            State::Proposed => false,
+        }
+    }
+
     pub(crate) const fn rule(&self) -> Option<&Rule> {
         match &self.state {
             State::Ruled(rule) => Some(rule),
@@ -158,11 +167,13 @@ impl Entry {
         }
     }
 
-    /// How the site was without a rule for these requests: in the minute until now, which was measured, if that was none's. Else as
+    /// How the site was without a rule for these requests: in the time until now that was measured, if that was none's. Else as
     /// it was before that rule, if that is known and not long ago.
     pub(crate) fn without_rule(&self, now: Timestamp, measured: Option<Gauge>) -> Option<Gauge> {
         let is_within = |at: Timestamp, most: Span| at <= now && now < after(at, most);
-        let lately = self.ended.as_ref().filter(|ended| is_within(ended.at, MINUTE));
+        let lasted =
+            measured.map_or(MINUTE, |gauge| Span::from_secs_f64(gauge.seconds).max(MINUTE));
+        let lately = self.ended.as_ref().filter(|ended| is_within(ended.at, lasted));
         let known = match lately {
             Some(ended) => ended.before,
             None => measured.map(|gauge| Gauge { at: Some(now), ..gauge }),

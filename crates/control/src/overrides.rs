@@ -125,6 +125,9 @@ pub struct Overrides {
     /// The number given last.
     next: u32,
     revision: u64,
+    /// Somebody has decided something once, be it undone or over by now.
+    #[serde(default)]
+    decided: bool,
 }
 
 impl Overrides {
@@ -139,6 +142,7 @@ impl Overrides {
         overrides.list.truncate(MOST_OVERRIDES);
         let last = overrides.list.iter().map(|one| one.number).max().unwrap_or(0);
         overrides.next = overrides.next.max(last);
+        overrides.decided |= overrides.next > 0;
         Ok(overrides)
     }
 
@@ -158,6 +162,11 @@ impl Overrides {
     /// Another one whenever something has changed.
     pub const fn revision(&self) -> u64 {
         self.revision
+    }
+
+    /// Whether somebody has decided something once, be it undone or over by now.
+    pub const fn was_decided(&self) -> bool {
+        self.decided
     }
 
     /// How a class is treated instead of what the file says.
@@ -208,6 +217,7 @@ impl Overrides {
         let is_same = |one: &Override| about(&one.target) == about(&target);
         self.list.retain(|one| !is_same(one));
         self.next += 1;
+        self.decided = true;
         self.revision = next_revision(self.revision, now);
         let until = after(now, word.lasts);
         let Word { by, why, .. } = word;
@@ -256,6 +266,7 @@ impl Overrides {
             return Ok(None);
         }
         self.list.retain(|one| one.target != Target::Bypass);
+        self.decided = true;
         self.revision = next_revision(self.revision, now);
         Ok(Some(note(now, &Target::Bypass, What::Undone, &word.by, &word.why, None)))
     }

@@ -39,7 +39,8 @@ pub enum WordError {
 
 impl Word {
     const MOST: usize = 200;
-    const LASTS: (Span, Span) = (Span::from_secs(10), Span::from_secs(30 * 86_400));
+    /// At least, and at most.
+    pub(crate) const LASTS: (Span, Span) = (Span::from_secs(10), Span::from_secs(30 * 86_400));
 
     /// This word, if it says what it must.
     pub(crate) fn checked(self) -> Result<Self, WordError> {

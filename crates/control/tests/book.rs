@@ -57,6 +57,10 @@ fn word(hours: u64) -> Word {
     Word { by: "the night shift".into(), why: "the database is full".into(), lasts }
 }
 
+fn briefly() -> Word {
+    Word { lasts: Span::from_secs(600), ..word(1) }
+}
+
 /// A book in which a search was found.
 fn book() -> Book {
     let mut book = Book::default();
@@ -172,7 +176,7 @@ fn transactions_are_held_back_by_nobody() {
     let mut book = Book::default();
     book.found(at(0), vec![Elephant { transacts: true, ..search() }], Act::Propose);
     assert_eq!(book.approve(at(1), 1, Change::default(), word(1)), Err(Refused::Transacts));
-    let trial = book.try_out(at(1), 1, Change::default(), word(1), None);
+    let trial = book.try_out(at(1), 1, Change::default(), briefly(), None);
     assert_eq!(trial, Err(Refused::Transacts));
 }
 
@@ -610,14 +614,73 @@ fn what_stands_in_the_file_is_nobodys_decision() {
     let grants = Grants::proposed(&search());
     let said = Written { pattern: "/export".into(), why: "so".into(), grants };
     book.file_says(at(0), &[said]).expect("a rule");
-    assert!(!book.is_decided() && book.in_force().len() == 1);
+    assert!(!book.was_decided() && book.in_force().len() == 1);
     book.reject(at(1), 1, word(1)).expect("it is left alone");
-    assert!(book.is_decided());
+    assert!(book.was_decided());
     book.undo(at(2), 1, word(1)).expect("it is undone");
-    assert!(!book.is_decided());
-    book.found(at(3), vec![search()], Act::Auto);
-    assert!(book.is_decided(), "who takes a rejection back has said nothing against `auto`");
-    book.undo(at(4), 1, word(1)).expect("it is undone");
-    book.found(at(5), vec![search()], Act::Auto);
-    assert_eq!(book.entry(1).unwrap().state, State::Proposed, "but who undoes a rule has");
+    assert!(book.was_decided(), "that is a decision too");
+    assert!(Book::read(&book.text()).expect("it is read").was_decided());
+}
+
+#[test]
+fn what_is_undone_is_left_alone_for_as_long_as_was_said_be_it_a_rule_or_a_rejection() {
+    let is_proposed = |book: &Book| book.entry(1).unwrap().state == State::Proposed;
+    for reject in [false, true] {
+        let mut book = book();
+        if reject {
+            book.reject(at(1), 1, word(1)).expect("it is rejected");
+        } else {
+            book.approve(at(1), 1, Change::default(), word(1)).expect("it is ruled");
+        }
+        let note = book.undo(at(2), 1, word(1)).expect("it is undone");
+        assert_eq!(note.until, Some(at(2 + 3600)));
+        book.found(at(3), vec![search()], Act::Auto);
+        assert!(is_proposed(&book));
+        book.found(at(2 + 3600), vec![search()], Act::Auto);
+        assert!(!is_proposed(&book));
+    }
+}
+
+#[test]
+fn what_was_undone_while_the_clock_was_wrong_is_not_left_alone_for_ever() {
+    let mut book = book();
+    book.found(at(0), vec![search()], Act::Propose);
+    book.reject(at(1), 1, word(1)).expect("it is rejected");
+    book.undo(at(1), 1, word(1)).expect("it is undone");
+    let years_ago = at(-20 * 366 * 86_400);
+    book.began_by(years_ago);
+    let most = years_ago + jiff::SignedDuration::from_hours(720);
+    assert_eq!(book.entry(1).unwrap().left_alone, Some(most));
+}
+
+#[test]
+fn a_long_trial_is_not_measured_against_a_time_with_another_rule() {
+    let mut book = book();
+    book.found(at(0), vec![search()], Act::Propose);
+    book.approve(at(0), 1, Change::default(), word(1)).expect("it is ruled");
+    book.undo(at(300), 1, word(1)).expect("it is undone");
+    let measured = |seconds| Some(Gauge { seconds, ..Gauge::default() });
+    let mut tried = |now, seconds| {
+        book.try_out(at(now), 1, Change::default(), briefly(), measured(seconds)).expect("a trial");
+        let before = book.entry(1).unwrap().trial.as_ref().unwrap().before;
+        book.undo(at(now + 1), 1, word(1)).expect("it is undone");
+        before.seconds
+    };
+    // The rule ended two minutes before.
+    assert!(tried(420, 600.0) == 0.0, "half of that time was the rule's");
+    assert!(tried(500, 60.0) == 60.0);
+}
+
+#[test]
+fn what_was_found_long_ago_can_be_asked_for_again_by_somebody_with_a_why() {
+    let mut book = book();
+    book.found(at(0), vec![search()], Act::Propose);
+    book.try_out(at(1), 1, Change::default(), briefly(), None).expect("a trial");
+    book.undo(at(2), 1, word(1)).expect("it is undone");
+    let (number, note) = book.ask(at(3600), search(), word(1)).expect("there is one");
+    assert_eq!((number, note.map(|note| note.what)), (1, Some(What::Asked)));
+    book.tick(at(3 * 3600), |_, _, _| Gauge::default());
+    assert!(book.entry(1).unwrap().trial.is_some(), "what was tried is not forgotten so soon");
+    book.tick(at(8 * 86_400), |_, _, _| Gauge::default());
+    assert!(book.entry(1).is_err());
 }

@@ -1,21 +1,32 @@
 //! Files of our own that cannot be read, or that others take the place of, are put aside, so that nothing in them is lost.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Whether whoever handed decisions over had written them down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kept {
-    Yes,
-    No,
-}
+/// The folder in which whoever handed decisions over had written them down, if there was one.
+#[derive(Clone, Debug)]
+pub(crate) struct Inherited(Option<PathBuf>);
 
-impl Kept {
-    /// Whatever stands in that file was decided by another process than that, and long ago, if that one wrote nothing down.
-    pub(crate) fn makes_room(self, directory: &Path, name: &str) {
-        if self == Self::No && directory.join(name).exists() {
+impl Inherited {
+    pub(crate) const fn kept_in(directory: Option<PathBuf>) -> Self {
+        Self(directory)
+    }
+
+    /// Whether that is newer than what stands in this folder: also where all of it was undone, but not where nothing was ever
+    /// decided.
+    pub(crate) fn is_newer(&self, directory: &Path, was_decided: bool) -> bool {
+        was_decided || self.is_of(directory)
+    }
+
+    /// Whatever stands in another folder than that was decided by another process, and long ago.
+    pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
+        if !self.is_of(directory) && directory.join(name).exists() {
             let kept = moved(directory, name, "before");
             eprintln!("bywash: decisions that were handed over take the place of others: {kept}");
         }
+    }
+
+    fn is_of(&self, directory: &Path) -> bool {
+        self.0.as_deref() == Some(directory)
     }
 }
 
@@ -25,7 +36,10 @@ pub(crate) fn put(directory: &Path, name: &str) -> String {
 }
 
 fn moved(directory: &Path, name: &str, ending: &str) -> String {
-    let aside = directory.join(format!("{name}.{ending}"));
+    let first = directory.join(format!("{name}.{ending}"));
+    let others = (2..).map(|number| directory.join(format!("{name}.{ending}.{number}")));
+    let aside = std::iter::once(first).chain(others).find(|path| !path.exists());
+    let aside = aside.expect("there is always another number");
     match std::fs::rename(directory.join(name), &aside) {
         Ok(()) => format!("they are kept in {}", aside.display()),
         Err(error) => format!("they could not be put aside: {error}"),

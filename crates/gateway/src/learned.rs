@@ -6,6 +6,7 @@
 //! over.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
@@ -16,7 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::access_log::wall_clock_ms;
-use crate::aside::Kept;
+use crate::aside::Inherited;
 use crate::driver::Knowledge;
 use crate::history::Chronicle;
 use crate::settings::Settings;
@@ -39,8 +40,8 @@ pub(crate) struct Learned {
     history: History,
     overrides: Option<String>,
     elephants: Option<String>,
-    /// That process wrote both down.
-    decisions_kept: bool,
+    /// Where that process wrote both down, if it did.
+    decided_in: Option<PathBuf>,
 }
 
 /// Who is to read it.
@@ -70,7 +71,8 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     if let For::Successor = reader {
         rest["overrides"] = shared.overriding.desk().overrides().text().into();
         rest["elephants"] = shared.elephants.desk().book().text().into();
-        rest["decisions_kept"] = settings.config.state.is_some().into();
+        let directory = settings.config.state.as_ref().map(|state| &state.directory);
+        rest["decided_in"] = directory.and_then(|directory| directory.to_str()).into();
     }
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()
@@ -167,7 +169,7 @@ struct Written<'t> {
     sessions: Value,
     overrides: Option<String>,
     elephants: Option<String>,
-    decisions_kept: bool,
+    decided_in: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -216,7 +218,7 @@ impl Learned {
             history: written.history.map_or_else(History::default, read_history),
             overrides: written.overrides,
             elephants: written.elephants,
-            decisions_kept: written.decisions_kept,
+            decided_in: written.decided_in,
         })
     }
 
@@ -244,13 +246,13 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, overrides, elephants, decisions_kept, .. } = self;
-        let kept = if decisions_kept { Kept::Yes } else { Kept::No };
+        let Self { signals, pace, history, overrides, elephants, decided_in, .. } = self;
+        let inherited = Inherited::kept_in(decided_in);
         if let Some(overrides) = overrides {
-            shared.overriding.desk().inherit(&overrides, kept);
+            shared.overriding.desk().inherit(&overrides, inherited.clone());
         }
         if let Some(elephants) = elephants {
-            shared.elephants.desk().inherit(&elephants, kept);
+            shared.elephants.desk().inherit(&elephants, inherited);
         }
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })

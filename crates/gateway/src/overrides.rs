@@ -14,7 +14,7 @@ use bywash_control::{NotOverridden, Note, Overrides, Word};
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::undecided::Undecided;
-use crate::{aside, aside::Kept, wall};
+use crate::{aside, aside::Inherited, wall};
 
 /// The name of the file in `state.directory`.
 const FILE: &str = "overrides";
@@ -26,8 +26,8 @@ const MOST: u64 = 1 << 20;
 pub(crate) struct Desk {
     overrides: Overrides,
     directory: Option<PathBuf>,
-    /// It was handed over by a process that is gone, which wrote it down or not.
-    inherited: Option<Kept>,
+    /// It was handed over by a process that is gone.
+    inherited: Option<Inherited>,
     /// Another process decides.
     is_given_away: bool,
     /// Nothing is decided, as whoever has started the process wants it.
@@ -65,11 +65,11 @@ impl Desk {
     pub(crate) fn open(&mut self, shared: &Shared) {
         let settings = shared.settings();
         self.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // What is handed over is newer than any file; where it is nothing, there may be a file from before.
         if let Some(directory) = &self.directory {
-            match self.inherited {
-                Some(kept) if !self.overrides.list().is_empty() => {
-                    kept.makes_room(directory, FILE);
+            let was_decided = self.overrides.was_decided();
+            match &self.inherited {
+                Some(inherited) if inherited.is_newer(directory, was_decided) => {
+                    inherited.makes_room(directory, FILE);
                     self.save();
                 }
                 _ => self.overrides = load(directory),
@@ -140,9 +140,9 @@ impl Desk {
     }
 
     /// What a process before this one had overridden.
-    pub(crate) fn inherit(&mut self, text: &str, kept: Kept) {
+    pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Overrides::read(text) {
-            Ok(overrides) => (self.overrides, self.inherited) = (overrides, Some(kept)),
+            Ok(overrides) => (self.overrides, self.inherited) = (overrides, Some(inherited)),
             Err(why) => eprintln!("bywash: what the process before has overridden is lost: {why}"),
         }
     }

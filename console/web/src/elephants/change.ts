@@ -44,7 +44,7 @@ export function changeOf(now: Edited, usual: Grants): Change {
 }
 
 /** Each with its unit. */
-export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string }[] = [
+export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; means: string; isLimit?: true }[] = [
     {
         id: 'at_once',
         name: 'At once',
@@ -55,7 +55,8 @@ export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; me
         id: 'rate',
         name: 'Start',
         unit: 'per s',
-        means: 'As many as there is room for, if it is empty.',
+        means: 'How many may start in a second; if it is empty, as many as there is room for.',
+        isLimit: true,
     },
     {
         id: 'queue',
@@ -73,21 +74,29 @@ export const FIELDS: readonly { id: keyof Edited; name: string; unit: string; me
         id: 'bytes',
         name: 'Bytes',
         unit: 'per s',
-        means: 'Of all their answers together.',
+        means: 'Of all their answers together; if it is empty, as many as go out.',
+        isLimit: true,
     },
 ];
 
+const NO_NUMBER = 'Not a number';
+const NOT_WHOLE = 'Not a whole number';
+const UNCLEAR = 'Thousands, or decimals? A point is for decimals';
+
 /** What is no number where one is needed; the gateway knows what is too much. */
 export function wrongOf(now: Edited): string | undefined {
-    const isWrong = (field: keyof Edited): boolean => {
-        const text = now[field].trim();
-        if (text === '') return field !== 'rate' && field !== 'bytes';
-        if (field !== 'rate' && field !== 'wait_s') return !/^\d+$/.test(text);
-        // A comma before three digits may be meant for thousands.
-        return !/^\d+([.,]\d+)?$/.test(text) || /,\d{3}$/.test(text);
-    };
-    const wrong = FIELDS.filter(({ id }) => isWrong(id)).map(({ name }) => name);
-    return wrong.length > 0 ? `Not a number: ${wrong.join(', ')}.` : undefined;
+    const said = [NO_NUMBER, NOT_WHOLE, UNCLEAR].flatMap(why => {
+        const wrong = FIELDS.filter(({ id }) => whyNot(id, now[id].trim()) === why);
+        return wrong.length > 0 ? [`${why}: ${wrong.map(({ name }) => name).join(', ')}.`] : [];
+    });
+    return said.join(' ') || undefined;
+}
+
+function whyNot(field: keyof Edited, text: string): string | undefined {
+    if (text === '') return field === 'rate' || field === 'bytes' ? undefined : NO_NUMBER;
+    if (!/^\d+([.,]\d+)?$/.test(text)) return NO_NUMBER;
+    if (field !== 'rate' && field !== 'wait_s') return /^\d+$/.test(text) ? undefined : NOT_WHOLE;
+    return /,\d{3}$/.test(text) ? UNCLEAR : undefined;
 }
 
 export const isChange = (change: Change): boolean => Object.keys(change).length > 0;

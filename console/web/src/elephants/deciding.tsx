@@ -20,6 +20,8 @@ const WHYS: Record<Verb, readonly string[]> = {
     reject: ['It is wanted like that', 'Its owners are mending it'],
     undo: ['The crowd has gone', 'It hurt somebody', 'It was the wrong one'],
 };
+/** For how long nobody holds back without asking what was undone, as for `bywash elephants undo`. */
+const LEFT_ALONE = '24h';
 const NAMES: Record<Verb, string> = { approve: 'Approve', try: 'Try for 60 s', reject: 'Reject', undo: 'Undo' };
 const SPANS_OF: Record<Exclude<Verb, 'undo'>, readonly string[]> = { approve: SPANS, try: ['60s'], reject: SPANS };
 
@@ -39,6 +41,7 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
         const sends = {
             ...word,
             change: verb === 'approve' || verb === 'try' ? change : {},
+            ...(verb === 'undo' ? { for: LEFT_ALONE } : {}),
             ...(seen.revision === undefined ? {} : { revision: seen.revision }),
         };
         const filled = { number: elephant.number };
@@ -79,7 +82,7 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
         return (
             <p>
                 What was decided does not hold any more. As long as it is found to use much it is proposed, and not held
-                back by itself for an hour; Reject leaves it alone.
+                back by itself for a day; Reject leaves it alone.
             </p>
         );
     return (
@@ -87,12 +90,7 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
             <p>
                 <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Others go first.
             </p>
-            <Prediction
-                elephant={elephant}
-                effect={preview?.effect ?? undefined}
-                unpredicted={preview?.unpredicted ?? undefined}
-                isShort
-            />
+            <Prediction elephant={elephant} preview={preview} isShort />
             <p class="note">
                 {verb === 'try'
                     ? 'It ends by itself after 60 s, and is measured before and during.'

@@ -34,11 +34,13 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
         text: percent,
     };
     const rows = gaugeRows(rule.before ?? undefined, under, resource ?? 'the resource');
+    // What is compared with begins there.
+    const begun = (without ?? since) - (rule.before?.seconds ?? 0) * 1000;
     const said = verdict(
         rule.before ?? undefined,
         under,
         (gatewayNow() - since) / 1000,
-        others.some(one => one.number !== elephant.number && changedSince(one, since)),
+        others.some(one => one.number !== elephant.number && changedSince(one, begun)),
     );
     return (
         <Panel
@@ -109,7 +111,7 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
     );
 }
 
-/** A rule for other requests has begun or ended, which tells on all. */
+/** A rule for other requests has begun or ended since, which tells on all. */
 const changedSince = (one: Elephant, since: number): boolean =>
     [ruleOf(one)?.since, one.ended?.at].some(at => at != null && Date.parse(at) > since);
 

@@ -12,7 +12,7 @@ export function Fields({ now, onInput, isBytes }: { now: Edited; onInput: (now: 
                     <input
                         inputMode="decimal"
                         autocomplete="off"
-                        placeholder="no limit"
+                        placeholder={field.isLimit ? 'no limit' : undefined}
                         value={now[field.id]}
                         onInput={event => onInput({ ...now, [field.id]: event.currentTarget.value })}
                     />

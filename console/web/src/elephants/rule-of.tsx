@@ -64,13 +64,7 @@ export function RuleOf({ elephant, reload }: { elephant: Elephant; reload: () =>
                     />
                     {preview.value && <p class="why">{grantsText(preview.value.grants)} Others go first.</p>}
                     <Problem of={preview.problem} />
-                    {isOpen && (
-                        <Prediction
-                            elephant={elephant}
-                            effect={preview.value?.effect ?? undefined}
-                            unpredicted={preview.value?.unpredicted ?? undefined}
-                        />
-                    )}
+                    {isOpen && <Prediction elephant={elephant} preview={preview.value} />}
                 </>
             )}
             {elephant.lanes && (

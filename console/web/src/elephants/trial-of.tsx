@@ -5,8 +5,15 @@ import { Panel } from '../page';
 import type { Trial } from '../shapes';
 import { gaugeRows } from './gauges';
 
+const unmeasured = ({ during }: Trial): string =>
+    during
+        ? 'It has ended while the gateway did not run, or gave way to another: nothing was measured.'
+        : 'It was ended before it was over: nothing was measured.';
+
 export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: string; isOn: boolean }) {
-    const { before, during, predicted } = trial;
+    const { before, predicted } = trial;
+    // One that has ended while no gateway ran was measured by nobody.
+    const during = trial.during && trial.during.seconds > 0 ? trial.during : undefined;
     return (
         <Panel title="The last trial">
             {predicted && (
@@ -15,14 +22,12 @@ export function TrialOf({ trial, resource, isOn }: { trial: Trial; resource: str
                     {percent(predicted.elephants_now)} without the rule.
                 </p>
             )}
-            {!during && (
-                <p>{isOn ? 'It is measured now.' : 'It was ended before it was over: nothing was measured.'}</p>
-            )}
+            {!during && <p>{isOn ? 'It is measured now.' : unmeasured(trial)}</p>}
             {(during ?? isOn) && (
                 <Comparison
                     caption={`${before.seconds > 0 ? `For ${lasting(before.seconds * 1000)} before` : 'Not measured before'}, and ${during ? `${lasting(during.seconds * 1000)} during` : 'during'}`}
                     heads={['Before', 'During']}
-                    rows={gaugeRows(before.seconds > 0 ? before : undefined, during ?? undefined, resource)}
+                    rows={gaugeRows(before.seconds > 0 ? before : undefined, during, resource)}
                 />
             )}
         </Panel>

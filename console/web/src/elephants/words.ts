@@ -61,7 +61,10 @@ export function stateText(one: Elephant, now: number): string {
         const { word, until } = one.state.rejected;
         return `rejected by ${visible(word.by)} until ${moment(Date.parse(until), now)}: “${visible(word.why)}”.`;
     }
-    return 'proposed: nobody has decided yet, and nothing is held back.';
+    const leftAlone = one.left_alone == null ? 0 : Date.parse(one.left_alone);
+    if (leftAlone > now)
+        return `proposed: what was decided was undone, and nothing is held back, nor by itself before ${moment(leftAlone, now)}.`;
+    return `proposed: ${one.ended ? 'what was decided is over' : 'nobody has decided yet'}, and nothing is held back.`;
 }
 
 export function grantsText(of: Grants): string {

@@ -38,7 +38,7 @@ pub(crate) enum Elephants {
     /// Leave them alone, and propose them no more for a while
     Reject(Rejection),
     /// Take back what was decided; act = "auto" leaves it alone for --for
-    Undo(Rejection),
+    Undo(Undoing),
 }
 
 #[derive(Debug, clap::Args)]
@@ -148,6 +148,19 @@ pub(crate) struct Trial {
     pub(crate) lasts: Span,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Undoing {
+    /// Its number
+    pub(crate) number: u32,
+    #[command(flatten)]
+    pub(crate) author: Author,
+    /// For how long act = "auto" does not hold it back
+    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
+    pub(crate) lasts: Span,
     #[command(flatten)]
     pub(crate) which: Which,
 }

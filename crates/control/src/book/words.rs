@@ -33,17 +33,16 @@ impl Book {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.pattern == found.pattern) {
             // What was found long ago says nothing of now.
             let is_over = entry.state == State::Proposed && now >= after(entry.seen, LATELY);
-            if is_over {
-                (entry.found, entry.asked) = (Some(found), true);
+            if !is_over {
+                if entry.asked {
+                    entry.seen = now;
+                }
+                return Ok((entry.number, None));
             }
-            if entry.asked {
-                entry.seen = now;
-            }
-            return Ok((entry.number, None));
         }
         let at = self.place_of(now, &found.pattern).ok_or(Refused::Full)?;
         let entry = &mut self.entries[at];
-        entry.found = Some(found);
+        (entry.found, entry.seen) = (Some(found), now);
         (entry.told, entry.asked) = (true, true);
         let number = entry.number;
         Ok((number, Some(self.note(now, at, What::Asked, &word.by, &word.why))))
@@ -132,6 +131,7 @@ impl Book {
         self.not_in_file(at)?;
         let word = word.checked()?;
         let until = after(now, word.lasts);
+        self.decided = true;
         self.change(now, at, State::Rejected { word: word.clone(), until });
         let mut note = self.note(now, at, What::Rejected, &word.by, &word.why);
         note.until = Some(until);
@@ -146,14 +146,15 @@ impl Book {
         let at = self.at(number)?;
         self.not_in_file(at)?;
         let word = word.checked()?;
-        match &self.entries[at].state {
-            State::Proposed => return Err(Refused::Nothing(number)),
-            // Where the file says so it would be there again at once.
-            State::Ruled(_) => self.entries[at].left_alone = Some(after(now, word.lasts)),
-            State::Rejected { .. } => {}
+        if self.entries[at].state == State::Proposed {
+            return Err(Refused::Nothing(number));
         }
+        // Where the file says so it would be held back again at once.
+        let until = after(now, word.lasts);
+        self.entries[at].left_alone = Some(until);
         self.change(now, at, State::Proposed);
-        Ok(self.note(now, at, What::Undone, &word.by, &word.why))
+        let note = self.note(now, at, What::Undone, &word.by, &word.why);
+        Ok(Note { until: Some(until), ..note })
     }
 
     /// Whoever decides has seen this revision of it.

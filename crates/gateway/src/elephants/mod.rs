@@ -28,7 +28,7 @@ use bywash_message::Request;
 use crate::driver::Driver;
 use crate::shared::Shared;
 use crate::undecided::Undecided;
-use crate::{aside, aside::Kept, wall};
+use crate::{aside, aside::Inherited, wall};
 
 pub(crate) use bytes::Paced;
 pub(crate) use lanes::{Lanes, NoLane};
@@ -58,8 +58,8 @@ pub(crate) struct Desk {
     book: Book,
     /// Where it is kept; nowhere if nothing is said.
     directory: Option<PathBuf>,
-    /// It was handed over by a process that is gone, which wrote it down or not.
-    inherited: Option<Kept>,
+    /// It was handed over by a process that is gone.
+    inherited: Option<Inherited>,
     /// Another process decides.
     is_given_away: bool,
     /// What was seen when somebody last looked.
@@ -106,16 +106,15 @@ impl Elephants {
         let settings = shared.settings();
         let mut desk = self.desk();
         desk.directory = settings.config.state.as_ref().map(|state| state.directory.clone());
-        // What is handed over is newer than any file; where nothing is decided in it, there may be a file from before.
         if let Some(directory) = &desk.directory {
-            match desk.inherited {
-                Some(kept) if desk.book.is_decided() => {
-                    kept.makes_room(directory, FILE);
+            match &desk.inherited {
+                Some(inherited) if inherited.is_newer(directory, desk.book.was_decided()) => {
+                    inherited.makes_room(directory, FILE);
                     if let Err(error) = desk.keep(&desk.book) {
                         eprintln!("bywash: decisions on elephants cannot be written down: {error}");
                     }
                 }
-                _ => desk.book = load(directory),
+                _ => desk.book = load(directory).numbered_after(&desk.book),
             }
         }
         desk.book.began_by(wall::now());
@@ -229,9 +228,9 @@ impl Desk {
     }
 
     /// What was decided in a process before this one.
-    pub(crate) fn inherit(&mut self, text: &str, kept: Kept) {
+    pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Book::read(text) {
-            Ok(book) => (self.book, self.inherited) = (book, Some(kept)),
+            Ok(book) => (self.book, self.inherited) = (book, Some(inherited)),
             Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
         }
     }

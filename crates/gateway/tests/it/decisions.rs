@@ -28,6 +28,12 @@ fn state(gateway: &Running) -> String {
     shown["state"].to_string()
 }
 
+fn is_bypassed(gateway: &Running) -> bool {
+    let policy: serde_json::Value =
+        serde_json::from_slice(&admin(gateway.admin(), "/v1/policy").body).unwrap();
+    policy["bypassed"] == true
+}
+
 #[test]
 fn nothing_is_decided_that_a_successor_would_not_read() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
@@ -111,9 +117,67 @@ fn what_is_handed_over_is_newer_than_any_file_and_takes_the_place_of_none_unseen
     bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
     assert!(state(&succeed(&with, handed)).contains("rejected"));
     assert!(folder.path().join("elephants.before").exists());
-    // And comes back where nothing was decided meanwhile.
+    // And comes back where nothing was ever decided meanwhile.
     let nothing = without.start().gateway().learned();
     assert!(state(&succeed(&with, nothing)).contains("rejected"), "{}", folder.path().display());
+}
+
+#[test]
+fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
+    let upstream = Upstream::echo();
+    let [first, second] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let keeps = |folder: &Path| {
+        Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.display()))
+    };
+    let copied = || {
+        for name in ["elephants", "overrides"] {
+            std::fs::copy(first.path().join(name), second.path().join(name)).unwrap();
+        }
+    };
+    bywash_handover::save(first.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let gateway = keeps(first.path()).start();
+    let bypass = |on: bool| {
+        let said = json!({ "on": on, "why": "so" });
+        assert_eq!(says(&gateway, "/v1/bypass", &said).status(), Some(200));
+    };
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+    bypass(true);
+    copied();
+    assert_eq!(decides(&gateway, "undo").status(), Some(200));
+    bypass(false);
+    let handed = gateway.gateway().learned();
+    drop(gateway);
+    for ending in ["before", "before.2"] {
+        let next = succeed(&keeps(second.path()), handed.clone());
+        assert_eq!(state(&next), "\"proposed\"");
+        assert!(!is_bypassed(&next));
+        drop(next);
+        for name in ["elephants", "overrides"] {
+            let aside = second.path().join(format!("{name}.{ending}"));
+            assert!(aside.exists(), "{}", aside.display());
+        }
+        copied();
+    }
+    // Where they were written down they are not in their own way.
+    drop(succeed(&keeps(first.path()), handed));
+    assert!(!first.path().join("elephants.before").exists());
+}
+
+#[test]
+fn no_number_is_given_twice() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let without = Setup::before(&upstream);
+    let mut learned: serde_json::Value =
+        serde_json::from_slice(&without.start().gateway().learned()).unwrap();
+    learned["elephants"] = r#"{"entries": [], "next": 41}"#.into();
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let with = without.set("state.directory", &format!("'{}'", folder.path().display()));
+    let gateway = succeed(&with, learned.to_string().into_bytes());
+    assert_eq!(state(&gateway), "\"proposed\"", "of the folder, as nothing was decided");
+    let learned: serde_json::Value = serde_json::from_slice(&gateway.gateway().learned()).unwrap();
+    let book: serde_json::Value =
+        serde_json::from_str(learned["elephants"].as_str().unwrap()).unwrap();
+    assert_eq!(book["next"], 41);
 }
 
 #[test]
@@ -128,11 +192,6 @@ fn what_overrides_the_file_goes_the_same_way() {
     let handed = gateway.gateway().learned();
     let nothing = without.start().gateway().learned();
     drop(gateway);
-    let is_bypassed = |gateway: &Running| {
-        let policy: serde_json::Value =
-            serde_json::from_slice(&admin(gateway.admin(), "/v1/policy").body).unwrap();
-        policy["bypassed"] == true
-    };
     assert!(is_bypassed(&succeed(&without, handed.clone())));
     assert!(is_bypassed(&succeed(&with, handed)));
     assert!(is_bypassed(&with.start()), "it was written down");

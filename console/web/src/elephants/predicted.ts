@@ -1,0 +1,22 @@
+// What is predicted of a rule, in one sentence.
+import { percent, perSecond } from '../format';
+import type { Effect, Found, Grants } from '../shapes';
+
+/** Of the room that a rule gives; where so much is taken on average, some who come find none. */
+const MUCH = 0.5;
+
+/** A rule makes nobody use more. */
+export const mostOf = (effect: Effect): number => Math.min(effect.elephants_now, effect.elephants_most);
+
+export function predictedText(found: Found, effect: Effect, { at_once }: Pick<Grants, 'at_once'>): string {
+    const use = `These requests used ${percent(effect.elephants_now)} of ${found.resource} of late, and ${percent(mostOf(effect))} at most under the rule`;
+    if (effect.held_back > 0)
+        return `${use}; at least ${perSecond(effect.held_back)} of ${perSecond(found.rate)} would wait longer or be refused.`;
+    // Each keeps its place for as long as it lasts, whatever it waits for.
+    const ran = (found.rate * (found.lasts ?? 0)) / at_once;
+    const used = effect.elephants_most > 0 ? effect.elephants_now / effect.elephants_most : 0;
+    const taken = Math.min(1, Math.max(ran, used));
+    return taken > MUCH
+        ? `${use}. Of the room that the rule gives ${percent(taken)} would be taken on average, so some would wait.`
+        : `${use}: it would hold hardly any back.`;
+}
