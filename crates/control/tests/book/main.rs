@@ -1,0 +1,77 @@
+//! What is decided of elephants, and what comes of it.
+
+mod asked;
+mod decided;
+mod found;
+mod measured;
+mod undone;
+mod written;
+
+use bywash_control::{Act, Book, Elephant, Gauge, Resource, Timestamp, Word};
+use bywash_units::Span;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + seconds).expect("a time of this century")
+}
+
+fn search() -> Elephant {
+    Elephant {
+        pattern: "/search?q".into(),
+        twins: Vec::new(),
+        resource: "db".into(),
+        consists_of: Resource::Processors,
+        capacity: 2.0,
+        used: 0.9,
+        cost: 0.1,
+        interval: [0.09, 0.11],
+        share: 0.8,
+        rate: 14.4,
+        lasts: 0.15,
+        provisional: false,
+        by_one: 0.01,
+        one_client: None,
+        transacts: false,
+        correlation: None,
+    }
+}
+
+fn other(number: usize) -> Elephant {
+    Elephant { pattern: format!("/other/{number}"), ..search() }
+}
+
+/// Fills three fifths of a line of ten megabytes a second; others a tenth.
+fn download() -> Elephant {
+    Elephant {
+        pattern: "/download/*".into(),
+        resource: "line".into(),
+        consists_of: Resource::Bytes,
+        capacity: 1e7,
+        used: 0.7,
+        cost: 1e6,
+        interval: [1e6; 2],
+        share: 6.0 / 7.0,
+        rate: 6.0,
+        ..search()
+    }
+}
+
+fn word(hours: u64) -> Word {
+    let lasts = Span::from_secs(hours * 3600);
+    Word { by: "the night shift".into(), why: "the database is full".into(), lasts }
+}
+
+fn briefly() -> Word {
+    Word { lasts: Span::from_secs(600), ..word(1) }
+}
+
+/// A book in which a search was found.
+fn book() -> Book {
+    let mut book = Book::default();
+    let notes = book.found(at(0), vec![search()], Act::Propose);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    book
+}
+
+fn nothing(_: &bywash_control::Entry, _: Timestamp, _: Timestamp) -> Gauge {
+    panic!("no trial is over")
+}

@@ -1,0 +1,158 @@
+//! What a rule is predicted to do, and what it has done.
+
+use bywash_control::{
+    Act, Book, Change, Effect, Elephant, Gauge, Grants, Lot, Refused, Resource, State, Unpredicted,
+    Word,
+};
+use bywash_units::Span;
+
+use crate::{at, book, briefly, download, search, word};
+
+#[test]
+fn what_is_proposed_bounds_the_resource_that_is_filled() {
+    let of = |elephant: &Elephant| {
+        let grants = Grants::proposed(elephant);
+        (grants.at_once, grants.bytes)
+    };
+    assert_eq!(of(&search()), (2, None));
+    // Others have a tenth, a fifth stays free.
+    assert_eq!(of(&download()), (8, Some(7_000_000)));
+    let full = Elephant { used: 1.0, share: 0.1, ..download() };
+    assert_eq!(of(&full), (8, Some(1_000_000)), "a tenth is theirs in any case");
+    let slots = Elephant { consists_of: Resource::Slots, capacity: 64.0, ..search() };
+    assert_eq!(of(&slots), (12, None));
+    for capacity in [1.0, 2e8] {
+        let disk = Elephant { consists_of: Resource::Other, capacity, ..search() };
+        assert_eq!(of(&disk), (1, None), "bytes a second are no number of processors");
+    }
+}
+
+#[test]
+fn what_a_rule_does_not_bound_is_not_predicted() {
+    let usual = |elephant: &Elephant| Effect::of(elephant, &Grants::proposed(elephant));
+    let bytes = usual(&download()).unwrap();
+    assert!((bytes.elephants_now - 0.6).abs() < 1e-9, "{bytes:?}");
+    assert!((bytes.elephants_most - 0.7).abs() < 1e-9 && bytes.held_back < 1e-9, "{bytes:?}");
+    let at_once = Grants { bytes: None, ..Grants::proposed(&download()) };
+    assert_eq!(Effect::of(&download(), &at_once), Err(Unpredicted::NotBytes));
+    let rate = Effect::of(&download(), &Grants { rate: Some(3.0), ..at_once }).unwrap();
+    assert!((rate.elephants_most - 0.3).abs() < 1e-9 && (rate.held_back - 3.0).abs() < 1e-9);
+    let slots = Elephant { consists_of: Resource::Slots, capacity: 10.0, cost: 1.0, ..search() };
+    assert!((usual(&slots).unwrap().elephants_most - 0.2).abs() < 1e-9);
+    let disk = Elephant { consists_of: Resource::Other, ..search() };
+    assert_eq!(usual(&disk), Err(Unpredicted::Unbounded));
+    let mut book = Book::default();
+    book.found(at(0), vec![disk], Act::Propose);
+    let minute = Word { lasts: Span::from_secs(60), ..word(1) };
+    book.try_out(at(1), 1, Change::default(), minute, None).unwrap();
+    assert_eq!(book.entry(1).unwrap().trial.as_ref().unwrap().predicted, None);
+}
+
+#[test]
+fn a_trial_is_short_and_says_what_was_predicted_and_what_came() {
+    let mut book = book();
+    let lot =
+        |p99: f64| Lot { answered: 10.0, refused: 0.0, p50: Some(p99 / 10.0), p99: Some(p99) };
+    let before = Gauge {
+        at: Some(at(1)),
+        seconds: 60.0,
+        used: Some(0.9),
+        elephants: lot(9.0),
+        ants: lot(8.0),
+    };
+    let long = book.try_out(at(1), 1, Change::default(), word(1), Some(before));
+    assert_eq!(long, Err(Refused::Trial));
+    let minute = Word { lasts: Span::from_secs(60), ..word(1) };
+    let change = Change { at_once: Some(1), ..Change::default() };
+    book.try_out(at(1), 1, change, minute, Some(before)).unwrap();
+    let during = Gauge { ants: lot(0.1), ..before };
+    let notes = book.tick(at(61), |entry, from, to| {
+        assert_eq!((entry.number, from, to), (1, at(1), at(61)));
+        during
+    });
+    assert_eq!(notes.len(), 1);
+    let entry = book.entry(1).unwrap();
+    let trial = entry.trial.as_ref().unwrap();
+    assert_eq!(
+        (trial.before, trial.during, &entry.state),
+        (before, Some(during), &State::Proposed)
+    );
+    let effect = trial.predicted.unwrap();
+    // 72 % of two processors is theirs; one at once can use half.
+    assert!(
+        (effect.elephants_now - 0.72).abs() < 1e-9 && (effect.elephants_most - 0.5).abs() < 1e-9
+    );
+    assert!((effect.held_back - 14.4 * (1.0 - 0.5 / 0.72)).abs() < 1e-9, "{effect:?}");
+}
+
+fn before(book: &Book) -> Option<f64> {
+    match &book.entry(1).expect("it is there").state {
+        State::Ruled(rule) => rule.before.as_ref().map(|before| before.seconds),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn before_a_rule_is_a_minute_without_one() {
+    let gauge = |seconds| Gauge { seconds, ..Gauge::default() };
+    let usual = Change::default;
+    let mut book = book();
+    let short = Word { lasts: Span::from_secs(60), ..word(1) };
+    book.try_out(at(0), 1, usual(), short, Some(gauge(1.0))).expect("a trial");
+    assert_eq!(before(&book), Some(1.0));
+    // Approved while it is tried: the last minute was the trial's.
+    book.approve(at(30), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(30), 1, Some(gauge(2.0)));
+    assert_eq!(before(&book), Some(1.0));
+    book.undo(at(40), 1, word(1)).expect("it is undone");
+    book.approve(at(60), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(60), 1, Some(gauge(3.0)));
+    assert_eq!(before(&book), Some(1.0), "half of the last minute was the other's");
+    book.undo(at(70), 1, word(1)).expect("it is undone");
+    book.approve(at(140), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(140), 1, Some(gauge(4.0)));
+    assert_eq!(before(&book), Some(4.0));
+    let kept = Book::read(&book.text()).expect("as it was written");
+    assert_eq!(kept, book);
+    // An hour later that says nothing any more, and what was not measured stays unknown.
+    book.approve(at(4000), 1, usual(), word(1)).expect("another rule");
+    book.was_before(at(4000), 1, Some(gauge(5.0)));
+    assert_eq!(before(&book), None);
+    book.approve(at(4100), 1, usual(), word(1)).expect("another rule");
+    book.was_before(at(4100), 1, Some(gauge(6.0)));
+    assert_eq!(before(&book), None, "that minute was under a rule");
+    book.undo(at(4110), 1, word(1)).expect("it is undone");
+    book.approve(at(4200), 1, usual(), word(1)).expect("a rule");
+    book.was_before(at(4200), 1, None);
+    assert_eq!(before(&book), None, "nobody measured it");
+}
+
+#[test]
+fn what_holds_back_by_itself_again_is_not_held_against_itself() {
+    let mut book = Book::default();
+    book.found(at(0), vec![search()], Act::Auto);
+    book.was_before(at(0), 1, Some(Gauge { seconds: 5.0, ..Gauge::default() }));
+    assert_eq!(before(&book), Some(5.0));
+    book.tick(at(3600), |_, _, _| Gauge::default());
+    book.found(at(3605), vec![search()], Act::Auto);
+    book.was_before(at(3605), 1, Some(Gauge { seconds: 6.0, ..Gauge::default() }));
+    assert_eq!(before(&book), None, "that is too long ago, and the last minute was the other's");
+}
+
+#[test]
+fn a_long_trial_is_not_measured_against_a_time_with_another_rule() {
+    let mut book = book();
+    book.found(at(0), vec![search()], Act::Propose);
+    book.approve(at(0), 1, Change::default(), word(1)).expect("it is ruled");
+    book.undo(at(300), 1, word(1)).expect("it is undone");
+    let measured = |seconds| Some(Gauge { seconds, ..Gauge::default() });
+    let mut tried = |now, seconds| {
+        book.try_out(at(now), 1, Change::default(), briefly(), measured(seconds)).expect("a trial");
+        let before = book.entry(1).unwrap().trial.as_ref().unwrap().before;
+        book.undo(at(now + 1), 1, word(1)).expect("it is undone");
+        before.seconds
+    };
+    // The rule ended two minutes before.
+    assert!(tried(420, 600.0) == 0.0, "half of that time was the rule's");
+    assert!(tried(500, 60.0) > 0.0);
+}

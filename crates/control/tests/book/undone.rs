@@ -1,0 +1,55 @@
+//! What operators take back.
+
+use bywash_control::{Act, Book, Change, Grants, State, Written};
+
+use crate::{at, book, search, word};
+
+#[test]
+fn what_is_undone_is_left_alone_for_as_long_as_was_said_whatever_it_was() {
+    let decisions: [fn(&mut Book); 4] = [
+        |book| drop(book.reject(at(1), 1, word(1)).expect("it is rejected")),
+        |book| drop(book.approve(at(1), 1, Change::default(), word(1)).expect("it is ruled")),
+        |book| drop(book.found(at(1), vec![search()], Act::Auto)),
+        |book| {
+            book.found(at(1), vec![search()], Act::Auto);
+            book.approve(at(1), 1, Change::default(), word(1)).expect("another rule");
+        },
+    ];
+    for decide in decisions {
+        let mut book = book();
+        decide(&mut book);
+        assert_ne!(book.entry(1).unwrap().state, State::Proposed);
+        let note = book.undo(at(2), 1, word(2)).expect("it is undone");
+        assert_eq!(note.until, Some(at(2 + 7200)));
+        book.found(at(3), vec![search()], Act::Auto);
+        assert_eq!(book.entry(1).unwrap().state, State::Proposed);
+        book.found(at(2 + 7200), vec![search()], Act::Auto);
+        assert_ne!(book.entry(1).unwrap().state, State::Proposed);
+    }
+}
+
+#[test]
+fn what_was_undone_while_the_clock_was_wrong_is_not_left_alone_for_ever() {
+    let mut book = book();
+    book.found(at(0), vec![search()], Act::Propose);
+    book.reject(at(1), 1, word(1)).expect("it is rejected");
+    book.undo(at(1), 1, word(1)).expect("it is undone");
+    let years_ago = at(-20 * 366 * 86_400);
+    book.began_by(years_ago);
+    let most = years_ago + jiff::SignedDuration::from_hours(720);
+    assert_eq!(book.entry(1).unwrap().left_alone, Some(most));
+}
+
+#[test]
+fn what_stands_in_the_file_is_nobodys_decision() {
+    let mut book = book();
+    let grants = Grants::proposed(&search());
+    let said = Written { pattern: "/export".into(), why: "so".into(), grants };
+    book.file_says(at(0), &[said]).expect("a rule");
+    assert!(!book.was_decided() && book.in_force().len() == 1);
+    book.reject(at(1), 1, word(1)).expect("it is left alone");
+    assert!(book.was_decided());
+    book.undo(at(2), 1, word(1)).expect("it is undone");
+    assert!(book.was_decided(), "that is a decision too");
+    assert!(Book::read(&book.text()).expect("it is read").was_decided());
+}
