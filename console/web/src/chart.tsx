@@ -199,7 +199,7 @@ function options(
                 ...axis,
                 size: 62,
                 space: 34,
-                values: (_, at) => at.map(one => latest.current.text(one).replace(/\.0+(?=\D|$)/, '')),
+                values: (_, at) => at.map(one => latest.current.text(one).replace(/\.0+(?=\D|$)/, '')).map(unlike),
             },
         ],
         series: [
@@ -250,3 +250,6 @@ function draw(plot: uPlot, marks: readonly Mark[], ink: string): void {
     }
     ctx.restore();
 }
+
+/** Of counts that are whole a scale between them would say the same twice. */
+const unlike = (text: string, at: number, all: readonly string[]): string => (text === all[at - 1] ? '' : text);

@@ -71,14 +71,16 @@ export function Decide({ title, children, whys, spans, verb, act, onClose, onCon
                     </label>
                 )}
                 <label class="field">
-                    Why?
+                    <span>
+                        Why? <small>needed: whoever comes next reads it</small>
+                    </span>
                     <input
                         autofocus
                         required
                         maxLength={200}
                         value={why}
                         onInput={event => setWhy(event.currentTarget.value)}
-                        placeholder="Whoever comes next decides by that"
+                        placeholder="in your words, or one of these"
                     />
                 </label>
                 <div class="row suggestions" role="group" aria-label="Whys to begin with">

@@ -46,12 +46,21 @@ export function perSecond(value: number | Unknown): string {
     return `${text}${THIN}/s`;
 }
 
-/** A share of one as parts of a hundred. */
+/** A share of one as parts of a hundred; nearly all is told from all. */
 export function percent(share: number | Unknown): string {
     if (share === null || share === undefined || !Number.isFinite(share)) return NONE;
     const of = share * 100;
     const size = Math.abs(of);
-    const text = size === 0 ? '0' : size < 0.1 ? '<0.1' : size < 9.95 ? size.toFixed(1) : grouped(size.toFixed(0));
+    const text =
+        size === 0
+            ? '0'
+            : size < 0.1
+              ? '<0.1'
+              : size > 99.9 && size < 100
+                ? '>99.9'
+                : size < 9.95 || (size > 99 && size < 100)
+                  ? size.toFixed(1)
+                  : grouped(size.toFixed(0));
     return `${of < 0 ? '−' : ''}${text}${THIN}%`;
 }
 

@@ -24,9 +24,23 @@ export const symbolOf = (note: Note): string => SYMBOLS[note.what] ?? '·';
 export function subjectOf(note: Note): string {
     if (note.of === 'elephant') return `elephant ${note.number} (${visible(note.pattern)})`;
     if (note.of === 'class') return `class ${note.class}: ${note.mode} for ${note.percent} %`;
-    return note.of === 'bypass' ? 'bypass' : 'the configuration file';
+    return note.of === 'bypass' ? 'the bypass' : 'the configuration file';
 }
+
+const VERBS: Record<Note['what'], string> = {
+    proposed: 'proposed',
+    asked: 'asked about',
+    approved: 'approved a rule for',
+    tried: 'tried a rule for',
+    rejected: 'rejected',
+    overridden: 'decided on',
+    undone: 'undid',
+    ended: 'ended',
+    reloaded: 'read again',
+};
 
 /** A decision in one line. */
 export const saidOf = (note: Note): string =>
-    `${note.what} ${subjectOf(note)} by ${visible(note.by)}: ${visible(note.why)}`;
+    note.what === 'reloaded'
+        ? 'the configuration was read again'
+        : `${visible(note.by)} ${VERBS[note.what]} ${subjectOf(note)}: ${visible(note.why)}`;

@@ -114,7 +114,7 @@ const Views = ({ at, asks }: { at: View; asks: number }) => (
                         <span class="unseen"> to decide</span>
                     </span>
                 )}
-                <kbd aria-hidden="true">{LETTERS[view]}</kbd>
+                <kbd aria-hidden="true">g{LETTERS[view]}</kbd>
             </a>
         ))}
     </nav>
@@ -160,12 +160,14 @@ function Bar({
 
 function State() {
     use(tick);
+    const isOld = use(isStale) || use(connection).state !== 'connected';
     const now = pulse(rows);
     return (
         <>
             {now && (
-                <a class={`state ${now.word.toLowerCase()}`} href={href('now')} title={spoken(now)}>
-                    <span aria-hidden="true">{SIGNS[now.word]}</span> {now.word}
+                <a class={`state ${isOld ? 'old' : now.word.toLowerCase()}`} href={href('now')} title={spoken(now)}>
+                    <span aria-hidden="true">{SIGNS[now.word]}</span> {isOld && 'was '}
+                    {now.word}
                     <small>
                         {now.isShadow && 'if enforced, '}
                         {now.isLonger ? 'over ' : ''}

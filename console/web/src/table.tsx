@@ -108,6 +108,11 @@ function Head<R>({
     const label = (
         <>
             {column.head}
+            {column.by && (
+                <span class="sorts" aria-hidden="true">
+                    {isBy ? (order.isDown ? '▼' : '▲') : ''}
+                </span>
+            )}
             {column.unit && <small>{column.unit}</small>}
         </>
     );
@@ -125,9 +130,6 @@ function Head<R>({
                 onClick={() => onOrder({ id: column.id, isDown: isBy ? !order.isDown : !column.isText })}
             >
                 {label}
-                <span class="sorts" aria-hidden="true">
-                    {isBy ? (order.isDown ? '▼' : '▲') : ''}
-                </span>
             </button>
         </th>
     );

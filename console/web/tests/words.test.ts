@@ -17,8 +17,8 @@ test('numbers have three digits, thin spaces and units', () => {
         ['0 ms', '0.4 µs', '500 µs', '3 s', '2.5 min', '2.78 h'],
     );
     assert.deepEqual(
-        [0, 0.0004, 0.042, 0.5, 1].map(one => plain(percent(one))),
-        ['0 %', '<0.1 %', '4.2 %', '50 %', '100 %'],
+        [0, 0.0004, 0.042, 0.5, 0.988, 0.9951, 0.9996, 1].map(one => plain(percent(one))),
+        ['0 %', '<0.1 %', '4.2 %', '50 %', '99 %', '99.5 %', '>99.9 %', '100 %'],
     );
     assert.deepEqual(
         [0, 0.001, 0.5, 2, 61.23, 12345].map(one => plain(perSecond(one))),

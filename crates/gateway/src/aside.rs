@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::talk::say;
+
 /// The folder in which whoever handed decisions over had written them down, if there was one.
 #[derive(Clone, Debug)]
 pub(crate) struct Inherited(Option<PathBuf>);
@@ -21,7 +23,7 @@ impl Inherited {
     pub(crate) fn makes_room(&self, directory: &Path, name: &str) {
         if !self.is_of(directory) && directory.join(name).exists() {
             let kept = moved(directory, name, "before");
-            eprintln!("bywash: decisions that were handed over take the place of others: {kept}");
+            say(format_args!("decisions that were handed over take the place of others: {kept}"));
         }
     }
 

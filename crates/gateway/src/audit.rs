@@ -14,12 +14,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bywash_control::Note;
 
+use crate::talk::say;
+
 /// The name of the file in `state.directory`.
 const FILE: &str = "audit.jsonl";
 /// Notes that are kept in memory.
 const KEPT: usize = 1000;
 /// Of a file this much is read at a start.
 const READ: u64 = 1 << 20;
+
+/// Says one, and soon: the next decision waits.
+type Teller = Box<dyn Fn(&Note) + Send>;
 
 /// The last decisions.
 #[derive(Default)]
@@ -28,6 +33,8 @@ pub(crate) struct Audit(Mutex<Notes>);
 #[derive(Default)]
 pub(crate) struct Notes {
     directory: Option<PathBuf>,
+    /// Whoever says them in words of its own.
+    teller: Option<Teller>,
     /// The newest last.
     last: VecDeque<Note>,
     /// How many there were.
@@ -37,6 +44,11 @@ pub(crate) struct Notes {
 impl Audit {
     pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this one says them, and no line of JSON does.
+    pub(crate) fn tell(&self, teller: impl Fn(&Note) + Send + 'static) {
+        self.notes().teller = Some(Box::new(teller));
     }
 
     /// From now on they are written there; what was written there before is remembered.
@@ -52,7 +64,7 @@ impl Audit {
                 notes.bound();
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => say(directory, &error),
+            Err(error) => complain(directory, &error),
         }
     }
 
@@ -61,11 +73,14 @@ impl Audit {
         for note in decided {
             // Texts in it are escaped as JSON's are: no line break and no escape of a terminal gets through.
             let line = serde_json::to_string(&note).expect("a note is made of numbers and texts");
-            eprintln!("bywash: decided {line}");
+            match &notes.teller {
+                Some(teller) => teller(&note),
+                None => say(format_args!("decided {line}")),
+            }
             if let Some(directory) = &notes.directory
                 && let Err(error) = append(directory, &line)
             {
-                say(directory, &error);
+                complain(directory, &error);
             }
             notes.last.push_back(note);
             notes.revision += 1;
@@ -91,8 +106,8 @@ impl Notes {
     }
 }
 
-fn say(directory: &Path, error: &io::Error) {
-    eprintln!("bywash: {}: {error}", directory.join(FILE).display());
+fn complain(directory: &Path, error: &io::Error) {
+    say(format_args!("{}: {error}", directory.join(FILE).display()));
 }
 
 fn append(directory: &Path, line: &str) -> io::Result<()> {

@@ -241,7 +241,7 @@ impl Driver {
         self.core.lock().unwrap_or_else(|_| {
             // Its tables may be half changed, and going on would hand out slots that nobody gives
             // back: starting anew is the quickest way to serve again.
-            eprintln!("bywash: the engine has panicked; this is a fault in bywash. Aborting.");
+            crate::talk::say("the engine has panicked; this is a fault in bywash. Aborting.");
             std::process::abort()
         })
     }

@@ -221,6 +221,12 @@ impl Gateway {
         move || learned::write(&shared, &shared.settings(), For::Disk)
     }
 
+    /// What is decided is told to this from now on, and no more said on standard error: whoever links the library has words of
+    /// its own. The next decision waits for it.
+    pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
+        self.shared.audit.tell(teller);
+    }
+
     /// On: no decisions, every request goes straight to the upstream.
     pub fn bypass(&self, on: bool) {
         self.shared.overriding.desk().start_bypassed(&self.shared, on);

@@ -32,6 +32,8 @@
 //! Each worker is one thread with a current-thread runtime: nothing of a request crosses threads
 //! but the engine's lock and, when another thread's request ends, a wake-up.
 #![forbid(unsafe_code)]
+// `talk::say` ends no process that nobody listens to.
+#![deny(clippy::print_stderr)]
 
 mod access_log;
 mod admin;
@@ -58,6 +60,7 @@ mod settings;
 mod shared;
 mod stream;
 mod sync;
+mod talk;
 mod tokens;
 mod traces;
 mod undecided;

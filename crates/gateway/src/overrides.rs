@@ -13,6 +13,7 @@ use bywash_control::{NotOverridden, Note, Overrides, Word};
 
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::talk::say;
 use crate::undecided::Undecided;
 use crate::{aside, aside::Inherited, wall};
 
@@ -143,7 +144,7 @@ impl Desk {
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Overrides::read(text) {
             Ok(overrides) => (self.overrides, self.inherited) = (overrides, Some(inherited)),
-            Err(why) => eprintln!("bywash: what the process before has overridden is lost: {why}"),
+            Err(why) => say(format_args!("what the process before has overridden is lost: {why}")),
         }
     }
 
@@ -186,7 +187,7 @@ impl Desk {
     /// What was not asked for by anybody who could be told.
     fn save(&self) {
         if let Err(error) = self.keep(&self.overrides) {
-            eprintln!("bywash: what overrides the file cannot be written down: {error}");
+            say(format_args!("what overrides the file cannot be written down: {error}"));
         }
     }
 
@@ -204,7 +205,7 @@ fn load(directory: &std::path::Path) -> Overrides {
     });
     overrides.unwrap_or_else(|why| {
         let kept = aside::put(directory, FILE);
-        eprintln!("bywash: starting without what was overridden before: {why}; {kept}");
+        say(format_args!("starting without what was overridden before: {why}; {kept}"));
         Overrides::default()
     })
 }

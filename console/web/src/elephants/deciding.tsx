@@ -3,6 +3,7 @@ import { gatewayNow } from '../live';
 import { post } from '../client';
 import { Decide, type SaidWord, SPANS, useSeen } from '../decide';
 import type { Change, Elephant, Previewed } from '../shapes';
+import { percent } from '../format';
 import { visible } from '../visible';
 import { Prediction } from './prediction';
 import { grantsText, stateText } from './words';
@@ -75,6 +76,15 @@ export function Deciding({ elephant, doing: { verb }, change, preview, reload, o
     );
 }
 
+/** A rule is for requests and not for a client. */
+function forWhom({ found }: Elephant): string {
+    const one = found?.one_client;
+    const least = one
+        ? `: of late ${one.address} took ${percent(one.at_least)} of their time${one.at_least < 0.99 ? ' or more' : ''}`
+        : '';
+    return `It is for all of these requests, whoever sends them${least}.`;
+}
+
 function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; preview: Previewed | undefined }) {
     if (verb === 'reject')
         return <p>It is not held back, and not proposed again until the time is over. Undo ends that.</p>;
@@ -90,6 +100,7 @@ function Changes({ elephant, verb, preview }: { elephant: Elephant; verb: Verb; 
             <p>
                 <b>The rule:</b> {preview ? grantsText(preview.grants) : '…'} Others go first.
             </p>
+            <p>{forWhom(elephant)}</p>
             <Prediction elephant={elephant} preview={preview} isShort />
             <p class="note">
                 {verb === 'try'

@@ -74,6 +74,12 @@ function Known({ of, others, reload }: { of: Elephant; others: readonly Elephant
                                     <li key={text}>{text}</li>
                                 ))}
                             </ul>
+                            {rule && (
+                                <p class="note">
+                                    These figures are of late: what happened half an hour ago counts by half, so a rule
+                                    shows in them slowly. What it does is said above.
+                                </p>
+                            )}
                             {of.found.one_client && !of.found.one_client.address.includes('/') && (
                                 <p>
                                     <a href={href('why', undefined, { client: of.found.one_client.address })}>

@@ -79,7 +79,8 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
                         <>
                             <AntsChart of={answers.value} since={since} />
                             <p class="note">
-                                By when they were answered: what comes right after the mark had waited before it.
+                                A rise right after ▼ is of requests that had waited before the rule: times count when
+                                the answer comes.
                             </p>
                         </>
                     )}

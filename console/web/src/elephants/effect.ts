@@ -34,7 +34,7 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     const ofThese =
         these === undefined || theseNow === undefined
             ? ''
-            : ` Of these requests ${percent(theseNow)} were answered (before: ${percent(these)}).`;
+            : ` Of the requests under the rule ${percent(theseNow)} were answered (before: ${percent(these)})${halves(before.elephants, under.elephants)}.`;
     const also = others ? ' Another rule has begun or ended meanwhile, which tells on the others too.' : '';
     const text = `of all others ${told(is)} (before: ${told(was)}).${ofThese}${also}`;
     const more = (part(is) ?? 0) - (part(was) ?? 0);
@@ -54,4 +54,7 @@ const ended = (of: Gauge, who: 'ants' | 'elephants'): number => (of[who].answere
 const part = ({ answered, refused }: Lot): number | undefined =>
     answered + refused > 0 ? answered / (answered + refused) : undefined;
 const told = (of: Lot): string =>
-    `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 of these within ${duration((of.p99 ?? 0) * 1000)}`;
+    `${percent(part(of))} were answered, ${perSecond(of.answered)}, 99 of 100 within ${duration((of.p99 ?? 0) * 1000)}`;
+/** What it costs those that wait. */
+const halves = (was: Lot, is: Lot): string =>
+    was.p50 && is.p50 ? `, half of them within ${duration(is.p50 * 1000)} (before: ${duration(was.p50 * 1000)})` : '';

@@ -16,6 +16,9 @@ import { use } from '../signal';
 import { type Column, Table } from '../table';
 import { ByOne } from './list';
 
+/** What was, fades and is never nothing. */
+const slots = (kind: Kind): string => number(kind.slots < 0.001 ? 0 : kind.slots);
+
 const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kind>[] => [
     {
         id: 'pattern',
@@ -34,7 +37,7 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
         head: 'Slots',
         means: 'Slots that they hold, on average.',
         by: kind => kind.slots,
-        cell: kind => number(kind.slots),
+        cell: kind => slots(kind),
     },
     {
         id: 'rate',
@@ -80,17 +83,17 @@ const columns = (ask: (kind: Kind) => void, why: string | undefined): Column<Kin
         cell: kind =>
             kind.elephant != null ? (
                 <a href={href('elephants', kind.elephant)}>elephant {kind.elephant}</a>
+            ) : kind.transacts ? (
+                <span class="why">no rule: transactions</span>
             ) : (
-                !kind.transacts && (
-                    <button
-                        type="button"
-                        disabled={why !== undefined}
-                        title={why ?? 'Shows what a rule would do. Nothing is held back yet.'}
-                        onClick={() => ask(kind)}
-                    >
-                        Throttle…
-                    </button>
-                )
+                <button
+                    type="button"
+                    disabled={why !== undefined}
+                    title={why ?? 'Shows what a rule would do. Nothing is held back yet.'}
+                    onClick={() => ask(kind)}
+                >
+                    Throttle…
+                </button>
             ),
     },
 ];
@@ -146,7 +149,7 @@ export function Kinds() {
             )}
             {value && value.others.requests_per_s > 0 && (
                 <p class="note">
-                    All others together: {perSecond(value.others.requests_per_s)}, {number(value.others.slots)} slots,{' '}
+                    All others together: {perSecond(value.others.requests_per_s)}, {slots(value.others)} slots,{' '}
                     {bytes(value.others.bytes_per_s)}/s.
                 </p>
             )}

@@ -8,11 +8,20 @@ import { type Column, Table } from '../table';
 import { Interval } from './interval';
 import { amount, intervalText, isCounted, kindOf, names, ofCapacity, stateText, stateWord } from './words';
 
-export function List({ elephants, seen }: { elephants: readonly Elephant[]; seen: number }) {
-    const none =
-        seen < 120
-            ? 'None yet. What is counted, as slots are, is found within seconds of becoming much; what is read takes some minutes.'
-            : 'None: no kind of request makes much of the load.';
+export function List({
+    elephants,
+    seen,
+    isLooking,
+}: {
+    elephants: readonly Elephant[];
+    seen: number;
+    isLooking: boolean;
+}) {
+    const none = !isLooking
+        ? 'None is looked for: no resource is named.'
+        : seen < 120
+          ? 'None yet. What is counted, as slots are, is found within seconds of becoming much; what is read takes some minutes.'
+          : 'None: no kind of request makes much of the load.';
     return (
         <Table
             caption="Kinds of requests that use much of a resource; as of late, older ones counting less"

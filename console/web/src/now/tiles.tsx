@@ -15,24 +15,19 @@ export function Tiles({ status }: { status: Status | undefined }) {
     const version = use(tick);
     const tiers = status?.classes.map(one => `${one.name}:${one.tier}`).join();
     const seen = useMemo(() => measured(status), [version, tiers]);
-    const { minute, orders, earned, useful, wasted, left, courses, isTransact } = seen;
+    const { minute, first, useful, wasted, left, courses } = seen;
     const at = (name: 'limit' | 'running' | 'waiting' | 'held' | 'oldest_ms'): number | undefined =>
         rows.gauge(name).at(-1);
     const per = minute.seconds > 0 ? 60 / minute.seconds : 0;
     return (
         <div class="tiles">
             <Tile
-                name={isTransact ? 'Transactions' : 'Answered in time'}
-                value={count(orders * per)}
+                {...FIRST[first.is]}
+                value={count(first.count * per)}
                 unit="/min"
                 window="last 60 s"
-                beside={earned > 0 ? `worth ${number(earned * per)} /min` : undefined}
-                means={
-                    isTransact
-                        ? 'Requests of tier transact that were answered in time, and what all answers were worth by what the file says that classes earn.'
-                        : 'Requests that were answered in time. No class is of tier transact.'
-                }
-                course={courses.orders}
+                beside={first.is === 'orders' ? `worth ${number(minute.earned * per)} /min` : undefined}
+                course={courses.first}
                 isFirst
             />
             <Tile
@@ -89,11 +84,34 @@ export function Tiles({ status }: { status: Status | undefined }) {
 
 const POINT = 15;
 
+/** What stands first: what earns, if anything has; else what transacts, if anything does. */
+const FIRST = {
+    orders: {
+        name: 'Orders',
+        means: 'Requests that were answered in time, of classes that have earned something; and what they were worth by what the file says that classes earn.',
+    },
+    transactions: { name: 'Transactions', means: 'Requests of tier transact that were answered in time.' },
+    answers: { name: 'Answered in time', means: 'Requests that were answered in time. No class is of tier transact.' },
+} as const;
+
+function firstOf(status: Status | undefined): { is: keyof typeof FIRST; names: string[] } {
+    const all = rows.classNames();
+    const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
+    const earning = all.filter(name =>
+        rows
+            .class(name)!
+            .column('earned')
+            .some(earned => earned > 0),
+    );
+    if (earning.length > 0) return { is: 'orders', names: earning };
+    return transact.size > 0
+        ? { is: 'transactions', names: all.filter(name => transact.has(name)) }
+        : { is: 'answers', names: all };
+}
+
 function measured(status: Status | undefined) {
     const from = rows.since(MINUTE);
-    const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
-    const isTransact = transact.size > 0;
-    const names = isTransact ? rows.classNames().filter(name => transact.has(name)) : rows.classNames();
+    const { is, names } = firstOf(status);
     const each = names.map(name => sums(rows, rows.class(name), from));
     const minute = sums(rows, rows.total, from);
     const served = names.map(name => rows.class(name)!.column('served'));
@@ -109,14 +127,12 @@ function measured(status: Status | undefined) {
     const useful = usefulShare(minute);
     return {
         minute,
-        isTransact,
-        orders: each.reduce((sum, one) => sum + one.outcomes.served, 0),
-        earned: minute.earned,
+        first: { is, count: each.reduce((sum, one) => sum + one.outcomes.served, 0) },
         useful,
         wasted: useful === undefined ? undefined : 1 - useful,
         left: shareOf(minute, ['orphaned']),
         courses: {
-            orders: buckets(rows.length, POINT, at => served.reduce((sum, list) => sum + (list[at] ?? 0), 0)),
+            first: buckets(rows.length, POINT, at => served.reduce((sum, list) => sum + (list[at] ?? 0), 0)),
             useful: buckets(
                 rows.length,
                 POINT,

@@ -1,6 +1,6 @@
 // Work by class, and requests that were refused, stopped or left.
 import { useMemo } from 'preact/hooks';
-import { count, duration, percent, perSecond } from '../format';
+import { count, duration, percent } from '../format';
 import { href } from '../route';
 import type { Rows } from '../rows';
 import type { OutcomeName } from '../shapes';
@@ -19,14 +19,7 @@ const outcome = (name: OutcomeName, means: string): Column<Line> => ({
     head: name,
     means,
     by: line => line.sums.outcomes[name],
-    cell: line => (
-        <span class={line.sums.outcomes[name] ? '' : 'why'}>
-            {count(line.sums.outcomes[name])}
-            {line.sums.outcomes[name] > 0 && (
-                <small> {perSecond(line.sums.outcomes[name] / Math.max(1, line.sums.seconds))}</small>
-            )}
-        </span>
-    ),
+    cell: line => <span class={line.sums.outcomes[name] ? '' : 'why'}>{count(line.sums.outcomes[name])}</span>,
 });
 
 const COLUMNS: readonly Column<Line>[] = [

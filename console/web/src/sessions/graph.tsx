@@ -106,7 +106,7 @@ function Circle({
             {isTransact && <circle class="ring" cx={x} cy={y} r={radius + 4} />}
             <circle class={isTransact ? 'node transact' : 'node'} cx={x} cy={y} r={radius} />
             <text class="worth" x={x} y={y} dy="4">
-                {radius > 14 ? number(of.worth) : ''}
+                {radius > 18 ? number(of.worth) : ''}
             </text>
             <text class="name" x={x} y={y + radius + 14}>
                 {of.name.length > 18 ? `${of.name.slice(0, 17)}…` : of.name}

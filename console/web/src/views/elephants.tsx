@@ -48,8 +48,9 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                         title="Elephants"
                         aside={
                             <span class="why">
-                                {value.seen_s < 1 ? 'nothing was seen yet' : `seen for ${lasting(value.seen_s * 1000)}`}
-                                ; costs per request with their 95 % interval
+                                {value.seen_s < 1
+                                    ? 'nothing was seen yet'
+                                    : `seen for ${lasting(value.seen_s * 1000)}; costs per request with their 95 % interval`}
                             </span>
                         }
                     >
@@ -58,7 +59,7 @@ function All({ resource, tabs }: { resource: string | undefined; tabs: preact.JS
                             them run at once, and others go first. Nothing is held back before somebody decides: a click
                             on one shows what a rule would do.
                         </p>
-                        <List elephants={value.elephants} seen={value.seen_s} />
+                        <List elephants={value.elephants} seen={value.seen_s} isLooking={value.resources.length > 0} />
                         {value.missed > 0 && (
                             <p class="note">{count(value.missed)} requests were too many to be counted.</p>
                         )}

@@ -36,7 +36,7 @@ export function Policy({ route }: Seen) {
                             <span class="why hostile">
                                 {value.file
                                     ? `${value.file}, read ${moment(value.read_ms, gatewayNow())}`
-                                    : `no file; begun ${moment(value.read_ms, gatewayNow())}`}
+                                    : `a configuration without a file, since ${moment(value.read_ms, gatewayNow())}`}
                             </span>
                         }
                     >

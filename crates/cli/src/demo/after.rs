@@ -29,11 +29,12 @@ pub(super) fn after(
     side.looks_for_elephants()?;
     let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
     say(format!(
-        "3. The shop behind bywash stays open. Now a crawler asks it for sorted searches, the dearest page\n   \
-            there is, six at a time: visitors wait for what it leaves. In the console, under\n   \
-            Elephants, bywash says who it is (after ten seconds or so) and proposes a rule;\n   \
-            approve it, and look at what the others get.\n\n     {link}\n\n   \
-            Ctrl-C closes the shop; in half an hour it closes by itself.\n",
+        "\n3. The shop behind bywash stays open. Now a crawler asks it for sorted searches, the dearest page\n   \
+            there is, six at a time: visitors wait for what it leaves. The console that you have open goes on\n   \
+            (the link once more is below). After ten seconds or so it asks: \"Decide\" leads to what bywash\n   \
+            has found. Approve the rule; half a minute later the page says what the others get by it. Then\n   \
+            undo it, and see them wait again.\n\n     {link}\n\n   \
+            Ctrl-C closes the shop and says what was decided; in half an hour it closes by itself.\n",
     ));
     std::thread::scope(|scope| {
         let second = scope.spawn(|| play(crawler, &side.options(1.0, 2)));
@@ -56,23 +57,46 @@ fn decided(state: &Path) -> String {
     // Without it nobody has.
     let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap_or_default();
     let notes = lines.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
-    let of_people = notes.filter_map(|note| {
-        let Subject::Elephant { pattern, .. } = &note.subject else { return None };
-        let what = match note.what {
-            What::Approved => "approved a rule for",
-            What::Tried => "tried a rule for",
-            What::Rejected => "left alone",
-            What::Undone => "undid the rule for",
-            _ => return None,
-        };
-        let [by, pattern, why] = [&note.by, pattern, &note.why].map(|text| plain(text));
-        Some(format!("{by} {what} {pattern}: {why}"))
-    });
-    let said: Vec<String> = of_people.collect();
+    let said: Vec<String> = notes.filter_map(|note| of_people(&note)).collect();
     if said.is_empty() {
         return String::new();
     }
-    format!("\nDecided in the console:\n  {}", said.join("\n  "))
+    format!("\nDecided:\n  {}", said.join("\n  "))
+}
+
+/// What is said as it is decided, or happens.
+pub(super) fn told(note: &Note) -> Option<String> {
+    let Subject::Elephant { pattern, .. } = &note.subject else { return of_people(note) };
+    let pattern = plain(pattern);
+    match note.what {
+        What::Proposed => {
+            Some(format!("bywash found that requests for {pattern} use much, and asks"))
+        }
+        What::Ended => Some(format!("what was decided of {pattern} is over")),
+        _ => of_people(note),
+    }
+}
+
+/// What somebody has decided.
+fn of_people(note: &Note) -> Option<String> {
+    let of = match &note.subject {
+        Subject::Elephant { pattern, .. } => plain(pattern),
+        Subject::Class { class, mode, percent } => {
+            format!("class {}, {} for {percent} %", plain(class), mode.name())
+        }
+        Subject::Bypass => "the bypass".into(),
+        Subject::File => return None,
+    };
+    let what = match note.what {
+        What::Approved => "approved a rule for",
+        What::Tried => "tried a rule for",
+        What::Rejected => "left alone",
+        What::Overridden => "decided on",
+        What::Undone => "undid what was decided of",
+        What::Proposed | What::Asked | What::Ended | What::Reloaded => return None,
+    };
+    let [by, why] = [&note.by, &note.why].map(|text| plain(text));
+    Some(format!("{by} {what} {of}: {why}"))
 }
 
 fn play(scenario: &Scenario, options: &Options) -> Result<(), Failure> {
@@ -95,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_decided_is_said_and_nothing_else() {
+    fn what_people_decided_is_said_at_the_end_and_what_was_found_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(decided(folder.path()), "");
         let mut book = Book::default();
@@ -109,6 +133,14 @@ mod tests {
         let mut notes = book.found(now, vec![found], Act::Propose);
         let word = Word { by: "ana".into(), why: "a crawler".into(), lasts: Span::from_secs(60) };
         notes.push(book.approve(now, 1, Change::default(), word).unwrap());
+        let told: Vec<String> = notes.iter().filter_map(told).collect();
+        assert_eq!(
+            told,
+            [
+                "bywash found that requests for /search?sort use much, and asks",
+                "ana approved a rule for /search?sort: a crawler"
+            ]
+        );
         let lines: Vec<String> =
             notes.iter().map(|note| serde_json::to_string(note).unwrap()).collect();
         std::fs::write(folder.path().join("audit.jsonl"), lines.join("\n")).unwrap();

@@ -43,10 +43,15 @@ const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.to
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
     say("More visitors than a shop can serve, with and without bywash: about a minute.");
-    say(if stays(args) {
-        "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
-    } else {
-        ""
+    say(match args.stay {
+        _ if stays(args) => {
+            "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
+        }
+        Stay::Auto => {
+            "In two parts: simulated, and live. Nobody watches this on a terminal, so it ends then; with\n\
+             `bywash demo --stay yes` the shop stays open, and a crawler comes that you throttle.\n"
+        }
+        Stay::Yes | Stay::No => "",
     });
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;
@@ -95,7 +100,7 @@ fn play(
 ) -> Result<(Outcome, Outcome, Side), Failure> {
     let plain = Side::open(Kind::Plain, scenario, folder)?;
     let bywash = Side::open(Kind::Bywash, scenario, folder)?;
-    introduce(scenario, &plain, &bywash, &bywash.console(folder)?);
+    introduce(scenario, &plain, &bywash, folder)?;
     if stays(args) {
         console::open(&bywash.console(folder)?);
     }
@@ -111,14 +116,21 @@ fn play(
     Ok((plain.close(first?)?, second, bywash))
 }
 
-fn introduce(scenario: &Scenario, plain: &Side, bywash: &Side, link: &str) {
+fn introduce(
+    scenario: &Scenario,
+    plain: &Side,
+    bywash: &Side,
+    folder: &Folder,
+) -> Result<(), Failure> {
     let (from, to) = crowd(scenario);
+    let (link, top) = (bywash.console(folder)?, bywash.top(folder));
     say(format!(
         "2. Live: two identical shops with real databases and {} workers each, and the\n   \
             same visitors for both. Who waits too long for a page leaves. From second\n   \
             {:.0} to {:.0} there come {} times as many as a shop can serve.\n\n     \
               plain proxy  {}\n     bywash       {}\n\n   \
-            Watch it in a browser:\n\n     {link}\n",
+            Watch it in a browser:\n\n     {link}\n\n   \
+            or in another terminal:\n\n     {top}\n",
         scenario.workers,
         from.as_secs_f64(),
         to.as_secs_f64(),
@@ -126,6 +138,7 @@ fn introduce(scenario: &Scenario, plain: &Side, bywash: &Side, link: &str) {
         plain.address(),
         bywash.address(),
     ));
+    Ok(())
 }
 
 /// What became of the requests; the report has more.

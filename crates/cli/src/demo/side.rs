@@ -11,10 +11,12 @@ use bywash_scenario::{RunResult, Scenario};
 use bywash_shop::{Order, Shop};
 use bywash_units::Span;
 
+use super::after;
 use super::folder::{self, Folder};
 use super::screen::Screen;
 use crate::failure::Failure;
 use crate::lab::{classes, shop};
+use crate::streams::say;
 use crate::{operator, operators};
 
 /// What stands in front of the shop.
@@ -91,6 +93,11 @@ impl Side {
         let gateway = bywash_gateway::start(read(&config)?, Inheritance::default())
             .map_err(Failure::running)?;
         gateway.bypass(kind == Kind::Plain);
+        gateway.tell_decisions(|note| {
+            if let Some(line) = after::told(note) {
+                say(format!("   {line}"));
+            }
+        });
         Ok(Self { kind, shop, gateway, database, config })
     }
 
@@ -104,6 +111,17 @@ impl Side {
         let key = operators::key(Some(&key))?.ok_or_else(|| Failure::running(operator::NO_KEY))?;
         let token = key.token(&operators::user(), true, TOKEN)?;
         Ok(format!("http://{}/#/login/{token}", self.gateway.admin()))
+    }
+
+    /// The command by which it is looked at in a terminal.
+    pub(super) fn top(&self, folder: &Folder) -> String {
+        let program = std::env::current_exe()
+            .map_or_else(|_| "bywash".into(), |path| path.display().to_string());
+        format!(
+            "{program} top --admin {} --key {}",
+            self.gateway.admin(),
+            folder.file(KEY).display()
+        )
     }
 
     /// Sends the crowd.

@@ -48,6 +48,11 @@ impl Gateway {
         }
     }
 
+    /// Nobody reads any more what it says.
+    pub(crate) fn stop_hearing(&mut self) {
+        self.err = channel().1;
+    }
+
     pub(crate) fn clients(&self) -> String {
         self.address("clients at http://")
     }
@@ -89,7 +94,8 @@ fn lines(pipe: ChildStderr) -> Receiver<String> {
     let (told, lines) = channel();
     thread::spawn(move || {
         let lines = BufReader::new(pipe).lines().map_while(Result::ok);
-        lines.for_each(|line| drop(told.send(line)));
+        // Whoever hears no more closes it, with the next line.
+        let _ = lines.map(|line| told.send(line)).find(Result::is_err);
     });
     lines
 }

@@ -123,6 +123,18 @@ fn what_cannot_be_said_or_written_is_refused_in_words() {
 }
 
 #[test]
+fn decisions_that_nobody_hears_are_taken() {
+    let upstream = Upstream::new();
+    let mut gateway = Gateway::start(&["--upstream", &upstream.url()]);
+    gateway.stop_hearing();
+    for turn in 0..4 {
+        let on = asks(&gateway, &["bypass", "on", "--by", "ana", "--for", "10m"]);
+        assert!(on.code == Some(0) && on.out.contains("bypassed"), "{turn}: {on:?}");
+        assert_eq!(asks(&gateway, &["bypass", "off", "--by", "ana"]).code, Some(0), "{turn}");
+    }
+}
+
+#[test]
 fn a_bypass_has_an_author_and_an_end() {
     let upstream = Upstream::new();
     let gateway = Gateway::start(&["--upstream", &upstream.url()]);

@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 
 use bywash_shaper::{Lane, Mark, Shaper, Without};
 
+use crate::talk;
+
 /// Why an answer has no lane, and a bucket holds it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoLane {
@@ -85,8 +87,8 @@ impl Lanes {
 
 fn say(missing: Option<Without>) {
     match missing {
-        None => eprintln!("bywash: elephants' answers have a lane of the network device"),
-        Some(why) => eprintln!("bywash: elephants' answers are held back by buckets: {why}"),
+        None => talk::say("elephants' answers have a lane of the network device"),
+        Some(why) => talk::say(format_args!("elephants' answers are held back by buckets: {why}")),
     }
 }
 

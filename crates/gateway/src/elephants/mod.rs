@@ -27,6 +27,7 @@ use bywash_message::Request;
 
 use crate::driver::Driver;
 use crate::shared::Shared;
+use crate::talk::say;
 use crate::undecided::Undecided;
 use crate::{aside, aside::Inherited, wall};
 
@@ -111,7 +112,7 @@ impl Elephants {
                 Some(inherited) if inherited.is_newer(directory, desk.book.was_decided()) => {
                     inherited.makes_room(directory, FILE);
                     if let Err(error) = desk.keep(&desk.book) {
-                        eprintln!("bywash: decisions on elephants cannot be written down: {error}");
+                        say(format_args!("decisions on elephants cannot be written down: {error}"));
                     }
                 }
                 _ => desk.book = load(directory).numbered_after(&desk.book),
@@ -132,7 +133,7 @@ impl Elephants {
         let said: Vec<Written> = settings.config.elephants.throttles.iter().map(written).collect();
         let decided = self.decide(shared, |book| book.file_says(wall::now(), &said));
         if let Err(why) = decided {
-            eprintln!("bywash: rules of the file do not hold: {why}");
+            say(format_args!("rules of the file do not hold: {why}"));
         }
     }
 
@@ -231,7 +232,7 @@ impl Desk {
     pub(crate) fn inherit(&mut self, text: &str, inherited: Inherited) {
         match Book::read(text) {
             Ok(book) => (self.book, self.inherited) = (book, Some(inherited)),
-            Err(why) => eprintln!("bywash: what was decided before of elephants is lost: {why}"),
+            Err(why) => say(format_args!("what was decided before of elephants is lost: {why}")),
         }
     }
 
@@ -264,7 +265,7 @@ fn load(directory: &std::path::Path) -> Book {
     });
     book.unwrap_or_else(|error| {
         let kept = aside::put(directory, FILE);
-        eprintln!("bywash: starting without the rules that were approved before: {error}; {kept}");
+        say(format_args!("starting without the rules that were approved before: {error}; {kept}"));
         Book::default()
     })
 }

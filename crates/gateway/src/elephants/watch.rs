@@ -26,6 +26,7 @@ use tokio::sync::{mpsc, watch};
 use crate::journal;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared, network};
+use crate::talk::say;
 use crate::undecided::Undecided;
 use crate::wall;
 
@@ -203,7 +204,7 @@ impl Watcher {
             Ok(notes)
         });
         if let Err(why @ (Undecided::NotKept(_) | Undecided::Refused(_))) = decided {
-            eprintln!("bywash: an elephant was found, and {why}");
+            say(format_args!("an elephant was found, and {why}"));
         }
     }
 }
@@ -225,7 +226,7 @@ fn end(shared: &Shared, now: Time) {
     };
     let tick = |book: &mut Book| book.tick(wall::now(), gauge);
     if let Err(why) = shared.elephants.end(shared, tick) {
-        eprintln!("bywash: a rule has come to its end, which cannot be written down: {why}");
+        say(format_args!("a rule has come to its end, which cannot be written down: {why}"));
     }
 }
 
@@ -315,7 +316,7 @@ impl Sources {
         for resource in resources.iter().filter(|resource| resource.is_read()) {
             let source = add(&mut sampler, resource);
             if let Err(why) = &source {
-                eprintln!("bywash: resource {}: {why}", resource.name);
+                say(format_args!("resource {}: {why}", resource.name));
             }
             let windows =
                 |source: &usize| Windows::new(STEP, vec![(*source, resource.read.clone())]);
@@ -331,7 +332,7 @@ impl Sources {
         for change in changes {
             let trouble = change.failed.map(|failed| failed.to_string());
             let words = trouble.as_deref().unwrap_or("it can be read again");
-            eprintln!("bywash: {}: {words}", change.name.escape_debug());
+            say(format_args!("{}: {words}", change.name.escape_debug()));
             match trouble {
                 Some(trouble) => _ = self.troubles.insert(change.source, trouble),
                 None => _ = self.troubles.remove(&change.source),
