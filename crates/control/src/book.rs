@@ -82,7 +82,7 @@ impl Book {
         }
         let last = book.entries.iter().map(|entry| entry.number).max().unwrap_or(0);
         book.next = book.next.max(last);
-        book.decided |= book.entries.iter().any(Entry::is_decided);
+        book.decided |= book.entries.iter().any(Entry::was_decided);
         Ok(book)
     }
 
@@ -94,7 +94,8 @@ impl Book {
         serde_json::to_string_pretty(self).expect("a book is made of numbers and texts")
     }
 
-    /// What was decided while the clock was wrong holds for as long as was said, and no longer.
+    /// What was decided while the clock was wrong holds for as long as was said, and no longer; what was undone then is left
+    /// alone for no longer than can be said.
     pub fn began_by(&mut self, now: Timestamp) {
         for entry in &mut self.entries {
             (entry.since, entry.seen) = (entry.since.min(now), entry.seen.min(now));
@@ -133,7 +134,7 @@ impl Book {
         self.decided
     }
 
-    /// No number that the other one has given is given again.
+    /// What is found from now on gets no number that the other one has given.
     #[must_use]
     pub fn numbered_after(mut self, other: &Self) -> Self {
         self.next = self.next.max(other.next);
@@ -187,8 +188,7 @@ impl Book {
         let kept = |entry: &Entry| {
             if entry.asked && entry.trial.is_none() { ASKED } else { FORGOTTEN }
         };
-        let is_kept =
-            |entry: &Entry| entry.state != State::Proposed || now < after(entry.seen, kept(entry));
+        let is_kept = |entry: &Entry| !entry.is_open(now) || now < after(entry.seen, kept(entry));
         self.entries.retain(is_kept);
         notes
     }

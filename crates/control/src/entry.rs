@@ -151,13 +151,24 @@ impl Entry {
         }
     }
 
-    /// Whether anything holds of it that does not stand in the file.
-    pub(crate) fn is_decided(&self) -> bool {
-        match &self.state {
+    /// Whether somebody has decided of it what does not stand in the file, as far as can be told from it alone.
+    pub(crate) fn was_decided(&self) -> bool {
+        let holds = match &self.state {
             State::Ruled(rule) => rule.origin != Origin::File,
             State::Rejected { .. } => true,
             State::Proposed => false,
-        }
+        };
+        holds || self.left_alone.is_some() || self.trial.is_some()
+    }
+
+    /// Whether nothing holds of it, not even that it is left alone: nothing is lost if it is forgotten.
+    pub(crate) fn is_open(&self, now: Timestamp) -> bool {
+        self.state == State::Proposed && !self.is_left_alone(now)
+    }
+
+    /// Whether nobody is to hold it back without asking.
+    pub(crate) fn is_left_alone(&self, now: Timestamp) -> bool {
+        self.left_alone.is_some_and(|until| now < until)
     }
 
     pub(crate) const fn rule(&self) -> Option<&Rule> {

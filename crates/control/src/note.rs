@@ -24,7 +24,7 @@ pub struct Note {
     /// What a rule grants from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
-    /// Until when; of an elephant of which something was undone, until when nobody holds it back without asking.
+    /// Until when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }

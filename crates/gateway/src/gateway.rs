@@ -222,7 +222,7 @@ impl Gateway {
     }
 
     /// What is decided is told to this from now on, and no more said on standard error: whoever links the library has words of
-    /// its own. The next decision waits for it.
+    /// its own. The next decision waits for it, so it must ask nothing of this gateway.
     pub fn tell_decisions(&self, teller: impl Fn(&Note) + Send + 'static) {
         self.shared.audit.tell(teller);
     }

@@ -6,7 +6,7 @@
 //! over.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bywash_engine::{ClassId, ClassSet, Counts, Pace, Remembered, SessionKey};
 use bywash_handover::MOST_STATE;
@@ -71,8 +71,9 @@ pub(crate) fn write(shared: &Shared, settings: &Settings, reader: For) -> Vec<u8
     if let For::Successor = reader {
         rest["overrides"] = shared.overriding.desk().overrides().text().into();
         rest["elephants"] = shared.elephants.desk().book().text().into();
-        let directory = settings.config.state.as_ref().map(|state| &state.directory);
-        rest["decided_in"] = directory.and_then(|directory| directory.to_str()).into();
+        let state = settings.config.state.as_ref();
+        let directory = state.map(|state| Inherited::place(&state.directory));
+        rest["decided_in"] = directory.as_deref().and_then(Path::to_str).into();
     }
     let history = with_history(rest.to_string(), &shared.chronicle);
     with_sessions(history, &sessions, MOST_STATE as usize).into_bytes()

@@ -12,13 +12,13 @@
 //! parsed. HTTP/1 is spoken here, on both sides, on top of `wire.rs`; HTTP/2 by the `h2` library.
 //!
 //! Rooms, lowest first; a room knows those above it in this list and none below:
-//! - `sync.rs`: locks, which the schedules of `make shuttle` exchange.
+//! - `sync.rs`: locks, which the schedules of `make shuttle` exchange; `talk.rs`: what is said on standard error.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
 //! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
 //!   request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
-//! - `audit.rs`, `overrides.rs`, `elephants/`: what operators have decided: written down, and in force.
+//! - `aside.rs`, `audit.rs`, `overrides.rs`, `elephants/`: what operators have decided: written down, and in force.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
 //! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `request/` is the life of a request, one file per phase; `record.rs` is what is known of it,

@@ -64,7 +64,7 @@ export function stateText(one: Elephant, now: number): string {
     const leftAlone = one.left_alone == null ? 0 : Date.parse(one.left_alone);
     if (leftAlone > now)
         return `proposed: what was decided was undone. Nothing is held back, and until ${moment(leftAlone, now)} nothing will be without somebody’s word.`;
-    return `proposed: ${one.ended ? 'what was decided is over' : 'nobody has decided yet'}, and nothing is held back.`;
+    return `proposed: ${one.revision > 0 ? 'what was decided is over' : 'nobody has decided yet'}, and nothing is held back.`;
 }
 
 export function grantsText(of: Grants): string {

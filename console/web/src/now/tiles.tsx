@@ -23,10 +23,14 @@ export function Tiles({ status }: { status: Status | undefined }) {
         <div class="tiles">
             <Tile
                 {...FIRST[first.is]}
-                value={count(first.count * per)}
+                value={first.is === 'earned' ? number(minute.earned * per) : count(first.count * per)}
                 unit="/min"
                 window="last 60 s"
-                beside={first.is === 'orders' ? `worth ${number(minute.earned * per)} /min` : undefined}
+                beside={
+                    first.is === 'earned' && first.isTransact
+                        ? `${count(first.count * per)} transactions /min`
+                        : undefined
+                }
                 course={courses.first}
                 isFirst
             />
@@ -84,34 +88,28 @@ export function Tiles({ status }: { status: Status | undefined }) {
 
 const POINT = 15;
 
-/** What stands first: what earns, if anything has; else what transacts, if anything does. */
+/** What stands first: what was earned, if anything was; else what transacts, if anything does. */
 const FIRST = {
-    orders: {
-        name: 'Orders',
-        means: 'Requests that were answered in time, of classes that have earned something; and what they were worth by what the file says that classes earn.',
+    earned: {
+        name: 'Earned',
+        means: 'What answers were worth by what the file says that classes earn, and how many requests of tier transact were answered in time.',
     },
     transactions: { name: 'Transactions', means: 'Requests of tier transact that were answered in time.' },
     answers: { name: 'Answered in time', means: 'Requests that were answered in time. No class is of tier transact.' },
 } as const;
 
-function firstOf(status: Status | undefined): { is: keyof typeof FIRST; names: string[] } {
+function firstOf(status: Status | undefined) {
     const all = rows.classNames();
     const transact = new Set(status?.classes.filter(one => one.tier === 'transact').map(one => one.name));
-    const earning = all.filter(name =>
-        rows
-            .class(name)!
-            .column('earned')
-            .some(earned => earned > 0),
-    );
-    if (earning.length > 0) return { is: 'orders', names: earning };
-    return transact.size > 0
-        ? { is: 'transactions', names: all.filter(name => transact.has(name)) }
-        : { is: 'answers', names: all };
+    const isTransact = transact.size > 0;
+    const hasEarned = rows.total.column('earned').some(earned => earned > 0);
+    const is: keyof typeof FIRST = hasEarned ? 'earned' : isTransact ? 'transactions' : 'answers';
+    return { is, isTransact, names: isTransact ? all.filter(name => transact.has(name)) : all };
 }
 
 function measured(status: Status | undefined) {
     const from = rows.since(MINUTE);
-    const { is, names } = firstOf(status);
+    const { is, isTransact, names } = firstOf(status);
     const each = names.map(name => sums(rows, rows.class(name), from));
     const minute = sums(rows, rows.total, from);
     const served = names.map(name => rows.class(name)!.column('served'));
@@ -127,12 +125,16 @@ function measured(status: Status | undefined) {
     const useful = usefulShare(minute);
     return {
         minute,
-        first: { is, count: each.reduce((sum, one) => sum + one.outcomes.served, 0) },
+        first: { is, isTransact, count: each.reduce((sum, one) => sum + one.outcomes.served, 0) },
         useful,
         wasted: useful === undefined ? undefined : 1 - useful,
         left: shareOf(minute, ['orphaned']),
         courses: {
-            first: buckets(rows.length, POINT, at => served.reduce((sum, list) => sum + (list[at] ?? 0), 0)),
+            first: buckets(rows.length, POINT, at =>
+                is === 'earned'
+                    ? (total.column('earned')[at] ?? 0)
+                    : served.reduce((sum, list) => sum + (list[at] ?? 0), 0),
+            ),
             useful: buckets(
                 rows.length,
                 POINT,

@@ -30,8 +30,8 @@ pub(super) fn after(
     let calm = Scenario { profile: Profile::Poisson, length: crawler.length, ..crowd.clone() };
     say(format!(
         "\n3. The shop behind bywash stays open. Now a crawler asks it for sorted searches, the dearest page\n   \
-            there is, six at a time: visitors wait for what it leaves. The console that you have open goes on\n   \
-            (the link once more is below). After ten seconds or so it asks: \"Decide\" leads to what bywash\n   \
+            there is, six at a time: visitors wait for what it leaves. The console goes on if you have it open;\n   \
+            its link is below once more. After ten seconds or so it asks: \"Decide\" leads to what bywash\n   \
             has found. Approve the rule; half a minute later the page says what the others get by it. Then\n   \
             undo it, and see them wait again.\n\n     {link}\n\n   \
             Ctrl-C closes the shop and says what was decided; in half an hour it closes by itself.\n",

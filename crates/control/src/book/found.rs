@@ -55,7 +55,7 @@ impl Book {
         }
         self.entries.retain(|entry| {
             let is_provisional = entry.found.as_ref().is_some_and(|found| found.provisional);
-            entry.seen == now || entry.state != State::Proposed || entry.asked || !is_provisional
+            entry.seen == now || !entry.is_open(now) || entry.asked || !is_provisional
         });
         notes
     }
@@ -93,7 +93,7 @@ impl Book {
             return Some(at);
         }
         if self.entries.len() == MOST_ENTRIES {
-            let open = self.entries.iter().enumerate().filter(|(_, e)| e.state == State::Proposed);
+            let open = self.entries.iter().enumerate().filter(|(_, entry)| entry.is_open(now));
             let (oldest, _) = open.min_by_key(|(_, entry)| entry.seen)?;
             self.entries.remove(oldest);
         }
@@ -127,7 +127,7 @@ impl Book {
             || !is_sure
             || !is_much
             || entry.state != State::Proposed
-            || entry.left_alone.is_some_and(|until| now < until)
+            || entry.is_left_alone(now)
             || self.is_full()
         {
             return None;

@@ -150,11 +150,9 @@ impl Book {
             return Err(Refused::Nothing(number));
         }
         // Where the file says so it would be held back again at once.
-        let until = after(now, word.lasts);
-        self.entries[at].left_alone = Some(until);
+        self.entries[at].left_alone = Some(after(now, word.lasts));
         self.change(now, at, State::Proposed);
-        let note = self.note(now, at, What::Undone, &word.by, &word.why);
-        Ok(Note { until: Some(until), ..note })
+        Ok(self.note(now, at, What::Undone, &word.by, &word.why))
     }
 
     /// Whoever decides has seen this revision of it.

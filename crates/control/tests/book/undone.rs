@@ -1,8 +1,8 @@
 //! What operators take back.
 
-use bywash_control::{Act, Book, Change, Grants, State, Written};
+use bywash_control::{Act, Book, Change, Elephant, Grants, State, Written};
 
-use crate::{at, book, search, word};
+use crate::{at, book, nothing, search, word};
 
 #[test]
 fn what_is_undone_is_left_alone_for_as_long_as_was_said_whatever_it_was() {
@@ -19,8 +19,8 @@ fn what_is_undone_is_left_alone_for_as_long_as_was_said_whatever_it_was() {
         let mut book = book();
         decide(&mut book);
         assert_ne!(book.entry(1).unwrap().state, State::Proposed);
-        let note = book.undo(at(2), 1, word(2)).expect("it is undone");
-        assert_eq!(note.until, Some(at(2 + 7200)));
+        book.undo(at(2), 1, word(2)).expect("it is undone");
+        assert_eq!(book.entry(1).unwrap().left_alone, Some(at(2 + 7200)));
         book.found(at(3), vec![search()], Act::Auto);
         assert_eq!(book.entry(1).unwrap().state, State::Proposed);
         book.found(at(2 + 7200), vec![search()], Act::Auto);
@@ -52,4 +52,41 @@ fn what_stands_in_the_file_is_nobodys_decision() {
     book.undo(at(2), 1, word(1)).expect("it is undone");
     assert!(book.was_decided(), "that is a decision too");
     assert!(Book::read(&book.text()).expect("it is read").was_decided());
+}
+
+#[test]
+fn what_is_left_alone_is_not_forgotten_before() {
+    let provisional = || vec![Elephant { provisional: true, ..search() }];
+    // Found for a moment, asked for, found once: each is forgotten sooner where nothing was undone.
+    let begins: [fn(&mut Book, Vec<Elephant>); 3] = [
+        |book, provisional| drop(book.found(at(0), provisional, Act::Propose)),
+        |book, _| drop(book.ask(at(0), search(), word(1)).expect("a kind")),
+        |book, _| drop(book.found(at(0), vec![search()], Act::Propose)),
+    ];
+    for begin in begins {
+        let mut book = Book::default();
+        begin(&mut book, provisional());
+        let gone = book.clone();
+        book.reject(at(1), 1, word(1)).expect("it is rejected");
+        book.undo(at(2), 1, word(24 * 30)).expect("it is undone");
+        let end = 2 + 30 * 86_400;
+        for mut book in [gone, book] {
+            let stays = book.was_decided();
+            book.found(at(10), Vec::new(), Act::Auto);
+            book.tick(at(end - 10), nothing);
+            assert_eq!(book.entry(1).is_ok(), stays);
+            book.found(at(end - 5), vec![search()], Act::Auto);
+            assert_eq!(book.in_force().is_empty(), stays);
+        }
+    }
+}
+
+#[test]
+fn of_a_book_without_the_mark_it_is_told_by_what_is_left_alone() {
+    let mut book = book();
+    book.reject(at(1), 1, word(1)).expect("it is rejected");
+    book.undo(at(2), 1, word(1)).expect("it is undone");
+    let old = book.text().replace("\"decided\": true", "\"decided\": false");
+    assert_ne!(old, book.text());
+    assert!(Book::read(&old).expect("it is read").was_decided());
 }

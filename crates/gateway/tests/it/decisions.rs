@@ -158,8 +158,11 @@ fn what_was_undone_does_not_come_back_from_a_folder_of_before() {
         }
         copied();
     }
-    // Where they were written down they are not in their own way.
-    drop(succeed(&keeps(first.path()), handed));
+    // Where they were written down they are not in their own way, whatever link leads there.
+    let link = second.path().join("link");
+    std::os::unix::fs::symlink(first.path(), &link).unwrap();
+    drop(succeed(&keeps(first.path()), handed.clone()));
+    drop(succeed(&keeps(&link), handed));
     assert!(!first.path().join("elephants.before").exists());
 }
 

@@ -1,7 +1,7 @@
 //! A daemon with a socket of its own, an application, and connections to a database.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -122,8 +122,9 @@ impl Daemon {
             || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/debug/bywash")),
             PathBuf::from,
         );
-        if std::env::var_os("BYWASH").is_none() && !program.exists() {
-            println!("NOT TESTED: there is no target/debug/bywash, and BYWASH is not set");
+        if !program.exists() {
+            // Past the test harness, which keeps what passing tests print to itself.
+            let _ = writeln!(io::stderr(), "NOT TESTED: there is no {}", program.display());
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
