@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attention, ordersRefused, whyNothing } from '../src/attention';
 import { changeOf, edited, isChange, wrongOf } from '../src/elephants/change';
-import { verdict } from '../src/elephants/effect';
+import { isDisturbed, verdict } from '../src/elephants/effect';
 import { predictedText } from '../src/elephants/predicted';
 import { evidence, stateText, stateWord } from '../src/elephants/words';
 import { difference, pairs } from '../src/lab/compare';
@@ -11,7 +11,7 @@ import { ordered } from '../src/order';
 import { sentences, shadowed } from '../src/policy/shadow';
 import { Rows } from '../src/rows';
 import { layout } from '../src/sessions/layout';
-import type { ClassLearned, Effect, Elephant, Found, Gauge, Grants, Lot, Policy, Status } from '../src/shapes';
+import type { ClassLearned, Effect, Elephant, Found, Gauge, Grants, Lot, Policy, Rule, Status } from '../src/shapes';
 import { sums } from '../src/sums';
 import { columns, range } from './columns';
 
@@ -81,6 +81,18 @@ test('what nobody decides now is told from what nobody has decided', () => {
     const undone = { ...one, left_alone: '1970-01-01T00:00:10Z' };
     assert.match(stateText(undone, 0), /was undone\. Nothing is held back, and until .* without somebody’s word/);
     assert.doesNotMatch(stateText(undone, 10_000), /somebody’s/);
+});
+
+test('another rule is told of since what a rule is compared with begins', () => {
+    const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const before = { at: at(1000), seconds: 60 } as Gauge;
+    const rule = { since: at(1600), before } as Rule;
+    const ruled = (number: number, since: number) => ({ number, state: { ruled: { since: at(since) } } }) as Elephant;
+    const ended = (seconds: number) =>
+        ({ number: 2, state: 'proposed', ended: { at: at(seconds), before: null } }) as Elephant;
+    const is = (...others: Elephant[]): boolean => isDisturbed(1, rule, others);
+    assert.deepEqual([is(), is(ruled(1, 1600)), is(ruled(2, 930)), is(ended(930))], [false, false, false, false]);
+    assert.deepEqual([is(ruled(2, 950)), is(ruled(2, 1200)), is(ended(1700))], [true, true, true]);
 });
 
 test('whose an elephant is is said as far as it is known', () => {

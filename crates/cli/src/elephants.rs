@@ -8,8 +8,7 @@ use bywash_report::{Align, Table};
 use bywash_units::Span;
 use serde_json::Value;
 
-use crate::args::Which;
-use crate::args::elephants::{Ask, Author, Elephants, List, Show};
+use crate::args::elephants::{Ask, Author, Elephants, List, Show, Word};
 use crate::failure::Failure;
 use crate::operator;
 use crate::plain::{plain, plain_value};
@@ -21,43 +20,24 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
         Elephants::Show(args) => show(args),
         Elephants::Ask(args) => ask(args),
         Elephants::Approve(args) => {
-            let said = said(&args.author, args.lasts, args.otherwise.change());
-            decide(&args.which, args.number, "approve", &said)
+            decide("approve", &args.word, args.lasts, args.otherwise.change())
         }
-        Elephants::Try(args) => {
-            let said = said(&args.author, args.lasts, args.otherwise.change());
-            decide(&args.which, args.number, "try", &said)
-        }
-        Elephants::Reject(args) => decide(
-            &args.which,
-            args.number,
-            "reject",
-            &said(&args.author, args.lasts, Change::default()),
-        ),
-        Elephants::Undo(args) => decide(
-            &args.which,
-            args.number,
-            "undo",
-            &said(&args.author, args.lasts, Change::default()),
-        ),
+        Elephants::Try(args) => decide("try", &args.word, args.lasts, args.otherwise.change()),
+        Elephants::Reject(args) => decide("reject", &args.word, args.lasts, Change::default()),
+        Elephants::Undo(args) => decide("undo", &args.word, args.lasts, Change::default()),
     }
 }
 
-/// An operator's word.
-fn said(author: &Author, lasts: Span, change: Change) -> Decision {
-    Decision {
-        by: Some(author.by.clone()),
-        why: author.why.clone(),
+fn decide(what: &str, word: &Word, lasts: Span, change: Change) -> Result<(), Failure> {
+    let Word { number, author: Author { by, why }, which } = word;
+    let said = Decision {
+        by: Some(by.clone()),
+        why: why.clone(),
         lasts: Some(lasts.to_string()),
         change,
         revision: None,
-    }
-}
-
-fn decide(which: &Which, number: u32, what: &str, said: &Decision) -> Result<(), Failure> {
-    let by = said.by.as_deref().unwrap_or_default();
-    let path = format!("/v1/elephants/{number}/{what}");
-    print(&told(&operator::post(which, by, &path, said)?))
+    };
+    print(&told(&operator::post(which, by, &format!("/v1/elephants/{number}/{what}"), &said)?))
 }
 
 fn ask(args: &Ask) -> Result<(), Failure> {

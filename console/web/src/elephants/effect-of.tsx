@@ -10,9 +10,8 @@ import { gatewayNow } from '../live';
 import { Panel } from '../page';
 import { href } from '../route';
 import type { Answers, Elephant, Rule, Use } from '../shapes';
-import { verdict, type Verdict } from './effect';
+import { isDisturbed, verdict, type Verdict } from './effect';
 import { gaugeRows } from './gauges';
-import { ruleOf } from './words';
 
 const SIGNS: Record<Verdict['kind'], string> = { settling: '◌', better: '✓', worse: '▲', same: '=', unknown: '?' };
 
@@ -34,13 +33,11 @@ export function EffectOf({ elephant, rule, others }: { elephant: Elephant; rule:
         text: percent,
     };
     const rows = gaugeRows(rule.before ?? undefined, under, resource ?? 'the resource');
-    // What is compared with begins there.
-    const begun = (without ?? since) - (rule.before?.seconds ?? 0) * 1000;
     const said = verdict(
         rule.before ?? undefined,
         under,
         (gatewayNow() - since) / 1000,
-        others.some(one => one.number !== elephant.number && changedSince(one, begun)),
+        isDisturbed(elephant.number, rule, others),
     );
     return (
         <Panel
@@ -111,10 +108,6 @@ function AntsChart({ of, since }: { of: Answers; since: number }) {
         />
     );
 }
-
-/** A rule for other requests has begun or ended since, which tells on all. */
-const changedSince = (one: Elephant, since: number): boolean =>
-    [ruleOf(one)?.since, one.ended?.at].some(at => at != null && Date.parse(at) > since);
 
 /** The use of the resource, on average of a minute before that moment, and of the last minute since the rule. */
 function usedAround(

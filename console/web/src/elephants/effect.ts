@@ -1,7 +1,8 @@
 // What a rule has done, in one sentence: how all others fare under it. Nothing is said until what had waited before the rule
 // is answered, nor of a few requests.
 import { duration, lasting, percent, perSecond } from '../format';
-import type { Gauge, Lot } from '../shapes';
+import type { Elephant, Gauge, Lot, Rule } from '../shapes';
+import { ruleOf } from './words';
 
 /** Seconds after which nothing has waited since before the rule, about: thrice as long as others waited before, in these bounds. */
 const [LEAST, MOST] = [30, 60];
@@ -48,6 +49,13 @@ export function verdict(before: Gauge | undefined, under: Gauge | undefined, hel
     if (isMuch && (these ?? 0) - (theseNow ?? 0) > SAME_PART)
         return { kind: 'worse', text: `It helps nobody, and holds these back: ${text}` };
     return { kind: 'same', text: `It changes little: ${text}` };
+}
+
+/** Whether a rule for other requests has begun or ended since what this one is compared with begins, which tells on all. */
+export function isDisturbed(number: number, { since, before }: Rule, others: readonly Elephant[]): boolean {
+    const begun = Date.parse(before?.at ?? since) - (before?.seconds ?? 0) * 1000;
+    const isLater = (at: string | undefined): boolean => at !== undefined && Date.parse(at) > begun;
+    return others.some(one => one.number !== number && (isLater(ruleOf(one)?.since) || isLater(one.ended?.at)));
 }
 
 const ended = (of: Gauge, who: 'ants' | 'elephants'): number => (of[who].answered + of[who].refused) * of.seconds;

@@ -122,58 +122,53 @@ pub(crate) struct Ask {
     pub(crate) which: Which,
 }
 
+/// About which, by whom and why, at which gateway.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Decision {
+pub(crate) struct Word {
     /// Its number
     pub(crate) number: u32,
     #[command(flatten)]
     pub(crate) author: Author,
+    #[command(flatten)]
+    pub(crate) which: Which,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Decision {
+    #[command(flatten)]
+    pub(crate) word: Word,
     /// For how long: 30m, 2h
     #[arg(long = "for", value_name = "SPAN", default_value = "1h")]
     pub(crate) lasts: Span,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
-    #[command(flatten)]
-    pub(crate) which: Which,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trial {
-    /// Its number
-    pub(crate) number: u32,
     #[command(flatten)]
-    pub(crate) author: Author,
+    pub(crate) word: Word,
     /// For how long: up to 10m
     #[arg(long = "for", value_name = "SPAN", default_value = "1m")]
     pub(crate) lasts: Span,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
-    #[command(flatten)]
-    pub(crate) which: Which,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Undoing {
-    /// Its number
-    pub(crate) number: u32,
-    #[command(flatten)]
-    pub(crate) author: Author,
-    /// For how long act = "auto" does not hold it back
-    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
-    pub(crate) lasts: Span,
-    #[command(flatten)]
-    pub(crate) which: Which,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rejection {
-    /// Its number
-    pub(crate) number: u32,
     #[command(flatten)]
-    pub(crate) author: Author,
+    pub(crate) word: Word,
     /// For how long it is not proposed again
     #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
     pub(crate) lasts: Span,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Undoing {
     #[command(flatten)]
-    pub(crate) which: Which,
+    pub(crate) word: Word,
+    /// For how long act = "auto" does not hold it back
+    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
+    pub(crate) lasts: Span,
 }

@@ -43,15 +43,11 @@ const FLASH_CROWD: &str = include_str!("../../../../lab/scenarios/flash-crowd.to
 pub(crate) fn demo(args: &Demo) -> Result<(), Failure> {
     prepare_report(&args.report)?;
     say("More visitors than a shop can serve, with and without bywash: about a minute.");
-    say(match args.stay {
-        _ if stays(args) => {
-            "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
-        }
-        Stay::Auto => {
-            "In two parts: simulated, and live. Nobody watches this on a terminal, so it ends then; with\n\
-             `bywash demo --stay yes` the shop stays open, and a crawler comes that you throttle.\n"
-        }
-        Stay::Yes | Stay::No => "",
+    say(if stays(args) {
+        "In three parts: simulated, live, and from second 75 or so a crawler that you throttle.\n"
+    } else {
+        "In two parts: simulated, and live. On a terminal, and with --stay yes, the shop stays open\n\
+         after that, and a crawler comes that you throttle.\n"
     });
     foretell::foretell(scenario(SEED_1)?)?;
     let scenario = scenario(FLASH_CROWD)?;

@@ -1,8 +1,8 @@
 //! What operators take back.
 
-use bywash_control::{Act, Book, Change, Elephant, Grants, State, Written};
+use bywash_control::{Act, Book, Change, Elephant, Grants, MOST_ENTRIES, State, Written};
 
-use crate::{at, book, nothing, search, word};
+use crate::{at, book, nothing, other, search, word};
 
 #[test]
 fn what_is_undone_is_left_alone_for_as_long_as_was_said_whatever_it_was() {
@@ -89,4 +89,14 @@ fn of_a_book_without_the_mark_it_is_told_by_what_is_left_alone() {
     let old = book.text().replace("\"decided\": true", "\"decided\": false");
     assert_ne!(old, book.text());
     assert!(Book::read(&old).expect("it is read").was_decided());
+}
+
+#[test]
+fn a_full_book_makes_room_by_what_nothing_was_said_of() {
+    let mut book = book();
+    book.reject(at(1), 1, word(1)).expect("it is rejected");
+    book.undo(at(2), 1, word(24)).expect("it is undone");
+    book.found(at(3), (0..MOST_ENTRIES + 10).map(other).collect(), Act::Propose);
+    assert_eq!(book.entries().len(), MOST_ENTRIES);
+    assert!(book.entry(1).is_ok(), "the oldest, which is left alone");
 }

@@ -184,6 +184,33 @@ fn no_number_is_given_twice() {
 }
 
 #[test]
+fn in_the_same_folder_what_is_handed_over_is_believed_though_nothing_was_decided() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let with =
+        Setup::before(&upstream).set("state.directory", &format!("'{}'", folder.path().display()));
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let mut learned: serde_json::Value =
+        serde_json::from_slice(&with.start().gateway().learned()).unwrap();
+    // What is found is written down with the next decision.
+    learned["elephants"] = BOOK.replace("/slow", "/slower").into();
+    let gateway = succeed(&with, learned.to_string().into_bytes());
+    let shown = admin(gateway.admin(), "/v1/elephants/1");
+    assert!(shown.text().contains("/slower"), "{}", shown.text());
+}
+
+#[test]
+fn whoever_has_words_of_its_own_is_told_what_is_decided() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    bywash_handover::save(folder.path(), "elephants", BOOK.as_bytes()).unwrap();
+    let gateway = started(&upstream, folder.path());
+    let (sent, told) = std::sync::mpsc::channel();
+    gateway.gateway().tell_decisions(move |note| sent.send(note.clone()).unwrap());
+    assert_eq!(decides(&gateway, "reject").status(), Some(200));
+    assert_eq!(told.try_recv().unwrap().why, "so");
+    assert!(told.try_recv().is_err());
+}
+
+#[test]
 fn what_overrides_the_file_goes_the_same_way() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
     let without = Setup::before(&upstream);
