@@ -7,14 +7,14 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use bywash_units::{Span, Time, Utility};
+use bywash_units::{Share, Span, Time, Utility};
 
 use crate::action::Action;
 use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::event::{End, Event, Meter};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
-use crate::queue::{Floor, Moment, Order, Principal, Push, Requests, State, Waiting};
+use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
 use crate::retry::{Attempts, RetryAfter};
@@ -22,10 +22,12 @@ use crate::session::Sessions;
 use crate::terminate::Terminate;
 use crate::throttle::Lanes;
 use crate::value::{Learn, Learning, Values};
+use slow::SlowClients;
 
 mod learn;
 mod reconfigure;
 mod restore;
+mod slow;
 mod stop;
 mod throttled;
 
@@ -46,6 +48,8 @@ pub struct Options {
     pub retry_window: Span,
     /// How learning what requests are worth goes.
     pub learn: Learn,
+    /// What part of the slots requests with slow clients may hold while others wait.
+    pub slow_share: Share,
 }
 
 impl Default for Options {
@@ -58,6 +62,7 @@ impl Default for Options {
             session_ttl: Span::from_secs(30 * 60),
             retry_window: Span::from_secs(60),
             learn: Learn::default(),
+            slow_share: Share::new(1.0 / 16.0),
         }
     }
 }
@@ -100,6 +105,8 @@ pub struct Engine {
     lanes: Lanes,
     /// What of the slots goes to them although others wait.
     floor: Floor,
+    /// Running requests that wait for their clients.
+    slow: SlowClients,
     running: u32,
     sessions: Sessions,
     attempts: Attempts,
@@ -124,6 +131,7 @@ impl Engine {
             pressed: Time::ZERO,
             lanes: Lanes::none(),
             floor: Floor::new(throttled::FLOOR),
+            slow: SlowClients::default(),
             running: 0,
             sessions: Sessions::new(options.sessions, options.session_ttl),
             attempts: Attempts::new(options.retry_window),
@@ -146,6 +154,8 @@ impl Engine {
             Event::OutOfTime { id } => self.out_of_time(now, id, actions),
             Event::ClientGone { id } => self.client_gone(now, id, actions),
             Event::Answering { id } => self.requests.cannot_be_stopped(id),
+            Event::ClientSlow { id, rate } => self.client_slow(now, id, rate),
+            Event::ClientCaughtUp { id } => self.slow.forget(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
             Event::Served { session, class, signals, earned, in_time, had_begun } => {
@@ -219,6 +229,11 @@ impl Engine {
         self.running
     }
 
+    /// Whether a request that came now would run at once.
+    pub fn has_free_slot(&self) -> bool {
+        self.running < self.limit.slots() && self.moment(Time::ZERO).length() == 0
+    }
+
     /// How many requests of a class wait.
     pub fn waiting_of(&self, class: ClassId) -> u32 {
         self.moment(Time::ZERO).length_of(class.index())
@@ -247,7 +262,7 @@ impl Engine {
     fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
         let class = &self.classes[request.class.index()];
         let standing = self.sessions.standing(now, request.session, request.proven, class);
-        let principal = principal(standing, &request);
+        let holder = holder(standing, &request);
         let waiting = Waiting {
             class: request.class,
             standing,
@@ -255,7 +270,8 @@ impl Engine {
             signals: self.signals_of(standing, &request),
             repeats: self.repeats(now, &request),
             attempt: request.attempt,
-            principal,
+            principal: holder.filter(|_| standing != Standing::New || request.charged),
+            holder: holder.map(Holder::of),
             stoppable: request.stoppable,
             since: now,
         };
@@ -279,7 +295,8 @@ impl Engine {
             });
             return;
         }
-        if self.make_room(now, id, actions) {
+        self.stop_slow_clients(now, actions);
+        if self.running < self.limit.slots() || self.make_room(now, id, actions) {
             // The best of those that wait gets the slot, and this one has a place.
             self.fill(now, actions);
         }
@@ -363,6 +380,10 @@ impl Engine {
 
     /// Gives every free slot to the best that waits, and to elephants what is left.
     fn fill(&mut self, now: Time, actions: &mut Vec<Action>) {
+        if self.moment(now).length() > 0 || self.lanes.wants_slot(now) {
+            self.stop_slow_clients(now, actions);
+        }
+        self.requests.has_slots(self.limit.slots());
         while self.running < self.limit.slots() && self.moment(now).length() > 0 {
             if self.lanes.length() > 0 && self.floor.due() {
                 actions.extend(self.start_of_lanes(now, Reason::FloorShare));
@@ -398,7 +419,7 @@ impl Engine {
 
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
-        self.requests.set(id, State::Running(now));
+        self.requests.run(now, id);
         let Waiting { class, stoppable, .. } = *self.moment(now).waiting(id);
         if stoppable && self.classes[class.index()].stop.is_some() {
             self.requests.can_be_stopped(id);
@@ -413,7 +434,8 @@ impl Engine {
         self.running -= 1;
         self.requests.cannot_be_stopped(id);
         self.lanes.ended(id);
-        self.requests.set(id, State::Free);
+        self.slow.forget(id);
+        self.requests.end(id);
     }
 
     fn load(&self, now: Time) -> Load {
@@ -477,8 +499,8 @@ fn any_stops(classes: &[Class]) -> bool {
     classes.iter().any(|class| class.stop.is_some())
 }
 
-/// A session that has proven itself answers for its requests; otherwise the address does.
-fn principal(standing: Standing, request: &Request) -> Option<Principal> {
+/// For whom a request waits and runs: a session that has proven itself, or else its address.
+fn holder(standing: Standing, request: &Request) -> Option<Principal> {
     match standing {
         Standing::Transaction => request.session.map(Principal::Checkout),
         Standing::InProgress => request.session.map(Principal::Session),

@@ -31,6 +31,19 @@ pub enum Event {
         /// Which.
         id: RequestId,
     },
+    /// A running request waits for its client, which sends or reads slowly, and not for the application. May
+    /// be said again when the rate changes.
+    ClientSlow {
+        /// Which.
+        id: RequestId,
+        /// Bytes a second that the client has moved.
+        rate: u64,
+    },
+    /// A running request does not wait for its client any more.
+    ClientCaughtUp {
+        /// Which.
+        id: RequestId,
+    },
     /// A request that ran is over. The number is free after this.
     Finished {
         /// Which.

@@ -29,11 +29,14 @@ pub enum Reason {
     RanTooLong,
     /// It was stopped: others were about to be lost, and its own run promised less.
     GaveWay,
+    /// It was stopped: its client was slow to send or to read, others waited, and slow clients held more
+    /// slots than they may.
+    SlowClient,
 }
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
@@ -47,6 +50,7 @@ impl Reason {
         Self::ClientLeft,
         Self::RanTooLong,
         Self::GaveWay,
+        Self::SlowClient,
     ];
 
     /// The word for it in logs, metrics and headers.
@@ -65,6 +69,7 @@ impl Reason {
             Self::ClientLeft => "client_left",
             Self::RanTooLong => "ran_too_long",
             Self::GaveWay => "gave_way",
+            Self::SlowClient => "slow_client",
         }
     }
 
@@ -90,6 +95,10 @@ impl Reason {
             Self::RanTooLong => "It had run as long as a request of its class may.",
             Self::GaveWay => {
                 "The queue was nearly full, and its own run promised less than those that wait."
+            }
+            Self::SlowClient => {
+                "Its client was slow to send or to read, others waited, and slow clients held more slots \
+                 than they may."
             }
         }
     }

@@ -200,8 +200,10 @@ pub struct Request {
     pub class: ClassId,
     /// The session that it claims.
     pub session: Option<SessionKey>,
-    /// Where it comes from, if it is to be charged for it.
+    /// Where it comes from.
     pub address: Option<AddressKey>,
+    /// Its address is charged for what waits, as long as its session is not proven.
+    pub charged: bool,
     /// What it shows of its visitor.
     pub signals: Signals,
     /// What a token that the driver has verified says its session was served.
@@ -224,6 +226,7 @@ impl Request {
             class,
             session: None,
             address: None,
+            charged: true,
             signals: Signals::NONE,
             proven: ClassSet::NONE,
             attempt: None,

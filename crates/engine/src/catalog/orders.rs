@@ -61,6 +61,11 @@ const PRINCIPAL_CAP: Parameter = Parameter {
     domain: Domain::Count { min: 1, max: 1_000_000, default: 8 },
     why: "Requests that one session or address may have waiting.",
 };
+const RUNNING_SHARE: Parameter = Parameter {
+    name: "running_share",
+    domain: Domain::Share { min: 0.01, max: 1.0, default: 0.5 },
+    why: "Part of the slots that one session or address may hold while others wait; 1 for all.",
+};
 const RETRIES: Parameter = Parameter {
     name: "retries",
     domain: Domain::Choice(&["declared", "all", "none"]),
@@ -97,6 +102,7 @@ const RANKED: &[Parameter] = &[
     CAPACITY,
     FLOOR_SHARE,
     PRINCIPAL_CAP,
+    RUNNING_SHARE,
     RETRIES,
     SIGNAL,
     PATIENCE,

@@ -8,6 +8,7 @@
 mod by_class;
 mod departures;
 mod floor;
+mod holders;
 mod lists;
 mod principals;
 mod ranked;
@@ -21,6 +22,7 @@ use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;
 pub(crate) use floor::Floor;
+pub(crate) use holders::{Holder, Holders};
 pub(crate) use lists::Lists;
 pub use principals::Principal;
 pub(crate) use principals::Principals;
@@ -50,6 +52,8 @@ pub struct Waiting {
     pub attempt: Option<AttemptKey>,
     /// Who is charged for it, if anybody can be.
     pub principal: Option<Principal>,
+    /// For whom it holds a slot while it runs, if that is known.
+    pub(crate) holder: Option<Holder>,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
@@ -113,6 +117,15 @@ impl Moment<'_> {
     /// The request of a class that has waited longest.
     pub fn oldest_of(&self, class: usize) -> Option<RequestId> {
         self.requests.by_class.front(class)
+    }
+
+    /// Whether the holder of a waiting request runs at least this share of the slots (two slots at
+    /// the least) while requests of other holders wait.
+    pub(crate) fn exceeds_share(&self, id: RequestId, share: Share) -> bool {
+        let Requests { holders, slots, .. } = self.requests;
+        let holder = self.waiting(id).holder;
+        let most = ((f64::from(*slots) * share.get()) as u32).max(2);
+        holders.running(holder) >= most && self.length() > holders.waiting(holder) as usize
     }
 
     /// The request of a class that came last.
@@ -227,6 +240,10 @@ pub(crate) struct Requests {
     /// By class, and for each by standing, those that run and can be stopped, in the order in which they
     /// started.
     stoppable: Lists,
+    /// How many wait and run for whom.
+    holders: Holders,
+    /// How many may run at once, as of the last time that a slot was given.
+    slots: u32,
 }
 
 impl Requests {
@@ -236,6 +253,8 @@ impl Requests {
             arrivals: Lists::new(1),
             by_class: Lists::new(classes),
             stoppable: Lists::new(classes * Standing::COUNT),
+            holders: Holders::new(),
+            slots: 0,
         }
     }
 
@@ -267,8 +286,9 @@ impl Requests {
     /// It waits from now on.
     pub(crate) fn enter_queue(&mut self, id: RequestId) {
         self.arrivals.push_back(0, id);
-        let class = self.entries[id.index()].waiting.class;
+        let Waiting { class, holder, .. } = self.entries[id.index()].waiting;
         self.by_class.push_back(class.index(), id);
+        self.holders.waits(holder);
     }
 
     /// Empties the queue, for an order that knows so many classes: who waited, oldest first.
@@ -313,7 +333,31 @@ impl Requests {
 
     /// It waits no longer.
     pub(crate) fn leave_queue(&mut self, id: RequestId) {
-        self.arrivals.remove(id);
-        self.by_class.remove(id);
+        if self.arrivals.remove(id).is_some() {
+            self.by_class.remove(id);
+            self.holders.waits_no_longer(self.entries[id.index()].waiting.holder);
+        }
+    }
+
+    /// It holds a slot from now on.
+    pub(crate) fn run(&mut self, now: Time, id: RequestId) {
+        self.set(id, State::Running(now));
+        self.holders.runs(self.entries[id.index()].waiting.holder);
+    }
+
+    /// It has given its slot back.
+    pub(crate) fn end(&mut self, id: RequestId) {
+        self.set(id, State::Free);
+        self.holders.runs_no_longer(self.entries[id.index()].waiting.holder);
+    }
+
+    /// How many requests hold a slot for the same holder as this one.
+    pub(crate) fn running_of_holder(&self, id: RequestId) -> u32 {
+        self.holders.running(self.entries[id.index()].waiting.holder)
+    }
+
+    /// So many may run at once.
+    pub(crate) const fn has_slots(&mut self, slots: u32) {
+        self.slots = slots;
     }
 }

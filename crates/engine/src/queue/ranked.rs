@@ -11,6 +11,11 @@
 //! Guards: a floor share of dispatches goes to the class that has waited longest for a slot, so
 //! that no class starves; one principal may have only so many requests waiting; a transaction
 //! URL without a proven path has the rank of its session, as standing says.
+//!
+//! **Running share.** While others wait, one holder (a proven session, or else an address) may hold
+//! no more than `running_share` of the slots (two at the least). When a slot is to be given, the requests of a holder that has so
+//! many go into the last cell: they run when nothing else waits, or when their holder has given slots back.
+//! None is refused for it. At most [`MOST_SET_BACK`] are moved for one slot, so the cost stays bounded.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -86,9 +91,13 @@ pub(super) struct Ranked<R> {
     departures: Departures,
     capacity: usize,
     principal_cap: u32,
+    running_share: Share,
     floor: Floor,
     retries: Retries,
 }
+
+/// How many requests are set back before one slot is given.
+const MOST_SET_BACK: usize = 16;
 
 /// Which ranks have somebody waiting: a bit each.
 #[derive(Debug)]
@@ -122,7 +131,8 @@ impl Occupied {
 impl<R: Ranking> Ranked<R> {
     /// From the parameters that all of them have.
     pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
-        let cells = ranking.cells();
+        // The last one is for requests of holders that have their share of the slots.
+        let cells = ranking.cells() + 1;
         let capacity = settings.count("capacity");
         Self {
             ranking,
@@ -137,6 +147,7 @@ impl<R: Ranking> Ranked<R> {
             departures: Departures::new(settings.span("patience")),
             capacity: capacity as usize,
             principal_cap: settings.count("principal_cap"),
+            running_share: settings.share("running_share"),
             floor: Floor::new(settings.share("floor_share")),
             retries: Retries::new(settings),
         }
@@ -154,7 +165,10 @@ impl<R: Ranking> Ranked<R> {
 
     /// Ranks the cells anew if what they rank by has changed.
     fn follow(&mut self, moment: &Moment<'_>) {
-        let Some(Ranks { cells, regrouped }) = self.ranking.order(moment.values) else { return };
+        let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
+            return;
+        };
+        cells.push(self.last_cell() as u32);
         if regrouped {
             self.regroup(moment);
         }
@@ -206,12 +220,63 @@ impl<R: Ranking> Ranked<R> {
     }
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
+        self.enter_cell(moment, id);
+        self.principals.add(moment.waiting(id).principal);
+    }
+
+    fn enter_cell(&mut self, moment: &Moment<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
         let cell = self.cell_of(waiting);
         self.cells.push_back(cell, id);
         self.standings.push_back(waiting.standing.index(), id);
         self.occupied.set(self.rank[cell], true);
-        self.principals.add(waiting.principal);
+    }
+
+    fn leave_cell(&mut self, moment: &Moment<'_>, id: RequestId) -> bool {
+        let Some(cell) = self.cells.remove(id) else { return false };
+        let standing = moment.waiting(id).standing.index();
+        self.standings.remove(id);
+        if self.cells.length(cell) == 0 {
+            self.occupied.set(self.rank[cell], false);
+        }
+        if self.standings.length(standing) == 0 {
+            self.newest_first_in(moment, standing);
+        }
+        true
+    }
+
+    /// The cell of requests whose holders have their share of the slots.
+    const fn last_cell(&self) -> usize {
+        self.rank.len() - 1
+    }
+
+    /// The best request whose holder has room in its share of the slots. Those before it are set back.
+    fn best_within_share(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
+        self.readmit(moment);
+        for _ in 0..MOST_SET_BACK {
+            let best = self.occupied.best()?;
+            let id = self.end_of(moment, best, true)?;
+            let is_last = self.cell[best as usize] as usize == self.last_cell();
+            if is_last || !moment.exceeds_share(id, self.running_share) {
+                return Some(id);
+            }
+            self.leave_cell(moment, id);
+            self.cells.push_back(self.last_cell(), id);
+            self.occupied.set(self.rank[self.last_cell()], true);
+        }
+        let best = self.occupied.best()?;
+        self.end_of(moment, best, true)
+    }
+
+    /// Of those that were set back, the first whose holder has room by now takes its own rank again.
+    fn readmit(&mut self, moment: &Moment<'_>) {
+        let share = self.running_share;
+        let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
+        let set_back = self.cells.iter(self.last_cell()).take(MOST_SET_BACK).find(has_room);
+        if let Some(id) = set_back {
+            self.leave_cell(moment, id);
+            self.enter_cell(moment, id);
+        }
     }
 
     /// Who has to go so that `id` can wait; `None` when it is `id` itself.
@@ -267,11 +332,11 @@ impl<R: Ranking> Order for Ranked<R> {
 
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         self.follow(moment);
-        let best = self.occupied.best()?;
+        self.occupied.best()?;
         let (id, reason) = if self.floor.due() {
             (self.longest_waiting(moment)?, Reason::FloorShare)
         } else {
-            (self.end_of(moment, best, true)?, Reason::Best)
+            (self.best_within_share(moment)?, Reason::Best)
         };
         let waiting = moment.waiting(id);
         self.last_slot[waiting.class.index()] = moment.now;
@@ -297,15 +362,8 @@ impl<R: Ranking> Order for Ranked<R> {
     }
 
     fn remove(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let Some(cell) = self.cells.remove(id) else { return };
-        let standing = moment.waiting(id).standing.index();
-        self.standings.remove(id);
-        self.principals.take(moment.waiting(id).principal);
-        if self.cells.length(cell) == 0 {
-            self.occupied.set(self.rank[cell], false);
-        }
-        if self.standings.length(standing) == 0 {
-            self.newest_first_in(moment, standing);
+        if self.leave_cell(moment, id) {
+            self.principals.take(moment.waiting(id).principal);
         }
     }
 

@@ -18,6 +18,7 @@ mod seed_1;
 mod session_first;
 mod sessions;
 mod setup;
+mod shares;
 mod site;
 mod stop;
 mod throttle;

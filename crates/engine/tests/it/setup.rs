@@ -5,7 +5,7 @@ use bywash_engine::catalog::{
 };
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{Class, Engine, Learn, Options, Tier};
-use bywash_units::{Span, Utility};
+use bywash_units::{Share, Span, Utility};
 
 use crate::dice::Dice;
 use crate::site::classes;
@@ -116,6 +116,7 @@ fn options(dice: &mut Dice) -> Options {
             orders: dice.below(3) as u32,
             kinds: dice.below(2),
         },
+        slow_share: Share::new(dice.share()),
     }
 }
 
@@ -141,6 +142,10 @@ fn settings(policy: &'static Policy, dice: &mut Dice) -> Settings {
     };
     let given: Vec<(&str, String)> =
         policy.parameters.iter().map(|one| (one.name, value(&one.domain))).collect();
+    // `shares.rs` has the laws of the running share; those of ranks hold without one.
+    let no_share =
+        |(name, text)| if name == "running_share" { (name, "1".into()) } else { (name, text) };
+    let given: Vec<(&str, String)> = given.into_iter().map(no_share).collect();
     let given = given.iter().map(|(name, text)| (*name, text.as_str()));
     policy.settings(given).expect("the values are in their ranges")
 }

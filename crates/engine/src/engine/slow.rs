@@ -1,0 +1,132 @@
+//! Slow clients: running requests that wait for their clients and not for the application.
+//!
+//! A client that sends its body or reads its answer slowly holds a slot that the application could use for
+//! another request. While nobody waits that costs nothing. While others wait, slow clients together may hold
+//! [`Options::slow_share`](super::Options) of the slots, so that an honest client on a slow line is served under
+//! load as well. Where that is less than a slot, they may hold one for that share of the time; a minute's share
+//! can be saved up. Beyond that, the request whose loss costs least is stopped:
+//!
+//! 1. the worst standing, so a proven session is stopped after a stranger;
+//! 2. then the slowest, by powers of two of its rate: whoever wants to hold a slot must send or read faster
+//!    than the other slow clients do;
+//! 3. then the holder (session or address) that runs most requests;
+//! 4. then the one that has run for longest.
+//!
+//! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
+
+use alloc::vec::Vec;
+
+use bywash_units::Time;
+
+use super::Engine;
+use crate::action::Action;
+use crate::limit::Way;
+use crate::queue::State;
+use crate::reason::Reason;
+use crate::request::RequestId;
+
+/// The running requests whose clients are slow. There are no more than requests that run.
+#[derive(Debug, Default)]
+pub(super) struct SlowClients {
+    requests: Vec<(RequestId, u64)>,
+    /// For how many seconds they may hold a slot that is theirs for part of the time, as of `looked`; `None`: a
+    /// minute's share.
+    credit: Option<f64>,
+    looked: Time,
+}
+
+/// Their share of so many seconds can be saved up.
+const SAVED: f64 = 60.0;
+
+/// Seconds between two looks at a slow client while others wait, at most: the driver says each second that it is
+/// slow. What is more was a time in which nobody waited.
+const BETWEEN: f64 = 1.0;
+
+impl SlowClients {
+    fn note(&mut self, id: RequestId, rate: u64) {
+        match self.requests.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = rate,
+            None => self.requests.push((id, rate)),
+        }
+    }
+
+    /// How many slots they may hold of `share`, which need not be whole, while others wait.
+    fn allowance(&mut self, now: Time, share: f64) -> usize {
+        if share >= 1.0 {
+            return share as usize;
+        }
+        let passed = now.since(self.looked).as_secs_f64().min(BETWEEN);
+        self.looked = now;
+        let credit = self.credit.unwrap_or(SAVED * share) - passed * (1.0 - share);
+        self.credit = Some(credit.max(0.0));
+        usize::from(credit > 0.0)
+    }
+
+    /// None was slow until now: what they did not use of their share is saved.
+    fn save(&mut self, now: Time, share: f64) {
+        let passed = now.since(self.looked).as_secs_f64();
+        self.looked = now;
+        self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
+    }
+
+    /// The request does not run any more, or its client is not slow any more.
+    pub(super) fn forget(&mut self, id: RequestId) {
+        self.requests.retain(|(known, _)| *known != id);
+    }
+}
+
+impl Engine {
+    /// A running request waits for its client.
+    pub(super) fn client_slow(&mut self, now: Time, id: RequestId, rate: u64) {
+        if !matches!(self.requests.state(id), State::Running(_)) {
+            return;
+        }
+        if self.slow.requests.is_empty() {
+            self.slow.save(now, self.share_of_slow());
+        }
+        self.slow.note(id, rate);
+    }
+
+    /// How many slots requests with slow clients may hold while others wait.
+    fn share_of_slow(&self) -> f64 {
+        f64::from(self.limit.slots()) * self.options.slow_share.get()
+    }
+
+    /// How many slots requests with slow clients hold.
+    pub fn slow_clients(&self) -> u32 {
+        self.slow.requests.len() as u32
+    }
+
+    /// Stops requests of slow clients that hold more than their share of the slots while others wait, until
+    /// a slot is free.
+    pub(super) fn stop_slow_clients(&mut self, now: Time, actions: &mut Vec<Action>) {
+        // Mostly there is none.
+        if self.slow.requests.is_empty() || !self.stops {
+            return;
+        }
+        let allowed = self.slow.allowance(now, self.share_of_slow());
+        while self.slow.requests.len() > allowed && self.running >= self.limit.slots() {
+            let Some((id, since)) = self.slowest() else { return };
+            self.lost(now, id);
+            self.did_not_arrive(now, id);
+            self.take_back(now, id, since, Way::Void);
+            let retry_after = self.come_again(now, false);
+            actions.push(Action::Terminate { id, reason: Reason::SlowClient, retry_after });
+        }
+    }
+
+    /// The request of a slow client whose loss costs least, and since when it runs.
+    fn slowest(&self) -> Option<(RequestId, Time)> {
+        let running =
+            self.slow.requests.iter().filter_map(|(id, rate)| match self.requests.state(*id) {
+                State::Running(since) => Some((*id, *rate, since)),
+                State::Free | State::Waiting => None,
+            });
+        let worst = running.min_by_key(|(id, rate, since)| {
+            let standing = self.requests.waiting(*id).standing.index();
+            let holds = self.requests.running_of_holder(*id);
+            (usize::MAX - standing, u64::BITS - rate.leading_zeros(), u32::MAX - holds, *since)
+        });
+        worst.map(|(id, _, since)| (id, since))
+    }
+}

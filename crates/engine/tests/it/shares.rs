@@ -1,0 +1,282 @@
+//! What one holder may have of the slots while others wait, and what slow clients may.
+
+use std::collections::HashMap;
+
+use bywash_engine::{
+    Action, AddressKey, End, Event, Options, Reason, Request, RequestId, SessionKey,
+};
+use bywash_units::{Share, Span};
+
+use crate::dice::Dice;
+use crate::site::{MAIN, Site, classes};
+
+fn site(slots: u32, given: &[(&str, &str)]) -> Site {
+    let options = Options { limit: slots.into(), ..Options::default() };
+    Site::with("session-first", given, classes(), options)
+}
+
+/// A request of an address that is not charged for what waits, as the gateway comes.
+fn from(site: &mut Site, address: u64) -> RequestId {
+    let address = Some(AddressKey(address));
+    site.request(Request { address, charged: false, ..Request::of(MAIN) })
+}
+
+fn slow(site: &mut Site, id: RequestId, rate: u64) -> Vec<Action> {
+    site.tell(Event::ClientSlow { id, rate })
+}
+
+fn stopped(actions: &[Action]) -> Vec<RequestId> {
+    let stopped = |action: &Action| match action {
+        Action::Terminate { id, reason: Reason::SlowClient, .. } => Some(*id),
+        _ => None,
+    };
+    actions.iter().filter_map(stopped).collect()
+}
+
+#[test]
+fn an_address_with_half_of_the_slots_lets_others_go_first() {
+    let mut site = site(4, &[]);
+    for _ in 0..4 {
+        from(&mut site, 1);
+    }
+    let of_one: Vec<RequestId> = (0..3).map(|_| from(&mut site, 1)).collect();
+    let others: Vec<RequestId> = (2..4).map(|address| from(&mut site, address)).collect();
+    // Three of the four that run are still of the first address, then two.
+    assert_eq!(site.next(), others[0]);
+    assert_eq!(site.next(), others[1]);
+    // Nobody else waits: it may have all of them again.
+    assert_eq!([site.next(), site.next()], of_one[..2]);
+}
+
+#[test]
+fn an_address_below_its_share_keeps_its_turn() {
+    let mut site = site(4, &[]);
+    from(&mut site, 1);
+    for address in 10..13 {
+        from(&mut site, address);
+    }
+    let (first, second) = (from(&mut site, 1), from(&mut site, 20));
+    assert_eq!([site.next(), site.next()], [first, second]);
+}
+
+#[test]
+fn an_office_behind_one_address_loses_nobody_to_its_share() {
+    let mut site = site(4, &[("capacity", "1000")]);
+    for _ in 0..500 {
+        from(&mut site, 1);
+    }
+    from(&mut site, 2);
+    let started = site.drain().len();
+    assert_eq!(started, 497, "all that waited");
+    let refused = site.log.iter().any(|action| matches!(action, Action::Shed { .. }));
+    assert!(!refused);
+}
+
+#[test]
+fn proven_sessions_behind_one_address_have_a_share_each() {
+    let mut site = site(4, &[]);
+    let arrive = |site: &mut Site, session| {
+        let (session, address) = (Some(SessionKey(session)), Some(AddressKey(1)));
+        site.request(Request { session, address, charged: false, ..Request::of(MAIN) })
+    };
+    for session in 1..=8 {
+        site.prove(session, &[MAIN]);
+    }
+    for session in 1..=4 {
+        arrive(&mut site, session);
+    }
+    let waiting: Vec<RequestId> = (5..=8).map(|session| arrive(&mut site, session)).collect();
+    let stranger = from(&mut site, 2);
+    assert_eq!(site.drain(), [&waiting[..], &[stranger]].concat());
+}
+
+#[test]
+fn a_request_that_was_set_back_is_the_first_to_be_pushed_out() {
+    let mut site = site(4, &[("capacity", "2"), ("floor_share", "0")]);
+    for _ in 0..4 {
+        from(&mut site, 1);
+    }
+    let set_back = from(&mut site, 1);
+    let other = from(&mut site, 2);
+    assert_eq!(site.next(), other);
+    from(&mut site, 3);
+    from(&mut site, 4);
+    assert_eq!(site.refusal(set_back), Some(Reason::PushedOut));
+}
+
+/// Whatever happens, a holder above its share gets no slot while a request of another holder that is not waits.
+#[test]
+fn a_holder_above_its_share_never_goes_before_others() {
+    for seed in 0..200 {
+        let mut dice = Dice::new(seed);
+        let slots = 2 + dice.below(6) as u32;
+        let mut site =
+            site(slots, &[("floor_share", "0"), ("capacity", "12"), ("principal_cap", "100")]);
+        let mut holder: HashMap<RequestId, u64> = HashMap::new();
+        let (mut waiting, mut running): (Vec<RequestId>, Vec<RequestId>) = (Vec::new(), Vec::new());
+        for _ in 0..300 {
+            let before = site.log.len();
+            if dice.percent(60) || running.is_empty() {
+                // One address asks for most.
+                let address = if dice.percent(70) { 0 } else { 1 + dice.below(5) };
+                let id = from(&mut site, address);
+                holder.insert(id, address);
+                waiting.push(id);
+            } else {
+                let id = running.remove(dice.below(running.len() as u64) as usize);
+                site.tell(Event::Finished { id, end: End::ANSWERED });
+            }
+            for action in site.log[before..].to_vec() {
+                match action {
+                    Action::Dispatch { id, .. } => {
+                        let runs = |of: u64| running.iter().filter(|id| holder[*id] == of).count();
+                        let full = |of: u64| runs(of) >= (slots as usize / 2).max(2);
+                        let below = |other: &&RequestId| !full(holder[*other]);
+                        let passed = waiting.iter().find(below);
+                        assert!(
+                            !full(holder[&id]) || passed.is_none(),
+                            "seed {seed}: {id:?} went before {passed:?}"
+                        );
+                        waiting.retain(|other| *other != id);
+                        running.push(id);
+                    }
+                    Action::Shed { id, .. } => waiting.retain(|other| *other != id),
+                    Action::Terminate { .. } | Action::Cancel { .. } => unreachable!(),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn slow_clients_keep_their_slots_while_nobody_waits() {
+    let mut site = site(4, &[]);
+    for address in 0..4 {
+        let id = from(&mut site, address);
+        assert_eq!(slow(&mut site, id, 700), []);
+    }
+    assert_eq!(site.engine.slow_clients(), 4);
+}
+
+#[test]
+fn while_others_wait_slow_clients_keep_one_slot_and_the_slowest_go_first() {
+    let mut site = site(4, &[]);
+    let ids: Vec<RequestId> = (0..4).map(|address| from(&mut site, address)).collect();
+    for (id, rate) in ids.iter().zip([20_000, 700, 125_000, 60]) {
+        slow(&mut site, *id, rate);
+    }
+    let mut stopped_for = |address| {
+        let before = site.log.len();
+        site.arrive_from(address, MAIN);
+        stopped(&site.log[before..])
+    };
+    assert_eq!(stopped_for(9), [ids[3]], "one slot is enough for one visitor");
+    assert_eq!(stopped_for(10), [ids[1]]);
+    assert_eq!(stopped_for(11), [ids[0]]);
+    assert_eq!(stopped_for(12), [], "one slot is theirs");
+    assert_eq!((site.engine.slow_clients(), site.engine.running()), (1, 4));
+}
+
+#[test]
+fn a_share_below_one_slot_is_a_share_of_the_time() {
+    let mut site = site(1, &[]);
+    let held = |site: &mut Site| {
+        let id = from(site, 1);
+        from(site, 2);
+        let since = site.now;
+        // The driver says each second that it is slow.
+        while stopped(&slow(site, id, 700)).is_empty() {
+            site.now = site.now + Span::from_secs(1);
+            assert!(site.now.since(since) < Span::from_secs(60), "it is never stopped");
+        }
+        let held = site.now.since(since);
+        site.drain();
+        held.as_secs_f64()
+    };
+    // A sixteenth of a minute is saved at first, and a sixteenth of what passes comes to it.
+    assert!((3.0..=5.0).contains(&held(&mut site)));
+    assert!(held(&mut site) <= 1.0, "nothing is saved");
+    site.now = site.now + Span::from_secs(32);
+    assert!((1.5..=3.0).contains(&held(&mut site)), "half a minute's share");
+}
+
+#[test]
+fn a_client_that_becomes_slow_while_others_wait_is_stopped_then() {
+    let mut site = site(2, &[]);
+    let ids = [from(&mut site, 1), from(&mut site, 2)];
+    let visitor = from(&mut site, 3);
+    assert_eq!(stopped(&slow(&mut site, ids[0], 700)), []);
+    assert_eq!(stopped(&slow(&mut site, ids[1], 90)), [ids[1]]);
+    assert_eq!(site.refusal(visitor), None);
+    assert_eq!(site.engine.running(), 2);
+}
+
+#[test]
+fn a_client_that_has_caught_up_is_slow_no_longer() {
+    let mut site = site(2, &[]);
+    let ids = [from(&mut site, 1), from(&mut site, 2)];
+    for id in ids {
+        slow(&mut site, id, 700);
+    }
+    site.tell(Event::ClientCaughtUp { id: ids[0] });
+    from(&mut site, 3);
+    assert_eq!(stopped(&site.log), []);
+    assert_eq!(site.engine.slow_clients(), 1);
+}
+
+#[test]
+fn a_proven_session_is_stopped_after_strangers_however_slow_it_is() {
+    let mut site = site(3, &[]);
+    site.prove(7, &[MAIN]);
+    let proven = site.arrive_in(7, MAIN);
+    let strangers = [from(&mut site, 1), from(&mut site, 2)];
+    slow(&mut site, proven, 1);
+    for id in strangers {
+        slow(&mut site, id, 1_000_000);
+    }
+    from(&mut site, 3);
+    from(&mut site, 4);
+    assert_eq!(stopped(&site.log), strangers);
+}
+
+#[test]
+fn of_equally_slow_clients_the_address_with_most_requests_goes_first() {
+    let mut site = site(4, &[]);
+    let office = from(&mut site, 5);
+    let of_one = [from(&mut site, 1), from(&mut site, 1), from(&mut site, 1)];
+    slow(&mut site, office, 700);
+    for id in of_one {
+        slow(&mut site, id, 900);
+    }
+    site.arrive_from(9, MAIN);
+    site.arrive_from(10, MAIN);
+    assert_eq!(stopped(&site.log), of_one[..2]);
+}
+
+#[test]
+fn what_a_slow_client_gives_back_counts_once() {
+    let mut site = site(2, &[]);
+    let ids = [from(&mut site, 1), from(&mut site, 2)];
+    for id in ids {
+        slow(&mut site, id, 700);
+    }
+    site.leave(ids[0]);
+    site.tell(Event::Finished { id: ids[1], end: End::ANSWERED });
+    assert_eq!((site.engine.slow_clients(), site.engine.running()), (0, 0));
+    // What comes late is about nobody.
+    assert_eq!(slow(&mut site, ids[0], 5), []);
+    assert_eq!(site.engine.slow_clients(), 0);
+}
+
+#[test]
+fn with_all_slots_for_slow_clients_none_is_stopped() {
+    let options = Options { limit: 2.into(), slow_share: Share::new(1.0), ..Options::default() };
+    let mut site = Site::with("session-first", &[], classes(), options);
+    for address in 0..2 {
+        let id = from(&mut site, address);
+        slow(&mut site, id, 1);
+    }
+    from(&mut site, 3);
+    site.pass(Span::from_millis(10));
+    assert_eq!(stopped(&site.log), []);
+}
