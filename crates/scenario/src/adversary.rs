@@ -11,6 +11,8 @@
 //! addresses = 4           # how many addresses they come from
 //! patience = { shape = "none" }
 //! burst = 10              # so many come at once
+//! holds = "5m"            # how long its client keeps a slot beyond the service, sending or reading slowly
+//! rate = 700              # bytes a second that it sends or reads meanwhile
 //! from = "10m"
 //! until = "20m"
 //! ```
@@ -46,6 +48,10 @@ pub struct Adversary {
     pub patience: Law,
     /// How many come at once.
     pub burst: u32,
+    /// How long a client of theirs keeps its slot beyond the service, if it sends or reads slowly.
+    pub holds: Span,
+    /// Bytes a second that it sends or reads then.
+    pub rate: u64,
     /// When they begin.
     pub from: Span,
     /// When no more come.
@@ -102,6 +108,10 @@ pub(crate) struct Written {
     #[serde(default = "one")]
     burst: u32,
     #[serde(default)]
+    holds: Option<String>,
+    #[serde(default)]
+    rate: u64,
+    #[serde(default)]
     from: Option<String>,
     #[serde(default)]
     until: Option<String>,
@@ -136,7 +146,7 @@ pub(crate) fn resolve(
 }
 
 fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary, ScenarioError> {
-    let Written { name, rho, path, session, addresses, patience, burst, from, until } = written;
+    let Written { name, rho, path, session, addresses, patience, burst, .. } = written;
     let mut wrong = Wrong::default();
     wrong.unless(rho > 0.0 && rho <= 1000.0, "rho must be above 0 and at most 1000");
     let long = (1..=LONGEST).contains(&path.len());
@@ -154,12 +164,14 @@ fn one_of(written: Written, index: &HashMap<String, usize>) -> Result<Adversary,
         let read = read.transpose().map_err(|error| ScenarioError::Senseless(error.to_string()));
         wrong.part(read).map(|span| span.unwrap_or(or))
     };
-    let times = span(from, Span::ZERO).zip(span(until, Span::MAX));
+    let times = span(written.from, Span::ZERO).zip(span(written.until, Span::MAX));
+    let holds = span(written.holds, Span::ZERO);
     let ends = times.is_none_or(|(from, until)| from < until);
     wrong.unless(ends, "it ends before it begins: until must be after from");
     let about = |error| ScenarioError::Senseless(format!("adversary `{name}`: {error}"));
-    let (from, until) = wrong.whole(times).map_err(about)?;
-    Ok(Adversary { name, rho, path, session, addresses, patience, burst, from, until })
+    let ((from, until), holds) = wrong.whole(times.zip(holds)).map_err(about)?;
+    let rate = written.rate;
+    Ok(Adversary { name, rho, path, session, addresses, patience, burst, holds, rate, from, until })
 }
 
 #[cfg(test)]
@@ -204,6 +216,7 @@ mod tests {
         refused("burst = 4", "from = \"2m\"\nuntil = \"1m\"", "ends before it begins");
         refused("burst = 4", "from = \"soon\"", "adversary `x`");
         refused("burst = 4", "session = \"stolen\"", "stolen");
+        refused("burst = 4", "holds = \"long\"", "adversary `x`");
         refused("burst = 4", "brust = 4", "brust");
     }
 }

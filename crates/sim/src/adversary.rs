@@ -47,6 +47,16 @@ pub(crate) struct Hit {
     pub(crate) session: SessionKey,
     pub(crate) demand: Span,
     pub(crate) patience: Span,
+    pub(crate) slow: Option<Slow>,
+}
+
+/// How a client keeps its slot beyond the service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slow {
+    /// For so long.
+    pub(crate) holds: Span,
+    /// Bytes a second that it moves.
+    pub(crate) rate: u64,
 }
 
 /// What they got in one run.
@@ -130,7 +140,9 @@ impl<'a> Adversaries<'a> {
         };
         let demand = self.scenario.classes[class].service.draw(demands);
         let patience = adversary.patience.draw(demands);
-        Hit { request, session, demand, patience }
+        let Adversary { holds, rate, .. } = *adversary;
+        let slow = (holds > Span::ZERO).then_some(Slow { holds, rate });
+        Hit { request, session, demand, patience, slow }
     }
 
     /// A request of hers ended so. Says whether she asks for more.

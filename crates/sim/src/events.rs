@@ -24,6 +24,8 @@ pub(crate) enum Happening {
     AnswerArrives { request: u32, serial: u64 },
     /// A client's patience ends. Void if `serial` is no longer the one of that slot.
     PatienceEnds { request: u32, serial: u64 },
+    /// A request waits for its client, which is slow. Void if `serial` is no longer the one of that slot.
+    ClientSlow { request: u32, serial: u64 },
     /// The engine asked to be called. Void if it has asked for another time since.
     EngineTimer,
     /// It is time to read the CPU.

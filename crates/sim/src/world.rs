@@ -21,6 +21,9 @@ use crate::slots::Slots;
 use crate::stations::Stations;
 use people::{Guest, Live};
 
+/// How often the gateway judges whether a client is slow.
+const JUDGED: Span = Span::from_secs(1);
+
 /// The stream of how much later or earlier than others a refused client is told to come again.
 const JITTER: u64 = 0x2000;
 
@@ -38,6 +41,8 @@ struct World<'a> {
     requests: Slots<Live>,
     serial: u64,
     come_again: ComeAgain,
+    /// Whether the policy is told which clients are slow: no peer is.
+    sees_slow: bool,
     jitter: Stream,
     /// Of all sets.
     clients: Vec<Client>,
@@ -104,6 +109,7 @@ impl<'a> World<'a> {
             requests: Slots::default(),
             serial: 0,
             come_again: peers::come_again(case.settings.name()),
+            sees_slow: peers::find(case.settings.name()).is_none(),
             jitter: Stream::new(seed, JITTER, 0),
             clients: scenario.clients(seed).collect(),
             actions: Vec::new(),
@@ -147,6 +153,7 @@ impl<'a> World<'a> {
             Happening::ServiceEnds { serial } => self.service_ends(serial),
             Happening::AnswerArrives { request, serial } => self.answer_arrives(request, serial),
             Happening::PatienceEnds { request, serial } => self.patience_ends(request, serial),
+            Happening::ClientSlow { request, serial } => self.client_slow(request, serial),
             Happening::EngineTimer => self.engine_timer(),
             Happening::CpuReading => self.cpu_reading(),
             Happening::ServersChange => self.servers_change(),
@@ -282,12 +289,29 @@ impl<'a> World<'a> {
 
     fn dispatch(&mut self, id: u32) {
         let now = self.now;
-        let live = self.requests.get_mut(id);
+        let live = *self.requests.get_mut(id);
         let waited = now.since(live.made);
         self.servers.admit(now, id, live.of.class, live.demand);
+        if live.slow.is_some() && self.sees_slow {
+            self.says_slow(id, live.serial);
+        }
         self.out.started += 1;
         self.out.delayed += u64::from(waited > Span::ZERO);
         self.out.waited += waited;
+    }
+
+    /// Tells the engine of a client that is slow, and each second again, as the gateway does.
+    fn client_slow(&mut self, id: u32, serial: u64) {
+        let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
+        if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {
+            self.says_slow(id, serial);
+            self.tell(Event::ClientSlow { id: RequestId(id), rate: slow.rate });
+        }
+    }
+
+    fn says_slow(&mut self, id: u32, serial: u64) {
+        let slow = Happening::ClientSlow { request: id, serial };
+        self.events.schedule(self.now + JUDGED, slow);
     }
 
     fn terminate(&mut self, id: u32, retry_after: Span) {

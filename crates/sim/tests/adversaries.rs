@@ -43,6 +43,8 @@ fn adversary(rho: f64) -> Adversary {
         addresses: 3,
         patience: Law::Never,
         burst: 1,
+        holds: Span::ZERO,
+        rate: 0,
         from: Span::ZERO,
         until: Span::MAX,
     }
@@ -143,6 +145,26 @@ fn whatever_the_attack_visitors_keep_more_than_half_of_their_useful_work() {
                 assert!(useful > 0.5, "{attack}, {closes} closes, {policy}: {useful}");
             }
         }
+    }
+}
+
+/// What slow clients cost visitors, of the useful work that is theirs in peace.
+#[test]
+fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
+    let play = |file: &str, policy| {
+        let mut scenario = scenario(file);
+        scenario.length = Length::Duration(Span::from_secs(1200));
+        cell(&scenario, policy).useful_work
+    };
+    for attack in ["slow-upload", "slow-read", "one-connection"] {
+        let kept = |policy| {
+            let attacked = play(&format!("attack-{attack}.toml"), policy);
+            attacked / play("attack-slow-none.toml", policy)
+        };
+        for policy in ["session-first", "value-index"] {
+            assert!(kept(policy) > 0.95, "{attack}, {policy}: {}", kept(policy));
+        }
+        assert!(kept("haproxy-expert") < 0.5, "{attack}: {}", kept("haproxy-expert"));
     }
 }
 

@@ -117,6 +117,8 @@ fn an_adversary_claims_a_session_as_the_scenario_says() {
             addresses: 1,
             patience: Law::Never,
             burst: 1,
+            holds: Span::ZERO,
+            rate: 0,
             from: Span::ZERO,
             until: Span::MAX,
         }];

@@ -221,6 +221,8 @@ fn what_cannot_be_played_is_refused_before_it_begins() {
         addresses: 1,
         patience: bywash_scenario::Law::Never,
         burst: 1,
+        holds: Span::ZERO,
+        rate: 0,
         from: Span::ZERO,
         until: Span::MAX,
     });

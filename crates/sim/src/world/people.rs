@@ -8,7 +8,7 @@ use bywash_scenario::{Attempt, Charge, Ending, Next, Of, Throttle, Visitor};
 use bywash_units::{Span, Time};
 
 use super::World;
-use crate::adversary::Hit;
+use crate::adversary::{Hit, Slow};
 use crate::case::Case;
 use crate::events::Happening;
 use crate::peers::ComeAgain;
@@ -30,6 +30,8 @@ pub(super) struct Live {
     pub(super) of: Of,
     pub(super) signals: Signals,
     pub(super) demand: Span,
+    /// Its client keeps the slot beyond the service.
+    pub(super) slow: Option<Slow>,
     pub(super) made: Time,
     /// Its client has given up and nobody could see it.
     pub(super) abandoned: bool,
@@ -158,10 +160,13 @@ impl World<'_> {
     }
 
     pub(super) fn intrude(&mut self, intruder: u32) {
-        let Hit { request, session, demand, patience } = self.adversaries.hit(intruder);
+        let Hit { request, session, demand, patience, slow } = self.adversaries.hit(intruder);
         // She has put nothing into a cart, and the application says so.
         let of = Of { class: request.class.index(), order: false };
-        let live = self.live(By::Intruder(intruder), session, &request, of, demand);
+        let mut live = self.live(By::Intruder(intruder), session, &request, of, demand);
+        if let Some(Slow { holds, .. }) = slow {
+            (live.slow, live.demand) = (slow, live.demand + holds);
+        }
         self.comes(live, patience, request);
     }
 
@@ -187,6 +192,7 @@ impl World<'_> {
             of,
             signals: request.signals,
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
+            slow: None,
             made: self.now,
             abandoned: false,
             serial: self.serial,
@@ -194,9 +200,7 @@ impl World<'_> {
     }
 
     fn comes(&mut self, live: Live, patience: Span, mut request: Request) {
-        if self.case.charge == Charge::Session {
-            request.address = None;
-        }
+        request.charged = self.case.charge == Charge::Address;
         let of_class = |throttle: &Throttle| throttle.class == live.of.class;
         let rule = self.case.throttles.iter().position(of_class);
         request.rule = rule.map(|rule| RuleId(rule as u32));
