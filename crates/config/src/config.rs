@@ -122,6 +122,8 @@ pub struct Limits {
     pub connections: usize,
     /// The same from one address, but for trusted proxies; 0 for as many as there can be.
     pub connections_per_address: usize,
+    /// Bytes of a request's body.
+    pub max_body_bytes: u64,
     /// Bytes per second that a body must make on average, in either direction, after its first
     /// ten seconds; 0 for any.
     pub body_rate: u64,
@@ -199,6 +201,8 @@ pub struct ClassConfig {
     pub level: Option<Level>,
     /// Only answers with this field count as successes; it says how much they bring.
     pub earns_header: Option<String>,
+    /// Bytes of a request's body.
+    pub max_body_bytes: u64,
     /// Those of `[upstream]`, but for what the class sets itself.
     pub timeouts: Timeouts,
     /// Its line in the file; `None` for an `other` that is not there.

@@ -104,7 +104,7 @@ pub(crate) const TERMINATE_POLICY: Key =
 pub(crate) static QUEUE: Section = Section {
     name: "queue",
     about: "Requests that wait for a slot.",
-    keys: &[MAX_WAIT, BODY_BUFFER, BODY_BUFFER_TOTAL],
+    keys: &[MAX_WAIT, BODY_BUFFER, BODY_BUFFER_TOTAL, SLOW_SHARE],
 };
 pub(crate) const MAX_WAIT: Key = Key::new(
     "max_wait",
@@ -116,13 +116,22 @@ pub(crate) const BODY_BUFFER: Key = Key::new(
     "body_buffer",
     Kind::Bytes { min: 0, max: 16 * MIB },
     "256KiB",
-    "What is read ahead of a waiting request's body, so that a departure behind it is seen.",
+    "What is read of a request's body before the request gets a slot; a larger body goes on while it \
+     runs. So a client that sends slowly holds memory and no slot.",
 );
 pub(crate) const BODY_BUFFER_TOTAL: Key = Key::new(
     "body_buffer_total",
     Kind::Bytes { min: 0, max: 16 * GIB },
     "64MiB",
-    "The same for all waiting requests together.",
+    "The same for all requests together. Without room a request waits for its slot with what was read.",
+);
+pub(crate) const SLOW_SHARE: Key = Key::new(
+    "slow_share",
+    Kind::Number { min: 0.0, max: 1.0 },
+    "0.0625",
+    "While others wait, requests whose clients send or read slowly hold no more than this part of the \
+     slots, or one slot for that part of the time. The slowest of strangers is stopped first (503, \
+     slow_client); 1 is never.",
 );
 
 pub(crate) static LEARN: Section = Section {

@@ -99,7 +99,7 @@ pub struct Timeouts {
     /// Between two bytes of the answer.
     pub idle: Span,
     /// From the slot to the last byte of the answer.
-    pub total: Option<Span>,
+    pub total: Span,
 }
 
 /// Who collects traces: `http://HOST:PORT` of an OTLP collector that takes HTTP.

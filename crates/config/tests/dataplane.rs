@@ -126,7 +126,7 @@ fn a_class_has_the_timeouts_of_the_upstream_but_for_its_own() {
     let timeouts = |connect, response, idle, total| {
         let [connect, response, idle, total] =
             [connect, response, idle, total].map(Span::from_secs);
-        Timeouts { connect, response, idle, total: Some(total) }
+        Timeouts { connect, response, idle, total }
     };
     assert_eq!(config.upstream.timeouts, timeouts(1, 60, 90, 300));
     assert_eq!(config.classes[0].timeouts, timeouts(1, 240, 90, 1800));
@@ -160,8 +160,10 @@ fn who_sets_nothing_gets_the_defaults() {
     assert_eq!(limits.idle_timeout, Span::from_secs(75));
     assert_eq!(config.answers.details, Details::Trusted);
     let timeouts = config.upstream.timeouts;
-    let spans = [timeouts.connect, timeouts.response, timeouts.idle].map(Span::as_millis);
-    assert_eq!((spans, timeouts.total), ([5000, 60_000, 60_000], None));
+    let Timeouts { connect, response, idle, total } = timeouts;
+    let spans = [connect, response, idle, total].map(Span::as_millis);
+    assert_eq!(spans, [5000, 60_000, 60_000, 3_600_000]);
+    assert_eq!(limits.max_body_bytes, 1 << 30);
     assert_eq!(config.classes[0].timeouts, timeouts);
     let health = config.upstream.health;
     let spans = [health.interval, health.timeout, health.eject_for, health.slow_start];

@@ -22,4 +22,7 @@ pub(crate) enum BodyError {
     /// It comes too slowly.
     #[error("too slow")]
     TooSlow,
+    /// It is larger than the body of a request of its class may be.
+    #[error("too large")]
+    TooLarge,
 }

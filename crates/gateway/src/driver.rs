@@ -129,6 +129,11 @@ impl Driver {
         self.lock().engine.meter()
     }
 
+    /// Whether a request that came now would get a slot at once.
+    pub(crate) fn has_free_slot(&self) -> bool {
+        self.lock().engine.has_free_slot()
+    }
+
     /// Lets the engine do what is due, and says when it is next to be called.
     pub(crate) fn on_timer(&self) -> Option<Time> {
         self.with(|core, now, wakers| {
@@ -378,11 +383,26 @@ impl Ticket {
         Poll::Pending
     }
 
+    /// The request waits for its client, which moves so many bytes a second, and not for the application.
+    pub(crate) fn client_slow(&self, rate: u64) {
+        self.while_granted(Event::ClientSlow { id: self.id, rate });
+    }
+
+    /// The request does not wait for its client any more.
+    pub(crate) fn client_caught_up(&self) {
+        self.while_granted(Event::ClientCaughtUp { id: self.id });
+    }
+
     /// The response has begun: it will not be stopped any more, unless it has been already.
     pub(crate) fn answering(&self) {
+        self.while_granted(Event::Answering { id: self.id });
+    }
+
+    /// Tells the engine something of a request that holds a slot; of any other there is nothing to tell.
+    fn while_granted(&self, event: Event) {
         self.driver.with(|core, now, wakers| {
             if matches!(core.seats[self.id.0 as usize], Seat::Granted { .. }) {
-                core.tell(now, Event::Answering { id: self.id }, wakers);
+                core.tell(now, event, wakers);
             }
         });
     }

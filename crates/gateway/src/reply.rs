@@ -90,10 +90,17 @@ impl Answer {
     }
 
     /// Lets what is left of the request's body go up, though nobody can take the answer just now.
-    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
-        if let Self::Stream(stream) = self {
-            stream.poll_upload(cx);
+    /// Ready when the request was stopped, as its client takes it too slowly.
+    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Stream(stream) => stream.poll_upload(cx),
+            Self::Empty | Self::Local(_) | Self::Later(_) | Self::Tunnel(_) => Poll::Pending,
         }
+    }
+
+    /// Whether the request was stopped in the middle of this answer.
+    pub(crate) const fn was_stopped(&self) -> bool {
+        matches!(self, Self::Stream(stream) if stream.was_stopped())
     }
 
     /// What holds its bytes back, if a rule for elephants does.

@@ -29,6 +29,7 @@ pub(crate) static CLASS: Section = Section {
         SAFE,
         RUN_MIN,
         RUN_MAX,
+        CLASS_MAX_BODY_BYTES,
         CLASS_CONNECT_TIMEOUT,
         CLASS_RESPONSE_TIMEOUT,
         CLASS_IDLE_TIMEOUT,
@@ -139,6 +140,12 @@ pub(crate) const RUN_MAX: Key = Key::optional(
     "30s",
     "An answer that takes longer is of use to nobody: a request of a class that is safe is stopped then, \
      whatever the load; after 60s, or `run_min` if that is more, if not set.",
+);
+pub(crate) const CLASS_MAX_BODY_BYTES: Key = Key::optional(
+    "max_body_bytes",
+    super::limits::BODY,
+    "8MiB",
+    "The same key of [limits], where it differs.",
 );
 pub(crate) const CLASS_CONNECT_TIMEOUT: Key = of_class("connect_timeout", TO_CONNECT, "2s");
 pub(crate) const CLASS_RESPONSE_TIMEOUT: Key = of_class("response_timeout", TO_ANSWER, "5m");

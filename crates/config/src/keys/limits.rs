@@ -1,6 +1,6 @@
 //! `[limits]`: against abuse.
 
-use super::{HOUR, KIB, MIB, millis};
+use super::{GIB, HOUR, KIB, MIB, millis};
 use crate::key::{Key, Section};
 use crate::kind::Kind;
 
@@ -14,6 +14,7 @@ pub(crate) static LIMITS: Section = Section {
         MAX_URI_BYTES,
         CONNECTIONS,
         CONNECTIONS_PER_ADDRESS,
+        MAX_BODY_BYTES,
         BODY_RATE,
         STREAMS,
         H2_STREAMS,
@@ -56,6 +57,15 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "0",
     "The same from one address, but for listen.trusted_proxies; 0 is any number. Many people can \
      share an address.",
+);
+/// A size of a request's body, for all classes or for one.
+pub(super) const BODY: Kind = Kind::Bytes { min: 0, max: 1024 * GIB };
+pub(crate) const MAX_BODY_BYTES: Key = Key::new(
+    "max_body_bytes",
+    BODY,
+    "1GiB",
+    "Size of the body of a request; a larger one is refused with 413. Set it to what the application takes, \
+     and let a class of uploads have more.",
 );
 pub(crate) const BODY_RATE: Key = Key::new(
     "body_rate",

@@ -64,12 +64,12 @@ pub(crate) const IDLE_TIMEOUT: Key = Key::new(
     "60s",
     "How long a server may be silent between two bytes of its answer.",
 );
-pub(crate) const TOTAL_TIMEOUT: Key = Key::optional(
+pub(crate) const TOTAL_TIMEOUT: Key = Key::new(
     "total_timeout",
     TO_END,
-    "10m",
-    "How long a request may take from its slot to the last byte of its answer; any time if not \
-     set.",
+    "1h",
+    "How long a request may take from its slot to the last byte of its answer. WebSockets and \
+     server-sent events may last.",
 );
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",

@@ -31,19 +31,24 @@ struct Draft {
     values: Values,
 }
 
+/// Values of the file that hold for a class where it sets none.
+pub(super) struct Inherited<'a> {
+    pub(super) mode: Mode,
+    pub(super) timeouts: Timeouts,
+    pub(super) max_body_bytes: u64,
+    /// Names of levels.
+    pub(super) names: &'a Names,
+}
+
 pub(super) fn classes(
     document: &Document<'_>,
-    mode: Mode,
-    timeouts: Timeouts,
-    names: &Names,
+    file: &Inherited<'_>,
     report: &mut Report,
 ) -> (Vec<ClassConfig>, Classifier) {
     let drafts = drafts(document, report);
     let classifier = classifier(&drafts, report);
-    let classes: Vec<ClassConfig> = drafts
-        .iter()
-        .map(|draft| resolve(draft, &drafts, (mode, timeouts, names), report))
-        .collect();
+    let classes: Vec<ClassConfig> =
+        drafts.iter().map(|draft| resolve(draft, &drafts, file, report)).collect();
     check_utilities(&drafts, report);
     (classes, classifier)
 }
@@ -110,12 +115,12 @@ fn check_name(entry: &Entry<'_, '_>, report: &mut Report) {
 fn resolve(
     draft: &Draft,
     drafts: &[Draft],
-    (mode, timeouts, names): (Mode, Timeouts, &Names),
+    file: &Inherited<'_>,
     report: &mut Report,
 ) -> ClassConfig {
     let values = &draft.values;
     let path = format!("class.{}", shown(&draft.name));
-    let timeouts = timeouts::of_class(&path, values, timeouts, report);
+    let timeouts = timeouts::of_class(&path, values, file.timeouts, report);
     terminate::check_reach(&draft.name, values, timeouts.response, report);
     ClassConfig {
         class: Class {
@@ -129,11 +134,14 @@ fn resolve(
             after: after(draft, drafts, report),
         },
         patterns: patterns(values),
-        mode: check_percent(&path, values, mode, report),
+        mode: check_percent(&path, values, file.mode, report),
         percent: values.of(&keys::PERCENT).whole() as u8,
         patience: values.get(&keys::PATIENCE).map(Value::span),
-        level: level(draft, names, report),
+        level: level(draft, file.names, report),
         earns_header: earns_header(draft, report),
+        max_body_bytes: values
+            .get(&keys::CLASS_MAX_BODY_BYTES)
+            .map_or(file.max_body_bytes, Value::whole),
         timeouts,
         line: draft.at.as_ref().map(|at| report.line(at)),
     }

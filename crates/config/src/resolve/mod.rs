@@ -22,6 +22,7 @@ use std::hash::Hasher;
 
 use bywash_engine::catalog::LimitSettings;
 use bywash_engine::{Learn, Options};
+use bywash_units::Share;
 use siphasher::sip::SipHasher13;
 use toml::Spanned;
 
@@ -35,6 +36,8 @@ use crate::report::{Finding, Report};
 use crate::sentry::Sentry;
 use crate::source::shown;
 use crate::upstream::Collector;
+
+use classes::Inherited;
 
 use sentry::sentry;
 
@@ -50,7 +53,10 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let log = document.section(&keys::LOG, report);
     let level_values = document.section(&keys::LEVELS, report);
     let names = levels::names(&level_values, report);
-    let (classes, classifier) = classes::classes(document, mode, upstream.timeouts, &names, report);
+    let limits = limits(&document.section(&keys::LIMITS, report));
+    let (timeouts, max_body_bytes) = (upstream.timeouts, limits.max_body_bytes);
+    let file = Inherited { mode, timeouts, max_body_bytes, names: &names };
+    let (classes, classifier) = classes::classes(document, &file, report);
     let options = options(limit, &queue, &identify, &document.section(&keys::LEARN, report));
     let identify = identify::identify(&identify, &classes, report);
     Config {
@@ -64,7 +70,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
         queue: buffers(&queue, report),
         levels: levels::levels(&level_values, names, &listeners, &identify, report),
         identify,
-        limits: limits(&document.section(&keys::LIMITS, report)),
+        limits,
         answers: answers::answers(document, report),
         access_log: access_log(&log, report),
         traces: traces(&log, report),
@@ -108,6 +114,7 @@ fn options(limit: LimitSettings, queue: &Values, identify: &Values, learn: &Valu
             kinds: kinds_of(signals.iter().map(Spanned::get_ref)),
             ..Learn::default()
         },
+        slow_share: Share::new(queue.of(&keys::SLOW_SHARE).number()),
         ..Options::default()
     }
 }
@@ -143,6 +150,7 @@ fn limits(values: &Values) -> Limits {
         max_uri_bytes: values.of(&keys::MAX_URI_BYTES).whole() as usize,
         connections: values.of(&keys::CONNECTIONS).whole() as usize,
         connections_per_address: values.of(&keys::CONNECTIONS_PER_ADDRESS).whole() as usize,
+        max_body_bytes: values.of(&keys::MAX_BODY_BYTES).whole(),
         body_rate: values.of(&keys::BODY_RATE).whole(),
         streams: values.of(&keys::STREAMS).whole() as usize,
         h2_streams: values.of(&keys::H2_STREAMS).whole() as u32,

@@ -16,7 +16,7 @@ pub(super) fn of_upstream(values: &Values, report: &mut Report) -> Timeouts {
         connect: values.of(&keys::CONNECT_TIMEOUT).span(),
         response: values.of(&keys::RESPONSE_TIMEOUT).span(),
         idle: values.of(&keys::IDLE_TIMEOUT).span(),
-        total: values.get(&keys::TOTAL_TIMEOUT).map(Value::span),
+        total: values.of(&keys::TOTAL_TIMEOUT).span(),
     };
     check_parts(keys::UPSTREAM.name, values, timeouts.total, report);
     timeouts
@@ -34,7 +34,7 @@ pub(super) fn of_class(
         connect: own(&keys::CLASS_CONNECT_TIMEOUT).unwrap_or(others.connect),
         response: own(&keys::CLASS_RESPONSE_TIMEOUT).unwrap_or(others.response),
         idle: own(&keys::CLASS_IDLE_TIMEOUT).unwrap_or(others.idle),
-        total: own(&keys::CLASS_TOTAL_TIMEOUT).or(others.total),
+        total: own(&keys::CLASS_TOTAL_TIMEOUT).unwrap_or(others.total),
     };
     check_parts(path, values, timeouts.total, report);
     timeouts
@@ -43,10 +43,10 @@ pub(super) fn of_class(
 /// The total cuts every other timeout short, and that is what it is for: a total of 5 s beside
 /// the default of 60 s for the first byte is no mistake, nor is it beside the 60 s of `[upstream]`.
 /// But a part that somebody wrote into this very table was meant to matter.
-fn check_parts(path: &str, values: &Values, total: Option<Span>, report: &mut Report) {
-    let Some(total) = total.filter(|_| !values.refused(&keys::TOTAL_TIMEOUT)) else {
+fn check_parts(path: &str, values: &Values, total: Span, report: &mut Report) {
+    if values.refused(&keys::TOTAL_TIMEOUT) {
         return;
-    };
+    }
     for key in [keys::CONNECT_TIMEOUT, keys::RESPONSE_TIMEOUT, keys::IDLE_TIMEOUT] {
         if let Some((part, at)) = values.given(&key).filter(|(part, _)| part.span() > total) {
             let (name, part, total) = (key.name, span_text(part.span()), span_text(total));

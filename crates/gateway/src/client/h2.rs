@@ -8,6 +8,7 @@
 //! ends a connection whose frames only make work (GOAWAY, `ENHANCE_YOUR_CALM`).
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
@@ -37,6 +38,9 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 
 /// The largest window there is (RFC 9113 §6.9.1).
 const MOST_WINDOW: u32 = (1 << 31) - 1;
+
+/// More than this of an answer is not taken while it waits for the client's window.
+const GATHERED: usize = 32 * 1024;
 
 /// What may wait in memory to be sent, of one stream.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -282,24 +286,23 @@ async fn stream_body(
     handler: &Plane,
 ) -> Result<(), Broken> {
     let mut pace = Pace::new(handler.body_rate());
-    let mut data = Bytes::new();
+    let mut gathered = Gathered::default();
     poll_fn(|cx| {
         loop {
             if stream.poll_reset(cx).is_ready() {
                 return Poll::Ready(Err(Broken));
             }
-            if data.is_empty() {
-                match ready!(body.poll_piece(cx)).map_err(|_| Broken)? {
-                    Piece::Data(piece) => data = piece,
-                    Piece::End(trailers) => {
-                        return Poll::Ready(finish(stream, trailers.as_deref()));
-                    }
-                }
+            gathered.take(&mut body, cx)?;
+            if gathered.pieces.is_empty() {
+                let Some(trailers) = gathered.end.take() else { return Poll::Pending };
+                return Poll::Ready(finish(stream, trailers.as_deref()));
             }
-            if let Poll::Ready(bytes) = poll_send(stream, &mut data, cx)? {
+            if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
                 pace.moves(bytes);
             } else {
-                body.poll_upload(cx);
+                if body.poll_upload(cx).is_ready() {
+                    return Poll::Ready(Err(Broken));
+                }
                 ready!(pace.poll_too_slow(cx));
                 handler.dawdles();
                 return Poll::Ready(Err(Broken));
@@ -309,22 +312,57 @@ async fn stream_body(
     .await
 }
 
-/// Sends what the client's window allows. Pending: nothing.
-fn poll_send(
-    stream: &mut SendStream<Bytes>,
-    data: &mut Bytes,
-    cx: &mut Context<'_>,
-) -> Result<Poll<usize>, Broken> {
-    stream.reserve_capacity(data.len());
-    match stream.poll_capacity(cx) {
-        Poll::Pending => Ok(Poll::Pending),
-        Poll::Ready(Some(Ok(capacity))) => {
-            let piece = data.split_to(capacity.min(data.len()));
-            let bytes = piece.len();
-            stream.send_data(piece, false).map_err(|_| Broken)?;
-            Ok(Poll::Ready(bytes))
+/// What of an answer waits for the client's window. A small answer is taken to its end at once, so that its
+/// request gives the slot back before the client has read it.
+#[derive(Default)]
+struct Gathered {
+    /// None of them is empty.
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
+    /// The end has come, perhaps with trailers.
+    end: Option<Option<Box<Fields>>>,
+}
+
+impl Gathered {
+    /// Takes what there is of the answer, as far as there is room.
+    fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
+        while self.end.is_none() && self.bytes < GATHERED {
+            match body.poll_piece(cx) {
+                Poll::Pending => break,
+                Poll::Ready(Err(_)) => return Err(Broken),
+                Poll::Ready(Ok(Piece::Data(piece))) if piece.is_empty() => {}
+                Poll::Ready(Ok(Piece::Data(piece))) => {
+                    self.bytes += piece.len();
+                    self.pieces.push_back(piece);
+                }
+                Poll::Ready(Ok(Piece::End(trailers))) => self.end = Some(trailers),
+            }
         }
-        Poll::Ready(Some(Err(_)) | None) => Err(Broken),
+        Ok(())
+    }
+
+    /// Sends what the client's window allows. Pending: nothing.
+    fn poll_send(
+        &mut self,
+        stream: &mut SendStream<Bytes>,
+        cx: &mut Context<'_>,
+    ) -> Result<Poll<usize>, Broken> {
+        let Some(data) = self.pieces.front_mut() else { return Ok(Poll::Ready(0)) };
+        stream.reserve_capacity(data.len());
+        match stream.poll_capacity(cx) {
+            Poll::Pending => Ok(Poll::Pending),
+            Poll::Ready(Some(Ok(capacity))) => {
+                let piece = data.split_to(capacity.min(data.len()));
+                if data.is_empty() {
+                    self.pieces.pop_front();
+                }
+                let bytes = piece.len();
+                self.bytes -= bytes;
+                stream.send_data(piece, false).map_err(|_| Broken)?;
+                Ok(Poll::Ready(bytes))
+            }
+            Poll::Ready(Some(Err(_)) | None) => Err(Broken),
+        }
     }
 }
 

@@ -17,13 +17,14 @@ use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
 use http::StatusCode;
 
+use super::ClientRate;
 use super::deadline::Deadline;
 use super::forward::Forwarded;
 use super::grant;
 use super::refuse::{self, Voice};
 use super::success;
-use crate::body::Piece;
-use crate::driver::{Progress, Ticket};
+use crate::body::{BodyError, Piece};
+use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
 use crate::record::Record;
 use crate::reply::{Answer, Reply, Tunnel};
@@ -60,6 +61,11 @@ pub(crate) struct Stream {
     endless: bool,
     /// There was no room for more of it: its client was slow to take it.
     held_up: bool,
+    /// Bytes of it that were handed on.
+    taken: u64,
+    client: ClientRate,
+    /// It was stopped, as its client was slow and others waited.
+    stopped: bool,
     /// A rule holds its bytes back.
     paced: Option<Paced>,
     /// `None` once the request has ended.
@@ -68,7 +74,8 @@ pub(crate) struct Stream {
 
 /// The answer for the client. One without a body ends its request here and now.
 pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
-    let Forwarded { exchange, response, mut load, deadline, takes_trailers, .. } = forwarded;
+    let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, .. } =
+        forwarded;
     let now = running.worker.shared.driver.now();
     load.shows_life(now);
     if !response.status.is_server_error() {
@@ -106,6 +113,9 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         sent: 0,
         endless,
         held_up: false,
+        taken: 0,
+        client,
+        stopped: false,
         paced,
         running: Some(running),
     };
@@ -226,6 +236,10 @@ impl Stream {
             Poll::Pending if self.endless => return Poll::Pending,
             Poll::Pending => {
                 self.deadline.excuses(exchange, &mut self.sent);
+                let waits = exchange.waits_for_client();
+                if self.poll_slow(cx, waits).is_ready() {
+                    return Poll::Ready(Err(UpstreamError::Upload(BodyError::TooSlow)));
+                }
                 match self.deadline.poll(cx) {
                     Poll::Ready(error) => Err(error),
                     Poll::Pending => return Poll::Pending,
@@ -235,6 +249,8 @@ impl Stream {
         Poll::Ready(match result {
             Ok(Piece::Data(data)) => {
                 self.deadline.progressed();
+                self.taken += data.len() as u64;
+                let _ = self.poll_slow(cx, false);
                 if let Some(running) = &mut self.running {
                     running.record.received(data.len());
                 }
@@ -275,13 +291,48 @@ impl Stream {
         due
     }
 
-    /// The client reads slowly: that the answer does not get on is not the upstream's doing.
-    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) {
+    /// The client reads slowly: that the answer does not get on is not the upstream's doing. Ready when the
+    /// request was stopped because of it.
+    pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(exchange) = &mut self.exchange {
             exchange.poll_upload(cx);
             self.deadline.progressed();
             self.held_up = true;
         }
+        self.poll_slow(cx, true)
+    }
+
+    /// Whether it was stopped, as its client was slow and others waited.
+    pub(crate) const fn was_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Tells the engine whether it waits for its client. Ready when it was stopped because of that: then it has
+    /// ended.
+    fn poll_slow(&mut self, cx: &mut Context<'_>, waits: bool) -> Poll<()> {
+        let Some(running) = &self.running else {
+            return if self.stopped { Poll::Ready(()) } else { Poll::Pending };
+        };
+        let enforced = running.ticket.as_ref().filter(|_| running.record.is_enforced());
+        let Some(ticket) = enforced else { return Poll::Pending };
+        let sent = self.exchange.as_ref().map_or(0, Exchange::sent);
+        self.client.look(cx, waits, sent + self.taken, ticket);
+        if !self.client.is_slow() {
+            return Poll::Pending;
+        }
+        let refusal = ready!(ticket.poll_stopped(cx));
+        self.stops(&refusal);
+        Poll::Ready(())
+    }
+
+    /// It is stopped in the middle of its answer. What is there of the answer must not look complete.
+    fn stops(&mut self, refusal: &Refusal) {
+        self.stopped = true;
+        let exchange = self.exchange.take();
+        // The ticket, which is dropped here, has no slot to give back, and the server is not to blame.
+        let Some(Streaming { mut record, .. }) = self.running.take() else { return };
+        record.sent(exchange.as_ref().map_or(0, Exchange::sent));
+        record.stopped(refusal, self.status);
     }
 
     /// The answer is complete.

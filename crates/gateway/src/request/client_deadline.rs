@@ -52,22 +52,15 @@ impl Told {
         Self { begins: least(ours, whole), whole, is_grpc }
     }
 
-    /// Writes what is left: an answer must begin within `begins`, and be whole within `total`, if that is
-    /// bounded. `passed` since the request came.
-    pub(super) fn write(
-        &self,
-        fields: &mut Fields,
-        passed: Span,
-        begins: Span,
-        total: Option<Span>,
-    ) {
+    /// Writes what is left: an answer must begin within `begins`, and be whole within `total`. `passed` since
+    /// the request came.
+    pub(super) fn write(&self, fields: &mut Fields, passed: Span, begins: Span, total: Span) {
         let left = |span: Span| span.as_nanos().saturating_sub(passed.as_nanos());
         let own = self.begins.map(|span| Span::from_nanos(left(span)));
-        let least_of_all = [Some(begins), total, own].into_iter().flatten().min();
-        let begins = least_of_all.unwrap_or(begins).as_millis();
+        let begins = begins.min(total).min(own.unwrap_or(total)).as_millis();
         fields.set(FIELD, Decimal::of(begins.min(10_u64.pow(DIGITS as u32) - 1)).text());
-        let whole = least(total, self.whole.map(|span| Span::from_nanos(left(span))));
-        if let Some(whole) = whole.filter(|_| self.is_grpc) {
+        if self.is_grpc {
+            let whole = self.whole.map_or(total, |span| Span::from_nanos(left(span)).min(total));
             fields.set(GRPC_FIELD, Decimal::of_timeout(whole).text());
         }
     }
@@ -235,11 +228,12 @@ mod tests {
         assert_eq!(both("20", "x"), Some(20_000_000));
     }
 
-    /// What goes on after a second, with ten seconds to begin, of what has come.
+    /// What goes on after a second, with ten seconds to begin, of what has come; an hour in all if nothing else is
+    /// said.
     fn written(lines: &[(&str, &str)], total: Option<u64>) -> [Option<String>; 2] {
         let mut map = fields(lines);
         let told = Told::of(&map);
-        let total = total.map(Span::from_secs);
+        let total = Span::from_secs(total.unwrap_or(3600));
         map.remove(Name::Ours);
         map.remove(Name::GrpcTimeout);
         told.write(&mut map, Span::from_secs(1), Span::from_secs(10), total);
@@ -268,14 +262,16 @@ mod tests {
     fn a_call_is_told_only_what_bounds_the_whole_of_it() {
         let kind = ("content-type", "application/grpc+proto");
         let grpc = |lines: &[(&str, &str)], total| written(lines, total)[1].clone();
-        assert_eq!(grpc(&[kind], None), None, "a stream lasts longer than it takes to begin");
+        // A stream lasts longer than it takes to begin.
+        assert_eq!(grpc(&[kind], None).as_deref(), Some("3600000m"));
         assert_eq!(grpc(&[kind], Some(4)).as_deref(), Some("4000000u"));
         assert_eq!(grpc(&[kind, ("grpc-timeout", "61S")], None).as_deref(), Some("60000000u"));
         assert_eq!(grpc(&[kind, ("grpc-timeout", "61S")], Some(4)).as_deref(), Some("4000000u"));
         assert_eq!(grpc(&[("grpc-timeout", "500u")], None).as_deref(), Some("0u"));
-        assert_eq!(grpc(&[kind, ("grpc-timeout", "1 S")], None), None);
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "1 S")], Some(4)).as_deref(), Some("4000000u"));
         let days = [kind, ("grpc-timeout", "48H"), ("bywash-deadline", "9000")];
-        assert_eq!(written(&days, None), [Some("8000".into()), Some("172799S".into())]);
-        assert_eq!(grpc(&[kind, ("grpc-timeout", "3601S")], None).as_deref(), Some("3600000m"));
+        let week = Some(7 * 24 * 3600);
+        assert_eq!(written(&days, week), [Some("8000".into()), Some("172799S".into())]);
+        assert_eq!(grpc(&[kind, ("grpc-timeout", "3601S")], week).as_deref(), Some("3600000m"));
     }
 }

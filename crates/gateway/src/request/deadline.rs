@@ -21,7 +21,7 @@ pub(super) struct Deadline {
     rate: u64,
     /// What went up of it since `last`.
     uploaded: u64,
-    total: Option<Instant>,
+    total: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
@@ -35,7 +35,7 @@ impl Deadline {
             last: now,
             rate,
             uploaded: 0,
-            total: timeouts.total.map(|total| now + total.to_std()),
+            total: now + timeouts.total.to_std(),
             sleep: None,
         }
     }
@@ -69,9 +69,9 @@ impl Deadline {
         self.last.elapsed().as_secs_f64() * self.rate as f64
     }
 
-    /// What is left of the whole time, if that is limited.
-    pub(super) fn left(&self) -> Option<Span> {
-        self.total.map(|total| Span::from(total.saturating_duration_since(Instant::now())))
+    /// What is left of the whole time.
+    pub(super) fn left(&self) -> Span {
+        Span::from(self.total.saturating_duration_since(Instant::now()))
     }
 
     /// The answer has begun: from now on it may not stand still.
@@ -98,12 +98,11 @@ impl Deadline {
     }
 
     fn due(&self) -> Instant {
-        let due = self.last + self.limit;
-        self.total.map_or(due, |total| due.min(total))
+        self.total.min(self.last + self.limit)
     }
 
     fn over(&self) -> UpstreamError {
-        if self.total.is_some_and(|total| total <= self.last + self.limit) {
+        if self.total <= self.last + self.limit {
             UpstreamError::TotalTimeout
         } else if self.answering {
             UpstreamError::IdleTimeout(self.limit)

@@ -52,23 +52,20 @@ pub(super) fn examine(
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
     let of_class = settings.class(class);
     let enforced = of_class.mode == Mode::Enforce
-        && is_of_part(of_class.percent, || shared.address_key(client));
+        && is_of_part(of_class.percent, || peer.address_key(shared, client));
     let token = shown(settings, fields, cookie, enforced);
     let session = match config.identify.session {
         Session::Token => token.session.map(|name| shared.session_key(&name.0)),
         Session::Cookie(_) | Session::None => cookie.map(|cookie| shared.session_key(cookie)),
     };
-    let address = match config.identify.charge {
-        Charge::Session => None,
-        Charge::Address => Some(shared.address_key(client)),
-    };
-    let hashed = || address.unwrap_or_else(|| shared.address_key(client));
+    let address = peer.address_key(shared, client);
     let request = EngineRequest {
         session,
-        address,
+        address: Some(address),
+        charged: config.identify.charge == Charge::Address,
         signals: signals::shown(&config.identify.signals, fields, token.ordered.is_some()),
         proven: token.proven,
-        attempt: Some(attempt(shared, request, session, hashed)),
+        attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),
         stoppable: enforced && of_class.class.stop.is_some(),
         rule: shared.elephants.rule_of(request).filter(|_| of_class.class.tier == Tier::Browse),
@@ -114,12 +111,12 @@ fn attempt(
     shared: &Shared,
     request: &Request,
     session: Option<SessionKey>,
-    address: impl FnOnce() -> AddressKey,
+    address: AddressKey,
 ) -> AttemptKey {
     let named = |name: &[u8]| request.fields.named(name).next();
     let (kind, who, browser) = match session {
         Some(SessionKey(key)) => (b"s", key, None),
-        None => (b"a", address().0, named(b"user-agent")),
+        None => (b"a", address.0, named(b"user-agent")),
     };
     let same = if request.method.is_safe() { None } else { named(b"idempotency-key") };
     let target = request.target.path_and_query().as_bytes();

@@ -19,8 +19,9 @@ use http::{StatusCode, Version};
 
 use self::sender::{Connected, Sender};
 use super::deadline::Deadline;
-use super::{Facts, Peer, Upload, cookies, forwarded};
+use super::{ClientRate, Facts, Peer, Upload, cookies, forwarded};
 use crate::client::Back;
+use crate::driver::Ticket;
 use crate::levels::{self, Levels};
 use crate::record::Record;
 use crate::settings::Settings;
@@ -36,6 +37,7 @@ pub(super) struct Forward {
     pub(super) facts: Facts,
     pub(super) peer: Rc<Peer>,
     pub(super) back: Back,
+    pub(super) client: ClientRate,
     /// Its name.
     pub(super) name: u64,
 }
@@ -48,6 +50,7 @@ pub(super) struct Forwarded {
     pub(super) pool: Rc<Pool>,
     pub(super) deadline: Deadline,
     pub(super) takes_trailers: bool,
+    pub(super) client: ClientRate,
 }
 
 /// What a request's head carries to say that it has been through a gateway like this one.
@@ -64,16 +67,18 @@ pub(super) fn loops(fields: &Fields) -> bool {
 
 /// Sends a request; gives the head of the answer and the exchange that its body comes on. `runs_at` is the
 /// place of its load while no answer has begun: who drops this future finds there what it was waiting for.
+/// `ticket`: of one that is stopped if its client is slow and others wait.
 pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
+    ticket: Option<&Ticket>,
     mut forward: Forward,
     runs_at: &mut Option<Load>,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
-    let Forward { mut request, facts, mut upload, back, .. } = forward;
+    let Forward { mut request, facts, mut upload, back, mut client, .. } = forward;
     let timeouts = settings.class(facts.request.class).timeouts;
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
@@ -98,7 +103,12 @@ pub(super) async fn forward(
             running.shows_life(worker.shared.driver.now());
             back.interim(cx, status, fields);
         };
-        let answer = head(&mut exchange, &mut deadline, hints, upgrade.is_some()).await;
+        let slow = |cx: &mut Context<'_>, exchange: &Exchange| {
+            if let Some(ticket) = ticket {
+                client.look(cx, exchange.waits_for_client(), exchange.sent(), ticket);
+            }
+        };
+        let answer = head(&mut exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
         let load = runs_at.take().expect("only whoever drops this future takes it away");
         // A server that was closing an idle connection has done nothing wrong.
         let stale = reused && exchange.is_unanswered();
@@ -107,7 +117,7 @@ pub(super) async fn forward(
                 deadline.answers();
                 let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
                 let forwarded =
-                    Forwarded { exchange, response, load, pool, deadline, takes_trailers };
+                    Forwarded { exchange, response, load, pool, deadline, takes_trailers, client };
                 return Ok(forwarded);
             }
             Err(error) if exchange.is_unprocessed() => match spare {
@@ -142,11 +152,12 @@ fn outbound<'r>(request: &'r Request, upgrade: Option<&'r [u8]>) -> Outbound<'r>
     }
 }
 
-/// The head of the answer. What comes before it goes to `hints`, but for `100`, which is about a body
+/// The head of the answer. `waits` is told while it does not come. What comes before it goes to `hints`, but for `100`, which is about a body
 /// that the gateway asks for itself.
 async fn head(
     exchange: &mut Exchange,
     deadline: &mut Deadline,
+    mut waits: impl FnMut(&mut Context<'_>, &Exchange),
     hints: impl Fn(&mut Context<'_>, StatusCode, &Fields),
     upgrade: bool,
 ) -> Result<Response, UpstreamError> {
@@ -157,6 +168,7 @@ async fn head(
                 Poll::Ready(response) => response?,
                 Poll::Pending => {
                     deadline.excuses(exchange, &mut sent);
+                    waits(cx, exchange);
                     return deadline.poll(cx).map(Err);
                 }
             };

@@ -180,8 +180,7 @@ mod tests {
     use super::*;
 
     fn peer(is_trusted: bool) -> Peer {
-        let address: IpAddr = "10.0.0.1".parse().unwrap();
-        Peer { address, text: address.to_string(), is_trusted, is_secure: false }
+        Peer::of("10.0.0.1".parse().unwrap(), is_trusted)
     }
 
     fn trusted() -> Vec<Network> {
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!((secure("https", true), secure("https", false)), (true, false));
         assert_eq!((secure("http", true), secure("https, http", true)), (false, false));
         assert!(!is_secure(&fields(&[]), &peer(true)));
-        assert!(is_secure(&fields(&[]), &Peer { is_secure: true, ..peer(false) }));
+        assert!(is_secure(&fields(&[]), &peer(false).secure()));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod answer;
 mod cacheable;
 mod client_deadline;
+mod client_rate;
 mod cookies;
 mod deadline;
 mod examine;
@@ -22,18 +23,20 @@ mod wait;
 use std::rc::Rc;
 
 use bywash_engine::{End, Outcome, Reason};
-use bywash_message::{Fault, Request};
+use bywash_message::{Fault, Fields, Framing, Name, Request};
 use http::StatusCode;
 
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
+use client_rate::ClientRate;
 pub(crate) use examine::Facts;
 use forward::Forward;
 pub(crate) use peer::Peer;
 use refuse::Voice;
 pub(crate) use upload::Upload;
-use wait::{Ended, Waited};
+use wait::{Ended, NoBody, Waited};
 
+use crate::body::BodyError;
 use crate::client::{Back, Body};
 use crate::driver::Ticket;
 use crate::record::Record;
@@ -61,13 +64,19 @@ pub(crate) async fn serve(
     if forward::loops(&request.fields) {
         return refuse::looping(&voice, record);
     }
-    let upload = Upload::new(body, request.framing, request.expects_continue, &worker, &settings);
-    let admitted = match admit(&worker, &facts, record, upload, &voice).await {
+    let most = settings.class(facts.request.class).max_body_bytes;
+    if matches!(request.framing, Framing::Length(length) if length > most) {
+        return refuse::upload(&worker, record, BodyError::TooLarge);
+    }
+    let asks = request.expects_continue;
+    let upload = Upload::new(body, request.framing, asks, most, &worker, &settings);
+    let is_grpc = is_grpc(&request.fields);
+    let admitted = match admit(&worker, &facts, record, upload, is_grpc, &voice).await {
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
-    let Admitted { record, upload, ticket, deadline } = admitted;
-    let forward = Forward { request, upload, facts, peer, back, name: record.name() };
+    let Admitted { record, upload, ticket, deadline, client } = admitted;
+    let forward = Forward { request, upload, facts, peer, back, client, name: record.name() };
     run(&worker, record, ticket, deadline, forward, &voice).await
 }
 
@@ -94,6 +103,7 @@ struct Admitted {
     ticket: Option<Ticket>,
     /// Of one that is only observed nothing ends.
     deadline: ClientDeadline,
+    client: ClientRate,
 }
 
 /// Asks the engine and, where its decisions are carried out, waits for what it says.
@@ -102,17 +112,27 @@ async fn admit(
     facts: &Facts,
     mut record: Box<Record>,
     mut upload: Upload,
+    is_grpc: bool,
     voice: &Voice,
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
-    let mut deadline = ClientDeadline::NEVER;
+    let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
     if shared.is_bypassed() {
-        return Ok(Admitted { record, upload, ticket: None, deadline });
+        return Ok(Admitted { record, upload, ticket: None, deadline, client });
+    }
+    if record.is_enforced() {
+        deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
+        match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
+            Ok(()) => {}
+            Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, voice))),
+            Err(NoBody::Broken(error)) => {
+                return Err(Box::new(refuse::upload(worker, record, error)));
+            }
+        }
     }
     let ticket = shared.driver.arrive(facts.request, record.is_enforced());
     record.stands(ticket.standing());
     if record.is_enforced() {
-        deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
         match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
             Waited::Refused(refusal) => {
@@ -124,7 +144,25 @@ async fn admit(
             }
         }
     }
-    Ok(Admitted { record, upload, ticket: Some(ticket), deadline })
+    if record.is_enforced() && upload.is_awaited() {
+        client.begins_slow(&ticket);
+    }
+    Ok(Admitted { record, upload, ticket: Some(ticket), deadline, client })
+}
+
+/// Ends a request whose client waits no longer, by its own word.
+fn out_of_time(mut record: Box<Record>, voice: &Voice) -> Reply {
+    record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
+    record.is_out_of_time();
+    refuse::out_of_time(voice)
+}
+
+/// Whether both sides may talk at once from the beginning: then the first piece of the body may be the
+/// client's answer to the application.
+fn is_grpc(fields: &Fields) -> bool {
+    const KIND: &[u8] = b"application/grpc";
+    let kind = fields.get(Name::ContentType).unwrap_or_default();
+    kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
 /// Forwards an admitted request and hands its answer on.
@@ -137,17 +175,17 @@ async fn run(
     voice: &Voice,
 ) -> Reply {
     record.runs();
-    // Nothing of the answer is there yet; with its head, nothing more stops it.
-    let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable);
+    // Nothing of the answer is there yet; with its head, nothing more stops it unless its client is slow.
+    let may_be_slow = !forward.upload.has_ended();
+    let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable || may_be_slow);
     let mut runs_at = None;
-    let forwarding = forward::forward(worker, &mut record, forward, &mut runs_at);
+    let slow = ticket.as_ref().filter(|_| record.is_enforced());
+    let forwarding = forward::forward(worker, &mut record, slow, forward, &mut runs_at);
     let forwarded = match wait::until_ended(stoppable, &mut deadline, forwarding).await {
         Ok(forwarded) => forwarded,
         Err(Ended::OutOfTime) => {
             // Its ticket is dropped as that of a client that leaves, and nobody is to blame.
-            record.ends(Outcome::Orphaned, StatusCode::GATEWAY_TIMEOUT);
-            record.is_out_of_time();
-            return refuse::out_of_time(voice);
+            return out_of_time(record, voice);
         }
         Err(Ended::Stopped(refusal)) => {
             if let Some(load) = runs_at.filter(|_| refusal.reason == Reason::RanTooLong) {

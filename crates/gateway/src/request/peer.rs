@@ -1,8 +1,12 @@
 //! The other end of a client's connection.
 
+use std::cell::OnceCell;
 use std::net::{IpAddr, SocketAddr};
 
+use bywash_engine::AddressKey;
+
 use crate::settings::Settings;
+use crate::shared::Shared;
 
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
@@ -12,6 +16,8 @@ pub(crate) struct Peer {
     pub(super) is_trusted: bool,
     /// The connection is encrypted.
     pub(super) is_secure: bool,
+    /// Of its own address, once it was asked for.
+    key: OnceCell<AddressKey>,
 }
 
 impl Peer {
@@ -19,7 +25,29 @@ impl Peer {
         // A listener for both families sees IPv4 clients under IPv6 names.
         let address = peer.ip().to_canonical();
         let is_trusted = settings.trusts(address);
-        Self { address, text: address.to_string(), is_trusted, is_secure }
+        Self { address, text: address.to_string(), is_trusted, is_secure, key: OnceCell::new() }
+    }
+
+    /// For tests.
+    #[cfg(test)]
+    pub(super) fn of(address: IpAddr, is_trusted: bool) -> Self {
+        let text = address.to_string();
+        Self { address, text, is_trusted, is_secure: false, key: OnceCell::new() }
+    }
+
+    /// For tests.
+    #[cfg(test)]
+    pub(super) fn secure(self) -> Self {
+        Self { is_secure: true, ..self }
+    }
+
+    /// The engine's name for a client behind this connection: for its own address it is computed once.
+    pub(super) fn address_key(&self, shared: &Shared, client: IpAddr) -> AddressKey {
+        if client == self.address {
+            *self.key.get_or_init(|| shared.address_key(client))
+        } else {
+            shared.address_key(client)
+        }
     }
 
     pub(crate) const fn is_trusted(&self) -> bool {

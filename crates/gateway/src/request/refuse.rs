@@ -149,7 +149,8 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::WaitedTooLong
         | Reason::Reconfigured
         | Reason::Throttled
-        | Reason::ClientLeft => StatusCode::SERVICE_UNAVAILABLE,
+        | Reason::ClientLeft
+        | Reason::SlowClient => StatusCode::SERVICE_UNAVAILABLE,
         Reason::RanTooLong | Reason::GaveWay => StatusCode::GATEWAY_TIMEOUT,
     }
 }
@@ -187,6 +188,7 @@ pub(super) fn upload(worker: &Worker, mut record: Box<Record>, error: BodyError)
             worker.shared.metrics.malformed(fault);
             malformed(fault)
         }
+        BodyError::TooLarge => too_large(),
         BodyError::BrokenOff => {
             worker.shared.metrics.malformed(Fault::Body);
             malformed(Fault::Body)
@@ -225,6 +227,14 @@ pub(super) fn too_slow() -> Reply {
     fields.push(b"Content-Type", b"text/plain; charset=utf-8");
     fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
     Reply::local(StatusCode::REQUEST_TIMEOUT, fields, "Request Timeout\n").closing()
+}
+
+/// Its body is larger than one of its class may be.
+fn too_large() -> Reply {
+    let mut fields = Fields::new();
+    fields.push(b"Content-Type", b"text/plain; charset=utf-8");
+    fields.push(b"Proxy-Status", b"bywash; error=http_request_error");
+    Reply::local(StatusCode::PAYLOAD_TOO_LARGE, fields, "Content Too Large\n").closing()
 }
 
 /// The status that a malformed message is answered with.

@@ -23,6 +23,8 @@ pub(crate) struct Upload {
     /// The client sends its body only when it is told to. Reading it would tell it to, and that
     /// must not be before it is admitted.
     expects_continue: bool,
+    /// How many bytes more its class lets it have.
+    left: u64,
     /// The body has been read to its end.
     ended: bool,
     /// They come after what was read ahead.
@@ -69,6 +71,7 @@ impl Upload {
         body: Body,
         framing: Framing,
         expects_continue: bool,
+        most: u64,
         worker: &Rc<Worker>,
         settings: &Settings,
     ) -> Self {
@@ -87,6 +90,7 @@ impl Upload {
             ahead: BytesMut::new(),
             held: Some(held),
             expects_continue,
+            left: most,
             ended: false,
             trailers: None,
             private: settings.levels.as_ref().and_then(Levels::customer_header),
@@ -100,6 +104,7 @@ impl Upload {
             ahead: BytesMut::new(),
             held: None,
             expects_continue: false,
+            left: 0,
             ended: true,
             trailers: None,
             private: None,
@@ -108,19 +113,41 @@ impl Upload {
 
     /// Reads ahead while there is room. Ready when there is nothing more to read, or not now.
     pub(super) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
-        let Some(held) = self.held.as_mut().filter(|_| !self.expects_continue) else {
+        if self.expects_continue {
             return Poll::Ready(Ok(()));
-        };
-        while !self.ended && held.has_room() {
-            match ready!(self.body.poll_piece(cx))? {
+        }
+        while !self.ended && self.held.as_ref().is_some_and(Held::has_room) {
+            match ready!(self.poll_body(cx))? {
                 Piece::Data(data) => {
-                    held.add(data.len());
+                    if let Some(held) = &mut self.held {
+                        held.add(data.len());
+                    }
                     self.ahead.extend_from_slice(&data);
                 }
                 Piece::End(trailers) => (self.ended, self.trailers) = (true, trailers),
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    /// The next piece from the client, which may send no more than its class lets it.
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
+        let piece = ready!(self.body.poll_piece(cx))?;
+        if let Piece::Data(data) = &piece {
+            let left = self.left.checked_sub(data.len() as u64);
+            self.left = left.ok_or(BodyError::TooLarge)?;
+        }
+        Poll::Ready(Ok(piece))
+    }
+
+    /// Whether all of it has been read.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the client has sent less than may be held in memory, and not the end.
+    pub(super) fn is_awaited(&self) -> bool {
+        !self.ended && self.held.as_ref().is_some_and(Held::has_room)
     }
 
     /// The next piece for the upstream. Not to be asked after the end.
@@ -131,11 +158,8 @@ impl Upload {
             }
             return Poll::Ready(Ok(Piece::Data(std::mem::take(&mut self.ahead).freeze())));
         }
-        let piece = if self.ended {
-            Piece::End(self.trailers.take())
-        } else {
-            ready!(self.body.poll_piece(cx))?
-        };
+        let piece =
+            if self.ended { Piece::End(self.trailers.take()) } else { ready!(self.poll_body(cx))? };
         Poll::Ready(Ok(match (piece, &self.private) {
             (Piece::End(Some(mut trailers)), Some(name)) => {
                 levels::take_out(&mut trailers, name);

@@ -1,4 +1,11 @@
-//! The second phase, waiting for a slot; and in the third, being ended before an answer begins.
+//! The second phase, waiting for the body and then for a slot; and in the third, being ended before an answer
+//! begins.
+//!
+//! A request asks for a slot when its body has been read, or as much of it as may be held in memory: until then
+//! the application could do nothing with it. Where the client has to hear from the application before it goes
+//! on, that would never be. So a request whose body stands still for a second may run with what is there while
+//! a slot is free, and counts as one with a slow client from the start. So does one whose client sends its body
+//! only when it is told to (`Expect: 100-continue`), which is when it has a slot.
 //!
 //! While it waits, a request reads its body ahead, as far as its buffer goes: a FIN that lies
 //! behind unread bytes has not arrived as far as the kernel tells, and the client would be served
@@ -7,13 +14,58 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use bywash_engine::Reason;
 use bywash_units::Time;
 
 use super::{ClientDeadline, Upload};
 use crate::body::BodyError;
-use crate::driver::{Decision, Refusal, Ticket};
+use crate::driver::{Decision, Driver, Refusal, Ticket};
+
+/// How often a request whose body has not come asks whether a slot is free.
+const ASKS: Duration = Duration::from_secs(1);
+
+/// Why there is no body to run with.
+pub(super) enum NoBody {
+    /// It broke off, is malformed, too slow or too large.
+    Broken(BodyError),
+    /// Its client waits no longer, by its own word.
+    OutOfTime,
+}
+
+/// Waits until the body has been read, or as much of it as may be held in memory; or, if it does not come,
+/// until a slot is free. `at_once`: the client may have nothing to say before the application has.
+pub(super) async fn for_body(
+    driver: &Driver,
+    upload: &mut Upload,
+    deadline: &mut ClientDeadline,
+    at_once: bool,
+) -> Result<(), NoBody> {
+    if upload.has_ended() {
+        return Ok(());
+    }
+    let (mut asks, mut may_ask) = (None, at_once);
+    poll_fn(|cx| {
+        if let Poll::Ready(read) = upload.poll_ahead(cx) {
+            return Poll::Ready(read.map_err(NoBody::Broken));
+        }
+        if deadline.poll(cx).is_ready() {
+            return Poll::Ready(Err(NoBody::OutOfTime));
+        }
+        loop {
+            if may_ask && driver.has_free_slot() {
+                return Poll::Ready(Ok(()));
+            }
+            let sleep = asks.get_or_insert_with(|| Box::pin(tokio::time::sleep(ASKS)));
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            (asks, may_ask) = (None, true);
+        }
+    })
+    .await
+}
 
 /// How the wait ended.
 pub(super) enum Waited {

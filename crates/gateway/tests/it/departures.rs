@@ -33,7 +33,17 @@ fn half(client: Wire) {
 /// Clients that have sent `bytes` and wait leave; none of them reaches the upstream, and the
 /// next one does.
 fn leave_while_queued(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
-    let (upstream, calls, gateway) = one_slot();
+    leave_the_queue_of(|setup| setup, bytes, leave);
+}
+
+/// The same in the middle of a body, of which so much has come as may be held in memory.
+fn leave_behind_a_full_buffer(bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
+    leave_the_queue_of(|setup| setup.set("queue.body_buffer", "'3B'"), bytes, leave);
+}
+
+fn leave_the_queue_of(set: impl FnOnce(Setup) -> Setup, bytes: impl AsRef<[u8]>, leave: fn(Wire)) {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = set(Setup::before(&upstream).limit(1)).start();
     let _running = gateway.asks("/runs");
     let call = calls.next();
     for _ in 0..TRIALS {
@@ -87,14 +97,29 @@ mod while_queued {
 
     #[test]
     fn in_the_middle_of_a_body() {
-        leave_while_queued(post("/ghost", "12345").replace(": 5", ": 5000"), fin);
-        leave_while_queued(post("/ghost", "12345").replace(": 5", ": 5000"), reset);
+        leave_behind_a_full_buffer(post("/ghost", "12345").replace(": 5", ": 5000"), fin);
+        leave_behind_a_full_buffer(post("/ghost", "12345").replace(": 5", ": 5000"), reset);
+    }
+
+    /// Before it asks for a slot.
+    #[test]
+    fn before_the_rest_of_a_body() {
+        let (_upstream, calls, gateway) = one_slot();
+        let _running = gateway.asks("/runs");
+        let call = calls.next();
+        for leave in [fin, reset, half] {
+            leave(gateway.sends(post("/ghost", "12345").replace(": 5", ": 5000")));
+        }
+        gateway.waits_for_outcome("orphaned", 3);
+        call.answer("");
+        gateway.is_idle_again();
+        assert!(calls.is_empty());
     }
 
     #[test]
     fn in_the_middle_of_a_chunk() {
         let head = "POST /ghost HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-        leave_while_queued(format!("{head}ff\r\nabc"), fin);
+        leave_behind_a_full_buffer(format!("{head}ff\r\nabc"), fin);
     }
 
     #[test]

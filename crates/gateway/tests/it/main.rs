@@ -53,6 +53,7 @@ mod reload;
 mod servers;
 mod sessions;
 mod slow;
+mod slow_clients;
 mod soak;
 mod stop;
 mod streaming;

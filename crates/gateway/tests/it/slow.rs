@@ -47,9 +47,8 @@ fn an_upload_that_does_not_get_on_in_the_queue_is_given_up() {
     let _call = calls.next();
     let mut slow = gateway.sends("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\nabc");
     slow.stream.set_read_timeout(Some(LENGTHY)).unwrap();
-    gateway.waits_for("waiting", 1);
     assert_eq!(slow.answer().unwrap().status(), Some(408));
-    gateway.waits_for("waiting", 0);
+    assert_eq!(gateway.count("waiting"), 0);
     assert_eq!(gateway.count("running"), 1);
 }
 

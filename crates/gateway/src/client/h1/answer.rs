@@ -129,6 +129,10 @@ impl Conn {
                 } else {
                     self.gather(&mut body, cx, chunked, &mut ended)
                 };
+                // A client that reads so slowly is not waited for.
+                if body.was_stopped() {
+                    return Poll::Ready(Err(Broken));
+                }
                 // What came before the break still goes out.
                 broken |= gathered.is_err();
                 let waits = gathered.unwrap_or(false);
@@ -165,8 +169,7 @@ impl Conn {
     ) -> Result<bool, Broken> {
         loop {
             if !self.wire.borrow().has_room() {
-                body.poll_upload(cx);
-                return Ok(false);
+                return if body.poll_upload(cx).is_ready() { Err(Broken) } else { Ok(false) };
             }
             // The wire is not borrowed here: an answer may go on reading its request's body.
             match body.poll_piece(cx) {

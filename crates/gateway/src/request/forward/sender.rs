@@ -60,9 +60,7 @@ impl<'a> Sender<'a> {
             if let Some(link) = may_be_stale.then(|| self.pool.take(server)).flatten() {
                 return Ok(Connected { link, load, reused: true });
             }
-            let limit = deadline
-                .left()
-                .map_or(self.timeouts.connect, |left| left.min(self.timeouts.connect));
+            let limit = deadline.left().min(self.timeouts.connect);
             if limit == Span::ZERO {
                 return Err(UpstreamError::TotalTimeout);
             }

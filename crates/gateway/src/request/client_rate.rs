@@ -1,0 +1,109 @@
+//! Whether a running request waits for its client, and how fast that client sends or reads.
+//!
+//! A request holds its slot while its body arrives and while its answer is read. Where that is slow, the
+//! client and not the application decides for how long. Once a second the request is judged: if the gateway
+//! has waited for the client for more than half of that second, the engine is told so, with the rate at which
+//! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). The rate is an
+//! average that gives the last second a weight of an eighth, so a burst does not pass for a fast client.
+//!
+//! Nothing is computed, and no timer is set, until the gateway waits for the client for the first time.
+
+use std::pin::Pin;
+use std::task::Context;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use crate::driver::Ticket;
+
+/// Time between two judgements.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Weight of the last second in the average rate.
+const WEIGHT: f64 = 1.0 / 8.0;
+
+/// The client of one running request, in both directions.
+#[derive(Default)]
+pub(crate) struct ClientRate {
+    window: Option<Window>,
+    /// Bytes a second; `None` before the first judgement.
+    rate: Option<f64>,
+    /// The engine was told that it is slow.
+    is_slow: bool,
+}
+
+struct Window {
+    since: Instant,
+    /// Bytes that the client had moved by then.
+    moved: u64,
+    /// How long the gateway has waited for the client, without the present wait.
+    waited: Duration,
+    waits_since: Option<Instant>,
+    over: Pin<Box<Sleep>>,
+}
+
+impl Window {
+    fn new(now: Instant, moved: u64, waits: bool) -> Self {
+        let over = Box::pin(tokio::time::sleep_until(now + WINDOW));
+        Self { since: now, moved, waited: Duration::ZERO, waits_since: waits.then_some(now), over }
+    }
+
+    /// The gateway waits for the client from now on, or does not.
+    fn waits(&mut self, now: Instant, waits: bool) {
+        match (self.waits_since, waits) {
+            (None, true) => self.waits_since = Some(now),
+            (Some(since), false) => {
+                self.waited += now - since;
+                self.waits_since = None;
+            }
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+}
+
+impl ClientRate {
+    /// Begins with a client whose body has not come: it counts as slow from the start, so that nobody holds slots
+    /// by asking for them again and again. How fast it will be nobody knows: it is taken for the fastest of the
+    /// slow ones until it is judged.
+    pub(super) fn begins_slow(&mut self, ticket: &Ticket) {
+        self.is_slow = true;
+        ticket.client_slow(u64::MAX);
+    }
+
+    /// Whether the engine was told that the client is slow: then the request may be stopped.
+    pub(super) const fn is_slow(&self) -> bool {
+        self.is_slow
+    }
+
+    /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
+    /// began, and tells the engine at the end of each second what that comes to.
+    pub(super) fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
+        if self.window.is_none() && !waits {
+            return;
+        }
+        let now = Instant::now();
+        let window = self.window.get_or_insert_with(|| Window::new(now, moved, waits));
+        window.waits(now, waits);
+        while window.over.as_mut().poll(cx).is_ready() {
+            let elapsed = now - window.since;
+            let waited =
+                window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
+            let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();
+            let rate = self.rate.map_or(last, |rate| rate + (last - rate) * WEIGHT);
+            self.rate = Some(rate);
+            let is_slow = waited * 2 > elapsed;
+            if is_slow {
+                ticket.client_slow(rate as u64);
+            } else if self.is_slow {
+                ticket.client_caught_up();
+            }
+            self.is_slow = is_slow;
+            if !waits {
+                // The next wait begins the next window.
+                self.window = None;
+                return;
+            }
+            *window = Window::new(now, moved, waits);
+        }
+    }
+}
