@@ -28,6 +28,7 @@ use http::StatusCode;
 pub(crate) use answer::{Stream, Streaming};
 use client_deadline::ClientDeadline;
 pub(crate) use examine::Facts;
+pub(crate) use forwarded::Doubt;
 use forward::Forward;
 pub(crate) use peer::Peer;
 use refuse::Voice;
@@ -56,6 +57,9 @@ pub(crate) async fn serve(
         worker.shared.metrics.token_brought(worth);
     }
     worker.shared.metrics.customer_said(facts.said);
+    if let Some(doubt) = facts.doubt {
+        worker.shared.metrics.forwarding_doubted(doubt);
+    }
     let record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
