@@ -75,7 +75,8 @@ mod tests {
     fn names_in_a_row_have_nothing_in_common() {
         let names = Names::new();
         let drawn: Vec<u64> = (0..1000).map(|_| names.next()).collect();
-        let differ: HashSet<u64> = drawn.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        let differ: HashSet<u64> =
+            drawn.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
         let mixed: HashSet<u64> = drawn.windows(2).map(|pair| pair[0] ^ pair[1]).collect();
         assert_eq!((differ.len(), mixed.len()), (999, 999));
         let ones: u32 = drawn.iter().map(|name| name.count_ones()).sum();

@@ -12,12 +12,8 @@ use crate::octet::members;
 const SCHEMES: [&[u8]; 2] = [b"ntlm", b"negotiate"];
 
 /// The fields that carry challenges or credentials.
-const CARRIERS: [Name; 4] = [
-    Name::Authorization,
-    Name::ProxyAuthorization,
-    Name::WwwAuthenticate,
-    Name::ProxyAuthenticate,
-];
+const CARRIERS: [Name; 4] =
+    [Name::Authorization, Name::ProxyAuthorization, Name::WwwAuthenticate, Name::ProxyAuthenticate];
 
 /// The carriers, and the field that says in so many words that an authentication persists.
 const SIGNS: u64 = Name::set(&CARRIERS) | Name::PersistentAuth.bit();
@@ -30,8 +26,7 @@ impl Fields {
         if !self.has_any(SIGNS) {
             return false;
         }
-        let mut members =
-            CARRIERS.into_iter().flat_map(|name| self.all(name)).flat_map(members);
+        let mut members = CARRIERS.into_iter().flat_map(|name| self.all(name)).flat_map(members);
         self.has(Name::PersistentAuth) || members.any(names_scheme)
     }
 }

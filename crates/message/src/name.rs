@@ -71,11 +71,12 @@ pub enum Name {
 
 use Name::{
     Accept, AcceptEncoding, Age, Authorization, CacheControl, Connection, ContentEncoding,
-    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout, Host,
-    HopClaim, Http2Settings, KeepAlive, Location, MethodOverride, NeverPassed, Other, Ours,
-    PersistentAuth, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, ProxyStatus, RetryAfter, Server, SetCookie, Te,
-    Traceparent, Trailer, TransferEncoding, Upgrade, Via, WwwAuthenticate, XForwardedFor,
-    XForwardedHost, XForwardedOther, XForwardedPort, XForwardedProto, XRealIp, XRequestId,
+    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout,
+    HopClaim, Host, Http2Settings, KeepAlive, Location, MethodOverride, NeverPassed, Other, Ours,
+    PersistentAuth, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, ProxyStatus,
+    RetryAfter, Server, SetCookie, Te, Traceparent, Trailer, TransferEncoding, Upgrade, Via,
+    WwwAuthenticate, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
+    XForwardedProto, XRealIp, XRequestId,
 };
 
 /// How names begin that are about where a request comes from.

@@ -108,7 +108,8 @@ pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Optio
     if is_plain && !NEVER_PASSED.contains(&&*name) && !name.starts_with("bywash-") {
         return Some(name);
     }
-    let message = format!("`listen.pass_fields` takes the name of a field, not \"{}\"", shown(text));
+    let message =
+        format!("`listen.pass_fields` takes the name of a field, not \"{}\"", shown(text));
     let help = if is_plain {
         format!("`{name}` is the gateway's to write, or never passes: leave it out")
     } else {

@@ -273,7 +273,8 @@ pub(super) fn take_claims_out(fields: &mut Fields, peer: &Peer, passes: &[String
     }
     fields.retain(|field| {
         let is_hops = field.name != Name::MethodOverride;
-        let named = || passes.iter().any(|name| field.spelled.eq_ignore_ascii_case(name.as_bytes()));
+        let named =
+            || passes.iter().any(|name| field.spelled.eq_ignore_ascii_case(name.as_bytes()));
         !CLAIMS.contains(&field.name) || ((peer.is_trusted || !is_hops) && named())
     });
 }

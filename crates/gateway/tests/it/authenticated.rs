@@ -53,7 +53,8 @@ fn answer(user: &mut User, request: &Message, number: usize) -> Vec<u8> {
         User::Known(name) => {
             let body = format!("{name}@{number}");
             let mut answer = Vec::new();
-            write!(answer, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            write!(answer, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+                .unwrap();
             answer
         }
         User::Challenged(number) => refused(format!("WWW-Authenticate: ntlm {number}\r\n")),

@@ -30,8 +30,10 @@ fn the_examples_of_the_rfc_are_understood() {
         ("for=_hidden, for=_SEVKISEK", "for=unknown, for=unknown"),
         ("for=\"_gazonk\"", "for=unknown"),
         ("for=unknown", "for=unknown"),
-        ("for=192.0.2.43,for=\"[2001:db8:cafe::17]\",for=unknown",
-         "for=192.0.2.43, for=\"[2001:db8:cafe::17]\", for=unknown"),
+        (
+            "for=192.0.2.43,for=\"[2001:db8:cafe::17]\",for=unknown",
+            "for=192.0.2.43, for=\"[2001:db8:cafe::17]\", for=unknown",
+        ),
         ("for=_mdn;by=_x;host=example.com;PROTO=HTTPS", "for=unknown;proto=https;host=example.com"),
     ] {
         assert_eq!(canonical(line), expected, "{line}");
@@ -100,8 +102,29 @@ fn what_is_not_as_the_rfc_says_is_not_read() {
 /// Lines out of the pieces that mean something, in any order.
 fn lines() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop::sample::select(vec![
-        "for=", "For", "proto=", "host=", "by=", "=", ";", ",", " ", "\t", "\"", "\\", "[", "]",
-        "192.0.2.1", "2001:db8::1", "unknown", "_x", ":80", "https", "a.example", "%", "\u{ff}",
+        "for=",
+        "For",
+        "proto=",
+        "host=",
+        "by=",
+        "=",
+        ";",
+        ",",
+        " ",
+        "\t",
+        "\"",
+        "\\",
+        "[",
+        "]",
+        "192.0.2.1",
+        "2001:db8::1",
+        "unknown",
+        "_x",
+        ":80",
+        "https",
+        "a.example",
+        "%",
+        "\u{ff}",
     ]);
     prop::collection::vec(pieces, 0..16).prop_map(|pieces| pieces.concat().into_bytes())
 }

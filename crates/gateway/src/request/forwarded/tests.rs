@@ -74,7 +74,10 @@ fn the_hop_of_rfc_7239_says_client_scheme_and_host_in_one_element() {
     };
     let expected = |client: &str, secure| (client.to_owned(), secure);
     assert_eq!(said("for=192.0.2.9;proto=https"), expected("192.0.2.9", true));
-    assert_eq!(said("for=192.0.2.9;proto=https, for=10.2.2.2;proto=http"), expected("192.0.2.9", true));
+    assert_eq!(
+        said("for=192.0.2.9;proto=https, for=10.2.2.2;proto=http"),
+        expected("192.0.2.9", true)
+    );
     assert_eq!(said("for=192.0.2.9, for=10.2.2.2;proto=https"), expected("192.0.2.9", false));
     assert_eq!(said("for=6.6.6.6;proto=https, for=192.0.2.9"), expected("192.0.2.9", false));
     // The hop knows how the request came to it, also where it does not say from whom.
@@ -113,7 +116,11 @@ fn where_the_fields_name_different_clients_neither_is_believed() {
         let lines = [("X-Forwarded-For", x_forwarded_for), ("Forwarded", forwarded)];
         let origin = origin_of(&lines, true, XFF);
         let client = if doubt.is_some() { "10.0.0.1" } else { "192.0.2.9" };
-        assert_eq!((origin.client.to_string().as_str(), origin.doubt), (client, doubt), "{lines:?}");
+        assert_eq!(
+            (origin.client.to_string().as_str(), origin.doubt),
+            (client, doubt),
+            "{lines:?}"
+        );
         if doubt.is_some() {
             assert_eq!(origin_of(&lines, true, RFC_7239).doubt, doubt);
             let text = rebuilt(&lines, true, XFF);
@@ -206,9 +213,8 @@ fn a_scheme_or_a_host_that_is_none_is_not_passed_on() {
 
 #[test]
 fn a_connection_is_as_secure_as_a_trusted_hop_says() {
-    let secure = |proto, is_trusted| {
-        origin_of(&[("X-Forwarded-Proto", proto)], is_trusted, XFF).secure
-    };
+    let secure =
+        |proto, is_trusted| origin_of(&[("X-Forwarded-Proto", proto)], is_trusted, XFF).secure;
     assert_eq!((secure("https", true), secure("https", false)), (true, false));
     assert_eq!((secure("http", true), secure("https, http", true)), (false, false));
     let none = |peer| origin(&fields(&[]), &peer, &listen(XFF)).secure;
@@ -220,8 +226,27 @@ fn a_connection_is_as_secure_as_a_trusted_hop_says() {
 /// value may hold.
 fn value() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
-        "for=", "proto=", "host=", ";", ",", ", ", "\"", "\\", "[", "]", ":80", "https", "http",
-        "192.0.2.1", "192.0.2.2", "10.1.1.1", "2001:db8::1", "unknown", "_x", "shop.example", "..",
+        "for=",
+        "proto=",
+        "host=",
+        ";",
+        ",",
+        ", ",
+        "\"",
+        "\\",
+        "[",
+        "]",
+        ":80",
+        "https",
+        "http",
+        "192.0.2.1",
+        "192.0.2.2",
+        "10.1.1.1",
+        "2001:db8::1",
+        "unknown",
+        "_x",
+        "shop.example",
+        "..",
     ]);
     let built = prop::collection::vec(pieces, 0..10).prop_map(|pieces| pieces.concat());
     prop_oneof![built, "[ -~]{0,40}"].prop_map(|text| text.trim().to_owned())
