@@ -2,7 +2,7 @@
 //!
 //! A name stands in problems and in fields for the application, so a counter would tell every
 //! stranger how many requests the site has had between two of its own, and the names of those to
-//! come. Here the counter is encrypted: a Feistel network of four rounds over SipHash is a
+//! come. Here the counter is encrypted: a Feistel network of four rounds over `SipHash` is a
 //! pseudorandom permutation of 64 bits (Luby and Rackoff 1988), so two counts never have one name.
 
 use std::hash::Hasher;

@@ -3,7 +3,7 @@
 //! None of them is defined for what a client may say of itself. An application behind bywash that
 //! reads one reads it because a hop that stood in front once wrote it, or because its framework does
 //! so unasked. The lists were made from the documentation of those hops (nginx and its ingress
-//! controller, IIS with ARR and URL Rewrite, Apache, WebLogic, Envoy, oauth2-proxy, Grafana's proxy
+//! controller, IIS with ARR and URL Rewrite, Apache, `WebLogic`, Envoy, oauth2-proxy, Grafana's proxy
 //! login, Cloudflare, Akamai, Fastly, Azure, AWS, Google) and of the frameworks that read the method
 //! overrides (Rack, Symfony, Laravel, ASP.NET, Express, Google's APIs). `X-Forwarded-*` and
 //! `X-Real-IP` are known by names of their own.
@@ -86,17 +86,34 @@ const HOP_CLAIM_FAMILIES: [&[u8]; 6] = [
 /// Sets CGI's `HTTP_PROXY`, which many programs take for their own proxy (CVE-2016-5385).
 const PROXY: &[u8] = b"proxy";
 
+/// The lengths of the whole names that begin with each letter, a bit each. Every head has a score of
+/// fields that are none of these: one look says so of nearly all of them.
+const LENGTHS: [u64; 256] = {
+    let mut lengths = [0; 256];
+    mark(&METHOD_OVERRIDES, &mut lengths);
+    mark(&HOP_CLAIMS, &mut lengths);
+    mark(&[PROXY], &mut lengths);
+    lengths
+};
+
+const fn mark(names: &[&[u8]], lengths: &mut [u64; 256]) {
+    let mut at = 0;
+    while at < names.len() {
+        lengths[names[at][0] as usize] |= 1 << names[at].len();
+        at += 1;
+    }
+}
+
 /// The name of a field that is one of these, in any spelling; [`Name::Other`] if it is not.
 pub(crate) fn name_of(spelled: &[u8]) -> Name {
-    let begin = spelled.first().map_or(0, u8::to_ascii_lowercase);
-    if !matches!(begin, b'c' | b'f' | b'p' | b'r' | b's' | b't' | b'w' | b'x') {
-        return Name::Other;
-    }
-    let is_one_of = |names: &[&[u8]]| names.iter().any(|name| alike(name, spelled));
-    let name = if is_one_of(&METHOD_OVERRIDES) {
-        Name::MethodOverride
-    } else if is_one_of(&HOP_CLAIMS) || HOP_CLAIM_FAMILIES.iter().any(|f| begins(spelled, f)) {
+    let first = spelled.first().map_or(0, u8::to_ascii_lowercase);
+    let has_length = spelled.len() < 64 && LENGTHS[usize::from(first)] >> spelled.len() & 1 == 1;
+    let is_one_of = |names: &[&[u8]]| has_length && names.iter().any(|name| alike(name, spelled));
+    let is_of_family = || HOP_CLAIM_FAMILIES.iter().any(|begin| begins(spelled, begin));
+    let name = if is_one_of(&HOP_CLAIMS) || is_of_family() {
         Name::HopClaim
+    } else if is_one_of(&METHOD_OVERRIDES) {
+        Name::MethodOverride
     } else {
         return if alike(PROXY, spelled) { Name::NeverPassed } else { Name::Other };
     };

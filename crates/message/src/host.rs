@@ -54,15 +54,13 @@ pub fn is_host(host: &[u8]) -> bool {
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let literal = name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
-    let named = match literal {
-        Some(address) => is_address(address),
-        None => {
-            let labels = name.strip_suffix(b".").unwrap_or(name);
-            let all_named = labels.split(|byte| *byte == b'.').all(|label| !label.is_empty());
-            let is_empty = name.is_empty() && port.is_none();
-            name.iter().all(plain) && (is_empty || all_named)
-        }
+    let is_name = || {
+        let labels = name.strip_suffix(b".").unwrap_or(name);
+        let all_named = labels.split(|byte| *byte == b'.').all(|label| !label.is_empty());
+        let is_empty = name.is_empty() && port.is_none();
+        name.iter().all(plain) && (is_empty || all_named)
     };
+    let named = literal.map_or_else(is_name, is_address);
     named && port.is_none_or(is_port)
 }
 

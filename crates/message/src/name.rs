@@ -190,7 +190,7 @@ impl Name {
     /// be nothing.
     pub const fn text(self) -> &'static str {
         match self {
-            Other => "",
+            Other | MethodOverride | HopClaim | NeverPassed => "",
             Accept => "accept",
             AcceptEncoding => "accept-encoding",
             Age => "age",
@@ -232,7 +232,6 @@ impl Name {
             XRealIp => "x-real-ip",
             XRequestId => "x-request-id",
             Ours => "bywash-",
-            MethodOverride | HopClaim | NeverPassed => "",
         }
     }
 }

@@ -347,6 +347,12 @@ mod over_tls {
             let call = calls.next();
             assert_eq!(call.target(), format!("/{number}"));
             call.answer("x");
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"\r\n\r\nx") {
+                let mut byte = [0];
+                std::io::Read::read_exact(&mut client, &mut byte).unwrap();
+                answer.extend_from_slice(&byte);
+            }
         }
         goes(&mut client);
         gateway.waits_for("connections", 0);
