@@ -16,7 +16,8 @@ const ROUNDS: u32 = 4;
 
 pub(crate) struct Names {
     count: AtomicU64,
-    /// Of this process alone: with that of one before it the same names would come again.
+    /// The key of this process alone. With the key of a process before it the same names would come
+    /// again.
     key: Secret,
 }
 
@@ -69,8 +70,7 @@ mod tests {
         }
     }
 
-    /// Of a counter the differences would be one, and of one that is only shifted or mixed with a
-    /// constant there would be few.
+    /// A counter would give one difference, and a counter that is mixed with a constant few of them.
     #[test]
     fn names_in_a_row_have_nothing_in_common() {
         let names = Names::new();

@@ -31,7 +31,7 @@ impl Fields {
     }
 }
 
-/// Whether a member of a list begins with one of the schemes.
+/// Returns whether a member of a list begins with one of the schemes.
 fn names_scheme(member: &[u8]) -> bool {
     let scheme = member.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
     SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))

@@ -1,6 +1,6 @@
 //! Fields that some applications believe, and that a client can write as well as a hop in front.
 //!
-//! None of them is defined for what a client may say of itself. An application behind bywash that
+//! No standard lets a client say these things of itself. An application behind bywash that
 //! reads one reads it because a hop that stood in front once wrote it, or because its framework does
 //! so unasked. The lists were made from the documentation of those hops (nginx and its ingress
 //! controller, IIS with ARR and URL Rewrite, Apache, `WebLogic`, Envoy, oauth2-proxy, Grafana's proxy
@@ -8,7 +8,7 @@
 //! overrides (Rack, Symfony, Laravel, ASP.NET, Express, Google's APIs). `X-Forwarded-*` and
 //! `X-Real-IP` are known by names of their own.
 //!
-//! What is left out: fields that hold a signed statement, which the application verifies (a JWT), and
+//! The lists leave out fields that hold a signed statement, which the application verifies (a JWT), and
 //! names that applications use for their own purposes (`X-User`, `X-Token`, `X-Method`).
 
 use crate::name::{Name, alike, begins, is_alias};
@@ -48,7 +48,7 @@ const HOP_CLAIMS: [&[u8]; 47] = [
     b"front-end-https",
     b"x-scheme",
     b"x-url-scheme",
-    // Who the client's user is.
+    // The user.
     b"cf-access-authenticated-user-email",
     b"remote-user",
     b"x-authenticated-user",

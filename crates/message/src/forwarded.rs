@@ -14,20 +14,20 @@ use crate::octet::{is_token, trimmed};
 /// A node on the way of a request (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// With this address, in its canonical form: IPv4 is never mapped into IPv6.
+    /// An address, in its canonical form: IPv4 is never mapped into IPv6.
     Address(IpAddr),
-    /// It does not say: `unknown`, an obfuscated name, or nothing.
+    /// A node that does not say its address: `unknown`, an obfuscated name, or no `for` at all.
     Hidden,
 }
 
-/// What one hop says of the request as it came to it.
+/// One element: the request as it came to one hop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
-    /// From whom (`for`).
+    /// The node that it came from (`for`).
     pub node: Node,
-    /// By which scheme, if it is one of `http`, `https`, `ws` and `wss` (`proto`).
+    /// Its scheme, if it is one of `http`, `https`, `ws` and `wss` (`proto`).
     pub proto: Option<&'static str>,
-    /// For which host (`host`).
+    /// Its host (`host`).
     pub host: Option<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Forwarded {
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
 impl Node {
-    /// Reads a node with or without a port (§6). `None`: it is none.
+    /// Reads a node with or without a port (§6). Returns `None` if the text is not a node.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let (node, port) = if let Some(literal) = text.strip_prefix('[') {
@@ -51,7 +51,7 @@ impl Node {
         port.is_none_or(is_port).then_some(node)
     }
 
-    /// With this address.
+    /// Makes a node of an address.
     pub const fn of(address: IpAddr) -> Self {
         Self::Address(address.to_canonical())
     }
@@ -70,12 +70,12 @@ fn is_obfuscated(text: &str) -> bool {
 }
 
 impl Forwarded {
-    /// Of a request that came from this node; nothing else is said.
+    /// Makes the element of a request that came from this node, without scheme and host.
     pub const fn from(node: Node) -> Self {
         Self { node, proto: None, host: None }
     }
 
-    /// Reads the elements of one line, the nearest hop last. `None`: the line is malformed.
+    /// Reads the elements of one line, the nearest hop last. Returns `None` if the line is malformed.
     pub fn parse_line(line: &[u8]) -> Option<Vec<Self>> {
         let (mut elements, mut rest) = (Vec::new(), trimmed(line));
         while !rest.is_empty() {
@@ -90,7 +90,7 @@ impl Forwarded {
         Some(elements)
     }
 
-    /// One element, and what is behind it. An empty one is none.
+    /// Reads one element. Returns it, unless it is empty, and the rest of the line.
     fn element(mut rest: &[u8]) -> Result<(Option<Self>, &[u8]), Malformed> {
         let mut element = Self::from(Node::Hidden);
         let mut names = Vec::new();
@@ -138,7 +138,7 @@ impl Forwarded {
     }
 }
 
-/// A line is not as RFC 7239 says.
+/// The line is not as RFC 7239 says.
 struct Malformed;
 
 /// `forwarded-pair`, and what is behind it. The name is in lower case, the value not empty.
@@ -149,7 +149,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// The pair that the text begins with; none where an element may have none.
+    /// Reads the pair that the text begins with. Returns `None` where an element may be without one.
     fn first(text: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let (name, rest) = token(text);
         let name = name.to_ascii_lowercase();
@@ -172,7 +172,7 @@ fn token(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(end)
 }
 
-/// What a quoted string says, and what is behind its end (RFC 9110 §5.6.4).
+/// Reads a quoted string behind its first quote (RFC 9110 §5.6.4). Returns its content and the rest.
 fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
     let mut said = Vec::new();
     loop {
@@ -187,7 +187,7 @@ fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
     }
 }
 
-/// Which scheme it is of those that mean something (RFC 3986 §3.1).
+/// Reads a scheme (RFC 3986 §3.1). Returns it if it is one of [`SCHEMES`].
 fn scheme(text: &[u8]) -> Result<Option<&'static str>, Malformed> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     if !text.iter().all(plain) || !text[0].is_ascii_alphabetic() {

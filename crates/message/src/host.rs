@@ -64,7 +64,7 @@ pub fn is_host(host: &[u8]) -> bool {
     named && port.is_none_or(is_port)
 }
 
-/// Whether this is a port, which may be left out behind the colon (RFC 3986 §3.2.3).
+/// Returns whether this is a port, which may be left out behind the colon (RFC 3986 §3.2.3).
 fn is_port(port: &[u8]) -> bool {
     let number = |digits: &[u8]| {
         digits.iter().fold(0_u32, |number, digit| number * 10 + u32::from(digit - b'0'))

@@ -58,10 +58,10 @@ pub enum Name {
     ForwardedAlias,
     XRealIp,
     XRequestId,
-    /// One by which some application lets a client choose another method than the request's.
+    /// A field by which some application lets a client choose another method than the request's.
     MethodOverride,
-    /// One in which only a hop of the operator's can know what is true: who the client is, or what it
-    /// had asked for before the hop changed it. See `claims.rs`.
+    /// A field of which only a hop of the operator's can know the truth: the client's address or user,
+    /// or the target before the hop changed it. See `claims.rs`.
     HopClaim,
     /// `Proxy`, or another spelling of a method override or of what a hop claims.
     NeverPassed,

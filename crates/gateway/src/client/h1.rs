@@ -93,7 +93,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Data up to this size is copied out of the buffer that it was read into rather than keeping it.
 const COPIED: usize = 4096;
 
-/// What is read beyond a request that waits, to see its client end TLS.
+/// Bytes that are read beyond a request that waits, to see its client end TLS.
 const AHEAD: usize = 4096;
 
 impl Conn {
@@ -180,8 +180,8 @@ impl Conn {
         }
     }
 
-    /// Waits for an answer; `None` if the client has left by ending TLS (`close_notify`) and no more,
-    /// which nobody sees who does not read.
+    /// Waits for an answer. Returns `None` if the client has left by ending TLS (`close_notify`) while
+    /// the connection stays open, which only a reader sees.
     async fn unless_left(
         &self,
         handler: &impl Handler,
@@ -198,8 +198,8 @@ impl Conn {
         .await
     }
 
-    /// Whether the client has ended its sending side, behind no more than [`AHEAD`] bytes of requests
-    /// to come. While there is a body, whoever reads that sees the end.
+    /// Returns whether the client has ended its sending side, behind no more than [`AHEAD`] bytes of
+    /// requests to come. While there is a body, the reader of the body sees the end.
     fn has_ended(&self, cx: &mut Context<'_>) -> bool {
         if !self.incoming.borrow().decoder.is_ended() {
             return false;

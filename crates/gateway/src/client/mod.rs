@@ -65,7 +65,7 @@ pub(crate) trait Handler {
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
     /// Whether a connection in clear may turn out to be HTTP/2.
     fn speaks_http2(&self) -> bool;
-    /// Whether a client that ends TLS, and not the connection, has left.
+    /// Returns whether a client that ends TLS, and not the connection, has left.
     fn leaves_by_ending_tls(&self) -> bool {
         false
     }
@@ -106,8 +106,8 @@ impl Body {
 }
 
 impl Back {
-    /// What this client connection keeps of connections to servers. None over HTTP/2, where an
-    /// authentication cannot belong to the connection.
+    /// Returns the place of this client connection's own connection to a server. HTTP/2 has none: an
+    /// authentication cannot belong to a connection of many streams.
     pub(crate) fn pin(&self) -> Option<&PinnedLink> {
         match self {
             Self::H1(conn) => Some(conn.pin()),

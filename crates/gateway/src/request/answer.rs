@@ -40,7 +40,8 @@ pub(crate) struct Streaming {
     /// `None`: the gateway is bypassed, or the slot was given back already.
     ticket: Option<Ticket>,
     pool: Rc<Pool>,
-    /// Where the connection goes that a server has authenticated; `None`: it is closed.
+    /// The client connection that owns a connection which a server has authenticated. `None`: such a
+    /// connection is closed.
     owner: Option<Back>,
     load: Option<Load>,
     /// If it is counted apart from the limit.

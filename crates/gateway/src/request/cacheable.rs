@@ -18,9 +18,9 @@ const GROUNDS: [&[u8]; 3] = [b"expires", b"last-modified", b"etag"];
 const FOR_SOME: [&[u8]; 4] =
     [b"-cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"];
 
-/// By these a cache keeps an answer that says nothing at all (RFC 9110 §15.1). The others of that list
-/// (200, 203, 204, 206) are those of ordinary pages, which no cache keeps in practice without a
-/// validator or a date.
+/// Statuses by which a cache keeps an answer that says nothing at all (RFC 9110 §15.1). The others of
+/// that list (200, 203, 204, 206) belong to ordinary pages, which no cache keeps in practice without
+/// a validator or a date.
 const KEPT_BY_STATUS: [StatusCode; 8] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
@@ -55,7 +55,7 @@ pub(super) fn keep_private(fields: &mut Fields) {
     }
 }
 
-/// Whether an answer says that no shared cache keeps it.
+/// Returns whether an answer says that no shared cache keeps it.
 fn is_kept_by_nobody(fields: &Fields) -> bool {
     let says = |name: &[u8]| directives(fields).any(|said| said.eq_ignore_ascii_case(name));
     // A cache that knows `must-understand` takes no notice of `no-store` beside it (§5.2.2.3).

@@ -24,7 +24,7 @@ pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
     /// The client's address, as far as the hops in front are believed.
     pub(crate) client: IpAddr,
-    /// What was not believed of it, though a trusted hop sent it.
+    /// Why a forwarding field of a trusted hop was not believed.
     pub(crate) doubt: Option<Doubt>,
     /// What is decided about it is carried out, by its class and as its visitor is of the part that this is for.
     pub(crate) enforced: bool,

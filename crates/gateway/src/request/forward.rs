@@ -48,7 +48,7 @@ pub(super) struct Forwarded {
     pub(super) pool: Rc<Pool>,
     pub(super) deadline: Deadline,
     pub(super) takes_trailers: bool,
-    /// Where the connection belongs if a server has authenticated it.
+    /// The client connection that owns the connection if a server has authenticated it.
     pub(super) owner: Option<Back>,
 }
 
@@ -111,7 +111,7 @@ pub(super) async fn forward(
             Ok(response) => {
                 deadline.answers();
                 let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
-                let owner = Some(back).filter(|_| may_pin);
+                let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
                 return Ok(Forwarded {
                     exchange,
                     response,

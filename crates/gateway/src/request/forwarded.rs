@@ -33,7 +33,7 @@ const FIELDS: [Name; 7] = [
 /// The schemes that mean something.
 const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
 
-/// Where a request comes from, as far as the hop in front is believed.
+/// The origin of a request, as far as the hop in front is believed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
     /// The client's address.
@@ -105,7 +105,7 @@ pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
 /// The address of a node that does not say it (RFC 7239 §6.2).
 const UNKNOWN: &[u8] = b"unknown";
 
-/// What a trusted hop says.
+/// The statements of a trusted hop.
 #[derive(Default)]
 struct Said {
     /// An element for each hop, the nearest last.
@@ -119,7 +119,7 @@ struct Said {
 }
 
 impl Said {
-    /// Nothing if the peer is not trusted.
+    /// Reads the fields of the peer; an untrusted one says nothing.
     fn by(peer: &Peer, fields: &Fields, listen: &Listen) -> Self {
         if !peer.is_trusted {
             return Self::default();
@@ -195,7 +195,7 @@ impl Said {
     }
 }
 
-/// What is wrong with the two fields, of which the first is authoritative and names this client.
+/// Compares the two fields. The first is authoritative and names this client.
 fn doubt(
     fields: &Fields,
     [field, other]: [Name; 2],
@@ -212,8 +212,8 @@ fn doubt(
     }
 }
 
-/// The client that a chain names, and the element farthest from here that a trusted hop has written.
-/// What stands beyond one that is hidden has nobody to vouch for it.
+/// Returns the client that a chain names, and the element farthest from here that a trusted hop has
+/// written. An element beyond a hidden node has nobody to vouch for it.
 fn farthest<'a>(
     chain: &'a [Forwarded],
     trusted: &[Network],
@@ -230,8 +230,8 @@ fn farthest<'a>(
     (client, farthest)
 }
 
-/// The chain of `X-Forwarded-For`, over all its lines. An element that is empty is none (RFC 9110
-/// §5.6.1); one that is no address does not say who it is.
+/// Returns the chain of `X-Forwarded-For`, over all its lines. Empty elements do not count (RFC 9110
+/// §5.6.1); an element that is not an address is a hidden node.
 fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     let lines = fields.all(Name::XForwardedFor);
     let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
@@ -240,8 +240,8 @@ fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
     elements.filter(|text| !text.is_empty()).map(|text| Forwarded::from(node(text))).collect()
 }
 
-/// The chain of `Forwarded`, over all its lines, and whether that is all of them. What stands before
-/// a line that is malformed is not read.
+/// Returns the chain of `Forwarded`, over all its lines, and whether all of them are well-formed. Lines
+/// before a malformed one are not read.
 fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
     let mut chain = Vec::new();
     let mut is_whole = true;
@@ -262,9 +262,9 @@ fn one(fields: &Fields, name: Name) -> Option<&[u8]> {
     values.next().filter(|value| !value.is_empty() && values.next().is_none())
 }
 
-/// Removes what an application would believe of a client's word ([`Name::HopClaim`]), but for the
-/// fields that the operator lets through (`listen.pass_fields`): of a client a method override, of a
-/// trusted hop any.
+/// Removes the fields that an application might believe though a client can write them
+/// ([`Name::HopClaim`], [`Name::MethodOverride`]). The operator lets some through (`listen.pass_fields`):
+/// from a client method overrides only, from a trusted hop any.
 pub(super) fn take_claims_out(fields: &mut Fields, peer: &Peer, passes: &[String]) {
     const CLAIMS: [Name; 3] = [Name::MethodOverride, Name::HopClaim, Name::XForwardedOther];
     fields.remove(Name::NeverPassed);

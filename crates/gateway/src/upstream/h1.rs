@@ -44,7 +44,7 @@ impl Link {
         self.wire.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
-    /// Whether it may carry requests of one client connection only.
+    /// Returns whether it may carry requests of one client connection only.
     pub(crate) const fn is_authenticated(&self) -> bool {
         self.authenticated
     }
@@ -236,7 +236,8 @@ const fn is_empty(framing: Framing) -> bool {
     matches!(framing, Framing::None | Framing::Length(0))
 }
 
-/// Whether a body has a meaning with this method (RFC 9110 §9.3), as far as that is known.
+/// Returns whether a body has a meaning with this method (RFC 9110 §9.3). An unknown method counts as
+/// one that has.
 fn defines_body(method: &Method) -> bool {
     ![Method::GET, Method::HEAD, Method::DELETE, Method::TRACE].contains(method)
 }

@@ -193,7 +193,7 @@ impl Exchange {
         !self.uploaded && self.data.is_empty()
     }
 
-    /// Nothing new is to go on the connection: it has not answered in time, or is one user's.
+    /// Lets nothing new go on the connection: it has not answered in time, or is one user's.
     pub(super) fn retire(&self) {
         self.link.over.set(true);
     }

@@ -2,7 +2,7 @@
 //!
 //! A server that authenticates a connection takes every later request on it for the same user's
 //! ([`bywash_message::Fields::authenticates_connection`]). Such a connection is never put among the
-//! idle ones: it waits here for the next request of the client connection on which the
+//! idle ones. It waits here for the next request of the client connection on which the
 //! authentication took place, and is closed with that. `Pins` are the connections of one pool;
 //! [`PinnedLink`] is what a client connection has of them: one connection, or none.
 //!
@@ -19,7 +19,7 @@ use super::{Pool, h1};
 /// The pinned connections of one pool.
 #[derive(Default)]
 pub(super) struct Pins {
-    /// By a number that rises with each use, so the first was used longest ago.
+    /// Connections by a number that rises with each use: the first was used longest ago.
     links: BTreeMap<u64, (usize, h1::Link)>,
     next: u64,
 }

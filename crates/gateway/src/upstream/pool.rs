@@ -57,7 +57,7 @@ impl Pool {
         Self { upstreams, bounds, servers, pins, retired: Cell::new(false) }
     }
 
-    /// From now on so many are kept.
+    /// Changes the bounds.
     pub(crate) fn keeps(&self, bounds: Bounds) {
         self.bounds.set(bounds);
     }

@@ -1,4 +1,4 @@
-//! Servers that authenticate connections (NTLM, Negotiate), and who is whom behind the gateway then.
+//! Servers that authenticate connections (NTLM, Negotiate): no client is taken for another one.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use crate::setup::{Running, Setup, eventually, get};
 use crate::upstream::Upstream;
 use crate::wire::{Message, Wire};
 
-/// What a connection to the server has been told of its user.
+/// The state of one connection to the server.
 #[derive(Default)]
 enum User {
     #[default]
@@ -78,7 +78,7 @@ fn challenge(answer: &Message) -> Option<&str> {
     answer.field("www-authenticate")?.strip_prefix("ntlm ")
 }
 
-/// Says who it is, in three legs. Whether the server believes it.
+/// Authenticates in three legs. Returns whether the server believes it.
 fn authenticates(client: &mut Wire, name: &str) -> bool {
     assert_eq!(ask(client, &get("/")).status(), Some(401));
     let second = ask(client, &with("NTLM hello"));
@@ -86,7 +86,7 @@ fn authenticates(client: &mut Wire, name: &str) -> bool {
     ask(client, &with(&format!("NTLM {name}@{number}"))).status() == Some(200)
 }
 
-/// Who the server takes it for now.
+/// Returns the user that the server takes the client for.
 fn who(client: &mut Wire) -> Option<String> {
     let text = ask(client, &get("/")).text();
     text.split_once('@').map(|(name, _)| name.to_owned())
@@ -201,7 +201,7 @@ fn as_many_are_kept_as_the_file_says_and_the_last_used_ones() {
     let known: Vec<bool> = users[1..].iter_mut().map(|user| who(user).is_some()).collect();
     assert_eq!(known, [true, true]);
     assert_eq!(who(&mut users[0]), None);
-    // It can do so again.
+    // The user can authenticate again.
     assert!(authenticates(&mut users[0], "x"));
 }
 
@@ -218,7 +218,7 @@ fn other_servers_in_force_end_what_was_pinned() {
     assert_eq!(who(&mut alice).as_deref(), Some("alice"));
 }
 
-/// What a server closes is made anew, and its user says again who it is.
+/// The next request opens another connection, on which the user authenticates again.
 #[test]
 fn a_pinned_connection_that_the_server_has_closed_costs_no_answer() {
     let upstream = Upstream::script(|mut wire| {

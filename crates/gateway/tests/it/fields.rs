@@ -331,7 +331,7 @@ fn what_is_not_believed_of_a_hop_is_counted() {
     assert_eq!(counted(&forwarded), [1.0, 1.0, 1.0]);
 }
 
-/// What only a hop can know, and what makes another request of one.
+/// Fields that only a hop can know the truth of, and fields that make another request of one.
 const CLAIMS: &str = "Proxy: http://6.6.6.6\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n\
                       X-HTTP-Method-Override: DELETE\r\nX-HTTP-Method: DELETE\r\n\
                       X-Method-Override: DELETE\r\nX-Client-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\

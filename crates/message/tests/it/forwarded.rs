@@ -16,7 +16,7 @@ fn written(elements: &[Forwarded]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What is written of a line that was understood.
+/// Returns what is written of a line that was understood.
 fn canonical(line: &str) -> String {
     written(&parsed(line).unwrap_or_else(|| panic!("{line} is well-formed")))
 }

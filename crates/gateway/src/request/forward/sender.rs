@@ -18,7 +18,7 @@ pub(super) struct Sender<'a> {
     record: &'a mut Record,
     pub(super) pool: Rc<Pool>,
     timeouts: &'a Timeouts,
-    /// Where the client connection keeps a server's, if it may.
+    /// The place of the client connection's own connection to a server, if it may have one.
     pin: Option<&'a PinnedLink>,
     /// Servers that could not be connected to, a bit each.
     tried: u64,

@@ -1,4 +1,4 @@
-//! Who the client is, and what the upstream is told.
+//! Tests of the client's address and of the fields for the upstream.
 
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn client_of(lines: &[(&str, &str)], is_trusted: bool) -> String {
     origin_of(lines, is_trusted, XFF).client.to_string()
 }
 
-/// What goes on of these.
+/// Returns the fields that go on.
 fn rebuilt(lines: &[(&str, &str)], is_trusted: bool, field: ForwardingField) -> String {
     let mut map = fields(lines);
     rebuild(&mut map, &peer(is_trusted), &listen(field));
