@@ -73,7 +73,7 @@ mod request {
         }
     }
 
-    pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer, facts: &Facts) {
+    pub(crate) fn rebuild(request: &mut bywash_message::Request, peer: &Peer) {
         crate::levels::take_out(&mut request.fields, "x-customer-level");
         request.fields.remove(Name::Ours);
         let is_level = |spelled: &[u8]| {
@@ -85,7 +85,11 @@ mod request {
         assert!(!request.fields.iter().any(|field| is_level(field.spelled)));
         cookies::take_out(&mut request.fields, "bywash");
         assert_eq!(cookies::brought(&request.fields, "bywash"), None);
-        forwarded::rebuild(&mut request.fields, peer, facts.client);
+        let listen = &crate::SETTINGS.config.listen;
+        forwarded::take_claims_out(&mut request.fields, peer, &listen.pass_fields);
+        let never = [Name::MethodOverride, Name::HopClaim, Name::NeverPassed, Name::XForwardedOther];
+        assert!(!never.iter().any(|name| request.fields.has(*name)));
+        forwarded::rebuild(&mut request.fields, peer, listen);
     }
 }
 
@@ -217,7 +221,7 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(facts.client, facts.client.to_canonical());
     assert!(facts.request.proven.is_empty(), "nobody has signed that");
     request.fields.remove_hop_by_hop();
-    request::rebuild(&mut request, &peer, &facts);
+    request::rebuild(&mut request, &peer);
     for once in [Name::XForwardedFor, Name::XForwardedProto, Name::XRealIp] {
         assert_eq!(request.fields.all(once).count(), 1);
     }

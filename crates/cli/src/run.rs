@@ -142,7 +142,8 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
     let sum = format!(
         "this process may open {have} files, and limits.connections {wanted}, {key} {slots} for each \
-         of {workers} workers and {RESERVE} others need {need}"
+         of {workers} workers and {} others need {need}",
+        others(config)
     );
     if left < wanted.min(FEWEST) {
         return Err(Failure::running(format!(
@@ -157,11 +158,16 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each worker keeps connections to the upstream of its own; the rest is listeners, the log and
-/// operators.
+/// Each worker keeps connections to the upstream of its own, some for one client connection each; the
+/// rest is listeners, the log and operators.
 pub(crate) fn files_needed(config: &Config, workers: usize) -> u64 {
     let connections = config.limits.connections as u64;
-    connections + u64::from(config.upstream.limit) * workers as u64 + RESERVE
+    connections + u64::from(config.upstream.limit) * workers as u64 + others(config)
+}
+
+/// Files beside those of clients and of requests that run.
+pub(crate) fn others(config: &Config) -> u64 {
+    config.upstream.pinned_connections as u64 + RESERVE
 }
 
 /// Files that are no connections of clients or servers: listeners, logs, runtimes, operators.

@@ -57,7 +57,7 @@ pub use elephants::{Act, Elephants, ReadFrom, Resource, Throttle};
 pub use example::example;
 pub use identify::{Identify, RetryHeader, Session, Signal, Token};
 pub use levels::{Level, Levels};
-pub use listen::{AdminAddress, Certificate, HalfClose, Listen, Tls};
+pub use listen::{AdminAddress, Certificate, ForwardingField, HalfClose, Listen, Tls};
 pub use network::{Network, NoNetwork};
 pub use problem::{Elsewhere, Problem, Problems, Severity};
 pub use reference::reference;

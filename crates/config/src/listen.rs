@@ -29,6 +29,10 @@ pub struct Listen {
     pub proxy_protocol: Vec<Network>,
     /// Hops in front whose `Forwarded` and `X-Forwarded-*` are believed.
     pub trusted_proxies: Vec<Network>,
+    /// The field in which those hops say who the client is.
+    pub forwarded: ForwardingField,
+    /// Names of fields, in lower case, that are passed on though applications may believe them.
+    pub pass_fields: Vec<String>,
 }
 
 /// Where operators come in.
@@ -49,6 +53,15 @@ pub enum HalfClose {
     Allow,
 }
 
+/// The field in which a hop says who the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardingField {
+    /// `X-Forwarded-For`, with `X-Forwarded-Proto`, `-Host` and `-Port`.
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
 /// What clients of `listen.https` are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
@@ -63,6 +76,16 @@ pub struct Certificate {
     pub chain: PathBuf,
     /// Its private key.
     pub key: PathBuf,
+}
+
+impl ForwardingField {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
 }
 
 impl HalfClose {

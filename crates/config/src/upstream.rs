@@ -12,6 +12,8 @@ pub struct Upstream {
     pub servers: Vec<Server>,
     /// The most slots that all servers together can ever have: what connections must suffice for.
     pub limit: u32,
+    /// Idle connections that are kept for one client connection each, of all workers.
+    pub pinned_connections: usize,
     /// For requests of classes that set none.
     pub timeouts: Timeouts,
     /// For the servers that are reached by `https`.

@@ -4,7 +4,7 @@ use bywash_engine::Tier;
 
 use crate::config::{Charge, Details, Mode, Safe};
 use crate::elephants::Act;
-use crate::listen::HalfClose;
+use crate::listen::{ForwardingField, HalfClose};
 
 /// An enum that is written as one of a few words.
 pub(crate) trait Worded: Copy + 'static {
@@ -32,6 +32,7 @@ macro_rules! worded {
 worded!(Mode: Observe, Enforce);
 worded!(Act: Propose, Auto);
 worded!(HalfClose: Abort, Allow);
+worded!(ForwardingField: XForwardedFor, Forwarded);
 worded!(Charge: Session, Address);
 worded!(Details: Trusted, All, None);
 worded!(Tier: Browse, Transact);

@@ -316,6 +316,17 @@ fn whoever_believes_everybody_is_warned() {
 }
 
 #[test]
+fn a_field_that_never_passes_is_named_by_nobody() {
+    let passes = |name: &str| beside(&format!("[listen]\npass_fields = [\"{name}\"]\n"));
+    for name in ["x-http-method-override", "X-Original-URL", "x-forwarded-user", "remote-user"] {
+        assert!(passes(name).is_empty(), "{name}");
+    }
+    for name in ["Proxy", "x-forwarded-for", "Forwarded", "X-Real-IP", "bywash-level", "x_user"] {
+        assert_eq!(only(&passes(name)).code, "E024", "{name}");
+    }
+}
+
+#[test]
 fn an_admin_socket_is_short_and_absolute() {
     let admin = |path: &str| beside(&format!("[listen]\nadmin = \"unix:{path}\"\n"));
     let of_length = |length: usize| format!("/{}", "x".repeat(length - 1));

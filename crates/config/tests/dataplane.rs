@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bywash_config::{
-    AdminAddress, Certificate, Collector, Config, Details, Endpoint, Scheme, Server, State, Stop,
-    Timeouts,
+    AdminAddress, Certificate, Collector, Config, Details, Endpoint, ForwardingField, Scheme,
+    Server, State, Stop, Timeouts,
 };
 use bywash_units::Span;
 
@@ -19,11 +19,14 @@ admin = "unix:/run/bywash/admin.sock"
 http2 = false
 proxy_protocol = ["192.0.2.0/24"]
 trusted_proxies = ["10.0.0.0/8", "2001:db8::1"]
+forwarded = "forwarded"
+pass_fields = ["X-HTTP-Method-Override"]
 [tls]
 certificates = ["site.pem", "/etc/other.pem"]
 keys = ["site.key", "/etc/other.key"]
 [upstream]
 server = ["https://App.internal", "h2c://10.0.0.1:50051", "unix:/run/app.sock"]
+pinned_connections = 7
 connect_timeout = "1s"
 idle_timeout = "90s"
 total_timeout = "5m"
@@ -82,6 +85,8 @@ fn listeners_arrive_where_they_are_used() {
     assert!(!listen.http2);
     assert_eq!(text(&listen.proxy_protocol), ["192.0.2.0/24"]);
     assert_eq!(text(&listen.trusted_proxies), ["10.0.0.0/8", "2001:db8::1"]);
+    assert_eq!(listen.forwarded, ForwardingField::Forwarded);
+    assert_eq!(listen.pass_fields, ["x-http-method-override"]);
 }
 
 #[test]
@@ -94,6 +99,7 @@ fn certificates_come_in_pairs_and_in_order() {
 #[test]
 fn servers_come_in_the_order_of_the_file() {
     let upstream = right(EDGE).upstream;
+    assert_eq!(upstream.pinned_connections, 7);
     let shown = ["https://app.internal:443", "h2c://10.0.0.1:50051", "unix:/run/app.sock"];
     assert_eq!(text(&upstream.servers), shown);
     let endpoint = Endpoint::Tcp { host: "app.internal".into(), port: 443 };
@@ -154,6 +160,9 @@ fn who_sets_nothing_gets_the_defaults() {
     let config = Config::for_upstream("https://app").unwrap();
     let (listen, limits) = (config.listen, config.limits);
     assert!(listen.https.is_none() && listen.http2 && listen.trusted_proxies.is_empty());
+    assert_eq!(listen.forwarded, ForwardingField::XForwardedFor);
+    assert!(listen.pass_fields.is_empty());
+    assert_eq!(config.upstream.pinned_connections, 256);
     assert!(config.tls.is_none() && config.state.is_none() && config.traces.is_none());
     assert_eq!((limits.connections_per_address, limits.body_rate), (0, 500));
     assert_eq!((limits.streams, limits.h2_streams), (1000, 100));

@@ -51,6 +51,7 @@ mod learned;
 mod levels;
 mod listen;
 mod metrics;
+mod names;
 mod orphans;
 mod overrides;
 mod record;

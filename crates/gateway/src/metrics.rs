@@ -29,6 +29,7 @@ use crate::client::{Flood, NotOpened};
 use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::orphans::Counts;
+use crate::request::Doubt;
 use crate::upstream::servers::ServerStatus;
 
 pub(crate) use self::class::ClassMetrics;
@@ -46,6 +47,7 @@ pub(crate) struct Metrics {
     families: Families,
     levels: LevelFamilies,
     malformed: Vec<Counter>,
+    doubts: Vec<Counter>,
     not_opened: Vec<Counter>,
     floods: Vec<Counter>,
     tokens_refused: Vec<Counter>,
@@ -83,6 +85,7 @@ impl Metrics {
             tokens_good: given_and_good[1].clone(),
             tokens_refused: tokens_refused.to_vec(),
             malformed: labelled(registry, &table::MALFORMED_MESSAGES),
+            doubts: labelled(registry, &table::IGNORED_FORWARDING_FIELDS),
             not_opened: labelled(registry, &table::CONNECTIONS_NOT_OPENED),
             floods: labelled(registry, &table::HTTP2_FLOODS),
             too_slow: counter(registry, &table::SLOW_CLIENTS),
@@ -121,6 +124,11 @@ impl Metrics {
 
     pub(crate) fn malformed(&self, fault: Fault) {
         self.malformed[fault as usize].inc();
+    }
+
+    /// Something that a trusted hop says of a request's client is not believed.
+    pub(crate) fn forwarding_doubted(&self, doubt: Doubt) {
+        self.doubts[doubt as usize].inc();
     }
 
     pub(crate) fn not_opened(&self, why: NotOpened) {

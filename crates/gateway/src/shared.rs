@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_engine::{AddressKey, AttemptKey, SessionKey};
@@ -16,6 +16,7 @@ use crate::elephants::Elephants;
 use crate::history::Chronicle;
 use crate::journal::Journal;
 use crate::metrics::Metrics;
+use crate::names::Names;
 use crate::overrides::Overriding;
 use crate::settings::Settings;
 
@@ -73,8 +74,7 @@ pub(crate) struct Shared {
     /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
     /// nobody can make two of them collide.
     secret: Secret,
-    request_prefix: u32,
-    requests: AtomicU32,
+    names: Names,
 }
 
 /// The key of every hash of what clients choose.
@@ -105,7 +105,6 @@ impl Shared {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = settings.config.listen.workers;
         Self {
-            request_prefix: RandomState::new().hash_one("request prefix") as u32,
             driver: Arc::new(driver),
             metrics,
             journal,
@@ -124,7 +123,7 @@ impl Shared {
             streams: AtomicUsize::new(0),
             buffered: AtomicUsize::new(0),
             secret,
-            requests: AtomicU32::new(0),
+            names: Names::new(),
         }
     }
 
@@ -170,10 +169,9 @@ impl Shared {
         AttemptKey(hasher.finish())
     }
 
-    /// A name for a request that no other request of this process has, for a while.
+    /// A name for a request that no other request of this process has, and that nobody can foretell.
     pub(crate) fn request_name(&self) -> u64 {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        (u64::from(self.request_prefix) << 32) | u64::from(number)
+        self.names.next()
     }
 
     /// Every worker serves, and none has been told to stop.

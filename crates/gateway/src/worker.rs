@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 use crate::client::{self, Clients};
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Shared};
-use crate::upstream::Pool;
+use crate::upstream::{Bounds, Pool};
 
 /// What the requests of one thread share.
 pub(crate) struct Worker {
@@ -66,7 +66,7 @@ impl Worker {
         mut changes: watch::Receiver<Arc<Settings>>,
     ) -> std::io::Result<Self> {
         let settings = Rc::new(Settings::clone(&changes.borrow_and_update()));
-        let pool = RefCell::new(Rc::new(new_pool(&settings)));
+        let pool = RefCell::new(Rc::new(new_pool(&shared, &settings)));
         let (changes, settings) = (RefCell::new(changes), RefCell::new(settings));
         Ok(Self { shared, clients: Clients::new()?, changes, settings, pool })
     }
@@ -87,19 +87,27 @@ impl Worker {
     }
 
     fn change(&self, settings: &Settings) {
-        let most = settings.config.upstream.limit as usize;
         let same = Arc::ptr_eq(self.pool.borrow().upstreams(), &settings.upstreams);
         if same {
-            self.pool.borrow().keeps(most);
+            self.pool.borrow().keeps(bounds(&self.shared, settings));
         } else {
-            self.pool.replace(Rc::new(new_pool(settings))).retire();
+            self.pool.replace(Rc::new(new_pool(&self.shared, settings))).retire();
         }
         *self.settings.borrow_mut() = Rc::new(settings.clone());
     }
 }
 
-fn new_pool(settings: &Settings) -> Pool {
-    Pool::new(Arc::clone(&settings.upstreams), settings.config.upstream.limit as usize)
+fn new_pool(shared: &Shared, settings: &Settings) -> Pool {
+    Pool::new(Arc::clone(&settings.upstreams), bounds(shared, settings))
+}
+
+/// How many connections to servers this worker keeps.
+fn bounds(shared: &Shared, settings: &Settings) -> Bounds {
+    let upstream = &settings.config.upstream;
+    Bounds {
+        idle: upstream.limit as usize,
+        pinned: upstream.pinned_connections.div_ceil(shared.worker_count()),
+    }
 }
 
 /// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.

@@ -19,6 +19,7 @@ const KEPT: u64 = Name::set(&[
     Name::Cookie,
     Name::Forwarded,
     Name::ForwardedAlias,
+    Name::HopClaim,
     Name::Host,
     Name::Ours,
     Name::Via,

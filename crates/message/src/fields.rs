@@ -140,7 +140,12 @@ impl Fields {
     /// [`Name`], only those of the same spelling are replaced, aliases included.
     pub fn set(&mut self, spelled: &[u8], value: &[u8]) {
         match Name::of(spelled) {
-            Name::Ours | Name::XForwardedOther | Name::ForwardedAlias => self.remove_alike(spelled),
+            Name::Ours
+            | Name::XForwardedOther
+            | Name::ForwardedAlias
+            | Name::MethodOverride
+            | Name::HopClaim
+            | Name::NeverPassed => self.remove_alike(spelled),
             Name::Other => self.remove_named(spelled),
             name => self.remove(name),
         }

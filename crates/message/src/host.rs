@@ -45,19 +45,31 @@ pub(crate) fn authority_of_h2(
 }
 
 /// Whether these could be a name or an address, and a port (no user names, and of the characters
-/// of a name only those in use, none in percent). An empty one is allowed (RFC 9112 §3.2).
-fn is_host(host: &[u8]) -> bool {
+/// of a name only those in use, none in percent). An empty one is allowed (RFC 9112 §3.2), and one dot
+/// at the end of a name; no label of a name is empty (RFC 1034 §3.1).
+pub fn is_host(host: &[u8]) -> bool {
     let (name, port) = match memchr::memrchr2(b':', b']', host) {
         Some(at) if host[at] == b':' => (&host[..at], Some(&host[at + 1..])),
         _ => (host, None),
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let literal = name.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
-    let named = match literal {
-        Some(address) => is_address(address),
-        None => name.iter().all(plain) && (port.is_none() || !name.is_empty()),
+    let is_name = || {
+        let labels = name.strip_suffix(b".").unwrap_or(name);
+        let all_named = labels.split(|byte| *byte == b'.').all(|label| !label.is_empty());
+        let is_empty = name.is_empty() && port.is_none();
+        name.iter().all(plain) && (is_empty || all_named)
     };
-    named && port.is_none_or(|port| port.len() <= 5 && port.iter().all(u8::is_ascii_digit))
+    let named = literal.map_or_else(is_name, is_address);
+    named && port.is_none_or(is_port)
+}
+
+/// Returns whether this is a port, which may be left out behind the colon (RFC 3986 §3.2.3).
+fn is_port(port: &[u8]) -> bool {
+    let number = |digits: &[u8]| {
+        digits.iter().fold(0_u32, |number, digit| number * 10 + u32::from(digit - b'0'))
+    };
+    port.len() <= 5 && port.iter().all(u8::is_ascii_digit) && number(port) <= u16::MAX.into()
 }
 
 /// Whether this is an IPv6 address.

@@ -28,11 +28,14 @@
 
 #![forbid(unsafe_code)]
 
+mod authentication;
 mod chunk;
+mod claims;
 mod connection;
 mod decode;
 mod fault;
 mod fields;
+mod forwarded;
 mod framing;
 mod h2;
 mod head;
@@ -49,8 +52,10 @@ mod write;
 pub use decode::{Decoder, Part};
 pub use fault::Fault;
 pub use fields::{Field, Fields};
+pub use forwarded::{Forwarded, Node};
 pub use framing::Framing;
 pub use head::{Head, Limits};
+pub use host::is_host;
 pub use name::{Name, alike};
 pub use request::Request;
 pub use response::Response;

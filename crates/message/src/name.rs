@@ -6,6 +6,8 @@
 //! an application is told who the client is has a name of its own, to be removed and never read: no
 //! hop writes it, so it is a client's, even if a trusted hop has let it through.
 
+use crate::claims;
+
 /// A field name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -31,6 +33,7 @@ pub enum Name {
     Http2Settings,
     KeepAlive,
     Location,
+    PersistentAuth,
     ProxyAuthenticate,
     ProxyAuthorization,
     ProxyConnection,
@@ -44,6 +47,7 @@ pub enum Name {
     TransferEncoding,
     Upgrade,
     Via,
+    WwwAuthenticate,
     XForwardedFor,
     XForwardedHost,
     XForwardedPort,
@@ -54,16 +58,24 @@ pub enum Name {
     ForwardedAlias,
     XRealIp,
     XRequestId,
+    /// A field by which some application lets a client choose another method than the request's.
+    MethodOverride,
+    /// A field of which only a hop of the operator's can know the truth: the client's address or user,
+    /// or the target before the hop changed it. See `claims.rs`.
+    HopClaim,
+    /// `Proxy`, or another spelling of a method override or of what a hop claims.
+    NeverPassed,
     /// `bywash-` with anything behind it.
     Ours,
 }
 
 use Name::{
     Accept, AcceptEncoding, Age, Authorization, CacheControl, Connection, ContentEncoding,
-    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout, Host,
-    Http2Settings, KeepAlive, Location, Other, Ours, ProxyAuthenticate, ProxyAuthorization,
-    ProxyConnection, ProxyStatus, RetryAfter, Server, SetCookie, Te, Traceparent, Trailer,
-    TransferEncoding, Upgrade, Via, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
+    ContentLength, ContentType, Cookie, Date, Expect, Forwarded, ForwardedAlias, GrpcTimeout,
+    HopClaim, Host, Http2Settings, KeepAlive, Location, MethodOverride, NeverPassed, Other, Ours,
+    PersistentAuth, ProxyAuthenticate, ProxyAuthorization, ProxyConnection, ProxyStatus,
+    RetryAfter, Server, SetCookie, Te, Traceparent, Trailer, TransferEncoding, Upgrade, Via,
+    WwwAuthenticate, XForwardedFor, XForwardedHost, XForwardedOther, XForwardedPort,
     XForwardedProto, XRealIp, XRequestId,
 };
 
@@ -117,9 +129,11 @@ impl Name {
             (14, b'c') => &[ContentLength],
             (14, b'h') => &[Http2Settings],
             (15, b'a') => &[AcceptEncoding],
+            (15, b'p') => &[PersistentAuth],
             (15, b'x') => &[XForwardedFor],
             (16, b'c') => &[ContentEncoding],
             (16, b'p') => &[ProxyConnection],
+            (16, b'w') => &[WwwAuthenticate],
             (16, b'x') => &[XForwardedHost, XForwardedPort],
             (17, b't') => &[TransferEncoding],
             (17, b'x') => &[XForwardedProto],
@@ -139,7 +153,7 @@ impl Name {
                 }
             }
             Some(b'b' | b'B') if begins(spelled, b"bywash-") => Ours,
-            _ => Other,
+            _ => claims::name_of(spelled),
         }
     }
 
@@ -172,10 +186,11 @@ impl Name {
         set
     }
 
-    /// As it is written in lower case; of those with many spellings what is common to all.
+    /// As it is written in lower case; of those with many spellings what is common to all, which may
+    /// be nothing.
     pub const fn text(self) -> &'static str {
         match self {
-            Other => "",
+            Other | MethodOverride | HopClaim | NeverPassed => "",
             Accept => "accept",
             AcceptEncoding => "accept-encoding",
             Age => "age",
@@ -194,6 +209,7 @@ impl Name {
             Http2Settings => "http2-settings",
             KeepAlive => "keep-alive",
             Location => "location",
+            PersistentAuth => "persistent-auth",
             ProxyAuthenticate => "proxy-authenticate",
             ProxyAuthorization => "proxy-authorization",
             ProxyConnection => "proxy-connection",
@@ -207,6 +223,7 @@ impl Name {
             TransferEncoding => "transfer-encoding",
             Upgrade => "upgrade",
             Via => "via",
+            WwwAuthenticate => "www-authenticate",
             XForwardedFor => "x-forwarded-for",
             XForwardedHost => "x-forwarded-host",
             XForwardedPort => "x-forwarded-port",
@@ -256,7 +273,7 @@ pub fn alike(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Whether `spelled` begins with `text`, as [`alike`].
-fn begins(spelled: &[u8], text: &[u8]) -> bool {
+pub(crate) fn begins(spelled: &[u8], text: &[u8]) -> bool {
     let letter = |byte: u8| if is_hyphen(byte) { b'-' } else { byte.to_ascii_lowercase() };
     let same = |(one, other): (&u8, &u8)| letter(*one) == letter(*other);
     spelled.len() >= text.len() && text.iter().zip(spelled).all(same)
@@ -277,7 +294,8 @@ mod tests {
     use super::*;
 
     /// Those that have no length of their own.
-    const UNTABLED: [Name; 4] = [Other, XForwardedOther, ForwardedAlias, Ours];
+    const UNTABLED: [Name; 7] =
+        [Other, XForwardedOther, ForwardedAlias, MethodOverride, HopClaim, NeverPassed, Ours];
 
     fn tabled() -> Vec<Name> {
         let places = (0..64).flat_map(|length| (0..=u8::MAX).map(move |first| (length, first)));

@@ -13,7 +13,7 @@ use crate::name::{Name, alike};
 
 /// Fields without a [`Name`] that are for heads only (RFC 9110 §6.5.1): those that modify a
 /// request, that authenticate, or that say how the content is to be read or kept.
-const HEAD_ONLY: [&str; 18] = [
+const HEAD_ONLY: [&str; 17] = [
     "content-location",
     "content-range",
     "expires",
@@ -31,7 +31,6 @@ const HEAD_ONLY: [&str; 18] = [
     "strict-transport-security",
     "vary",
     "warning",
-    "www-authenticate",
 ];
 
 /// The lines behind the last chunk, as they arrive.

@@ -6,7 +6,7 @@ use bywash_config::Config;
 
 use super::finding::Finding;
 use super::place::Place;
-use crate::run::files_needed;
+use crate::run::{files_needed, others};
 
 const FILES: &str = "files";
 const QUEUE: &str = "accept queue";
@@ -27,8 +27,9 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
     let need = files_needed(config, workers);
     let (connections, limit) = (config.limits.connections, config.upstream.limit);
     let sum = format!(
-        "limits.connections {connections} + at most {limit} slots × {workers} workers + 96 make \
-         {need}"
+        "limits.connections {connections} + at most {limit} slots × {workers} workers + {} make \
+         {need}",
+        others(config)
     );
     let finding = if have < need {
         Finding::problem(

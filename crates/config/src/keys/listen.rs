@@ -2,7 +2,7 @@
 
 use crate::key::{Key, Section};
 use crate::kind::Kind;
-use crate::listen::HalfClose;
+use crate::listen::{ForwardingField, HalfClose};
 use crate::words::Worded;
 
 pub(crate) static LISTEN: Section = Section {
@@ -18,6 +18,8 @@ pub(crate) static LISTEN: Section = Section {
         HTTP2,
         PROXY_PROTOCOL,
         TRUSTED_PROXIES,
+        FORWARDED,
+        PASS_FIELDS,
     ],
 };
 pub(crate) const HTTP: Key =
@@ -69,6 +71,27 @@ pub(crate) const TRUSTED_PROXIES: Key = Key::new(
     "",
     "Hops in front whose Forwarded and X-Forwarded-* are believed. From everybody else they are \
      removed: anyone can write them.",
+);
+pub(crate) const FORWARDED: Key = Key::new(
+    "forwarded",
+    Kind::Word(ForwardingField::WORDS),
+    "x-forwarded-for",
+    "The field in which the hops of trusted_proxies say who the client is. The other one is not \
+     believed, and where it names another client neither is.",
+);
+pub(crate) const PASS_FIELDS: Key = Key::new(
+    "pass_fields",
+    Kind::Texts {
+        of: "names of fields like x-http-method-override",
+        regex: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+        least: 0,
+        most: 64,
+        alone: false,
+    },
+    "",
+    "Fields that are passed to the application though some applications believe what a client says in \
+     them. x-http-method, x-http-method-override and x-method-override pass from everybody; \
+     x-original-url, x-client-ip, x-forwarded-user and the like from trusted_proxies only.",
 );
 const NETWORKS: Kind = Kind::Texts {
     of: "networks like 10.0.0.0/8 and addresses",

@@ -12,6 +12,7 @@ pub(crate) static UPSTREAM: Section = Section {
     keys: &[
         SERVER,
         SLOTS,
+        PINNED_CONNECTIONS,
         CONNECT_TIMEOUT,
         RESPONSE_TIMEOUT,
         IDLE_TIMEOUT,
@@ -42,6 +43,14 @@ pub(crate) const SLOTS: Key = Key::optional(
     "16",
     "Slots: requests that all servers together work on at once. The others wait here. In short for \
      limit.slots; another policy of [limit] starts with so many.",
+);
+pub(crate) const PINNED_CONNECTIONS: Key = Key::new(
+    "pinned_connections",
+    Kind::Whole { min: 0, max: 100_000 },
+    "256",
+    "Idle connections that servers have authenticated (NTLM, Negotiate) and that are kept for the \
+     client connection of their user; all workers together. Beyond that the one used longest ago is \
+     closed, and its user authenticates again.",
 );
 pub(super) const TO_CONNECT: Kind = millis(1, Span::from_secs(300));
 pub(super) const TO_ANSWER: Kind = millis(1, HOUR);

@@ -89,6 +89,36 @@ pub(super) fn taken_from_requests(
     None
 }
 
+/// Fields that no key lets through: the gateway writes them anew, or they are nobody's word.
+const NEVER_PASSED: [&str; 8] = [
+    "forwarded",
+    "proxy",
+    "x-forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-real-ip",
+];
+
+/// A field of requests that is passed on though an application may believe it.
+pub(super) fn passed(text: &str, at: Range<usize>, report: &mut Report) -> Option<String> {
+    let name = text.to_ascii_lowercase();
+    let is_plain = is_token(text) && !name.contains(['_', '.']);
+    if is_plain && !NEVER_PASSED.contains(&&*name) && !name.starts_with("bywash-") {
+        return Some(name);
+    }
+    let message =
+        format!("`listen.pass_fields` takes the name of a field, not \"{}\"", shown(text));
+    let help = if is_plain {
+        format!("`{name}` is the gateway's to write, or never passes: leave it out")
+    } else {
+        "letters, digits and hyphens, like \"x-http-method-override\"".to_string()
+    };
+    report.add(Finding::new(&code::FIELD_NAME, at, message).help(help));
+    None
+}
+
 fn no_field(path: &str, text: &str, at: Range<usize>, (messages, like): (&str, &str)) -> Finding {
     let message = format!("`{path}` takes the name of a field, not \"{}\"", shown(text));
     let help = if is_token(text) {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use super::fields;
 use crate::code;
 use crate::key::Key;
 use crate::keys;
@@ -23,6 +24,8 @@ pub(super) fn listen(values: &Values, report: &mut Report) -> Listen {
         http2: values.of(&keys::HTTP2).truth(),
         proxy_protocol: networks(&keys::PROXY_PROTOCOL, values, report),
         trusted_proxies: networks(&keys::TRUSTED_PROXIES, values, report),
+        forwarded: values.of(&keys::FORWARDED).word(),
+        pass_fields: pass_fields(values, report),
     };
     check_admin(&listen.admin, values, report);
     check_collisions(&listen, values, report);
@@ -92,6 +95,11 @@ const fn takes_all(a: IpAddr, b: IpAddr) -> bool {
 
 const fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
+}
+
+fn pass_fields(values: &Values, report: &mut Report) -> Vec<String> {
+    let texts = values.of(&keys::PASS_FIELDS).texts().iter();
+    texts.filter_map(|text| fields::passed(text.get_ref(), text.span(), report)).collect()
 }
 
 fn networks(key: &Key, values: &Values, report: &mut Report) -> Vec<Network> {

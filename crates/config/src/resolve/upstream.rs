@@ -39,6 +39,7 @@ pub(super) fn upstream(
     let upstream = Upstream {
         servers: servers.into_iter().map(|(server, _)| server).collect(),
         limit: limit.most(),
+        pinned_connections: values.of(&keys::PINNED_CONNECTIONS).whole() as usize,
         timeouts: timeouts::of_upstream(&values, report),
         tls: tls(&values, report),
         health: health::health(document, report),

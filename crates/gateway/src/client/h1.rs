@@ -14,6 +14,7 @@ mod tunnel;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
@@ -25,7 +26,9 @@ use http::{Method, StatusCode, Version};
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase};
 use crate::body::{BodyError, Piece};
+use crate::reply::Reply;
 use crate::stream::Stream;
+use crate::upstream::PinnedLink;
 use crate::wire::Wire;
 
 /// One client's connection that speaks HTTP/1.
@@ -40,6 +43,8 @@ pub(crate) struct Conn {
     upgrades: Cell<bool>,
     /// The lane that the connection was last put into.
     mark: Cell<Mark>,
+    /// The connection to a server that goes with this one.
+    pin: PinnedLink,
     limits: Limits,
 }
 
@@ -88,6 +93,9 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Data up to this size is copied out of the buffer that it was read into rather than keeping it.
 const COPIED: usize = 4096;
 
+/// Bytes that are read beyond a request that waits, to see its client end TLS.
+const AHEAD: usize = 4096;
+
 impl Conn {
     fn new(stream: Stream, input: BytesMut, limits: Limits) -> Rc<Self> {
         let decoder = Decoder::new(Framing::None, &limits);
@@ -99,8 +107,13 @@ impl Conn {
             old: Cell::new(false),
             upgrades: Cell::new(false),
             mark: Cell::default(),
+            pin: PinnedLink::default(),
             limits,
         })
+    }
+
+    pub(super) const fn pin(&self) -> &PinnedLink {
+        &self.pin
     }
 
     /// The next head, or why there is none.
@@ -165,6 +178,41 @@ impl Conn {
             old: self.old.get(),
             keep_alive: request.keep_alive,
         }
+    }
+
+    /// Waits for an answer. Returns `None` if the client has left by ending TLS (`close_notify`) while
+    /// the connection stays open, which only a reader sees.
+    async fn unless_left(
+        &self,
+        handler: &impl Handler,
+        mut serving: Pin<Box<impl Future<Output = Reply>>>,
+    ) -> Option<Reply> {
+        let is_tls = self.wire.borrow().stream.is_tls();
+        let watches = is_tls && handler.leaves_by_ending_tls() && !self.upgrades.get();
+        poll_fn(|cx| {
+            if watches && self.has_ended(cx) {
+                return Poll::Ready(None);
+            }
+            serving.as_mut().poll(cx).map(Some)
+        })
+        .await
+    }
+
+    /// Returns whether the client has ended its sending side, behind no more than [`AHEAD`] bytes of
+    /// requests to come. While there is a body, the reader of the body sees the end.
+    fn has_ended(&self, cx: &mut Context<'_>) -> bool {
+        if !self.incoming.borrow().decoder.is_ended() {
+            return false;
+        }
+        let mut wire = self.wire.borrow_mut();
+        while wire.input.len() < AHEAD {
+            match wire.poll_fill_up_to(cx, AHEAD) {
+                Poll::Pending => return false,
+                Poll::Ready(Ok(0) | Err(_)) => return true,
+                Poll::Ready(Ok(_)) => {}
+            }
+        }
+        false
     }
 
     /// More of the present request's body.
@@ -249,7 +297,11 @@ pub(crate) async fn serve(
                 let body = Body::of_h1(&conn, request.framing);
                 let back = Back::H1(Rc::clone(&conn));
                 // By itself: what a request needs, a connection between requests does not keep.
-                (Box::pin(handler.serve(*request, body, back)).await, asked)
+                let serving = Box::pin(handler.serve(*request, body, back));
+                match conn.unless_left(handler, serving).await {
+                    Some(reply) => (reply, asked),
+                    None => return Ended::Closed,
+                }
             }
             Next::Fault(fault) => (handler.malformed(fault), FAULTY),
             Next::TooSlow => (handler.too_slow(), FAULTY),

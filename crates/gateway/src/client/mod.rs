@@ -22,6 +22,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
+use bywash_config::HalfClose;
 use bywash_message::{Fault, Fields, Framing, Request};
 use bywash_shaper::{Lane, Mark};
 use http::StatusCode;
@@ -34,6 +35,7 @@ use crate::request::{self, Peer};
 use crate::settings::Settings;
 use crate::shared::{Door, Seat};
 use crate::stream::{keep_alive, limit_unsent};
+use crate::upstream::PinnedLink;
 use crate::worker::Worker;
 pub(crate) use flood::Flood;
 pub(crate) use opening::NotOpened;
@@ -63,6 +65,10 @@ pub(crate) trait Handler {
     fn takes_lane(&self, socket: BorrowedFd<'_>, mark: &mut Mark, answer: &mut Answer);
     /// Whether a connection in clear may turn out to be HTTP/2.
     fn speaks_http2(&self) -> bool;
+    /// Returns whether a client that ends TLS, and not the connection, has left.
+    fn leaves_by_ending_tls(&self) -> bool {
+        false
+    }
 }
 
 /// The body of a client's request.
@@ -100,6 +106,15 @@ impl Body {
 }
 
 impl Back {
+    /// Returns the place of this client connection's own connection to a server. HTTP/2 has none: an
+    /// authentication cannot belong to a connection of many streams.
+    pub(crate) fn pin(&self) -> Option<&PinnedLink> {
+        match self {
+            Self::H1(conn) => Some(conn.pin()),
+            Self::H2(_) => None,
+        }
+    }
+
     /// Passes an answer on that comes before the answer (1xx).
     pub(crate) fn interim(&self, cx: &mut Context<'_>, status: StatusCode, fields: &Fields) {
         match self {
@@ -285,6 +300,10 @@ impl Handler for Plane {
             paced.enters_lane();
         }
         shared.metrics.held_back(entered.err().map(NoLane::Without));
+    }
+
+    fn leaves_by_ending_tls(&self) -> bool {
+        self.worker.settings().config.listen.half_close == HalfClose::Abort
     }
 
     fn speaks_http2(&self) -> bool {

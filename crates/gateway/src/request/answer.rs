@@ -24,13 +24,14 @@ use super::grant;
 use super::refuse::{self, Voice};
 use super::success;
 use crate::body::{BodyError, Piece};
+use crate::client::Back;
 use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
 use crate::record::Record;
 use crate::reply::{Answer, Reply, Tunnel};
 use crate::shared::StreamSeat;
 use crate::upstream::servers::{Failure, Load};
-use crate::upstream::{Exchange, Pool, UpstreamError};
+use crate::upstream::{Exchange, Link, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// A request whose answer has begun: what is to be given back at its end.
@@ -40,6 +41,9 @@ pub(crate) struct Streaming {
     /// `None`: the gateway is bypassed, or the slot was given back already.
     ticket: Option<Ticket>,
     pool: Rc<Pool>,
+    /// The client connection that owns a connection which a server has authenticated. `None`: such a
+    /// connection is closed.
+    owner: Option<Back>,
     load: Option<Load>,
     /// If it is counted apart from the limit.
     seat: Option<StreamSeat>,
@@ -74,14 +78,14 @@ pub(crate) struct Stream {
 
 /// The answer for the client. One without a body ends its request here and now.
 pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice) -> Reply {
-    let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, .. } =
+    let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
         forwarded;
     let now = running.worker.shared.driver.now();
     load.shows_life(now);
     if !response.status.is_server_error() {
         load.answered(now);
     }
-    running.load = Some(load);
+    (running.load, running.owner) = (Some(load), owner);
     if response.status == StatusCode::SWITCHING_PROTOCOLS {
         return switch(running, exchange, response, voice);
     }
@@ -154,6 +158,14 @@ fn is_event_stream(fields: &Fields) -> bool {
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
 }
 
+/// Gives a connection back that can carry another exchange: to its pool, or to its one user.
+fn gives_back(pool: &Rc<Pool>, owner: Option<&Back>, server: usize, link: Link) {
+    match (link, owner.and_then(Back::pin)) {
+        (Link::H1(link), Some(pin)) if link.is_authenticated() => pin.keep(pool, server, link),
+        (link, _) => pool.put(server, link),
+    }
+}
+
 /// Whether a session gets on by an answer with this status.
 pub(super) fn gets_on(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
@@ -166,7 +178,7 @@ impl Streaming {
         ticket: Option<Ticket>,
         pool: Rc<Pool>,
     ) -> Self {
-        Self { worker, record, ticket, pool, load: None, seat: None }
+        Self { worker, record, ticket, pool, owner: None, load: None, seat: None }
     }
 
     /// Counts it apart from the limit, if there is a place.
@@ -340,7 +352,7 @@ impl Stream {
         let Some(running) = self.running.take() else { return };
         let got_on = self.served.filter(|_| gets_on(self.status));
         let progress = running.progress(got_on, self.earned);
-        let Streaming { worker, mut record, ticket, pool, load, .. } = running;
+        let Streaming { worker, mut record, ticket, pool, owner, load, .. } = running;
         if !self.endless {
             record.earned(self.earned);
         }
@@ -366,7 +378,7 @@ impl Stream {
                 load.succeeded(worker.shared.driver.now());
             }
             if let Some(link) = link {
-                pool.put(server, link);
+                gives_back(&pool, owner.as_ref(), server, link);
             }
         }
     }

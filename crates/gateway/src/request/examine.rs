@@ -10,6 +10,7 @@ use bywash_message::{Fields, Request};
 use bywash_token::Moment;
 
 use super::client_deadline::Told;
+use super::forwarded::{Doubt, Origin};
 use super::{Peer, cookies, forwarded, signals};
 use crate::access_log::wall_clock_ms;
 use crate::levels::Said;
@@ -23,6 +24,8 @@ pub(crate) struct Facts {
     pub(crate) request: EngineRequest,
     /// The client's address, as far as the hops in front are believed.
     pub(crate) client: IpAddr,
+    /// Why a forwarding field of a trusted hop was not believed.
+    pub(crate) doubt: Option<Doubt>,
     /// What is decided about it is carried out, by its class and as its visitor is of the part that this is for.
     pub(crate) enforced: bool,
     /// What it shows of session tokens.
@@ -47,7 +50,7 @@ pub(super) fn examine(
 ) -> Facts {
     let config = &settings.config;
     let (fields, safe) = (&request.fields, request.method.is_safe());
-    let client = forwarded::client(fields, peer, &config.listen.trusted_proxies);
+    let Origin { client, secure, doubt } = forwarded::origin(fields, peer, &config.listen);
     let class = config.classifier.class(request.method.as_str(), request.target.path());
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
     let of_class = settings.class(class);
@@ -71,11 +74,11 @@ pub(super) fn examine(
         rule: shared.elephants.rule_of(request).filter(|_| of_class.class.tier == Tier::Browse),
         ..EngineRequest::of(class)
     };
-    let (secure, told) = (forwarded::is_secure(fields, peer), Told::of(fields));
+    let told = Told::of(fields);
     let levels = settings.levels.as_ref();
     let said = levels.map_or(Said::Nothing, |levels| levels.said(fields, peer.is_trusted));
     let level = levels.map(|levels| levels.level(of_class.level, said));
-    Facts { request, client, enforced, token, secure, safe, told, said, level }
+    Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
 }
 
 /// Whether a client is of so many in a hundred. By its address, which nobody can choose as a cookie can be: so who is

@@ -51,6 +51,8 @@ pub(super) struct Forwarded {
     pub(super) deadline: Deadline,
     pub(super) takes_trailers: bool,
     pub(super) client: ClientRate,
+    /// The client connection that owns the connection if a server has authenticated it.
+    pub(super) owner: Option<Back>,
 }
 
 /// What a request's head carries to say that it has been through a gateway like this one.
@@ -78,11 +80,14 @@ pub(super) async fn forward(
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
-    let Forward { mut request, facts, mut upload, back, mut client, .. } = forward;
+    let Forward { mut request, facts, mut upload, back, peer, mut client, .. } = forward;
     let timeouts = settings.class(facts.request.class).timeouts;
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
-    let mut sender = Sender::new(worker, record, &timeouts);
+    // A hop sends requests of many users on one connection, and which are whose it does not say.
+    let may_pin = !peer.is_trusted;
+    let pin = back.pin().filter(|_| may_pin);
+    let mut sender = Sender::new(worker, record, &timeouts, pin);
     let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
     loop {
@@ -116,9 +121,17 @@ pub(super) async fn forward(
             Ok(response) => {
                 deadline.answers();
                 let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
-                let forwarded =
-                    Forwarded { exchange, response, load, pool, deadline, takes_trailers, client };
-                return Ok(forwarded);
+                let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
+                return Ok(Forwarded {
+                    exchange,
+                    response,
+                    load,
+                    pool,
+                    deadline,
+                    takes_trailers,
+                    client,
+                    owner,
+                });
             }
             Err(error) if exchange.is_unprocessed() => match spare {
                 Some(spare) if sender.refused(&load) => {
@@ -205,7 +218,7 @@ fn prepare(
     trace: Option<&Trace>,
     tells: bool,
 ) -> Option<Vec<u8>> {
-    let Forward { request, facts, peer, name, .. } = forward;
+    let Forward { request, peer, name, .. } = forward;
     let fields = &mut request.fields;
     let wanted = || fields.get(Name::Upgrade).map(<[u8]>::to_vec);
     let upgrade = if request.upgrades { wanted() } else { None };
@@ -232,7 +245,9 @@ fn prepare(
         fields.push(b"Host", &host);
     }
     fields.push(b"Via", via(request.version));
-    forwarded::rebuild(fields, peer, facts.client);
+    let listen = &settings.config.listen;
+    forwarded::take_claims_out(fields, peer, &listen.pass_fields);
+    forwarded::rebuild(fields, peer, listen);
     fields.push(b"Bywash-Request", &hexadecimal(*name));
     traces::propagate(fields, trace);
     upgrade

@@ -1,318 +1,283 @@
 //! Where a request comes from, as the upstream is told.
 //!
 //! `X-Forwarded-For`, `-Proto`, `-Host`, `-Port`, `X-Real-IP` and `Forwarded` (RFC 7239) are
-//! written anew. What a client says in them is thrown away; what a trusted hop says is kept and
-//! gone on from. Other spellings of them are no hop's, and thrown away whoever lets them through.
-//! The client is the last address of the chain that is not a trusted hop's own.
+//! written anew, from what was understood. What a client says in them is thrown away; what a trusted
+//! hop says is gone on from. The client is the last address of the chain that is not a trusted hop's
+//! own. Other spellings of these fields are no hop's, and thrown away whoever lets them through.
+//!
+//! **One field is authoritative** (`listen.forwarded`). A hop that writes one of the two fields may
+//! let a client's other one through: nothing tells which of them is the hop's. So the chain, the
+//! scheme and the host are taken from the authoritative field and its companions alone. Where the other
+//! field names another client, something is wrong in front, and neither is believed: the hop is the
+//! client, to the engine and in the log. The upstream is told `unknown`, because the hop's own address
+//! may be one to which an application gives more than to a stranger.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
-use bywash_config::Network;
-use bywash_message::{Fields, Name};
+use bywash_config::{ForwardingField, Listen, Network};
+use bywash_message::{Fields, Forwarded, Name, Node, is_host};
 
 use super::Peer;
 
 /// The fields that say where a request comes from.
-const FIELDS: [Name; 8] = [
+const FIELDS: [Name; 7] = [
     Name::XForwardedFor,
     Name::XForwardedProto,
     Name::XForwardedHost,
     Name::XForwardedPort,
-    // Every other: `-Server`, `-Prefix`, `-User`, `-Ssl`.
-    Name::XForwardedOther,
     Name::ForwardedAlias,
     Name::XRealIp,
     Name::Forwarded,
 ];
 
-/// The client's address, as far as the hops in front are believed.
-pub(super) fn client(fields: &Fields, peer: &Peer, trusted: &[Network]) -> IpAddr {
-    if !peer.is_trusted {
-        return peer.address;
-    }
-    let mut client = peer.address;
-    // From the nearest on; what stands beyond one that is no address has nobody to vouch for it.
-    for hop in hops(fields).into_iter().rev().map_while(|hop| hop) {
-        client = hop;
-        if !trusted.iter().any(|network| network.contains(hop)) {
-            break;
+/// The schemes that mean something.
+const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
+
+/// The origin of a request, as far as the hop in front is believed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Origin {
+    /// The client's address.
+    pub(super) client: IpAddr,
+    /// The client speaks TLS with the first hop.
+    pub(super) secure: bool,
+    /// Something that a trusted hop has sent was not believed.
+    pub(super) doubt: Option<Doubt>,
+}
+
+/// Why a forwarding field of a trusted hop was not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Both fields are there, and they name different clients.
+    Differ,
+    /// Only the field is there that is not authoritative.
+    NotAuthoritative,
+    /// `Forwarded` is authoritative, and a line of it is not as RFC 7239 says.
+    Malformed,
+}
+
+impl Doubt {
+    pub(crate) const ALL: [Self; 3] = [Self::Differ, Self::NotAuthoritative, Self::Malformed];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Differ => "differ",
+            Self::NotAuthoritative => "not_authoritative",
+            Self::Malformed => "malformed",
         }
     }
-    client
 }
 
-/// Whether the client speaks TLS with the first hop, as far as the hops in front are believed.
-pub(super) fn is_secure(fields: &Fields, peer: &Peer) -> bool {
-    let says = || one_proto(fields).is_some_and(|proto| matches!(proto, b"https" | b"wss"));
-    peer.is_secure || (peer.is_trusted && says())
-}
-
-/// The scheme that a hop names; two are none.
-fn one_proto(fields: &Fields) -> Option<&[u8]> {
-    let mut protos = fields.all(Name::XForwardedProto);
-    protos.next().filter(|_| protos.next().is_none())
-}
-
-/// The addresses of the chain, the nearest last.
-fn hops(fields: &Fields) -> Vec<Option<IpAddr>> {
-    if fields.has(Name::XForwardedFor) {
-        return elements(fields, Name::XForwardedFor).map(address).collect();
+/// Returns where a request with these fields comes from.
+pub(super) fn origin(fields: &Fields, peer: &Peer, listen: &Listen) -> Origin {
+    let said = Said::by(peer, fields, listen);
+    Origin {
+        client: said.client.unwrap_or(peer.address),
+        secure: peer.is_secure || matches!(said.proto, Some("https" | "wss")),
+        doubt: said.doubt,
     }
-    elements(fields, Name::Forwarded).map(node_of).collect()
 }
 
-/// The `for` of one element of `Forwarded`.
-fn node_of(element: &[u8]) -> Option<IpAddr> {
-    let mut pairs = element.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
-    let node = pairs.find_map(|pair| {
-        let (name, value) = pair.split_at_checked(4)?;
-        name.eq_ignore_ascii_case(b"for=").then_some(value)
-    });
-    node.and_then(address)
-}
-
-/// The elements of a list field, over all its lines. One that is empty is none (RFC 9110, 5.6.1).
-fn elements(fields: &Fields, name: Name) -> impl Iterator<Item = &[u8]> {
-    let lines = fields.all(name);
-    let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
-    elements.filter(|element| !element.is_empty())
-}
-
-/// An address with or without a port, brackets and quotes.
-fn address(text: &[u8]) -> Option<IpAddr> {
-    let text = std::str::from_utf8(text).ok()?.trim_matches('"');
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|a| a.ip()));
-    address.map(|address: IpAddr| address.to_canonical())
-}
-
-/// Writes them anew.
-pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, client: IpAddr) {
-    let before = if peer.is_trusted { Before::of(fields) } else { Before::default() };
+/// Writes the fields anew.
+pub(super) fn rebuild(fields: &mut Fields, peer: &Peer, listen: &Listen) {
+    let said = Said::by(peer, fields, listen);
     for name in FIELDS {
-        if !(peer.is_trusted && name == Name::XForwardedOther) {
-            fields.remove(name);
-        }
+        fields.remove(name);
     }
-    let mut chain = before.chain;
-    if chain.is_empty() && client != peer.address {
-        // Its hop speaks `Forwarded` alone; who reads this field only is told the same client.
-        chain.extend_from_slice(format!("{client}, ").as_bytes());
-    }
-    chain.extend_from_slice(peer.text.as_bytes());
-    fields.push(b"X-Forwarded-For", &chain);
-    fields.push(b"X-Forwarded-Proto", before.proto.as_deref().unwrap_or(peer.scheme().as_bytes()));
-    let host = before.host.or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
+    fields.push(b"X-Forwarded-For", &said.addresses(peer));
+    fields.push(b"X-Forwarded-Proto", said.proto.unwrap_or(peer.scheme()).as_bytes());
+    let host = said.host.clone().or_else(|| fields.get(Name::Host).map(<[u8]>::to_vec));
     if let Some(host) = host {
         fields.push(b"X-Forwarded-Host", &host);
     }
-    if let Some(port) = before.port {
-        fields.push(b"X-Forwarded-Port", &port);
+    if let Some(port) = &said.port {
+        fields.push(b"X-Forwarded-Port", port);
     }
-    if client == peer.address {
-        fields.push(b"X-Real-IP", peer.text.as_bytes());
-    } else {
-        fields.push(b"X-Real-IP", client.to_string().as_bytes());
+    match said.client {
+        _ if said.doubt == Some(Doubt::Differ) => fields.push(b"X-Real-IP", UNKNOWN),
+        Some(client) => fields.push(b"X-Real-IP", client.to_string().as_bytes()),
+        None => fields.push(b"X-Real-IP", peer.text.as_bytes()),
     }
-    if let Some(mut forwarded) = before.forwarded {
-        forwarded.extend_from_slice(format!("for={}", node(peer.address)).as_bytes());
-        fields.push(b"Forwarded", &forwarded);
-    }
-}
-
-/// An address as RFC 7239 writes it.
-fn node(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => format!("\"[{v6}]\""),
+    if peer.is_trusted && listen.forwarded == ForwardingField::Forwarded {
+        fields.push(b"Forwarded", &said.forwarded(peer));
     }
 }
 
-/// What a trusted hop has said.
+/// The address of a node that does not say it (RFC 7239 §6.2).
+const UNKNOWN: &[u8] = b"unknown";
+
+/// The statements of a trusted hop.
 #[derive(Default)]
-struct Before {
-    /// Ends in a comma if it is not empty.
-    chain: Vec<u8>,
-    forwarded: Option<Vec<u8>>,
-    proto: Option<Vec<u8>>,
+struct Said {
+    /// An element for each hop, the nearest last.
+    chain: Vec<Forwarded>,
+    /// The client, if the chain names one.
+    client: Option<IpAddr>,
+    proto: Option<&'static str>,
     host: Option<Vec<u8>>,
     port: Option<Vec<u8>>,
+    doubt: Option<Doubt>,
 }
 
-impl Before {
-    fn of(fields: &Fields) -> Self {
-        let one = |name| {
-            let value = fields.get(name).filter(|value| is_plain(value))?;
-            fields.all(name).nth(1).is_none().then(|| value.to_vec())
+impl Said {
+    /// Reads the fields of the peer; an untrusted one says nothing.
+    fn by(peer: &Peer, fields: &Fields, listen: &Listen) -> Self {
+        if !peer.is_trusted {
+            return Self::default();
+        }
+        let mut said = match listen.forwarded {
+            ForwardingField::XForwardedFor => Self::in_x_forwarded(fields, listen),
+            ForwardingField::Forwarded => Self::in_forwarded(fields, listen),
         };
+        if said.doubt == Some(Doubt::Differ) {
+            said.chain = vec![Forwarded { proto: said.proto, ..Forwarded::from(Node::Hidden) }];
+            (said.client, said.host, said.port) = (None, None, None);
+        }
+        said
+    }
+
+    fn in_x_forwarded(fields: &Fields, listen: &Listen) -> Self {
+        let chain = x_forwarded_for(fields);
+        let (client, _) = farthest(&chain, &listen.trusted_proxies);
+        let other = || farthest(&forwarded(fields).0, &listen.trusted_proxies).0;
+        let doubt = doubt(fields, [Name::XForwardedFor, Name::Forwarded], client, other);
+        let proto = one(fields, Name::XForwardedProto);
+        let known = |proto: &[u8]| SCHEMES.into_iter().find(|known| known.as_bytes() == proto);
+        let is_port = |port: &&[u8]| port.len() <= 5 && port.iter().all(u8::is_ascii_digit);
         Self {
-            chain: joined(fields, Name::XForwardedFor),
-            // A hop that speaks `X-Forwarded-For` may pass a client's `Forwarded` on as it came.
-            forwarded: Some(joined(fields, Name::Forwarded))
-                .filter(|list| !list.is_empty() && !fields.has(Name::XForwardedFor)),
-            proto: one(Name::XForwardedProto)
-                .filter(|proto| matches!(&**proto, b"http" | b"https" | b"ws" | b"wss")),
-            host: one(Name::XForwardedHost),
-            port: one(Name::XForwardedPort).filter(|port| port.iter().all(u8::is_ascii_digit)),
+            client,
+            proto: proto.and_then(known),
+            host: one(fields, Name::XForwardedHost).filter(|host| is_host(host)).map(Vec::from),
+            port: one(fields, Name::XForwardedPort).filter(is_port).map(Vec::from),
+            doubt,
+            chain,
+        }
+    }
+
+    fn in_forwarded(fields: &Fields, listen: &Listen) -> Self {
+        let (chain, is_whole) = forwarded(fields);
+        let (client, element) = farthest(&chain, &listen.trusted_proxies);
+        let other = || farthest(&x_forwarded_for(fields), &listen.trusted_proxies).0;
+        let doubt = doubt(fields, [Name::Forwarded, Name::XForwardedFor], client, other);
+        Self {
+            client,
+            proto: element.and_then(|element| element.proto),
+            host: element.and_then(|element| element.host.clone()),
+            port: None,
+            doubt: doubt.or((!is_whole).then_some(Doubt::Malformed)),
+            chain,
+        }
+    }
+
+    /// The chain and the peer as `X-Forwarded-For` has them.
+    fn addresses(&self, peer: &Peer) -> Vec<u8> {
+        let mut list = Vec::new();
+        for element in &self.chain {
+            match element.node {
+                Node::Address(address) => list.extend_from_slice(address.to_string().as_bytes()),
+                Node::Hidden => list.extend_from_slice(UNKNOWN),
+            }
+            list.extend_from_slice(b", ");
+        }
+        list.extend_from_slice(peer.text.as_bytes());
+        list
+    }
+
+    /// The chain and the peer as `Forwarded` has them.
+    fn forwarded(&self, peer: &Peer) -> Vec<u8> {
+        let mut list = Vec::new();
+        for element in &self.chain {
+            element.write(&mut list);
+            list.extend_from_slice(b", ");
+        }
+        let proto = Some(peer.scheme());
+        Forwarded { proto, ..Forwarded::from(Node::of(peer.address)) }.write(&mut list);
+        list
+    }
+}
+
+/// Compares the two fields. The first is authoritative and names this client.
+fn doubt(
+    fields: &Fields,
+    [field, other]: [Name; 2],
+    client: Option<IpAddr>,
+    other_client: impl FnOnce() -> Option<IpAddr>,
+) -> Option<Doubt> {
+    match (fields.has(field), fields.has(other)) {
+        (_, false) => None,
+        (false, true) => Some(Doubt::NotAuthoritative),
+        (true, true) => {
+            let client = client?;
+            other_client().is_some_and(|other| other != client).then_some(Doubt::Differ)
         }
     }
 }
 
-/// The elements of a list, each followed by a comma.
-fn joined(fields: &Fields, name: Name) -> Vec<u8> {
-    let mut list = Vec::new();
-    for element in elements(fields, name) {
-        list.extend_from_slice(element);
-        list.extend_from_slice(b", ");
+/// Returns the client that a chain names, and the element farthest from here that a trusted hop has
+/// written. An element beyond a hidden node has nobody to vouch for it.
+fn farthest<'a>(
+    chain: &'a [Forwarded],
+    trusted: &[Network],
+) -> (Option<IpAddr>, Option<&'a Forwarded>) {
+    let (mut client, mut farthest) = (None, None);
+    for element in chain.iter().rev() {
+        farthest = Some(element);
+        let Node::Address(address) = element.node else { break };
+        client = Some(address);
+        if !trusted.iter().any(|network| network.contains(address)) {
+            break;
+        }
     }
-    list
+    (client, farthest)
 }
 
-/// One name or number: nothing that a reader could split otherwise.
-fn is_plain(value: &[u8]) -> bool {
-    !value.is_empty()
-        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(byte))
+/// Returns the chain of `X-Forwarded-For`, over all its lines. Empty elements do not count (RFC 9110
+/// §5.6.1); an element that is not an address is a hidden node.
+fn x_forwarded_for(fields: &Fields) -> Vec<Forwarded> {
+    let lines = fields.all(Name::XForwardedFor);
+    let elements = lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    let bare = |text: &[u8]| str::from_utf8(text).ok()?.parse().ok().map(Node::of);
+    let node = |text: &[u8]| bare(text).or_else(|| Node::parse(text)).unwrap_or(Node::Hidden);
+    elements.filter(|text| !text.is_empty()).map(|text| Forwarded::from(node(text))).collect()
+}
+
+/// Returns the chain of `Forwarded`, over all its lines, and whether all of them are well-formed. Lines
+/// before a malformed one are not read.
+fn forwarded(fields: &Fields) -> (Vec<Forwarded>, bool) {
+    let mut chain = Vec::new();
+    let mut is_whole = true;
+    for line in fields.all(Name::Forwarded) {
+        if let Some(elements) = Forwarded::parse_line(line) {
+            chain.extend(elements);
+        } else {
+            chain = vec![Forwarded::from(Node::Hidden)];
+            is_whole = false;
+        }
+    }
+    (chain, is_whole)
+}
+
+/// The value of a field that is there once.
+fn one(fields: &Fields, name: Name) -> Option<&[u8]> {
+    let mut values = fields.all(name);
+    values.next().filter(|value| !value.is_empty() && values.next().is_none())
+}
+
+/// Removes the fields that an application might believe though a client can write them
+/// ([`Name::HopClaim`], [`Name::MethodOverride`]). The operator lets some through (`listen.pass_fields`):
+/// from a client method overrides only, from a trusted hop any.
+pub(super) fn take_claims_out(fields: &mut Fields, peer: &Peer, passes: &[String]) {
+    const CLAIMS: [Name; 3] = [Name::MethodOverride, Name::HopClaim, Name::XForwardedOther];
+    fields.remove(Name::NeverPassed);
+    if !CLAIMS.into_iter().any(|name| fields.has(name)) {
+        return;
+    }
+    fields.retain(|field| {
+        let is_hops = field.name != Name::MethodOverride;
+        let named =
+            || passes.iter().any(|name| field.spelled.eq_ignore_ascii_case(name.as_bytes()));
+        !CLAIMS.contains(&field.name) || ((peer.is_trusted || !is_hops) && named())
+    });
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::fields;
-    use super::*;
-
-    fn peer(is_trusted: bool) -> Peer {
-        Peer::of("10.0.0.1".parse().unwrap(), is_trusted)
-    }
-
-    fn trusted() -> Vec<Network> {
-        vec!["10.0.0.0/8".parse().unwrap()]
-    }
-
-    fn client_of(lines: &[(&str, &str)], is_trusted: bool) -> String {
-        client(&fields(lines), &peer(is_trusted), &trusted()).to_string()
-    }
-
-    #[test]
-    fn a_stranger_is_who_its_connection_says() {
-        assert_eq!(client_of(&[("x-forwarded-for", "192.0.2.9")], false), "10.0.0.1");
-    }
-
-    #[test]
-    fn the_client_is_the_last_that_is_no_trusted_hop() {
-        let chain = |text| client_of(&[("X-Forwarded-For", text)], true);
-        assert_eq!(chain("192.0.2.9"), "192.0.2.9");
-        assert_eq!(chain("198.51.100.1, 192.0.2.9, 10.9.9.9"), "192.0.2.9");
-        assert_eq!(chain("10.1.1.1, 10.2.2.2"), "10.1.1.1");
-        assert_eq!(chain("198.51.100.1, unknown, 10.9.9.9"), "10.9.9.9");
-        assert_eq!(chain("[2001:db8::7]:443"), "2001:db8::7");
-        assert_eq!(chain("::ffff:192.0.2.1"), "192.0.2.1");
-        assert_eq!(chain(""), "10.0.0.1");
-        let two = [("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "192.0.2.2, 10.3.3.3")];
-        assert_eq!(client_of(&two, true), "192.0.2.2");
-    }
-
-    #[test]
-    fn what_a_trusted_hop_lets_through_in_another_spelling_is_nobodys_word() {
-        let lines = [
-            ("X-Forwarded-For", "192.0.2.9"),
-            ("X_Forwarded_For", "6.6.6.6"),
-            ("x.forwarded.for", "6.6.6.6"),
-            ("X-Forwarded-Proto", "https"),
-            ("X_Forwarded_Proto", "http"),
-            ("X_Real_IP", "6.6.6.6"),
-            ("X_Forwarded_User", "root"),
-        ];
-        assert_eq!(client_of(&lines, true), "192.0.2.9");
-        let mut map = fields(&lines);
-        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
-        let mut out = Vec::new();
-        map.write(&mut out);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "X-Forwarded-For: 192.0.2.9, 10.0.0.1\r\nX-Forwarded-Proto: https\r\n\
-             X-Real-IP: 192.0.2.9\r\n"
-        );
-    }
-
-    #[test]
-    fn a_chain_is_the_same_for_whoever_reads_it_next() {
-        let mut map = fields(&[("Forwarded", "for=192.0.2.9")]);
-        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
-        assert_eq!(map.get(Name::XForwardedFor), Some(&b"192.0.2.9, 10.0.0.1"[..]));
-        assert_eq!(client_of(&[("X-Forwarded-For", "192.0.2.9,, ,")], true), "192.0.2.9");
-        assert_eq!(
-            client_of(&[("X-Forwarded-For", ","), ("Forwarded", "for=1.2.3.4")], true),
-            "10.0.0.1"
-        );
-    }
-
-    #[test]
-    fn forwarded_is_read_where_there_is_nothing_else() {
-        let line = [("Forwarded", "for=192.0.2.4;proto=https, For=\"[2001:db8::1]:47\"")];
-        assert_eq!(client_of(&line, true), "2001:db8::1");
-    }
-
-    #[test]
-    fn what_a_stranger_says_is_thrown_away() {
-        let mut map = fields(&[
-            ("Host", "shop.example"),
-            ("X-Forwarded-For", "192.0.2.9"),
-            ("X_Forwarded_For", "192.0.2.9"),
-            ("X-Forwarded-Proto", "https"),
-            ("X-Forwarded-Host", "evil.example"),
-            ("X-Forwarded-Port", "1"),
-            ("X-Real-IP", "192.0.2.9"),
-            ("Forwarded", "for=192.0.2.9"),
-        ]);
-        rebuild(&mut map, &peer(false), "10.0.0.1".parse().unwrap());
-        let mut out = Vec::new();
-        map.write(&mut out);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "Host: shop.example\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: http\r\n\
-             X-Forwarded-Host: shop.example\r\nX-Real-IP: 10.0.0.1\r\n"
-        );
-    }
-
-    #[test]
-    fn what_a_trusted_hop_says_is_gone_on_from() {
-        let mut map = fields(&[
-            ("X-Forwarded-For", "192.0.2.9"),
-            ("X-Forwarded-Proto", "https"),
-            ("X-Forwarded-Host", "shop.example"),
-        ]);
-        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
-        let value = |name| String::from_utf8(map.get(name).unwrap().to_vec()).unwrap();
-        assert_eq!(value(Name::XForwardedFor), "192.0.2.9, 10.0.0.1");
-        assert_eq!(value(Name::XForwardedProto), "https");
-        assert_eq!(value(Name::XForwardedHost), "shop.example");
-        assert_eq!(value(Name::XRealIp), "192.0.2.9");
-    }
-
-    #[test]
-    fn forwarded_goes_on_from_a_hop_that_speaks_nothing_else() {
-        let mut map = fields(&[("Forwarded", "for=192.0.2.9")]);
-        rebuild(&mut map, &peer(true), "192.0.2.9".parse().unwrap());
-        assert_eq!(map.get(Name::Forwarded), Some(&b"for=192.0.2.9, for=10.0.0.1"[..]));
-        let mut both = fields(&[("Forwarded", "for=6.6.6.6"), ("X-Forwarded-For", "192.0.2.9")]);
-        rebuild(&mut both, &peer(true), "192.0.2.9".parse().unwrap());
-        assert!(!both.has(Name::Forwarded));
-    }
-
-    #[test]
-    fn a_connection_is_as_secure_as_a_trusted_hop_says() {
-        let secure = |proto: &str, is_trusted| {
-            is_secure(&fields(&[("X-Forwarded-Proto", proto)]), &peer(is_trusted))
-        };
-        assert_eq!((secure("https", true), secure("https", false)), (true, false));
-        assert_eq!((secure("http", true), secure("https, http", true)), (false, false));
-        assert!(!is_secure(&fields(&[]), &peer(true)));
-        assert!(is_secure(&fields(&[]), &peer(false).secure()));
-    }
-
-    #[test]
-    fn a_scheme_that_is_none_is_not_passed_on() {
-        let mut map = fields(&[("X-Forwarded-Proto", "https, http")]);
-        rebuild(&mut map, &peer(true), "10.0.0.1".parse().unwrap());
-        assert_eq!(map.get(Name::XForwardedProto), Some(&b"http"[..]));
-    }
-}
+mod tests;

@@ -7,7 +7,8 @@
 //! **Not where it could be kept.** A cache between us and the visitors that keeps an answer keeps
 //! its cookie, and would hand one visitor's token to all of them (RFC 9111 §7.3): useless where it
 //! is bound to a cookie, one session for everybody where it is the session. So an answer that a
-//! shared cache may keep (`cacheable`) brings none; the next one will.
+//! shared cache may keep (`cacheable`) brings none; the next one will. One that brings a token and
+//! says nothing to caches is made `private`.
 //!
 //! **Not in mode observe,** which promises to change nothing, nor while bypassed.
 
@@ -18,7 +19,7 @@ use bywash_units::Utility;
 use http::StatusCode;
 
 use super::answer::gets_on;
-use super::cacheable::may_be_kept;
+use super::cacheable::{keep_private, may_be_kept};
 use super::{Facts, examine};
 use crate::access_log::wall_clock_ms;
 use crate::record::Record;
@@ -75,5 +76,6 @@ fn give(
     let known = request.session.map_or(ClassSet::NONE, |session| shared.driver.path(session));
     let served = known.union(token.proven).with(request.class);
     fields.push(b"Set-Cookie", &tokens.set_cookie(now, name, served, ordered, *secure));
+    keep_private(fields);
     shared.metrics.token_given();
 }

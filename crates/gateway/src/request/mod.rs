@@ -31,6 +31,7 @@ use client_deadline::ClientDeadline;
 use client_rate::ClientRate;
 pub(crate) use examine::Facts;
 use forward::Forward;
+pub(crate) use forwarded::Doubt;
 pub(crate) use peer::Peer;
 use refuse::Voice;
 pub(crate) use upload::Upload;
@@ -59,6 +60,9 @@ pub(crate) async fn serve(
         worker.shared.metrics.token_brought(worth);
     }
     worker.shared.metrics.customer_said(facts.said);
+    if let Some(doubt) = facts.doubt {
+        worker.shared.metrics.forwarding_doubted(doubt);
+    }
     let record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {

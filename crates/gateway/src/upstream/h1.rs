@@ -27,17 +27,26 @@ use crate::wire::Wire;
 pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1024 };
 
 /// A connection that carries nothing at the moment.
-pub(crate) struct Link(Wire);
+pub(crate) struct Link {
+    wire: Wire,
+    /// The server has authenticated it, or has begun to: it is one user's.
+    authenticated: bool,
+}
 
 impl Link {
     pub(super) fn new(stream: Stream) -> Self {
-        Self(Wire::new(stream, BytesMut::new()))
+        Self { wire: Wire::new(stream, BytesMut::new()), authenticated: false }
     }
 
     /// Whether it could carry another exchange, as far as can be known without trying: the other
     /// side has neither closed it nor sent what nobody asked for.
     pub(super) fn is_idle(&mut self) -> bool {
-        self.0.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
+        self.wire.poll_fill(&mut Context::from_waker(Waker::noop())).is_pending()
+    }
+
+    /// Returns whether it may carry requests of one client connection only.
+    pub(crate) const fn is_authenticated(&self) -> bool {
+        self.authenticated
     }
 }
 
@@ -53,6 +62,9 @@ pub(crate) struct Exchange {
     /// A write has failed.
     deaf: bool,
     asked: Method,
+    /// The request has a body and a method for which a body has no meaning: an application that
+    /// does not read it takes it for the next request.
+    body_may_be_ignored: bool,
     /// Another protocol was offered.
     offered: bool,
     head: Head,
@@ -62,11 +74,13 @@ pub(crate) struct Exchange {
     keep_alive: bool,
     /// Nobody may use the connection again, though the server would like it.
     doubtful: bool,
+    /// See [`Link::is_authenticated`].
+    authenticated: bool,
 }
 
 impl Exchange {
     pub(super) fn begin(link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
-        let mut wire = link.0;
+        let Link { mut wire, authenticated } = link;
         let (method, framing) = (outbound.method, outbound.framing);
         let fields = with_connection(outbound);
         bywash_message::write_request(wire.out(), method, outbound.target, &fields, framing);
@@ -74,16 +88,18 @@ impl Exchange {
             wire,
             upload,
             chunked: framing == Framing::Chunked,
-            uploaded: matches!(framing, Framing::None | Framing::Length(0)),
+            uploaded: is_empty(framing),
             sent: 0,
             deaf: false,
             asked: method.clone(),
+            body_may_be_ignored: !is_empty(framing) && !defines_body(method),
             offered: outbound.upgrade.is_some(),
             head: Head::default(),
             answered: false,
             decoder: None,
             keep_alive: false,
             doubtful: false,
+            authenticated: authenticated || outbound.fields.authenticates_connection(),
         }
     }
 
@@ -158,13 +174,15 @@ impl Exchange {
         let response =
             Response::parse(&head, &self.asked, &LIMITS).map_err(UpstreamError::Garbage)?;
         self.head = Head::default();
+        self.authenticated |= response.fields.authenticates_connection();
         let interim = response.status.is_informational();
         if !interim || response.status == StatusCode::SWITCHING_PROTOCOLS {
             self.decoder = Some(Decoder::new(response.framing, &LIMITS));
             // A connection is not used again on which another protocol was offered: some servers
             // have left their HTTP by then, whatever they answered.
             self.keep_alive = response.keep_alive && !interim && !self.offered;
-            self.doubtful = response.doubtful;
+            self.doubtful = response.doubtful || (self.body_may_be_ignored && self.keep_alive);
+            self.keep_alive &= !self.doubtful;
         }
         Ok(response)
     }
@@ -206,12 +224,22 @@ impl Exchange {
             return None;
         }
         self.wire.rest();
-        Some(Link(self.wire))
+        Some(Link { wire: self.wire, authenticated: self.authenticated })
     }
 
     pub(super) fn into_wire(self) -> Wire {
         self.wire
     }
+}
+
+const fn is_empty(framing: Framing) -> bool {
+    matches!(framing, Framing::None | Framing::Length(0))
+}
+
+/// Returns whether a body has a meaning with this method (RFC 9110 §9.3). An unknown method counts as
+/// one that has.
+fn defines_body(method: &Method) -> bool {
+    ![Method::GET, Method::HEAD, Method::DELETE, Method::TRACE].contains(method)
 }
 
 /// The fields with what belongs to this connection.

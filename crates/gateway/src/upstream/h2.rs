@@ -9,6 +9,10 @@
 //! failure of the server, and the request may be sent again whatever it asks for. Until the server
 //! has said how many streams it takes, a connection carries one.
 //!
+//! **No authentication of the connection.** HTTP/2 has none, and a server that takes one all the same
+//! would take every later stream for the same user's. So a connection on which NTLM or Negotiate was
+//! spoken carries no new stream: those that are open were sent before.
+//!
 //! **Departures cost the connection nothing.** A client that leaves resets its stream, and what the
 //! server had sent by then comes late. The library counts such frames as faults, so it has no limit
 //! of these here: the server is the operator's own.
@@ -154,6 +158,9 @@ impl Exchange {
     pub(super) fn begin(mut link: Link, outbound: &Outbound<'_>, upload: Upload) -> Self {
         let ends = matches!(outbound.framing, Framing::None | Framing::Length(0));
         let mut unprocessed = false;
+        if outbound.fields.authenticates_connection() {
+            link.over.set(true);
+        }
         let state = match head::request(outbound, link.secure) {
             Ok(request) => link.sender.send_request(request, ends).map_err(|_| {
                 // Not a byte of it was sent.
@@ -186,7 +193,7 @@ impl Exchange {
         !self.uploaded && self.data.is_empty()
     }
 
-    /// The connection has not answered in time: nobody else is to wait for it.
+    /// Lets nothing new go on the connection: it has not answered in time, or is one user's.
     pub(super) fn retire(&self) {
         self.link.over.set(true);
     }
@@ -260,6 +267,9 @@ impl Exchange {
         let ends = body.is_end_stream();
         state.body = Some(body);
         let response = Response::from_h2(parts, &self.asked, ends, &LIMITS);
+        if response.as_ref().is_ok_and(|response| response.fields.authenticates_connection()) {
+            self.retire();
+        }
         Poll::Ready(response.map_err(UpstreamError::Garbage))
     }
 

@@ -1,8 +1,9 @@
 //! The application behind: its servers, connections to them, and one exchange at a time on each.
 //!
 //! `servers.rs` says which server is next and `health.rs` when to look whether one is well; both
-//! are pure. `connect.rs` opens a connection, `pool.rs` keeps those that are idle, `h1.rs` and
-//! `h2.rs` carry a request and its answer. `probe.rs` asks servers how they are.
+//! are pure. `connect.rs` opens a connection, `pool.rs` keeps those that are idle, `pinned.rs` those
+//! that belong to one client connection, `h1.rs` and `h2.rs` carry a request and its answer.
+//! `probe.rs` asks servers how they are.
 //!
 //! An exchange is polled by the request that it belongs to and by nobody else: dropping the
 //! request closes the connection (HTTP/1) or resets the stream (HTTP/2) in that very moment.
@@ -11,6 +12,7 @@ mod connect;
 mod h1;
 mod h2;
 mod health;
+mod pinned;
 mod pool;
 pub(crate) mod probe;
 pub(crate) mod servers;
@@ -25,7 +27,8 @@ use bywash_message::{Fault, Fields, Framing, Response};
 use http::Method;
 
 pub(crate) use connect::Upstreams;
-pub(crate) use pool::{Link, Pool};
+pub(crate) use pinned::PinnedLink;
+pub(crate) use pool::{Bounds, Link, Pool};
 
 use crate::body::{BodyError, Piece};
 use crate::request::Upload;

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use bywash_units::Span;
 
+use super::pinned::Pins;
 use super::{SharedUpstreams, UpstreamError, h1, h2};
 
 /// A connection that can carry an exchange.
@@ -14,10 +15,21 @@ pub(crate) enum Link {
 
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
-    most: Cell<usize>,
+    bounds: Cell<Bounds>,
     servers: Vec<RefCell<Kept>>,
+    /// Those that belong to a client connection each.
+    pins: RefCell<Pins>,
     /// Other servers are in force: nothing is kept any more.
     retired: Cell<bool>,
+}
+
+/// How many connections a pool keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Idle ones, of each server.
+    pub(crate) idle: usize,
+    /// Pinned ones, of all servers together.
+    pub(crate) pinned: usize,
 }
 
 /// What is kept of one server.
@@ -39,15 +51,15 @@ struct Idle<L> {
 const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
-    /// `most`: connections that are kept, of all servers each.
-    pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
+    pub(crate) fn new(upstreams: SharedUpstreams, bounds: Bounds) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
-        Self { upstreams, most: Cell::new(most), servers, retired: Cell::new(false) }
+        let (bounds, pins) = (Cell::new(bounds), RefCell::default());
+        Self { upstreams, bounds, servers, pins, retired: Cell::new(false) }
     }
 
-    /// From now on so many are kept, of each server.
-    pub(crate) fn keeps(&self, most: usize) {
-        self.most.set(most);
+    /// Changes the bounds.
+    pub(crate) fn keeps(&self, bounds: Bounds) {
+        self.bounds.set(bounds);
     }
 
     /// Other servers are in force: what is idle is closed, and what comes back will be.
@@ -56,6 +68,7 @@ impl Pool {
         for kept in &self.servers {
             kept.take();
         }
+        self.pins.take();
     }
 
     pub(crate) const fn upstreams(&self) -> &SharedUpstreams {
@@ -79,7 +92,19 @@ impl Pool {
         None
     }
 
-    /// A connection that is of no use at the moment; dropped if it is of no use at all.
+    /// Keeps a connection for one client connection; see [`PinnedLink`](super::PinnedLink). Returns its number, or
+    /// closes it and returns `None` if nothing is kept.
+    pub(super) fn pin(&self, server: usize, link: h1::Link) -> Option<u64> {
+        let most = self.bounds.get().pinned;
+        (!self.retired.get() && most > 0).then(|| self.pins.borrow_mut().keep(server, link, most))
+    }
+
+    pub(super) fn unpin(&self, number: u64) -> Option<(usize, h1::Link)> {
+        self.pins.borrow_mut().take(number)
+    }
+
+    /// A connection that is of no use at the moment; dropped if it is of no use at all, or if it is
+    /// one user's.
     pub(crate) fn put(&self, server: usize, link: Link) {
         if self.retired.get() {
             return;
@@ -87,7 +112,8 @@ impl Pool {
         let mut kept = self.servers[server].borrow_mut();
         match link {
             Link::H1(mut link) => {
-                if kept.idle.len() < self.most.get() && link.is_idle() {
+                let has_room = kept.idle.len() < self.bounds.get().idle;
+                if has_room && !link.is_authenticated() && link.is_idle() {
                     kept.idle.push(Idle { link, ticks: 0 });
                 }
             }
@@ -107,6 +133,7 @@ impl Pool {
 
     /// A second has passed: closes what the upstream has closed or what has been idle too long.
     pub(crate) fn tick(&self) {
+        self.pins.borrow_mut().tick();
         for kept in &self.servers {
             let mut kept = kept.borrow_mut();
             kept.idle.retain_mut(|idle| {

@@ -293,3 +293,94 @@ fn idle_connections_end_when_the_client_closes_them() {
         gateway.waits_for("connections", 0);
     }
 }
+
+/// Over TLS a client may say that it goes and leave the connection open.
+mod over_tls {
+    use std::net::Shutdown;
+
+    use super::*;
+    use crate::tls::{Certified, Tls, config, connect, https, serving};
+
+    fn one_slot(half_close: &str) -> (Upstream, Calls, Running, Certified) {
+        let certified = Certified::new(half_close, &["shop.example"]);
+        let (upstream, calls) = Upstream::by_hand();
+        let setup = serving(&upstream, &[&certified]).limit(1);
+        let gateway = setup.set("listen.half_close", &format!("'{half_close}'")).start();
+        (upstream, calls, gateway, certified)
+    }
+
+    fn asks(gateway: &Running, certified: &Certified, bytes: &str) -> Tls {
+        let mut tls = connect(https(gateway), "shop.example", config(&[certified], &[b"http/1.1"]));
+        tls.write_all(bytes.as_bytes()).unwrap();
+        tls
+    }
+
+    /// Says `close_notify`, and nothing to the kernel.
+    fn goes(tls: &mut Tls) {
+        tls.conn.send_close_notify();
+        tls.flush().unwrap();
+    }
+
+    #[test]
+    fn a_client_that_waits_has_left() {
+        let (upstream, calls, gateway, certified) = one_slot("abort");
+        let _running = gateway.asks("/runs");
+        let call = calls.next();
+        let mut gone = Vec::new();
+        for count in 1..=4 {
+            let mut client = asks(&gateway, &certified, &get("/ghost"));
+            gateway.waits_for("waiting", 1);
+            goes(&mut client);
+            gateway.waits_for_outcome("orphaned", count);
+            gone.push(client);
+        }
+        call.answer("");
+        gateway.is_idle_again();
+        assert!(!upstream.received().contains("ghost"));
+    }
+
+    #[test]
+    fn so_has_one_whose_request_runs() {
+        let (_upstream, calls, gateway, certified) = one_slot("abort");
+        let mut client = asks(&gateway, &certified, &get("/runs"));
+        let call = calls.next();
+        goes(&mut client);
+        gateway.waits_for_outcome("orphaned", 1);
+        eventually("the upstream is told", || call.is_abandoned());
+    }
+
+    #[test]
+    fn one_that_may_half_close_is_answered() {
+        let (_upstream, calls, gateway, certified) = one_slot("allow");
+        let mut client = asks(&gateway, &certified, &get("/runs"));
+        let call = calls.next();
+        goes(&mut client);
+        client.sock.shutdown(Shutdown::Write).unwrap();
+        call.answer("yes");
+        let mut all = String::new();
+        let _ = std::io::Read::read_to_string(&mut client, &mut all);
+        assert!(all.ends_with("yes"), "{all}");
+    }
+
+    /// Requests that were sent in a row are answered in a row.
+    #[test]
+    fn what_was_read_ahead_is_the_next_request() {
+        let (_upstream, calls, gateway, certified) = one_slot("abort");
+        let three = format!("{}{}{}", get("/1"), get("/2"), get("/3"));
+        let mut client = asks(&gateway, &certified, &three);
+        for number in 1..=3 {
+            let call = calls.next();
+            assert_eq!(call.target(), format!("/{number}"));
+            call.answer("x");
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"\r\n\r\nx") {
+                let mut byte = [0];
+                std::io::Read::read_exact(&mut client, &mut byte).unwrap();
+                answer.extend_from_slice(&byte);
+            }
+        }
+        goes(&mut client);
+        gateway.waits_for("connections", 0);
+        assert_eq!(gateway.outcome("served"), 3);
+    }
+}

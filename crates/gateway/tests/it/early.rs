@@ -22,6 +22,7 @@ fn an_early_refusal_reaches_a_client_that_still_sends() {
         let _ = client.try_send(vec![b'x'; 4_000_000]);
         let answer = client.answer().unwrap();
         assert_eq!((answer.status(), answer.text().as_str()), (Some(413), "too big"));
+        assert_eq!(answer.field("connection"), Some("close"));
         drop(client);
         gateway.is_idle_again();
     }
@@ -40,6 +41,7 @@ fn an_early_answer_ends_both_connections() {
     let mut client = gateway.sends(HEAD);
     let answer = client.answer().unwrap();
     assert_eq!(answer.text(), "enough");
+    assert_eq!(answer.field("connection"), Some("close"));
     ended.recv_timeout(crate::wire::BOUND).unwrap();
     // What follows would be body and never a request.
     let _ = client.try_send(get("/smuggled"));
@@ -69,4 +71,24 @@ fn an_answer_may_begin_while_the_upload_goes_on() {
     }
     gateway.is_idle_again();
     eventually("it is counted", || gateway.outcome("served") == 1);
+}
+
+/// The whole of a request that is answered late says nothing of the connection.
+#[test]
+fn an_answer_to_a_whole_upload_leaves_the_connection_open() {
+    let upstream = Upstream::app(|request| {
+        format!("HTTP/1.1 400 Bad Request\r\nContent-Length: 1\r\n\r\n{}", request.body.len() % 10)
+            .into_bytes()
+    });
+    let gateway = Setup::before(&upstream).start();
+    let mut client = gateway.client();
+    for length in [1, 5_000, 1_000_001] {
+        client.send(crate::setup::post("/", &"x".repeat(length)));
+        let answer = client.answer().unwrap();
+        assert_eq!(answer.field("connection"), None, "{length}");
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        client.send(format!("{length:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(length)));
+        let answer = client.answer().unwrap();
+        assert_eq!(answer.field("connection"), None, "{length}");
+    }
 }

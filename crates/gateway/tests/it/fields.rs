@@ -1,6 +1,6 @@
 //! Which fields go on, in both directions.
 
-use crate::setup::{Setup, get};
+use crate::setup::{Running, Setup, get};
 use crate::upstream::{Upstream, with_fields};
 use crate::wire::Message;
 
@@ -98,7 +98,11 @@ fn every_request_has_a_name_of_its_own() {
         with_fields("", request.field("bywash-request").unwrap_or_default())
     });
     let gateway = Setup::before(&upstream).start();
-    assert_ne!(gateway.get("/").text(), gateway.get("/").text());
+    let names: Vec<u64> =
+        (0..4).map(|_| u64::from_str_radix(&gateway.get("/").text(), 16).unwrap()).collect();
+    let steps: Vec<u64> = names.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    // No counter: nobody can tell the next one, nor how many there were between two.
+    assert!(steps.iter().all(|step| *step > 1 << 32 && *step < u64::MAX << 32), "{names:x?}");
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn the_gateway_names_itself_and_the_client() {
 const CHAIN: &str = "Via: 1.0 fred\r\nX-Forwarded-For: 198.51.100.7, 203.0.113.9\r\n\
                      X-Forwarded-For: ::1\r\nX-Forwarded-Proto: https\r\n\
                      X-Forwarded-Host: front.example\r\nX-Forwarded-Port: 443\r\n\
-                     X-Real-IP: 192.0.2.1\r\nForwarded: for=198.51.100.7;proto=https\r\n";
+                     X-Real-IP: 192.0.2.1\r\nForwarded: for=\"[::1]\";proto=http\r\n";
 
 #[test]
 fn what_a_stranger_says_of_where_it_comes_from_is_thrown_away() {
@@ -161,7 +165,7 @@ fn a_chain_of_forwarders_that_is_no_text_does_not_hide_the_client() {
         forwarded_from_a_trusted_hop(b"X-Forwarded-For: 10.0.0.1\xff\r\n"),
     ] {
         let chain = request.all("x-forwarded-for");
-        assert!(matches!(chain[..], [one] if one.ends_with("127.0.0.1")), "{chain:?}");
+        assert!(matches!(chain[..], ["127.0.0.1" | "unknown, 127.0.0.1"]), "{chain:?}");
         assert_eq!(request.all("x-real-ip"), ["127.0.0.1"]);
     }
 }
@@ -250,6 +254,144 @@ fn what_a_trusted_hop_lets_through_in_another_spelling_is_not_believed() {
     for name in ["x_forwarded_for", "x.forwarded.proto", "x_real_ip", "x_forwarded_user"] {
         assert_eq!(request.all(name), NOTHING);
     }
+}
+
+/// A hop that speaks `Forwarded` alone.
+fn forwarded_by_a_hop_of_rfc_7239(fields: impl AsRef<[u8]>) -> Message {
+    let speaks = |setup: Setup| {
+        setup
+            .set("listen.trusted_proxies", "['127.0.0.0/8']")
+            .set("listen.forwarded", "'forwarded'")
+    };
+    forwarded_by(speaks, fields)
+}
+
+#[test]
+fn the_hop_says_who_the_client_is_in_one_field() {
+    let request = forwarded_by_a_hop_of_rfc_7239(
+        "Forwarded: for=\"192.0.2.9:47\";Proto=HTTPS;host=shop.example;by=_x\r\n\
+         Forwarded: for=127.0.0.9;proto=http\r\nX-Forwarded-Proto: http\r\n\
+         X-Forwarded-Host: evil.example\r\nX-Forwarded-Port: 1\r\n",
+    );
+    assert_eq!(request.all("x-real-ip"), ["192.0.2.9"]);
+    assert_eq!(request.all("x-forwarded-for"), ["192.0.2.9, 127.0.0.9, 127.0.0.1"]);
+    assert_eq!(request.all("x-forwarded-proto"), ["https"]);
+    assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
+    assert_eq!(request.all("x-forwarded-port"), NOTHING);
+    assert_eq!(
+        request.all("forwarded"),
+        ["for=192.0.2.9;proto=https;host=shop.example, for=127.0.0.9;proto=http, \
+          for=127.0.0.1;proto=http"]
+    );
+}
+
+/// A client says so in the field that its hop does not write.
+#[test]
+fn where_the_two_fields_name_different_clients_neither_is_believed() {
+    let said = "Forwarded: for=192.0.2.9;proto=https;host=a.example\r\nX-Forwarded-For: 6.6.6.6\r\n\
+                X-Forwarded-Host: evil.example\r\n";
+    for request in [forwarded_from_a_trusted_hop(said), forwarded_by_a_hop_of_rfc_7239(said)] {
+        // An application may give more to the hop's own address than to a stranger.
+        assert_eq!(request.all("x-forwarded-for"), ["unknown, 127.0.0.1"]);
+        assert_eq!(request.all("x-real-ip"), ["unknown"]);
+        assert_eq!(request.all("x-forwarded-host"), ["shop.example"]);
+    }
+    let request = forwarded_by_a_hop_of_rfc_7239(said);
+    assert_eq!(request.all("x-forwarded-proto"), ["https"]);
+    assert_eq!(request.all("forwarded"), ["for=unknown;proto=https, for=127.0.0.1;proto=http"]);
+}
+
+#[test]
+fn what_is_not_believed_of_a_hop_is_counted() {
+    let upstream = Upstream::echo();
+    let hop = |field: &str| {
+        let setup = Setup::before(&upstream).set("listen.trusted_proxies", "['127.0.0.0/8']");
+        setup.set("listen.forwarded", field).start()
+    };
+    let (x_forwarded, forwarded) = (hop("'x-forwarded-for'"), hop("'forwarded'"));
+    let asks = |gateway: &Running, fields: &str| {
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+        assert_eq!(gateway.sends(head).answer().unwrap().status(), Some(200));
+    };
+    let both = "Forwarded: for=192.0.2.9\r\nX-Forwarded-For: ";
+    for gateway in [&x_forwarded, &forwarded] {
+        asks(gateway, &format!("{both}6.6.6.6\r\n"));
+        asks(gateway, &format!("{both}192.0.2.9\r\n"));
+    }
+    asks(&x_forwarded, "Forwarded: for=192.0.2.9\r\n");
+    asks(&forwarded, "X-Forwarded-For: 192.0.2.9\r\n");
+    asks(&forwarded, "Forwarded: for=\"192.0.2.9\r\n");
+    let counted = |gateway: &Running| {
+        ["differ", "not_authoritative", "malformed"].map(|why| {
+            let sample = format!("bywash_ignored_forwarding_fields_total{{why=\"{why}\"}}");
+            gateway.metric(&sample)
+        })
+    };
+    assert_eq!(counted(&x_forwarded), [1.0, 1.0, 0.0]);
+    assert_eq!(counted(&forwarded), [1.0, 1.0, 1.0]);
+}
+
+/// Fields that only a hop can know the truth of, and fields that make another request of one.
+const CLAIMS: &str = "Proxy: http://6.6.6.6\r\nX-Original-URL: /admin\r\nX-Rewrite-URL: /admin\r\n\
+                      X-HTTP-Method-Override: DELETE\r\nX-HTTP-Method: DELETE\r\n\
+                      X-Method-Override: DELETE\r\nX-Client-IP: 6.6.6.6\r\nTrue-Client-IP: 6.6.6.6\r\n\
+                      CF-Connecting-IP: 6.6.6.6\r\nX-Cluster-Client-IP: 6.6.6.6\r\n\
+                      X-Forwarded-User: root\r\nX-Remote-User: root\r\nX-SSL-Client-S-DN: root\r\n\
+                      Client-Cert: :AA==:\r\nX-Auth-Request-Email: root\r\n";
+
+fn other_spelling(fields: &str, hyphen: &str) -> String {
+    let line = |line: &str| {
+        let (name, value) = line.split_once(": ").unwrap();
+        format!("{}: {value}\r\n", name.replace('-', hyphen))
+    };
+    fields.split_terminator("\r\n").map(line).collect()
+}
+
+fn claims_of(request: &Message) -> Vec<&str> {
+    let known = |name: &str| {
+        let plain = name.to_ascii_lowercase().replace(['_', '.'], "-");
+        CLAIMS.to_ascii_lowercase().contains(&format!("{plain}: "))
+    };
+    names(request).into_iter().filter(|name| known(name)).collect()
+}
+
+#[test]
+fn what_applications_would_believe_reaches_none_however_it_is_spelt() {
+    for hyphen in ["-", "_", "."] {
+        let fields = other_spelling(CLAIMS, hyphen);
+        assert_eq!(claims_of(&forwarded(&fields)), NOTHING);
+        assert_eq!(claims_of(&forwarded_from_a_trusted_hop(&fields)), NOTHING);
+    }
+}
+
+#[test]
+fn a_key_lets_a_field_through_from_those_who_may_say_it() {
+    let passes = |setup: Setup| {
+        let names = "['X-HTTP-Method-Override', 'x-original-url', 'x-forwarded-user']";
+        setup.set("listen.pass_fields", names)
+    };
+    let request = forwarded_by(passes, CLAIMS);
+    assert_eq!(claims_of(&request), ["X-HTTP-Method-Override"]);
+    let trusted = |setup: Setup| setup.set("listen.trusted_proxies", "['127.0.0.0/8']");
+    let named = |setup: Setup| {
+        let names = "['x-http-method-override', 'x-original-url', 'x-forwarded-user']";
+        setup.set("listen.pass_fields", names).set("listen.trusted_proxies", "['127.0.0.0/8']")
+    };
+    let request = forwarded_by(named, CLAIMS);
+    let all = ["X-Original-URL", "X-HTTP-Method-Override", "X-Forwarded-User"];
+    assert_eq!(claims_of(&request), all);
+    // Another spelling is nobody's.
+    assert_eq!(claims_of(&forwarded_by(named, other_spelling(CLAIMS, "_"))), NOTHING);
+    assert_eq!(claims_of(&forwarded_by(trusted, CLAIMS)), NOTHING);
+}
+
+#[test]
+fn what_would_be_dropped_from_a_head_is_dropped_from_trailers() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream).start();
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: TE\r\nTE: trailers\r\n";
+    let _client = gateway.sends(format!("{head}\r\n0\r\n{CLAIMS}X-Sum: 1\r\n\r\n"));
+    assert_eq!(calls.next().request.trailers, [("X-Sum".to_owned(), "1".to_owned())]);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::setup::{Running, Setup, eventually, get, post};
 use crate::wire::Wire;
 
 /// A server, by what it does with each request.
-struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     accepted: Arc<AtomicUsize>,
     state: Arc<State>,
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = wait("a listener", TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let this = Self { address, accepted: Arc::default(), state: Arc::default() };
@@ -55,7 +55,12 @@ impl Server {
         this
     }
 
-    fn gateway(&self) -> Setup {
+    /// How many connections it has accepted.
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn gateway(&self) -> Setup {
         Setup::before_address(self.address)
             .servers(&[format!("h2c://{}", self.address)])
             .set("upstream.idle_timeout", "'2s'")

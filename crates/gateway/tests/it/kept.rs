@@ -177,3 +177,21 @@ fn one_is_not_kept_whose_bodiless_answer_speaks_of_a_body() {
     }
     assert_eq!(upstream.accepted(), 6);
 }
+
+/// An application that does not read a body for which its method has no meaning takes it for the next
+/// request: that is nobody else's then.
+#[test]
+fn one_whose_request_had_a_body_without_meaning_is_not_used_again() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let mut client = gateway.client();
+    let mut asks = |method: &str, body: &str| {
+        client.send(post(&format!("/{method}"), body).replacen("POST", method, 1));
+        assert_eq!(client.answer().unwrap().status(), Some(200), "{method}");
+        upstream.accepted()
+    };
+    assert_eq!((asks("POST", "abc"), asks("PUT", "abc"), asks("PROPFIND", "abc")), (1, 1, 1));
+    assert_eq!((asks("GET", ""), asks("DELETE", "")), (1, 1));
+    assert_eq!((asks("GET", "abc"), asks("GET", "")), (1, 2));
+    assert_eq!((asks("DELETE", "abc"), asks("POST", "abc")), (2, 3));
+}

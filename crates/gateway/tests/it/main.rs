@@ -17,6 +17,7 @@ mod upstream;
 mod wire;
 
 mod admin;
+mod authenticated;
 mod bypass;
 mod deadline;
 mod decisions;

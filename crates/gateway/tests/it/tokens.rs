@@ -327,6 +327,10 @@ fn an_error_and_what_a_cache_may_keep_bring_no_token() {
         ("200 OK\r\nCache-Control: no-cache\r\n", false),
         ("200 OK\r\nETag: \"1\"\r\n", false),
         ("200 OK\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n", false),
+        ("200 OK\r\nX-Accel-Expires: 60\r\nCache-Control: private\r\n", false),
+        ("200 OK\r\nEdge-Control: max-age=60\r\nCache-Control: private\r\n", false),
+        ("301 Moved Permanently\r\n", false),
+        ("308 Permanent Redirect\r\nCache-Control: private\r\n", true),
         ("304 Not Modified\r\n", false),
         ("404 Not Found\r\n", false),
         ("500 Oops\r\n", false),
@@ -336,6 +340,10 @@ fn an_error_and_what_a_cache_may_keep_bring_no_token() {
         let gateway = keys.shop(&upstream).start();
         let answer = gateway.sends(with_cookie("GET /", "sid=1")).answer().unwrap();
         assert_eq!(token(&answer).is_some(), brings, "{head}");
+        let said = answer.all("cache-control").join(", ");
+        let is_private = said.contains("private") || said.contains("no-store");
+        assert!(!brings || is_private, "{head}: {said}");
+        assert!(brings || head.contains("Cache-Control") != said.is_empty(), "{head}: {said}");
     }
 }
 

@@ -28,9 +28,22 @@ fn a_request_of_1_0_may_be_without_one() {
 /// RFC 3986 §3.2.2 without user information (RFC 9110 §4.2.4).
 #[test]
 fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
-    for host in
-        ["", "a", "Shop.example:80", "127.0.0.1", "[::1]", "[::1]:8080", "a_b", "a:", "[::1]:"]
-    {
+    for host in [
+        "",
+        "a",
+        "Shop.example:80",
+        "127.0.0.1",
+        "[::1]",
+        "[::1]:8080",
+        "a_b",
+        "a:",
+        "[::1]:",
+        "a.",
+        "a.b.:80",
+        "a:0",
+        "a:65535",
+        "[::1]:65535",
+    ] {
         let request = ask("/", &format!("Host: {host}\r\n")).unwrap();
         assert_eq!(&request.authority[..], host.as_bytes());
         assert_eq!(listed(&request.fields), [format!("Host: {host}")]);
@@ -61,6 +74,15 @@ fn a_host_is_a_name_or_an_address_and_perhaps_a_port() {
         "a\tb",
         "[::1]]",
         "[[::1]",
+        "a:65536",
+        "a:99999",
+        "[::1]:65536",
+        ".",
+        "..",
+        ".:80",
+        ".a",
+        "a..b",
+        "a..",
     ] {
         let fault = ask("/", &format!("Host: {host}\r\n")).unwrap_err();
         assert_eq!(fault, Fault::Host, "{host}");

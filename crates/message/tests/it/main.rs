@@ -4,6 +4,7 @@
 
 mod bodies;
 mod fields;
+mod forwarded;
 mod framing;
 mod heads;
 mod hops;

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bywash_message::Framing;
+use http::StatusCode;
 
 use super::super::linger::Linger;
 use super::super::pace::Pace;
@@ -34,7 +35,7 @@ impl Conn {
             || framing == Framing::UntilClose
             || handler.is_stopping()
             || self.speaks_on(&body)
-            || !self.body_may_be_discarded(&body);
+            || !self.body_may_be_discarded(&body, status, framing);
         let connection = match &body {
             Answer::Tunnel(_) => Some("upgrade"),
             _ if close => Some("close"),
@@ -100,12 +101,17 @@ impl Conn {
         After::Close
     }
 
-    /// Whether the connection can be kept though the request was not read to its end. As long as
-    /// an answer of the upstream's comes the body may yet go there.
-    fn body_may_be_discarded(&self, body: &Answer) -> bool {
+    /// Whether the connection can be kept though the request was not read to its end. While an
+    /// answer of the upstream's comes the body goes on to go there, but only one that lasts is likely to
+    /// see the end of it: one that refuses, or whose length is known already, ends the connection.
+    fn body_may_be_discarded(&self, body: &Answer, status: StatusCode, framing: Framing) -> bool {
         let incoming = self.incoming.borrow();
         match body {
-            Answer::Stream(_) | Answer::Tunnel(_) => true,
+            Answer::Stream(_) => {
+                let lasts = status.is_success() && framing == Framing::Chunked;
+                incoming.decoder.is_ended() || lasts
+            }
+            Answer::Tunnel(_) => true,
             Answer::Empty | Answer::Local(_) | Answer::Later(_) => {
                 let is_small = || incoming.decoder.left().is_some_and(|left| left <= UNWANTED);
                 incoming.decoder.is_ended() || (!incoming.awaits_continue && is_small())

@@ -7,6 +7,7 @@ use bywash_metrics::{Metric, Subject};
 
 use super::label;
 use crate::client::{Flood, NotOpened};
+use crate::request::Doubt;
 
 pub(super) static GONE: Subject = Subject {
     title: "Clients who have gone",
@@ -27,7 +28,7 @@ pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
 pub(super) static MESSAGES: Subject = Subject {
     title: "Messages",
     about: "What is malformed, too slow, or only makes work.",
-    metrics: &[&MALFORMED_MESSAGES, &HTTP2_FLOODS, &SLOW_CLIENTS],
+    metrics: &[&MALFORMED_MESSAGES, &IGNORED_FORWARDING_FIELDS, &HTTP2_FLOODS, &SLOW_CLIENTS],
 };
 
 pub(crate) static ORPHANS_TOLD: Metric = Metric {
@@ -122,6 +123,19 @@ pub(crate) static MALFORMED_MESSAGES: Metric = Metric {
     remedy: Do(
         "A few are scanners. If users complain: `bywash tap` shows who sends them. `uri_too_long`, `head_too_large`: \
          raise `limits` if your pages are like that.",
+    ),
+};
+pub(crate) static IGNORED_FORWARDING_FIELDS: Metric = Metric {
+    name: "bywash_ignored_forwarding_fields",
+    kind: Counter,
+    unit: "requests",
+    labels: &[label("why", "why it was not believed", || Doubt::ALL.map(Doubt::name).into())],
+    help: "Requests of trusted hops of which X-Forwarded-For or Forwarded was not believed",
+    remedy: Do(
+        "`differ`: a hop in `listen.trusted_proxies` writes one of the two fields and lets a client's other one \
+         through; have it remove that one, and set `listen.forwarded` to the one that it writes. \
+         `not_authoritative`: the hop writes the other field; set `listen.forwarded` to it. `malformed`: the hop \
+         adds to a client's line of Forwarded; have it remove the client's.",
     ),
 };
 pub(crate) static HTTP2_FLOODS: Metric = Metric {

@@ -9,7 +9,7 @@ use super::super::deadline::Deadline;
 use crate::driver::Driver;
 use crate::record::Record;
 use crate::upstream::servers::{Failure, Load};
-use crate::upstream::{Link, Pool, UpstreamError};
+use crate::upstream::{Link, PinnedLink, Pool, UpstreamError};
 use crate::worker::Worker;
 
 /// Finds servers and connections for one request.
@@ -18,6 +18,8 @@ pub(super) struct Sender<'a> {
     record: &'a mut Record,
     pub(super) pool: Rc<Pool>,
     timeouts: &'a Timeouts,
+    /// The place of the client connection's own connection to a server, if it may have one.
+    pin: Option<&'a PinnedLink>,
     /// Servers that could not be connected to, a bit each.
     tried: u64,
     /// Those that have refused the request: others come first.
@@ -36,9 +38,14 @@ pub(super) struct Connected {
 }
 
 impl<'a> Sender<'a> {
-    pub(super) fn new(worker: &'a Worker, record: &'a mut Record, timeouts: &'a Timeouts) -> Self {
+    pub(super) fn new(
+        worker: &'a Worker,
+        record: &'a mut Record,
+        timeouts: &'a Timeouts,
+        pin: Option<&'a PinnedLink>,
+    ) -> Self {
         let pool = worker.pool();
-        Self { worker, record, pool, timeouts, tried: 0, refused: 0, refusals: 0 }
+        Self { worker, record, pool, timeouts, pin, tried: 0, refused: 0, refusals: 0 }
     }
 
     /// How long ago the request came.
@@ -53,6 +60,10 @@ impl<'a> Sender<'a> {
     ) -> Result<Connected, UpstreamError> {
         let driver = &self.worker.shared.driver;
         let mut error = UpstreamError::NoServer;
+        if let Some(connected) = self.pinned(driver.now()) {
+            self.record.goes_to(connected.load.server());
+            return Ok(connected);
+        }
         loop {
             let Some(load) = self.choose(driver.now()) else { return Err(error) };
             let server = load.server();
@@ -75,6 +86,14 @@ impl<'a> Sender<'a> {
                 }
             }
         }
+    }
+
+    /// The connection that a server has authenticated for this client connection, if its server may
+    /// be sent a request.
+    fn pinned(&self, now: Time) -> Option<Connected> {
+        let (server, link) = self.pin?.take(&self.pool)?;
+        let load = self.pool.upstreams().servers.choose(now, !(1 << server))?;
+        Some(Connected { link: Link::H1(link), load, reused: true })
     }
 
     /// One that has refused the request is next if there is no other.

@@ -1,0 +1,79 @@
+//! Connections that a server has authenticated (NTLM, Negotiate), each for one client connection.
+//!
+//! A server that authenticates a connection takes every later request on it for the same user's
+//! ([`bywash_message::Fields::authenticates_connection`]). Such a connection is never put among the
+//! idle ones. It waits here for the next request of the client connection on which the
+//! authentication took place, and is closed with that. `Pins` are the connections of one pool;
+//! [`PinnedLink`] is what a client connection has of them: one connection, or none.
+//!
+//! **Bound.** A client connection pins one connection at most. Of all of a pool's the one that was
+//! used longest ago is closed when there are too many: its user has to authenticate again, and an
+//! authentication that is under way is never the oldest for long.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::{Pool, h1};
+
+/// The pinned connections of one pool.
+#[derive(Default)]
+pub(super) struct Pins {
+    /// Connections by a number that rises with each use: the first was used longest ago.
+    links: BTreeMap<u64, (usize, h1::Link)>,
+    next: u64,
+}
+
+impl Pins {
+    /// Keeps a connection to this server. With more than `most` the oldest are closed.
+    pub(super) fn keep(&mut self, server: usize, link: h1::Link, most: usize) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.links.insert(number, (server, link));
+        while self.links.len() > most {
+            self.links.pop_first();
+        }
+        number
+    }
+
+    /// Returns the server and the connection, unless that was closed meanwhile.
+    pub(super) fn take(&mut self, number: u64) -> Option<(usize, h1::Link)> {
+        self.links.remove(&number)
+    }
+
+    /// Closes those that their servers have closed.
+    pub(super) fn tick(&mut self) {
+        self.links.retain(|_, (_, link)| link.is_idle());
+    }
+}
+
+/// A client connection's pinned connection. Dropping it closes that.
+#[derive(Default)]
+pub(crate) struct PinnedLink(RefCell<Option<Held>>);
+
+struct Held {
+    pool: Rc<Pool>,
+    number: u64,
+}
+
+impl PinnedLink {
+    /// Pins this connection to a server, in the place of one from before.
+    pub(crate) fn keep(&self, pool: &Rc<Pool>, server: usize, link: h1::Link) {
+        let held = pool.pin(server, link).map(|number| Held { pool: Rc::clone(pool), number });
+        self.0.replace(held);
+    }
+
+    /// Takes the connection out, if it can carry another request. One of another pool is closed:
+    /// other servers are in force.
+    pub(crate) fn take(&self, pool: &Rc<Pool>) -> Option<(usize, h1::Link)> {
+        let held = self.0.take()?;
+        let (server, mut link) = held.pool.unpin(held.number)?;
+        (Rc::ptr_eq(&held.pool, pool) && link.is_idle()).then_some((server, link))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.pool.unpin(self.number);
+    }
+}

@@ -1,0 +1,197 @@
+//! `Forwarded` (RFC 7239), read strictly and written in one form.
+//!
+//! One line of the field is read at a time: a quoted string that a client has left open ends with the
+//! line at the latest, so it cannot hide what a hop adds on a line of its own. A line that is not as
+//! §4 says is not read at all. Of its parameters `for`, `proto` and `host` are understood; `by` and
+//! extensions are left out. Space around a semicolon, which §4 does not have, is let through: some
+//! hops write it, and nobody reads it otherwise.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::host::is_host;
+use crate::octet::{is_token, trimmed};
+
+/// A node on the way of a request (§6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// An address, in its canonical form: IPv4 is never mapped into IPv6.
+    Address(IpAddr),
+    /// A node that does not say its address: `unknown`, an obfuscated name, or no `for` at all.
+    Hidden,
+}
+
+/// One element: the request as it came to one hop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    /// The node that it came from (`for`).
+    pub node: Node,
+    /// Its scheme, if it is one of `http`, `https`, `ws` and `wss` (`proto`).
+    pub proto: Option<&'static str>,
+    /// Its host (`host`).
+    pub host: Option<Vec<u8>>,
+}
+
+/// The schemes that mean something.
+const SCHEMES: [&str; 4] = ["http", "https", "ws", "wss"];
+
+impl Node {
+    /// Reads a node with or without a port (§6). Returns `None` if the text is not a node.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let (node, port) = if let Some(literal) = text.strip_prefix('[') {
+            let (v6, port) = literal.split_once(']')?;
+            let port = if port.is_empty() { None } else { Some(port.strip_prefix(':')?) };
+            (Self::of(v6.parse::<Ipv6Addr>().ok()?.into()), port)
+        } else {
+            let (name, port) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
+            let hidden = name.eq_ignore_ascii_case("unknown") || is_obfuscated(name);
+            let address = || name.parse::<Ipv4Addr>().ok().map(|v4| Self::of(v4.into()));
+            (if hidden { Self::Hidden } else { address()? }, port)
+        };
+        port.is_none_or(is_port).then_some(node)
+    }
+
+    /// Makes a node of an address.
+    pub const fn of(address: IpAddr) -> Self {
+        Self::Address(address.to_canonical())
+    }
+}
+
+/// `port` or `obfport` of §6.
+fn is_port(text: &str) -> bool {
+    let digits = (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits || is_obfuscated(text)
+}
+
+/// `obfnode` of §6.3.
+fn is_obfuscated(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    text.strip_prefix('_').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(plain))
+}
+
+impl Forwarded {
+    /// Makes the element of a request that came from this node, without scheme and host.
+    pub const fn from(node: Node) -> Self {
+        Self { node, proto: None, host: None }
+    }
+
+    /// Reads the elements of one line, the nearest hop last. Returns `None` if the line is malformed.
+    pub fn parse_line(line: &[u8]) -> Option<Vec<Self>> {
+        let (mut elements, mut rest) = (Vec::new(), trimmed(line));
+        while !rest.is_empty() {
+            let (element, behind) = Self::element(rest).ok()?;
+            elements.extend(element);
+            rest = match behind {
+                [] => behind,
+                [b',', behind @ ..] => trimmed(behind),
+                _ => return None,
+            };
+        }
+        Some(elements)
+    }
+
+    /// Reads one element. Returns it, unless it is empty, and the rest of the line.
+    fn element(mut rest: &[u8]) -> Result<(Option<Self>, &[u8]), Malformed> {
+        let mut element = Self::from(Node::Hidden);
+        let mut names = Vec::new();
+        loop {
+            if let Some(Pair { name, value, behind }) = Pair::first(rest)? {
+                match &name[..] {
+                    _ if names.contains(&name) => return Err(Malformed),
+                    b"for" => element.node = Node::parse(&value).ok_or(Malformed)?,
+                    b"proto" => element.proto = scheme(&value)?,
+                    b"host" if is_host(&value) => element.host = Some(value),
+                    b"host" => return Err(Malformed),
+                    _ => {}
+                }
+                names.push(name);
+                rest = behind;
+            }
+            rest = trimmed(rest);
+            match rest {
+                [b';', behind @ ..] => rest = trimmed(behind),
+                _ => return Ok(((!names.is_empty()).then_some(element), rest)),
+            }
+        }
+    }
+
+    /// Writes it in the one form of what was understood.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self.node {
+            Node::Address(IpAddr::V4(v4)) => out.extend_from_slice(format!("for={v4}").as_bytes()),
+            Node::Address(IpAddr::V6(v6)) => {
+                out.extend_from_slice(format!("for=\"[{v6}]\"").as_bytes());
+            }
+            Node::Hidden => out.extend_from_slice(b"for=unknown"),
+        }
+        if let Some(proto) = self.proto {
+            out.extend_from_slice(b";proto=");
+            out.extend_from_slice(proto.as_bytes());
+        }
+        if let Some(host) = &self.host {
+            // A host holds nothing that a quoted string would have to escape.
+            let quote: &[u8] = if host.iter().all(|byte| is_token(*byte)) { b"" } else { b"\"" };
+            for part in [&b";host="[..], quote, host, quote] {
+                out.extend_from_slice(part);
+            }
+        }
+    }
+}
+
+/// The line is not as RFC 7239 says.
+struct Malformed;
+
+/// `forwarded-pair`, and what is behind it. The name is in lower case, the value not empty.
+struct Pair<'a> {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    behind: &'a [u8],
+}
+
+impl<'a> Pair<'a> {
+    /// Reads the pair that the text begins with. Returns `None` where an element may be without one.
+    fn first(text: &'a [u8]) -> Result<Option<Self>, Malformed> {
+        let (name, rest) = token(text);
+        let name = name.to_ascii_lowercase();
+        let (value, behind) = match rest {
+            [] | [b';' | b',' | b' ' | b'\t', ..] if name.is_empty() => return Ok(None),
+            [b'=', b'"', rest @ ..] => quoted(rest)?,
+            [b'=', rest @ ..] => {
+                let (value, behind) = token(rest);
+                (value.to_vec(), behind)
+            }
+            _ => return Err(Malformed),
+        };
+        let is_whole = !name.is_empty() && !value.is_empty();
+        if is_whole { Ok(Some(Self { name, value, behind })) } else { Err(Malformed) }
+    }
+}
+
+fn token(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !is_token(*byte)).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// Reads a quoted string behind its first quote (RFC 9110 §5.6.4). Returns its content and the rest.
+fn quoted(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), Malformed> {
+    let mut said = Vec::new();
+    loop {
+        rest = match rest {
+            [b'"', behind @ ..] => return Ok((said, behind)),
+            [] | [b'\\'] => return Err(Malformed),
+            [b'\\', byte, behind @ ..] | [byte, behind @ ..] => {
+                said.push(*byte);
+                behind
+            }
+        }
+    }
+}
+
+/// Reads a scheme (RFC 3986 §3.1). Returns it if it is one of [`SCHEMES`].
+fn scheme(text: &[u8]) -> Result<Option<&'static str>, Malformed> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+    if !text.iter().all(plain) || !text[0].is_ascii_alphabetic() {
+        return Err(Malformed);
+    }
+    Ok(SCHEMES.into_iter().find(|known| known.as_bytes().eq_ignore_ascii_case(text)))
+}
