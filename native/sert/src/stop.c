@@ -25,8 +25,6 @@
 
 extern const char calls_begin[], calls_end[];
 
-struct exceptions *(*stop_exceptions)(void);
-
 static int signal_number;
 
 int stop_signal(void) {
@@ -165,9 +163,7 @@ void stop_count(struct thread *thread, int reason, uint64_t now) {
 
 static void restore(struct thread *thread) {
     arch_restore_rounding(&thread->rounding);
-    if (stop_exceptions) {
-        *stop_exceptions() = thread->exceptions;
-    }
+    exceptions_restore(thread->exceptions);
     uselocale(thread->locale);
     if (thread->signals_changed) {
         REAL(pthread_sigmask)(SIG_SETMASK, &thread->signals, NULL);
@@ -309,7 +305,6 @@ int stop_take_signal(int signum) {
     if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         return EBUSY;
     }
-    stop_exceptions = (struct exceptions *(*)(void))real_or_null("__cxa_get_globals");
     signal_number = signum;
     mask_in_others();
     return REAL(sigaction)(signum, &ours, NULL) == 0 ? 0 : errno;

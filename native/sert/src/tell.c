@@ -16,6 +16,7 @@ static const char *const texts[TELL_WHATS] = {
     [TELL_NOT_BEGUN] = "SERT_end: no request has begun",
     [TELL_NO_TIMER] = "SERT_start before SERT_init_timer, or that failed; requests are not stopped",
     [TELL_UNPROTECTED] = "this process cannot be protected, its requests are not stopped: ",
+    [TELL_MODULE] = "SERT_safe_module: the module is not admitted: ",
     [TELL_THREADS] = "no more threads can be watched, or have a timer (ulimit -i); the requests of this one are not stopped",
     [TELL_MEMORY] = "no memory for the log of a request; it is not stopped",
     [TELL_SIGNAL] = "SERT_init_timer: ",
