@@ -1,12 +1,8 @@
 #include "exceptions.h"
 
-#include <fcntl.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "gate.h"
 #include "image.h"
@@ -57,26 +53,19 @@ static const char *add_from(const struct dl_phdr_info *object, const struct imag
         return "its C++ runtime is linked in, and its file is not the one that was loaded";
     }
     const char *fault = image_runtime_fault(image);
-    uint64_t record = fault ? 0 : image_defines(image, IMAGE_RECORD);
+    uint64_t record;
     /* A runtime without a record throws nothing. */
-    return record ? add((record_of_thread *)(object->dlpi_addr + record)) : fault;
+    bool has_record = !fault && image_defines(image, IMAGE_RECORD, &record);
+    return has_record ? add((record_of_thread *)(object->dlpi_addr + record)) : fault;
 }
 
 static const char *add_own(const struct dl_phdr_info *object) {
-    const char *fault = "its C++ runtime is linked in, and its file cannot be read";
-    struct stat is;
-    int fd = REAL(open)(*object->dlpi_name ? object->dlpi_name : "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0);
-    if (fd >= 0 && fstat(fd, &is) == 0) {
-        size_t size = (size_t)is.st_size;
-        void *at = REAL(mmap)(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (at != MAP_FAILED) {
-            fault = add_from(object, &(struct image){at, size});
-            REAL(munmap)(at, size);
-        }
+    struct image image;
+    if (!image_open(&image, *object->dlpi_name ? object->dlpi_name : IMAGE_OF_PROGRAM)) {
+        return "its C++ runtime is linked in, and its file cannot be read";
     }
-    if (fd >= 0) {
-        REAL(close)(fd);
-    }
+    const char *fault = add_from(object, &image);
+    image_close(&image);
     return fault;
 }
 

@@ -12,6 +12,9 @@
 /* The function that returns a thread's record of exceptions (__cxa_eh_globals of the C++ ABI). */
 #define IMAGE_RECORD "__cxa_get_globals"
 
+/* The program that runs. */
+#define IMAGE_OF_PROGRAM "/proc/self/exe"
+
 /* A whole ELF file for x86-64, mapped. */
 struct image {
     const unsigned char *at;
@@ -25,10 +28,14 @@ const char *image_text(const struct image *image, size_t from);
 /* Whether the file is ELF for x86-64. */
 bool image_is_known(const struct image *image);
 
-/* Where the file itself defines `name`: its address relative to the load address. 0: it does not. Looks into the
- * dynamic symbols only, or into both tables. */
-uint64_t image_exports(const struct image *image, const char *name);
-uint64_t image_defines(const struct image *image, const char *name);
+/* Maps the file at `path`. Whether it could. */
+bool image_open(struct image *image, const char *path);
+void image_close(const struct image *image);
+
+/* Whether the file itself defines `name` in its dynamic symbols, or in any symbol table. `value` (NULL: not wanted): of a
+ * function its address, relative to the load address. */
+bool image_exports(const struct image *image, const char *name, uint64_t *value);
+bool image_defines(const struct image *image, const char *name, uint64_t *value);
 
 /* Whether these bytes of a program have a C++ runtime in them: they hold the names of its own types. */
 bool image_has_runtime(const void *at, size_t size);

@@ -121,7 +121,7 @@ bool stop_with_timer(struct thread *thread) {
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, signal_number);
-    return timer_create(CLOCK_MONOTONIC, &event, &thread->timer) == 0
+    return REAL(timer_create)(CLOCK_MONOTONIC, &event, &thread->timer) == 0
         && REAL(pthread_sigmask)(SIG_UNBLOCK, &ours, NULL) == 0;
 }
 
@@ -132,7 +132,7 @@ void stop_without_timer(struct thread *thread) {
 /* Never more than one signal on its way to a thread: their number is limited for the whole user. */
 void stop_nudge(struct thread *thread) {
     pid_t tid = atomic_load(&thread->tid);
-    if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && syscall(SYS_tgkill, getpid(), tid, signal_number) != 0) {
+    if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && tgkill(getpid(), tid, signal_number) != 0) {
         atomic_store(&thread->signalled, 0);
     }
 }

@@ -8,13 +8,11 @@
  */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,21 +43,17 @@ static const char *fault_of_program(const struct image *file) {
     }
     const char *fault = fault_of_loader(loader);
     return fault ? fault
-        : image_exports(file, "malloc") ? "it has an allocator of its own inside"
+        : image_exports(file, "malloc", NULL) ? "it has an allocator of its own inside"
         : image_runtime_fault(file);
 }
 
 static const char *fault_of(const char *path) {
     struct stat is;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || is.st_size == 0) {
-        return "it cannot be read";
-    }
-    if (is.st_mode & (S_ISUID | S_ISGID)) {
+    struct image image;
+    if (stat(path, &is) == 0 && is.st_mode & (S_ISUID | S_ISGID)) {
         return "it runs with another's rights";
     }
-    void *at = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    return at == MAP_FAILED ? "it cannot be read" : fault_of_program(&(struct image){at, (size_t)is.st_size});
+    return image_open(&image, path) ? fault_of_program(&image) : "it cannot be read";
 }
 
 /* Where execvp would find it; NULL: nowhere. */

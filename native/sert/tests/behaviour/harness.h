@@ -158,6 +158,6 @@ struct Test {
 };
 #define TEST(word, name) {word, name, #name}
 
-extern const std::vector<Test> interface_tests, when_tests, never_tests, stays_tests, limits_tests;
+extern const std::vector<Test> interface_tests, when_tests, never_tests, stays_tests, keeps_tests, limits_tests;
 
 }  // namespace behaviour
