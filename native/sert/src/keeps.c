@@ -35,11 +35,12 @@ static void kept(const char *why, void *caller) {
 }
 
 /* KEEPS(int, name, (int a, int b), (a, b)) stands before name(a, b). */
-#define KEEPS(result, name, parameters, arguments)                                                     \
+#define KEEPS_VERSION(result, name, version, parameters, arguments)                                    \
     STANDS_BEFORE result name parameters {                                                             \
         kept("calls " #name, __builtin_return_address(0));                                             \
-        return REAL(name) arguments;                                                                   \
+        return REAL_VERSION(name, version) arguments;                                                  \
     }
+#define KEEPS(result, name, parameters, arguments) KEEPS_VERSION(result, name, NULL, parameters, arguments)
 
 /* --- Memory that hangs on an object of the caller, or on libc's own tables --- */
 
@@ -100,14 +101,14 @@ KEEPS(int, posix_spawn_file_actions_addclosefrom_np, (posix_spawn_file_actions_t
 KEEPS(int, posix_spawn_file_actions_addtcsetpgrp_np, (posix_spawn_file_actions_t *all, int fd), (all, fd))
 
 KEEPS(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes), (thread, attributes))
-KEEPS(int, pthread_attr_setaffinity_np, (pthread_attr_t *attributes, size_t size, const cpu_set_t *set), (attributes, size, set))
+KEEPS_VERSION(int, pthread_attr_setaffinity_np, "GLIBC_2.3.4", (pthread_attr_t *attributes, size_t size, const cpu_set_t *set), (attributes, size, set))
 KEEPS(int, pthread_attr_setsigmask_np, (pthread_attr_t *attributes, const sigset_t *set), (attributes, set))
 
 /* --- What the process or the kernel keeps --- */
 
 KEEPS(int, pthread_key_create, (pthread_key_t *key, void (*destroy)(void *)), (key, destroy))
 KEEPS(int, tss_create, (tss_t *key, tss_dtor_t destroy), (key, destroy))
-KEEPS(int, timer_create, (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
+KEEPS_VERSION(int, timer_create, "GLIBC_2.3.3", (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
 KEEPS(void *, shmat, (int segment, const void *where, int flags), (segment, where, flags))
 
 /* System calls that leave nothing behind in the process. Any other may open or map something. */
@@ -133,6 +134,11 @@ static bool leaves_nothing(long number) {
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
     case SYS_sched_yield:
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
     case SYS_sched_getaffinity:
     case SYS_membarrier:
     case SYS_madvise:

@@ -121,7 +121,7 @@ bool stop_with_timer(struct thread *thread) {
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, signal_number);
-    return REAL(timer_create)(CLOCK_MONOTONIC, &event, &thread->timer) == 0
+    return REAL_VERSION(timer_create, "GLIBC_2.3.3")(CLOCK_MONOTONIC, &event, &thread->timer) == 0
         && REAL(pthread_sigmask)(SIG_UNBLOCK, &ours, NULL) == 0;
 }
 

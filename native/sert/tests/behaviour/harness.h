@@ -1,6 +1,7 @@
 // What the tests of behaviour share: one request, and what is asked of it.
 #pragma once
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
