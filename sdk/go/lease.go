@@ -50,6 +50,7 @@ func (s *Sentry) Lease(ctx context.Context, database string, connection uint64) 
 func (s *Sentry) Own(ctx context.Context) (context.Context, *Lease, error) {
 	token := From(ctx)
 	if token == nil {
+		s.isOutside()
 		return ctx, &Lease{isGood: true}, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -66,11 +67,12 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 	none := &Lease{isGood: true}
 	token := From(ctx)
 	if token == nil || token.name == "" {
+		s.isOutside()
 		return none, nil
 	}
 	c := s.conversation()
 	if c == nil {
-		s.unreachable.Add(1)
+		s.isUnreachable()
 		return none, token.Checkpoint()
 	}
 	lease := &Lease{sentry: s, conversation: c, database: database, connection: connection, request: token.name}
@@ -100,11 +102,11 @@ func (s *Sentry) lease(ctx context.Context, database string, connection uint64, 
 func (s *Sentry) isLeased(lease *Lease, token *Token, given answer, err error) error {
 	switch {
 	case err == errOver:
-		s.unreachable.Add(1)
+		s.isUnreachable()
 		lease.conversation, lease.isGood = nil, true
 		return nil
 	case err != nil:
-		s.unreachable.Add(1)
+		s.isUnreachable()
 		// A cancellation may be under way for all that we know.
 		lease.isUnanswered = true
 		return nil

@@ -29,6 +29,7 @@ type middleware struct {
 	controller *Controller
 	classOf    func(*http.Request) string
 	distrusts  bool
+	// Names that requests bring along are not taken.
 	isNameless bool
 }
 
@@ -73,8 +74,9 @@ func (m *middleware) serve(next http.Handler, w http.ResponseWriter, r *http.Req
 	}
 	token := m.controller.begin(granted, left)
 	defer token.End()
-	if token.Bring(r.Header); m.isNameless {
-		token.name = ""
+	token.Bring(r.Header)
+	if m.isNameless || token.name == "" {
+		token.name = newName()
 	}
 	// Who comes with nothing left need not begin.
 	if token.look() != "" {
@@ -111,6 +113,9 @@ func whyGone(from context.Context) Reason {
 }
 
 // response notices the first byte. What a handler answers of itself counts, also once it is over.
+//
+// A framework that writes a status when its handlers have returned (gin) says nothing for a handler that was told: an
+// empty 200 after the termination is no answer, and the middleware answers instead.
 type response struct {
 	http.ResponseWriter
 	token    *Token
@@ -125,6 +130,10 @@ func (r *response) begins() {
 }
 
 func (r *response) WriteHeader(status int) {
+	// It follows from the first byte of a body, if one comes.
+	if status == http.StatusOK && r.isUnanswered() {
+		return
+	}
 	// What is said in advance (103 Early Hints) is no response yet.
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		r.begins()
@@ -132,7 +141,13 @@ func (r *response) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
+// isUnanswered says whether its handler has been told that it is over, and has not begun to answer.
+func (r *response) isUnanswered() bool { return !r.hasBegun && r.token.Reason() != "" }
+
 func (r *response) Write(chunk []byte) (int, error) {
+	if len(chunk) == 0 && r.isUnanswered() {
+		return 0, nil
+	}
 	r.begins()
 	return r.ResponseWriter.Write(chunk)
 }

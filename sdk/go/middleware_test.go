@@ -106,6 +106,11 @@ func (s *site) handle(w http.ResponseWriter, r *http.Request) {
 			runtime.Gosched()
 		}
 		s.ended <- Checkpoint(ctx)
+	case "/status":
+		// As a framework that writes a status when its handlers have returned.
+		<-ctx.Done()
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(nil)
 	case "/own":
 		<-ctx.Done()
 		http.Error(w, "own words", http.StatusServiceUnavailable)
@@ -467,5 +472,13 @@ func TestOfTwoHundredAtOnceNothingStaysBehind(t *testing.T) {
 	until(t, func() bool { runtime.GC(); return s.tokens.Load() == 0 })
 	if stats := s.stats(); stats.Deadline != 100 || stats.Arrived != 201 {
 		t.Fatalf("%+v", stats)
+	}
+}
+
+func TestAnEmpty200AfterTheTerminationIsNoAnswer(t *testing.T) {
+	s := serve(t, within(10*time.Millisecond, 10*time.Millisecond))
+	response, _ := s.get("/status?runs=20ms")
+	if response.StatusCode != http.StatusGatewayTimeout || response.Header.Get("Cache-Control") != "no-store" {
+		t.Error(response.Status, response.Header)
 	}
 }

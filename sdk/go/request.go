@@ -4,6 +4,8 @@ package bywash
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
@@ -19,7 +21,8 @@ const (
 	traceState  = "Tracestate"
 )
 
-// DistrustRequest takes no names from requests: for servers that others can reach beside their gateway.
+// DistrustRequest takes no names from requests: for servers that others can reach beside their gateway. Each gets a
+// name of its own.
 func DistrustRequest(m *middleware) { m.isNameless = true }
 
 // nameOf is the name that a request brings along; empty if it is none.
@@ -28,6 +31,16 @@ func nameOf(header http.Header) string {
 		return values[0]
 	}
 	return ""
+}
+
+// newName is the name of a request that brings none along, as mod_bywash_sentry makes it: 16 random hexadecimal
+// digits, so that names of different processes differ. Empty if the system gives no randomness.
+func newName() string {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(random[:])
 }
 
 func isName(text string, longest int, marks string) bool {

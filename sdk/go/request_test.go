@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +31,9 @@ func TestANameIsOneValueOfAFewLetters(t *testing.T) {
 	}
 }
 
-func TestTheMiddlewareKnowsTheNameUnlessItIsToldNotTo(t *testing.T) {
-	for _, options := range [][]Option{nil, {DistrustRequest}} {
+func TestTheMiddlewareKnowsTheNameOrMakesOne(t *testing.T) {
+	made := map[string]bool{}
+	for i, options := range [][]Option{nil, {DistrustRequest}, nil, nil} {
 		names := make(chan string, 1)
 		c, err := NewController(within(time.Second, time.Hour))
 		must(t, err)
@@ -40,14 +42,20 @@ func TestTheMiddlewareKnowsTheNameUnlessItIsToldNotTo(t *testing.T) {
 		server := httptest.NewServer(wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			names <- From(r.Context()).Name()
 		})))
-		at(t, server).get("/", RequestHeader, "r1")
-		expected := "r1"
-		if options != nil {
-			expected = ""
+		brought := []string{"r1", "r1", "no name", ""}[i]
+		at(t, server).get("/", RequestHeader, brought)
+		name := <-names
+		if i == 0 {
+			if name != "r1" {
+				t.Errorf("%q", name)
+			}
+			continue
 		}
-		if name := <-names; name != expected {
+		// As mod_bywash_sentry makes them: what the daemon accepts, and each another.
+		if _, err := strconv.ParseUint(name, 16, 64); err != nil || len(name) != 16 || made[name] {
 			t.Errorf("%q", name)
 		}
+		made[name] = true
 	}
 }
 

@@ -6,6 +6,7 @@ package bywash
 // It is never needed. Without a daemon a lease is one look at a clock, and one attempt to connect in 200 ms.
 
 import (
+	"log"
 	"net"
 	"os"
 	"sync"
@@ -31,6 +32,9 @@ type SentryStats struct {
 	// Refused: leases that the daemon refused for any other reason, a name that it does not know for one; and stops
 	// that it refused, as this user may not say them for one.
 	Refused uint64
+	// Unnamed: queries of no request that has a name; nothing can stop them. The middleware names each request of a
+	// class.
+	Unnamed uint64
 	// Unreachable: leases that were not asked for, or not answered in time, as there was no daemon.
 	Unreachable uint64
 	// Doubtful: connections that are to be closed, as nobody knows what is aimed at them.
@@ -51,7 +55,9 @@ type Sentry struct {
 	// Numbers of leases of one's own.
 	numbers atomic.Uint64
 
-	leased, stopped, taken, refused, unreachable, doubtful, stops atomic.Uint64
+	leased, stopped, taken, refused, unnamed, unreachable, doubtful, stops atomic.Uint64
+	// What the log says once.
+	saysUnnamed, saysUnreachable sync.Once
 }
 
 // NewSentry speaks to the daemon at this socket; if it is empty, at that of BYWASH_SENTRY or the usual one.
@@ -69,9 +75,26 @@ func NewSentry(socket string) *Sentry {
 // Stats is what it has done.
 func (s *Sentry) Stats() SentryStats {
 	return SentryStats{
-		s.leased.Load(), s.stopped.Load(), s.taken.Load(), s.refused.Load(), s.unreachable.Load(),
+		s.leased.Load(), s.stopped.Load(), s.taken.Load(), s.refused.Load(), s.unnamed.Load(), s.unreachable.Load(),
 		s.doubtful.Load(), s.stops.Load(),
 	}
+}
+
+// isOutside counts a query of no request that has a name.
+func (s *Sentry) isOutside() {
+	s.unnamed.Add(1)
+	s.saysUnnamed.Do(func() {
+		log.Print("bywash: a query runs outside of a named request, and nothing can stop it: is the middleware around " +
+			"its handler, and its context passed on?")
+	})
+}
+
+// isUnreachable counts a query of which the daemon is not told.
+func (s *Sentry) isUnreachable() {
+	s.unreachable.Add(1)
+	s.saysUnreachable.Do(func() {
+		log.Printf("bywash: no stop daemon answers at %s; queries run, and are not cancelled", s.socket)
+	})
 }
 
 // Close ends the conversation with the daemon, and all leases with it. It is begun anew if it is needed.

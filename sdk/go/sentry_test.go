@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -167,6 +168,33 @@ func TestARequestWithoutANameOrWithoutAClassLeasesNothing(t *testing.T) {
 		if !lease.Release() || d.says() != "" {
 			t.Error(d.says())
 		}
+	}
+	if s.Stats() != (SentryStats{Unnamed: 2}) {
+		t.Error(s.Stats())
+	}
+}
+
+func TestAWrongSetUpIsSaidOnce(t *testing.T) {
+	var said strings.Builder
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	s := NewSentry(t.TempDir() + "/nobody")
+	c, _ := search(t)
+	for i := 0; i < 3; i++ {
+		_, err := s.Lease(context.Background(), "shop", 1)
+		must(t, err)
+		token := begin(t, c, never)
+		token.Bring(http.Header{RequestHeader: {"5f1c"}})
+		_, err = s.Lease(token.In(context.Background()), "shop", 1)
+		must(t, err)
+	}
+	for _, one := range []string{"outside of a named request", "no stop daemon answers at"} {
+		if strings.Count(said.String(), one) != 1 {
+			t.Error(said.String())
+		}
+	}
+	if s.Stats() != (SentryStats{Unnamed: 3, Unreachable: 3}) {
+		t.Error(s.Stats())
 	}
 }
 

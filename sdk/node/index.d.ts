@@ -107,7 +107,7 @@ export class Controller {
 export interface Options {
   /** Honour the field `bywash-deadline` of requests. True if not set. */
   trustDeadline?: boolean
-  /** Take the name of a request from its field `bywash-request`. True if not set. */
+  /** Take the name of a request from its field `bywash-request`. True if not set. A request without gets a random one. */
   trustRequest?: boolean
 }
 
@@ -115,6 +115,8 @@ export interface Options {
 export interface SentryStats {
   /** Queries that ran under a lease. */
   leased: number
+  /** Queries of no request that has a name: nothing can stop them. The middleware names each request of a class. */
+  unnamed: number
   /** Queries that ran without, as nobody was there to ask, or did not answer. */
   unreachable: number
   /** What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`). */

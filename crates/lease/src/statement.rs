@@ -65,7 +65,7 @@ fn is_any(word: &str, words: &[&str]) -> bool {
 ///
 /// `None` for what databases read in different ways, so that one of them may see a word where we see none: a literal or
 /// a comment that does not end, a backslash in a literal, `#` and `--` without a blank behind (comments in MySQL,
-/// operators in PostgreSQL), `$…$` (a literal in PostgreSQL), and a comment that MySQL executes.
+/// operators in PostgreSQL), `$…$` (a literal in PostgreSQL), a comment in a comment, and a comment that MySQL executes.
 fn words(text: &str) -> Option<Vec<&str>> {
     let mut words = Vec::new();
     let mut rest = text.trim_ascii_end().trim_end_matches(';');
@@ -76,7 +76,7 @@ fn words(text: &str) -> Option<Vec<&str>> {
             '$' if !rest[1..].starts_with(|next: char| next.is_ascii_digit()) => return None,
             _ if rest.starts_with("--") => after_line(rest)?,
             _ if rest.starts_with("/*!") || rest.starts_with("/*M!") => return None,
-            _ if rest.starts_with("/*") => rest.split_once("*/")?.1,
+            _ if rest.starts_with("/*") => after_comment(rest)?,
             '(' | ';' => {
                 words.push(&rest[..1]);
                 &rest[1..]
@@ -94,6 +94,12 @@ fn words(text: &str) -> Option<Vec<&str>> {
 
 fn is_of_a_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
+}
+
+/// Returns what follows a comment. `None` for one with `/*` inside: PostgreSQL nests comments, MySQL does not.
+fn after_comment(text: &str) -> Option<&str> {
+    let (comment, rest) = text[2..].split_once("*/")?;
+    (!comment.contains("/*") && !comment.ends_with('/')).then_some(rest)
 }
 
 /// What follows a comment of a line.
@@ -146,6 +152,8 @@ mod tests {
             "SELECT 'it''s for you', \"for\", `into` FROM books",
             "SELECT * FROM books WHERE id = $1 AND price < $2",
             "SELECT förlag FROM books",
+            "SELECT /* a * / b */ 1 /**/",
+            "SELECT 1 /*/ for */",
         ] {
             assert!(only_reads(text), "{text}");
         }
@@ -182,6 +190,9 @@ mod tests {
             "SELECT $$'$$, a FROM books FOR UPDATE -- '",
             "SELECT $a$ for $a$",
             "SELECT 1 /* unfinished",
+            "SELECT 1 /* a /* b */ ' */; DELETE FROM t WHERE a='1'",
+            "SELECT 1 /* a /* b */",
+            "SELECT 1 /* a /*/ FROM b */",
             "BEGIN",
             "COMMIT",
             "SET a = 1",

@@ -11,7 +11,7 @@
 //! Everything is bounded: leases in all and of one holder, connections of one request, and stops that are remembered,
 //! of which the oldest are forgotten first.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use bywash_units::{Span, Time};
 
@@ -137,7 +137,7 @@ pub struct Table {
     bounds: Bounds,
     leases: HashMap<Backend, Lease>,
     by_request: HashMap<RequestId, Vec<Backend>>,
-    by_holder: HashMap<Holder, usize>,
+    by_holder: HashMap<Holder, HashSet<Backend>>,
     stops: HashMap<RequestId, Reason>,
     /// By the time at which they are forgotten.
     memory: VecDeque<(Time, RequestId)>,
@@ -198,14 +198,14 @@ impl Table {
             Lease { request: request.clone(), holder, since: now, until, stage: Stage::Held };
         self.leases.insert(backend.clone(), lease);
         self.by_request.entry(request.clone()).or_default().push(backend.clone());
-        *self.by_holder.entry(holder).or_default() += 1;
+        self.by_holder.entry(holder).or_default().insert(backend.clone());
         Leased::Held
     }
 
     fn has_room(&self, holder: Holder, request: &RequestId) -> bool {
         let bounds = &self.bounds;
         self.leases.len() < bounds.leases
-            && self.by_holder.get(&holder).is_none_or(|count| *count < bounds.leases_of_one)
+            && self.by_holder.get(&holder).is_none_or(|its| its.len() < bounds.leases_of_one)
             && self.by_request.get(request).is_none_or(|all| all.len() < bounds.of_a_request)
     }
 
@@ -339,23 +339,15 @@ impl Table {
         self.doubt(backend)
     }
 
-    /// A holder is gone, and its leases with it.
+    /// Ends a holder's leases: its conversation is over. Looks at no other holder's.
     pub fn gone(&mut self, holder: Holder) {
-        if !self.by_holder.contains_key(&holder) {
-            return;
-        }
-        let its = self.leases.iter_mut().filter(|(_, lease)| lease.holder == holder);
-        let mut ended = Vec::new();
-        for (backend, lease) in its {
-            match lease.stage {
-                Stage::Held => ended.push(backend.clone()),
-                Stage::Cancelling | Stage::Doubtful | Stage::Ending(_) => {
-                    lease.stage = Stage::Ending(None);
-                }
+        let its: Vec<Backend> =
+            self.by_holder.get(&holder).into_iter().flatten().cloned().collect();
+        for backend in its {
+            match self.leases.get_mut(&backend) {
+                Some(lease) if lease.stage != Stage::Held => lease.stage = Stage::Ending(None),
+                _ => self.remove(&backend),
             }
-        }
-        for backend in ended {
-            self.remove(&backend);
         }
     }
 
@@ -402,9 +394,9 @@ impl Table {
                 self.by_request.remove(&lease.request);
             }
         }
-        if let Some(count) = self.by_holder.get_mut(&lease.holder) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(its) = self.by_holder.get_mut(&lease.holder) {
+            its.remove(backend);
+            if its.is_empty() {
                 self.by_holder.remove(&lease.holder);
             }
         }

@@ -8,14 +8,13 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bywash_config::Sentry;
 use bywash_lease::{Bounds, DatabaseName, Holder, Table};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::canceller::{Canceller, Job};
@@ -26,6 +25,7 @@ use crate::journal::Journal;
 use crate::numbers::Numbers;
 use crate::operators;
 use crate::pace::Pace;
+use crate::seats::Seats;
 
 /// Why a daemon did not start.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +64,6 @@ pub struct Daemon {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Clients at once; more are turned away. Of those who may say nothing only a few: they are told so.
-const CLIENTS: usize = 4096;
-const STRANGERS: usize = 16;
 /// Stops that may wait for one database.
 const WAITING: usize = 16_384;
 /// How often forgotten leases are looked for.
@@ -233,7 +230,7 @@ async fn tidy(desk: &Desk) {
 
 async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
     let own = own_user();
-    let [seats, strangers] = [CLIENTS, STRANGERS].map(|count| Arc::new(Semaphore::new(count)));
+    let seats = Seats::default();
     for number in 1.. {
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -243,8 +240,7 @@ async fn greet(socket: UnixListener, desk: &Rc<Desk>, config: &Sentry) {
         let user = peer.uid();
         let may = |listed: &[u32]| user == own || listed.contains(&user);
         let rights = Rights { leases: may(&config.leases), stops: may(&config.stops) };
-        let seats = if rights == Rights::NONE { &strangers } else { &seats };
-        let Ok(seat) = Arc::clone(seats).try_acquire_owned() else { continue };
+        let Some(seat) = seats.take(user, rights) else { continue };
         let desk = Rc::clone(desk);
         tokio::task::spawn_local(async move {
             conversation::converse(stream, desk, rights, Holder(number)).await;

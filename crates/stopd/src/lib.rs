@@ -39,6 +39,7 @@ mod journal;
 mod numbers;
 mod operators;
 mod pace;
+mod seats;
 mod table;
 
 pub use daemon::{Daemon, StopdError, start};

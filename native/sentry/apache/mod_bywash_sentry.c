@@ -2,13 +2,14 @@
  *
  *   LoadModule bywash_sentry_module modules/mod_bywash_sentry.so
  *   BywashSentrySocket /run/bywash/sentry.sock
- *   BywashTrustedPeer 127.0.0.0/8 ::1
+ *   BywashTrustedPeer 192.0.2.7
  *   <Location /shop>
  *       BywashSentry On
  *   </Location>
  *
  * A request has a name: that of its header Bywash-Request, if a trusted peer (a gateway) has sent it, else sixteen
- * random hexadecimal digits. The application reads it from the same header or from the variable BYWASH_REQUEST, and
+ * random hexadecimal digits. No peer is trusted unless BywashTrustedPeer names it: behind a local TLS terminator or a
+ * tunnel every client would have a local address. The application reads it from the same header or from the variable BYWASH_REQUEST, and
  * says it to the daemon with each database connection that it uses (php/bywash.php); where that listens is in the
  * variable BYWASH_SENTRY.
  *
@@ -315,8 +316,6 @@ static const char *set_socket(cmd_parms *command, void *location, const char *pa
     return NULL;
 }
 
-static int trusted_peers_are_said;
-
 static const char *trust(apr_pool_t *pool, const char *network) {
     char *address = apr_pstrdup(pool, network), *bits = strchr(address, '/');
     if (bits != NULL) {
@@ -335,11 +334,6 @@ static const char *set_trusted(cmd_parms *command, void *location, const char *n
     if (error != NULL) {
         return error;
     }
-    /* The first that is said replaces those that nobody has said. */
-    if (!trusted_peers_are_said) {
-        trusted_peers_are_said = 1;
-        apr_array_clear(trusted_peers);
-    }
     return strcasecmp(network, "none") == 0 ? NULL : trust(command->pool, network);
 }
 
@@ -347,9 +341,8 @@ static const char *set_trusted(cmd_parms *command, void *location, const char *n
 static int new_configuration(apr_pool_t *pool, apr_pool_t *log, apr_pool_t *temporary) {
     (void)log, (void)temporary;
     trusted_peers = apr_array_make(pool, 4, sizeof(apr_ipsubnet_t *));
-    trusted_peers_are_said = 0;
     apr_cpystrn(daemon_path, USUAL_PATH, sizeof daemon_path);
-    return trust(pool, "127.0.0.0/8") == NULL && trust(pool, "::1") == NULL ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    return OK;
 }
 
 static const command_rec commands[] = {
@@ -359,7 +352,7 @@ static const command_rec commands[] = {
                   "whose departure is told: own, of requests that were named here; all, also of those that a peer named"),
     AP_INIT_TAKE1("BywashSentrySocket", set_socket, NULL, RSRC_CONF, "the UNIX socket of the stop daemon: " USUAL_PATH),
     AP_INIT_ITERATE("BywashTrustedPeer", set_trusted, NULL, RSRC_CONF,
-                    "who may name requests: addresses and networks, or none; 127.0.0.0/8 ::1"),
+                    "who may name requests: addresses and networks; none if not set"),
     {NULL},
 };
 

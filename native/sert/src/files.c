@@ -1,10 +1,13 @@
 /* Descriptors: what a request opens is its own until it closes it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
+#include <pty.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
@@ -115,6 +118,9 @@ STANDS_BEFORE int mkostemps(char *name, int behind, int flags) {
 STANDS_BEFORE int mkostemps64(char *name, int behind, int flags) {
     return OPENED(REAL(mkostemps64)(name, behind, flags));
 }
+STANDS_BEFORE int getpt(void) {
+    return OPENED(REAL(getpt)());
+}
 STANDS_BEFORE int posix_openpt(int flags) {
     return OPENED(REAL(posix_openpt)(flags));
 }
@@ -123,6 +129,24 @@ STANDS_BEFORE int memfd_create(const char *name, unsigned flags) {
 }
 STANDS_BEFORE int shm_open(const char *name, int flags, mode_t mode) {
     return OPENED(REAL(shm_open)(name, flags, mode));
+}
+/* Message queues are descriptors; mq_close is close. */
+STANDS_BEFORE mqd_t mq_open(const char *name, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+    struct mq_attr *attributes = flags & O_CREAT ? va_arg(more, struct mq_attr *) : NULL;
+    va_end(more);
+    return OPENED(REAL(mq_open)(name, flags, mode, attributes));
+}
+mqd_t __mq_open_2(const char *name, int flags);
+STANDS_BEFORE mqd_t __mq_open_2(const char *name, int flags) {
+    return OPENED(REAL(__mq_open_2)(name, flags));
+}
+STANDS_BEFORE int openpty(int *master, int *slave, char *name, const struct termios *settings, const struct winsize *size) {
+    int result = REAL(openpty)(master, slave, name, settings, size);
+    opened_both(result, result == 0 ? (int[2]){*master, *slave} : NULL, __builtin_return_address(0));
+    return result;
 }
 
 /* --- Sockets, pipes, events --- */
@@ -166,6 +190,15 @@ STANDS_BEFORE int inotify_init(void) {
 }
 STANDS_BEFORE int inotify_init1(int flags) {
     return OPENED(REAL(inotify_init1)(flags));
+}
+STANDS_BEFORE int fanotify_init(unsigned flags, unsigned of_events) {
+    return OPENED(REAL(fanotify_init)(flags, of_events));
+}
+STANDS_BEFORE int pidfd_open(pid_t process, unsigned flags) {
+    return OPENED(REAL(pidfd_open)(process, flags));
+}
+STANDS_BEFORE int pidfd_getfd(int process, int fd, unsigned flags) {
+    return OPENED(REAL(pidfd_getfd)(process, fd, flags));
 }
 
 /* The program's own accept may wait for long: there it can be stopped. */
@@ -224,14 +257,20 @@ STANDS_BEFORE int fcntl64(int fd, int command, ...) {
 }
 
 /* Before it is closed: afterwards the number may be another thread's. */
-STANDS_BEFORE int close(int fd) {
+static int closed(int close(int), int fd, void *caller) {
     struct thread *thread = thread_owner();
     if (thread) {
         resources_remove_fd(thread, fd);
     }
-    int result = REAL(close)(fd);
+    int result = close(fd);
     if (thread && thread->running) {
-        stop_here(thread, __builtin_return_address(0));
+        stop_here(thread, caller);
     }
     return result;
+}
+STANDS_BEFORE int close(int fd) {
+    return closed(REAL(close), fd, __builtin_return_address(0));
+}
+STANDS_BEFORE int mq_close(mqd_t queue) {
+    return closed(REAL(mq_close), queue, __builtin_return_address(0));
 }

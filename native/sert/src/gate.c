@@ -37,7 +37,7 @@ static bool is_in(const struct ranges *ranges, uintptr_t pc) {
     return false;
 }
 
-static bool has_name(const char *path, const char *name) {
+bool gate_has_name(const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
     return strncmp(slash ? slash + 1 : path, name, strlen(name)) == 0;
 }
@@ -45,7 +45,7 @@ static bool has_name(const char *path, const char *name) {
 static int add(struct dl_phdr_info *object, size_t size, void *context) {
     (void)size;
     struct search *search = context;
-    bool is_it = search->name ? has_name(object->dlpi_name, search->name) : !search->found;
+    bool is_it = search->name ? gate_has_name(object->dlpi_name, search->name) : !search->found;
     for (unsigned i = 0; is_it && i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X)) {

@@ -15,6 +15,9 @@ bool gate_open(void);
 /* A further object whose code counts as the program's. 0, ENOENT or ENOSPC. */
 int gate_admit(const char *soname);
 
+/* Whether the file name in `path` begins with `name`. */
+bool gate_has_name(const char *path, const char *name);
+
 /* In the program's code, or an admitted object's. Safe in a signal handler. */
 bool gate_is_program(uintptr_t pc);
 /* In the program's, or in libstdc++, which only passes on what a condition variable waits for. */

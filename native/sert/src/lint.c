@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "image.h"
 #include "real.h"
 #include "resources.h"
 #include "sert.h"
@@ -43,6 +44,17 @@ static void found(const char *what, void *caller) {
     atomic_fetch_add(&left_out, 1);
 }
 
+/* The compilers' flag for objects at namespace scope with an initialiser that runs: nothing else tells of it. */
+static bool has_late_thread_locals(void) {
+    struct image image;
+    if (!image_open(&image, IMAGE_OF_PROGRAM)) {
+        return false;
+    }
+    bool has = image_defines(&image, "__tls_guard", NULL);
+    image_close(&image);
+    return has;
+}
+
 static void report(void) {
     fprintf(stderr, "libsert: %llu requests looked at\n", (unsigned long long)atomic_load(&requests));
     for (unsigned i = 0; i < PLACES && atomic_load(&places[i].what); i++) {
@@ -55,6 +67,9 @@ static void report(void) {
                     (size_t)(caller - (char *)(at.dli_sname ? at.dli_saddr : at.dli_fbase)));
         }
         fputc('\n', stderr);
+    }
+    if (has_late_thread_locals()) {
+        fputs("libsert: the program makes thread_local objects when a thread first uses them; use each before requests begin\n", stderr);
     }
     if (atomic_load(&left_out)) {
         fprintf(stderr, "libsert: and %llu more\n", (unsigned long long)atomic_load(&left_out));

@@ -239,6 +239,10 @@ void memory_adopt(struct thread *thread, void *seen) {
     }
 }
 
+bool memory_is_own(const struct thread *thread, const void *seen) {
+    return seen && !is_first(seen) && atomic_load_explicit(&header((void *)(uintptr_t)seen)->owner, memory_order_relaxed) == thread->owner;
+}
+
 /* --- What the program calls --- */
 
 /* A block from `whole` that is nobody's. */

@@ -6,6 +6,7 @@
 #ifndef SERT_MEMORY_H
 #define SERT_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct thread;
@@ -16,6 +17,8 @@ void memory_free_all(struct thread *thread);
 size_t memory_forget(struct thread *thread);
 /* A block that libc has made for its caller is the request's after all. */
 void memory_adopt(struct thread *thread, void *seen);
+/* Whether a block that malloc has returned belongs to the request that runs. */
+bool memory_is_own(const struct thread *thread, const void *seen);
 /* Frees what other threads have freed of its requests. */
 void memory_take_back(struct thread *thread);
 

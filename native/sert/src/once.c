@@ -112,6 +112,12 @@ STANDS_BEFORE int __cxa_thread_atexit(void (*destroy)(void *), void *object, voi
     return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);
 }
 
+/* The same from a C++ runtime that is linked into the program, and from other languages. */
+STANDS_BEFORE int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *dso) {
+    stop_spoilt("makes a thread_local object", __builtin_return_address(0));
+    return REAL(__cxa_thread_atexit_impl)(destroy, object, dso);
+}
+
 STANDS_BEFORE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *arg) {
     stop_spoilt("starts a thread", __builtin_return_address(0));
     return REAL(pthread_create)(thread, attributes, run, arg);

@@ -54,6 +54,10 @@ static int start_library(int signum) {
     if (!gate_open()) {
         return refuse(ENOTSUP, TELL_UNPROTECTED, "neither libc.so.6 nor the program's code can be found");
     }
+    const char *fault = exceptions_find(NULL);
+    if (fault) {
+        return refuse(ENOTSUP, TELL_UNPROTECTED, fault);
+    }
     int error = stop_take_signal(signum);
     if (error) {
         return refuse(error, TELL_SIGNAL, error == EBUSY ? "the signal has a handler" : "not a signal that can be used");
@@ -76,7 +80,8 @@ int SERT_init_timer(int signum) {
 }
 
 int SERT_safe_module(const char *soname) {
-    return fail(gate_admit(soname));
+    const char *fault = exceptions_find(soname);
+    return fault ? refuse(ENOTSUP, TELL_MODULE, fault) : fail(gate_admit(soname));
 }
 
 /* --- The end of a request --- */
@@ -156,9 +161,7 @@ int SERT_refused(uint32_t class_id) {
 static void keep(struct thread *thread) {
     arch_keep_rounding(&thread->rounding);
     thread->locale = uselocale((locale_t)0);
-    if (stop_exceptions) {
-        thread->exceptions = *stop_exceptions();
-    }
+    exceptions_keep(thread->exceptions);
     thread->signals_changed = false;
 }
 

@@ -3,9 +3,14 @@
  * One block that is the result becomes the request's afterwards: libc may have allocated more on the way, for a
  * stream that is older, say. Where the result is many blocks, everything that is allocated meanwhile is. */
 #include <dirent.h>
+#include <execinfo.h>
 #include <ftw.h>
 #include <glob.h>
+#include <ifaddrs.h>
 #include <link.h>
+#include <net/if.h>
+/* Its prototypes without arrays of variable length, which we do not use. */
+#define _REGEX_NELTS(n)
 #include <regex.h>
 #include <search.h>
 #include <stdarg.h>
@@ -61,6 +66,14 @@ STANDS_BEFORE char *get_current_dir_name(void) {
 }
 STANDS_BEFORE char *tempnam(const char *directory, const char *prefix) {
     return TAKEN(REAL(tempnam)(directory, prefix));
+}
+STANDS_BEFORE char **backtrace_symbols(void *const *addresses, int count) {
+    return TAKEN(REAL(backtrace_symbols)(addresses, count));
+}
+/* The whole list is one block. */
+STANDS_BEFORE int getifaddrs(struct ifaddrs **list) {
+    int result = REAL(getifaddrs)(list);
+    return result == 0 ? (taken_by(*list, __builtin_return_address(0)), 0) : result;
 }
 /* Only without a place of the caller's. */
 STANDS_BEFORE char *realpath(const char *path, char *into) {
@@ -138,6 +151,20 @@ static void charging_ends(struct thread *const *thread) {
 STANDS_BEFORE int regcomp(regex_t *expression, const char *pattern, int flags) {
     CHARGED;
     return REAL(regcomp)(expression, pattern, flags);
+}
+
+/* The states that a search adds belong to the expression. One that is older keeps them. */
+STANDS_BEFORE int regexec(const regex_t *expression, const char *text, size_t most, regmatch_t found[], int flags) {
+    struct thread *thread = taker(), *own = thread && memory_is_own(thread, *(void *const *)expression) ? thread : NULL;
+    __attribute__((cleanup(charging_ends), unused)) struct thread *charged = own;
+    if (own) {
+        own->charging_anyway++;
+    }
+    return REAL_VERSION(regexec, "GLIBC_2.3.4")(expression, text, most, found, flags);
+}
+STANDS_BEFORE struct if_nameindex *if_nameindex(void) {
+    CHARGED;
+    return REAL(if_nameindex)();
 }
 
 typedef int pick_entry(const struct dirent *);

@@ -25,8 +25,6 @@
 
 extern const char calls_begin[], calls_end[];
 
-struct exceptions *(*stop_exceptions)(void);
-
 static int signal_number;
 
 int stop_signal(void) {
@@ -123,7 +121,7 @@ bool stop_with_timer(struct thread *thread) {
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, signal_number);
-    return timer_create(CLOCK_MONOTONIC, &event, &thread->timer) == 0
+    return REAL_VERSION(timer_create, "GLIBC_2.3.3")(CLOCK_MONOTONIC, &event, &thread->timer) == 0
         && REAL(pthread_sigmask)(SIG_UNBLOCK, &ours, NULL) == 0;
 }
 
@@ -134,7 +132,7 @@ void stop_without_timer(struct thread *thread) {
 /* Never more than one signal on its way to a thread: their number is limited for the whole user. */
 void stop_nudge(struct thread *thread) {
     pid_t tid = atomic_load(&thread->tid);
-    if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && syscall(SYS_tgkill, getpid(), tid, signal_number) != 0) {
+    if (tid != 0 && !atomic_exchange(&thread->signalled, 1) && tgkill(getpid(), tid, signal_number) != 0) {
         atomic_store(&thread->signalled, 0);
     }
 }
@@ -165,9 +163,7 @@ void stop_count(struct thread *thread, int reason, uint64_t now) {
 
 static void restore(struct thread *thread) {
     arch_restore_rounding(&thread->rounding);
-    if (stop_exceptions) {
-        *stop_exceptions() = thread->exceptions;
-    }
+    exceptions_restore(thread->exceptions);
     uselocale(thread->locale);
     if (thread->signals_changed) {
         REAL(pthread_sigmask)(SIG_SETMASK, &thread->signals, NULL);
@@ -309,7 +305,6 @@ int stop_take_signal(int signum) {
     if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         return EBUSY;
     }
-    stop_exceptions = (struct exceptions *(*)(void))real_or_null("__cxa_get_globals");
     signal_number = signum;
     mask_in_others();
     return REAL(sigaction)(signum, &ours, NULL) == 0 ? 0 : errno;

@@ -15,9 +15,6 @@ int stop_take_signal(int signum);
 /* Ours, or 0. */
 int stop_signal(void);
 
-/* What libstdc++ keeps of a thread's exceptions; NULL without C++. Known from stop_take_signal on. */
-extern struct exceptions *(*stop_exceptions)(void) __attribute__((visibility("hidden")));
-
 /* A thread gets its timer. Whether it could. */
 bool stop_with_timer(struct thread *thread);
 void stop_without_timer(struct thread *thread);

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <sys/syscall.h>
+
+#include "real.h"
 
 static const char *const texts[TELL_WHATS] = {
     [TELL_NO_POINT] = "SERT_start: this thread has no rollback point (SERT_register_rollbackpoint); its requests "
@@ -16,6 +17,7 @@ static const char *const texts[TELL_WHATS] = {
     [TELL_NOT_BEGUN] = "SERT_end: no request has begun",
     [TELL_NO_TIMER] = "SERT_start before SERT_init_timer, or that failed; requests are not stopped",
     [TELL_UNPROTECTED] = "this process cannot be protected, its requests are not stopped: ",
+    [TELL_MODULE] = "SERT_safe_module: the module is not admitted: ",
     [TELL_THREADS] = "no more threads can be watched, or have a timer (ulimit -i); the requests of this one are not stopped",
     [TELL_MEMORY] = "no memory for the log of a request; it is not stopped",
     [TELL_SIGNAL] = "SERT_init_timer: ",
@@ -34,6 +36,8 @@ void tell_once(enum tell what, const char *detail) {
         {"\n", 1},
     };
     /* Past our own writev, which would call it an answer to a client. */
-    syscall(SYS_writev, STDERR_FILENO, parts, 4);
+    if (REAL(writev)(STDERR_FILENO, parts, 4) < 0) {
+        /* There is nobody else to tell. */
+    }
     errno = kept;
 }

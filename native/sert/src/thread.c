@@ -32,11 +32,11 @@ static void leave(void *self) {
 }
 
 static void prepare(void) {
-    pthread_key_create(&leaving, leave);
+    REAL(pthread_key_create)(&leaving, leave);
 }
 
 static struct thread *take_slot(void) {
-    pid_t tid = (pid_t)syscall(SYS_gettid);
+    pid_t tid = gettid();
     for (unsigned slot = 1; slot < THREADS; slot++) {
         struct thread *thread = atomic_load(&slots[slot]);
         if (thread == NULL) {
@@ -83,7 +83,7 @@ static void find_stack(struct thread *thread) {
     pthread_attr_t attributes;
     void *low = NULL;
     size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    if (REAL(pthread_getattr_np)(pthread_self(), &attributes) == 0) {
         pthread_attr_getstack(&attributes, &low, &size);
         pthread_attr_destroy(&attributes);
     }

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "arch.h"
+#include "exceptions.h"
 #include "sert.h"
 
 #define THREADS 4096
@@ -28,12 +29,6 @@ struct counts {
     _Atomic uint64_t arrived, completed, terminated, gone, cancelled;
     _Atomic uint64_t strays; /* of those gone, those that had come in the same interval */
     _Atomic uint64_t masked, locked, gated, late, survivors, overshoot, overshoot_max;
-};
-
-/* What libstdc++ keeps of the exceptions of a thread (__cxa_eh_globals of the C++ ABI). */
-struct exceptions {
-    void *caught;
-    unsigned uncaught;
 };
 
 struct thread {
@@ -65,7 +60,7 @@ struct thread {
     sigset_t signals;
     bool signals_changed;
     struct arch_rounding rounding;
-    struct exceptions exceptions;
+    struct exceptions exceptions[EXCEPTIONS_RUNTIMES];
     locale_t locale;
 
     /* --- The thread --- */

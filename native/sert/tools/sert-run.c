@@ -3,39 +3,24 @@
  *
  *   sert-run [--lint] [--library FILE] PROGRAM [ARGUMENT...]
  *
- * What cannot be protected (no dynamic glibc, an allocator of its own inside, another user's rights) is said, and
- * runs without. Exit code: the program's; 126 or 127 if it cannot be run; 2 for wrong use.
+ * What cannot be protected (no dynamic glibc, an allocator or an unknown C++ runtime of its own inside, another user's
+ * rights) is said, and runs without. Exit code: the program's; 126 or 127 if it cannot be run; 2 for wrong use.
  */
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "../src/image.h"
 
 #ifndef LIBRARY
 #define LIBRARY "libsert.so.1"
 #endif
-
-/* A whole program file; every offset in it is asked whether it is inside. */
-struct file {
-    const unsigned char *at;
-    size_t size;
-};
-
-static const void *part(const struct file *file, size_t from, size_t length) {
-    return from <= file->size && length <= file->size - from ? file->at + from : NULL;
-}
-
-static const char *text(const struct file *file, size_t from) {
-    const char *is = part(file, from, 1);
-    return is && memchr(is, 0, file->size - from) ? is : NULL;
-}
 
 /* Why a program of which the loader is `loader` is not for us, or NULL. */
 static const char *fault_of_loader(const char *loader) {
@@ -43,58 +28,32 @@ static const char *fault_of_loader(const char *loader) {
         : strstr(loader, "ld-linux-x86-64") == NULL ? "its C library is not glibc for x86-64" : NULL;
 }
 
-static bool defines_malloc(const struct file *file, const Elf64_Shdr *table, const Elf64_Shdr *names) {
-    size_t count = table->sh_entsize == sizeof(Elf64_Sym) ? table->sh_size / sizeof(Elf64_Sym) : 0;
-    const Elf64_Sym *symbols = part(file, table->sh_offset, count * sizeof(Elf64_Sym));
-    for (size_t i = 0; symbols && i < count; i++) {
-        const char *name = symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_name >= names->sh_size
-            ? NULL : text(file, names->sh_offset + symbols[i].st_name);
-        if (name && strcmp(name, "malloc") == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool has_own_malloc(const struct file *file, const Elf64_Ehdr *head) {
-    const Elf64_Shdr *sections = part(file, head->e_shoff, (size_t)head->e_shnum * sizeof(Elf64_Shdr));
-    for (size_t i = 0; sections && i < head->e_shnum; i++) {
-        bool is_table = sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < head->e_shnum;
-        if (is_table && defines_malloc(file, &sections[i], &sections[sections[i].sh_link])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const char *fault_of_program(const struct file *file) {
-    const Elf64_Ehdr *head = part(file, 0, sizeof *head);
+static const char *fault_of_program(const struct image *file) {
+    const Elf64_Ehdr *head = image_part(file, 0, sizeof *head);
     if (head == NULL || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0) {
         return "it is not an ELF program (of a script, name the interpreter)";
     }
-    if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_machine != EM_X86_64) {
+    if (!image_is_known(file)) {
         return "it is not for x86-64";
     }
-    const Elf64_Phdr *parts = part(file, head->e_phoff, (size_t)head->e_phnum * sizeof(Elf64_Phdr));
+    const Elf64_Phdr *parts = image_part(file, head->e_phoff, (size_t)head->e_phnum * sizeof(Elf64_Phdr));
     const char *loader = NULL;
     for (size_t i = 0; parts && i < head->e_phnum; i++) {
-        loader = parts[i].p_type == PT_INTERP ? text(file, parts[i].p_offset) : loader;
+        loader = parts[i].p_type == PT_INTERP ? image_text(file, parts[i].p_offset) : loader;
     }
     const char *fault = fault_of_loader(loader);
-    return fault ? fault : has_own_malloc(file, head) ? "it has an allocator of its own inside" : NULL;
+    return fault ? fault
+        : image_exports(file, "malloc", NULL) ? "it has an allocator of its own inside"
+        : image_runtime_fault(file);
 }
 
 static const char *fault_of(const char *path) {
     struct stat is;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &is) != 0 || !S_ISREG(is.st_mode) || is.st_size == 0) {
-        return "it cannot be read";
-    }
-    if (is.st_mode & (S_ISUID | S_ISGID)) {
+    struct image image;
+    if (stat(path, &is) == 0 && is.st_mode & (S_ISUID | S_ISGID)) {
         return "it runs with another's rights";
     }
-    void *at = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    return at == MAP_FAILED ? "it cannot be read" : fault_of_program(&(struct file){at, (size_t)is.st_size});
+    return image_open(&image, path) ? fault_of_program(&image) : "it cannot be read";
 }
 
 /* Where execvp would find it; NULL: nowhere. */

@@ -55,6 +55,13 @@ func is(t testing.TB, err error, reason bywash.Reason) {
 }
 
 func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) {
+	// With a gateway's name, and without one: there the middleware makes it.
+	for _, name := range []string{"r1", ""} {
+		t.Run("named "+name, func(t *testing.T) { aClientWhoLeavesEndsItsQuery(t, name) })
+	}
+}
+
+func aClientWhoLeavesEndsItsQuery(t *testing.T, name string) {
 	withEach(t, func(t *testing.T, kind kind) {
 		s := open(t, kind)
 		s.db.SetMaxOpenConns(1)
@@ -68,7 +75,7 @@ func TestAClientWhoLeavesEndsItsQueryAndTheConnectionServesOthers(t *testing.T) 
 			}
 			ended <- err
 		})
-		leave := s.visit(server, "r1")
+		leave := s.visit(server, name)
 		number := <-numbers
 		until(t, "it runs", func() bool { return s.works(number) })
 		leave()

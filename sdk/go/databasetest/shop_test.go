@@ -194,14 +194,16 @@ func (s *shop) serve(handle http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// visit is how to leave.
+// visit is how to leave. An empty name is none.
 func (s *shop) visit(server *httptest.Server, name string) context.CancelFunc {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	s.t.Cleanup(leave)
 	request, err := http.NewRequestWithContext(ctx, "GET", server.URL, nil)
 	must(s.t, err)
-	request.Header.Set(bywash.RequestHeader, name)
+	if name != "" {
+		request.Header.Set(bywash.RequestHeader, name)
+	}
 	go func() {
 		if response, err := server.Client().Do(request); err == nil {
 			response.Body.Close()

@@ -53,7 +53,11 @@ class Query {
 
   #mayLease () {
     const token = this.#token
-    if (!token?.request || token.told() === null && !token.leasesWith(this.#sentry)) return false
+    if (!token?.request) {
+      this.#sentry.count('unnamed')
+      return false
+    }
+    if (token.told() === null && !token.leasesWith(this.#sentry)) return false
     if (this.#sentry.conversation() !== null) return true
     this.#sentry.count('unreachable')
     return false

@@ -8,6 +8,7 @@
 // The response has begun when its head is written: every way to write leads through `writeHead`. An event of a request
 // or a response may come from its connection, which works for no request: `emit` says for which.
 
+const { randomBytes } = require('node:crypto')
 const { inspect } = require('node:util')
 const { SettingError } = require('./classes')
 const { Terminated, requests } = require('./token')
@@ -101,7 +102,7 @@ function beginner (controller, classOf, { trustDeadline = true, trustRequest = t
 
 function begin (controller, name, { trustDeadline, trustRequest }, req, res) {
   const left = trustDeadline ? timeLeft(req.headers[HEADER]) : Infinity
-  const called = trustRequest ? nameOf(req.headers[REQUEST]) : null
+  const called = (trustRequest && nameOf(req.headers[REQUEST])) || newName()
   const token = controller.begin(name, left, called, passedOn(req.headers, called))
   req.bywash = token
   res[FIELDS] = Object.entries(res.getHeaders())
@@ -188,6 +189,11 @@ function timeLeft (value) {
 /** What a request is called. Of several values Node makes one with a comma, which is no name either. */
 function nameOf (value) {
   return value !== undefined && /^[A-Za-z0-9._:-]{1,128}$/.test(value) ? value : null
+}
+
+/** A name for a request that brings none along, as mod_bywash_sentry makes it. */
+function newName () {
+  return randomBytes(8).toString('hex')
 }
 
 /** The fields that calls to others take along as they came. */

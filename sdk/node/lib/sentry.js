@@ -21,6 +21,12 @@ const LONGEST = 1024
 
 const REASONS = ['ran_too_long', 'client_left', 'deadline']
 
+/** What is said once if it happens. */
+const WARNINGS = {
+  unnamed: () => 'a query runs outside of a named request, and nothing can stop it: is the middleware around its handler?',
+  unreachable: (path) => `no stop daemon answers at ${path}; queries run, and are not cancelled`
+}
+
 /** What cannot be said gets this as its answer; null is no answer to what was. */
 const UNSAID = ''
 
@@ -103,7 +109,7 @@ class Conversation {
 class Sentry {
   #conversation = null
   #notBefore = -Infinity
-  #counts = { leased: 0, unreachable: 0, refused: 0, stopped: 0, taken: 0, spoiled: 0, stops: 0 }
+  #counts = { leased: 0, unnamed: 0, unreachable: 0, refused: 0, stopped: 0, taken: 0, spoiled: 0, stops: 0 }
 
   constructor (path = process.env.BYWASH_SENTRY || SOCKET, { clock, patience } = {}) {
     this.path = path
@@ -133,8 +139,10 @@ class Sentry {
     })
   }
 
+  /** One more of these. The first of a kind that tells of a wrong set-up is a warning. */
   count (what) {
-    this.#counts[what]++
+    if (++this.#counts[what] > 1 || !(what in WARNINGS)) return
+    process.emitWarning(WARNINGS[what](this.path), 'BywashWarning')
   }
 
   /** What was said, in numbers, since the start. */

@@ -33,12 +33,18 @@ test('a lease outlasts the latest end of its request by ten seconds', async (t) 
 })
 
 test('nothing is leased for who has no name or no token or is not to be ended', async (t) => {
-  const { begin, controller, daemon, run } = await stage(t)
+  const { begin, controller, daemon, run, sentry } = await stage(t)
+  const warnings = []
+  const listen = (warning) => warnings.push(warning.message)
+  process.on('warning', listen)
+  t.after(() => process.off('warning', listen))
   const [deferred, ended] = [begin(), begin()]
   deferred.cancelTermination()
   ended.end()
   for (const token of [undefined, controller.begin('search'), deferred, ended]) await run(null, token ?? null)
-  assert.deepEqual(daemon.lines(), [])
+  assert.deepEqual([daemon.lines(), sentry.stats().unnamed], [[], 2])
+  await until(() => warnings.length > 0)
+  assert.equal(warnings.filter((text) => text.includes('outside of a named request')).length, 1)
 })
 
 test('who is stopped does not begin, and his request is over for the daemon\'s reason', async (t) => {
@@ -214,21 +220,27 @@ test('a thousand at once and a hundred conversations leave no socket behind', as
   await until(() => files() <= before)
 })
 
-test('a request is called as its gateway calls it, unless that is not trusted', async (t) => {
+test('a request is called as its gateway calls it, or gets a name', async (t) => {
   const { controller } = await stage(t)
   const handler = (req, res) => res.end(JSON.stringify([current().request, outgoing()]))
   const { get } = await listen(t, terminable(controller, 'search', handler))
   const seen = async (fields, from = get) => JSON.parse((await from('/', fields)).body)
   const name = '5f1c9a7e.A_b:c-' + 'x'.repeat(113)
   assert.equal((await seen({ 'bywash-request': name }))[0], name)
+  const made = new Set()
   for (const value of ['', 'a b', 'a/b', 'x'.repeat(129), 'a, a']) {
-    assert.equal((await seen({ 'bywash-request': value }))[0], null, value)
+    const [called] = await seen({ 'bywash-request': value })
+    // As mod_bywash_sentry makes it: the daemon accepts it.
+    assert.match(called, /^[0-9a-f]{16}$/, value)
+    made.add(called)
   }
+  assert.equal(made.size, 5)
   const fields = { 'bywash-request': 'r1', traceparent: TRACE, tracestate: 'a=1', 'bywash-deadline': '1500' }
   assert.deepEqual(await seen(fields), ['r1', fields])
-  assert.deepEqual(await seen({ tracestate: 'a=1' }), [null, { 'bywash-deadline': '9000' }])
+  const [own, passed] = await seen({ tracestate: 'a=1' })
+  assert.deepEqual(passed, { 'bywash-request': own, 'bywash-deadline': '9000' })
   const distrusting = await listen(t, terminable(controller, 'search', handler, { trustRequest: false }))
-  assert.deepEqual(await seen({ 'bywash-request': 'r1' }, distrusting.get), [null, { 'bywash-deadline': '9000' }])
+  assert.match((await seen({ 'bywash-request': 'r1' }, distrusting.get))[0], /^[0-9a-f]{16}$/)
   assert.deepEqual(outgoing(), {})
 })
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
@@ -32,6 +33,11 @@ def name_of(values: Iterable[bytes]) -> Optional[str]:
     """What a request is called. Anything but one value of 1 to 128 of these characters is no name."""
     values = list(values)
     return values[0].decode() if len(values) == 1 and _NAME.fullmatch(values[0]) else None
+
+
+def new_name() -> str:
+    """A name for a request that brings none along, as mod_bywash_sentry makes it: names of different processes differ."""
+    return os.urandom(8).hex()
 
 
 def passed_on(values: Callable[[str], List[bytes]], request: Optional[str]) -> Dict[str, str]:

@@ -68,16 +68,14 @@ class Query:
         self._was_in: Optional[Conversation] = None
 
     def __enter__(self) -> None:
-        if self._token is not None:
-            self._walk(self._begin())
+        self._walk(self._begin())
 
     def __exit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         if self._token is not None:
             self._walk(self._end(error))
 
     async def __aenter__(self) -> None:
-        if self._token is not None:
-            await self._walk_async(self._begin())
+        await self._walk_async(self._begin())
 
     async def __aexit__(self, kind: Any, error: Optional[BaseException], trace: Any) -> None:
         if self._token is None:
@@ -93,6 +91,7 @@ class Query:
     def _begin(self) -> Steps:
         token = self._token
         if token is None or token.request is None:
+            self._sentry.count("unnamed")
             return
         conversation = self._sentry.conversation()
         if conversation is None:

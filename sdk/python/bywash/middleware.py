@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Union
 
 from .controller import Controller
-from .http import HEADER, REQUEST, name_of, passed_on, seconds_left
+from .http import HEADER, REQUEST, name_of, new_name, passed_on, seconds_left
 from .token import Token
 
 #: The key of a request's token in its scope or environ.
@@ -18,7 +18,7 @@ class Middleware:
 
     `class_of` is the name of a class, or a function from the scope or environ to one, or to None: such a request
     passes untouched, as does one that has a token of a middleware around this one. Where others than a gateway of ours
-    can reach it, `trust_request=False` takes no names of requests.
+    can reach it, `trust_request=False` takes no names of requests. A request that brings none gets a random one.
     """
 
     def __init__(
@@ -48,5 +48,5 @@ class Middleware:
         if name is None:
             return None
         left = seconds_left(values(request, HEADER)) if self._trust_deadline else None
-        called = name_of(values(request, REQUEST)) if self._trust_request else None
+        called = (name_of(values(request, REQUEST)) if self._trust_request else None) or new_name()
         return self._controller.begin(name, left, called, passed_on(lambda field: values(request, field), called))

@@ -5,6 +5,7 @@ fork has none of its parent's: its answers would be the parent's, and the parent
 """
 
 import itertools
+import logging
 import os
 import threading
 import time
@@ -23,12 +24,24 @@ PATIENCE = 0.1
 AGAIN = 0.2
 
 
+_log = logging.getLogger("bywash")
+
+#: What is said once if it happens; with the socket's path.
+_WARNINGS = {
+    "unnamed": "a query runs outside of a named request, and nothing can stop it: is the middleware around its handler? "
+    "(stop daemon: %s)",
+    "unreachable": "no stop daemon answers at %s; queries run, and are not cancelled",
+}
+
+
 @dataclass(frozen=True)
 class SentryStats:
     """What was said, since the start."""
 
     #: Queries that ran under a lease.
     leased: int
+    #: Queries of no request that has a name: nothing can stop them. The middleware names each request of a class.
+    unnamed: int
     #: Queries that ran without, as nobody was there to ask, or did not answer.
     unreachable: int
     #: What the daemon refused: queries ran without a lease, or requests were not stopped (`ERR forbidden`).
@@ -105,9 +118,12 @@ class Sentry:
             self.count("stops" if answer.startswith("OK") else "refused")
 
     def count(self, what: str) -> None:
-        """One more of these."""
+        """One more of these. The first of a kind that tells of a wrong set-up is logged."""
         with self._lock:
             self._counts[what] += 1
+            is_first = self._counts[what] == 1
+        if is_first and what in _WARNINGS:
+            _log.warning(_WARNINGS[what], self.path)
 
     def stats(self) -> SentryStats:
         """What was said, in numbers."""

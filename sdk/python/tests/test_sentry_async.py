@@ -167,23 +167,32 @@ class Names(Case):
         await middleware(scope, asyncio.Event().wait, None)
         return seen[0]
 
-    async def test_a_request_is_called_as_its_gateway_calls_it(self):
+    def is_made(self, name):
+        """A name that the middleware has made, as mod_bywash_sentry does: the daemon accepts it."""
+        self.assertRegex(name, "^[0-9a-f]{16}$")
+        return name
+
+    async def test_a_request_is_called_as_its_gateway_calls_it_or_gets_a_name(self):
+        made = set()
         name = b"5f1c9a7e.A_b:c-" + b"x" * 113
         self.assertEqual((await self.asgi((b"bywash-request", name)))[0], name.decode())
         for values in ([], [b""], [b"a b"], [b"a/b"], [b"x" * 129], [b"a", b"a"], [b"a\n"], [b"\xe4"]):
             seen = await self.asgi(*[(b"bywash-request", value) for value in values])
-            self.assertIsNone(seen[0], values)
+            made.add(self.is_made(seen[0]))
+        self.assertEqual(len(made), 8)
 
     async def test_a_name_is_not_taken_where_it_is_not_trusted(self):
         seen = await self.asgi((b"bywash-request", b"r1"), (b"traceparent", TRACE.encode()), trust_request=False)
-        self.assertEqual(seen, (None, {"traceparent": TRACE, "bywash-deadline": "9000"}))
+        name = self.is_made(seen[0])
+        self.assertEqual(seen[1], {"bywash-request": name, "traceparent": TRACE, "bywash-deadline": "9000"})
 
     async def test_what_is_passed_on_is_as_it_came_with_what_is_left(self):
         head = [(b"bywash-request", b"r1"), (b"traceparent", TRACE.encode())]
         head += [(b"tracestate", b"a=1"), (b"tracestate", b"b=2"), (b"bywash-deadline", b"1500")]
         expected = {"bywash-request": "r1", "traceparent": TRACE, "tracestate": "a=1,b=2", "bywash-deadline": "1500"}
         self.assertEqual(await self.asgi(*head), ("r1", expected))
-        self.assertEqual((await self.asgi((b"tracestate", b"a=1")))[1], {"bywash-deadline": "9000"})
+        name, fields = await self.asgi((b"tracestate", b"a=1"))
+        self.assertEqual(fields, {"bywash-request": name, "bywash-deadline": "9000"})
         self.assertEqual(self.token.outgoing(), {}, "no time ends it")
         _current.set(None)
         self.assertEqual(outgoing(), {})
@@ -199,7 +208,8 @@ class Names(Case):
         list(TerminateWsgi(app, self.controller, "search")(dict(environ), None))
         list(TerminateWsgi(app, self.controller, "search", trust_request=False)(environ, None))
         fields = {"traceparent": TRACE, "bywash-deadline": "9000"}
-        self.assertEqual(seen, [("r1", {"bywash-request": "r1", **fields}), (None, fields)])
+        name = self.is_made(seen[1][0])
+        self.assertEqual(seen, [("r1", {"bywash-request": "r1", **fields}), (name, {"bywash-request": name, **fields})])
 
     async def test_a_client_who_leaves_stops_what_his_request_has_leased(self):
         async def app(scope, receive, send):

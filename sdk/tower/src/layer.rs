@@ -64,7 +64,8 @@ impl TerminateLayer {
         Self { trusts_deadline: false, ..self }
     }
 
-    /// Takes no names from requests: for servers that others can reach beside their gateway.
+    /// Takes no names from requests: for servers that others can reach beside their gateway. Each gets a name of its
+    /// own.
     #[must_use]
     pub fn distrust_request(self) -> Self {
         Self { trusts_request: false, ..self }
@@ -116,7 +117,7 @@ where
         let voice = Voice::of(request.method(), head);
         let brought = Brought::of(head);
         let brought = if self.layer.trusts_request { brought } else { brought.nameless() };
-        let token = class.begin_with(time_left(head).filter(|_| trusts), brought);
+        let token = class.begin_with(time_left(head).filter(|_| trusts), brought.named());
         let guarded = Guarded { token: token.clone(), voice };
         // Who comes with nothing left need not begin.
         let handler = (!token.look()).then(|| {

@@ -1,5 +1,7 @@
 //! What a request is called, and what of it goes on to the services that it calls.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::str::FromStr;
 
 use bywash_lease::RequestId;
@@ -43,6 +45,17 @@ impl Brought {
     pub fn nameless(self) -> Self {
         Self { request: None, ..self }
     }
+
+    /// The same with a name: its own, or a new one, which is another in each process.
+    pub(crate) fn named(self) -> Self {
+        Self { request: self.request.or_else(new_name), ..self }
+    }
+}
+
+/// Returns 16 random hexadecimal digits, as `mod_bywash_sentry` makes them. The randomness is that of the hash tables'
+/// seeds: the system's for each thread, and another seed each time.
+fn new_name() -> Option<RequestId> {
+    format!("{:016x}", RandomState::new().build_hasher().finish()).parse().ok()
 }
 
 fn only<'a>(head: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
@@ -69,5 +82,19 @@ impl Token {
         let left = self.left().map(|left| left.as_millis().min(999_999_999) as u64);
         head.extend(left.map(|left| (DEADLINE, HeaderValue::from(left))));
         head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_without_a_name_gets_one_and_another_keeps_its_own() {
+        let name = || Brought::default().named().request.expect("16 digits are a name");
+        let (one, other) = (name(), name());
+        assert!(one != other && one.as_str().len() == 16);
+        let head = [(REQUEST, HeaderValue::from_static("r1"))].into_iter().collect();
+        assert_eq!(Brought::of(&head).named().request.as_ref().map(RequestId::as_str), Some("r1"));
     }
 }

@@ -1,6 +1,7 @@
 // What the tests of behaviour share: one request, and what is asked of it.
 #pragma once
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
@@ -158,6 +159,6 @@ struct Test {
 };
 #define TEST(word, name) {word, name, #name}
 
-extern const std::vector<Test> interface_tests, when_tests, never_tests, stays_tests, limits_tests;
+extern const std::vector<Test> interface_tests, when_tests, never_tests, stays_tests, keeps_tests, limits_tests;
 
 }  // namespace behaviour

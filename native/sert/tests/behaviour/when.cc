@@ -341,6 +341,8 @@ void a_standard_signal_does_as_well() {
 
 // Of two standard signals one is delivered: the timer's, and the order's is gone. The next order must come.
 void a_standard_signal_that_stands_for_two_is_not_the_last() {
+    // libc's own: the library would take it for a call that leaves something behind.
+    auto by_number = reinterpret_cast<long (*)(long, ...)>(dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), "syscall"));
     CHECK(SERT_init_timer(SIGUSR2) == 0);
     sert_arg soon = granted(20, 20), late = granted(60000, 60000, SERT_NO_WARM_UP, 1);
     CHECK(SERT_set_args(&late) == 0 && SERT_set_args(&soon) == 0);
@@ -355,11 +357,11 @@ void a_standard_signal_that_stands_for_two_is_not_the_last() {
     CHECK(request([&] {
         // As a thread that does not run: both come, and wait to be delivered.
         uint64_t both = uint64_t{1} << (SIGUSR2 - 1);
-        syscall(SYS_rt_sigprocmask, SIG_BLOCK, &both, nullptr, sizeof both);
+        by_number(SYS_rt_sigprocmask, SIG_BLOCK, &both, nullptr, sizeof both);
         token = SERT_token();
         while (token) burn();
         burn_for(20);
-        syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &both, nullptr, sizeof both);
+        by_number(SYS_rt_sigprocmask, SIG_UNBLOCK, &both, nullptr, sizeof both);
         for_ever();
     }) == SERT_ORDERED);
     CHECK(SERT_set_class(1) == 0);

@@ -1,0 +1,181 @@
+/* Functions of libc that leave something behind which a stop cannot give back: memory that libc allocates for an object of
+ * its caller, a timer, an attached segment, a key.
+ *
+ * Such a call makes the request unstoppable from then on. Only calls on the program's behalf count: what libc calls for
+ * itself it also gives back. The manual lists the functions. */
+#include <argz.h>
+#include <envz.h>
+#include <fts.h>
+#include <iconv.h>
+#include <locale.h>
+#include <nl_types.h>
+#include <obstack.h>
+#include <pthread.h>
+#include <search.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+#include <wordexp.h>
+
+#include "gate.h"
+#include "real.h"
+#include "stop.h"
+#include "thread.h"
+
+static void kept(const char *why, void *caller) {
+    if (!gate_is_libc((uintptr_t)caller)) {
+        stop_spoilt(why, caller);
+    }
+}
+
+/* KEEPS(int, name, (int a, int b), (a, b)) stands before name(a, b). */
+#define KEEPS_VERSION(result, name, version, parameters, arguments)                                    \
+    STANDS_BEFORE result name parameters {                                                             \
+        kept("calls " #name, __builtin_return_address(0));                                             \
+        return REAL_VERSION(name, version) arguments;                                                  \
+    }
+#define KEEPS(result, name, parameters, arguments) KEEPS_VERSION(result, name, NULL, parameters, arguments)
+
+/* --- Memory that hangs on an object of the caller, or on libc's own tables --- */
+
+KEEPS(iconv_t, iconv_open, (const char *to, const char *from), (to, from))
+KEEPS(FTS *, fts_open, (char *const *paths, int options, int (*compare)(const FTSENT **, const FTSENT **)), (paths, options, compare))
+KEEPS(FTS64 *, fts64_open, (char *const *paths, int options, int (*compare)(const FTSENT64 **, const FTSENT64 **)), (paths, options, compare))
+KEEPS(int, hcreate, (size_t most), (most))
+KEEPS(int, hcreate_r, (size_t most, struct hsearch_data *table), (most, table))
+KEEPS(void *, tsearch, (const void *item, void **root, __compar_fn_t compare), (item, root, compare))
+KEEPS(int, wordexp, (const char *text, wordexp_t *words, int flags), (text, words, flags))
+KEEPS(locale_t, newlocale, (int categories, const char *name, locale_t base), (categories, name, base))
+KEEPS(locale_t, duplocale, (locale_t from), (from))
+KEEPS(char *, setlocale, (int category, const char *name), (category, name))
+KEEPS(nl_catd, catopen, (const char *name, int flags), (name, flags))
+KEEPS(FILE *, fopencookie, (void *cookie, const char *mode, cookie_io_functions_t functions), (cookie, mode, functions))
+
+KEEPS(error_t, argz_create, (char *const arguments[], char **list, size_t *size), (arguments, list, size))
+KEEPS(error_t, argz_create_sep, (const char *text, int separator, char **list, size_t *size), (text, separator, list, size))
+KEEPS(error_t, argz_append, (char **list, size_t *size, const char *more, size_t length), (list, size, more, length))
+KEEPS(error_t, argz_add, (char **list, size_t *size, const char *more), (list, size, more))
+KEEPS(error_t, argz_add_sep, (char **list, size_t *size, const char *more, int separator), (list, size, more, separator))
+KEEPS(error_t, argz_insert, (char **list, size_t *size, char *before, const char *more), (list, size, before, more))
+KEEPS(error_t, argz_replace, (char **list, size_t *size, const char *text, const char *with, unsigned *count), (list, size, text, with, count))
+KEEPS(error_t, envz_add, (char **list, size_t *size, const char *name, const char *value), (list, size, name, value))
+KEEPS(error_t, envz_merge, (char **list, size_t *size, const char *other, size_t length, int wins), (list, size, other, length, wins))
+
+/* libc calls the program's own malloc for an obstack. */
+KEEPS(int, _obstack_begin, (struct obstack *stack, int size, int alignment, void *(*get)(long), void (*put)(void *)), (stack, size, alignment, get, put))
+KEEPS(int, _obstack_begin_1, (struct obstack *stack, int size, int alignment, void *(*get)(void *, long), void (*put)(void *, void *), void *arg), (stack, size, alignment, get, put, arg))
+KEEPS(void, _obstack_newchunk, (struct obstack *stack, int length), (stack, length))
+KEEPS(int, obstack_vprintf, (struct obstack *stack, const char *format, va_list more), (stack, format, more))
+int __obstack_vprintf_chk(struct obstack *stack, int flag, const char *format, va_list more);
+int __obstack_printf_chk(struct obstack *stack, int flag, const char *format, ...);
+KEEPS(int, __obstack_vprintf_chk, (struct obstack *stack, int flag, const char *format, va_list more), (stack, flag, format, more))
+STANDS_BEFORE int obstack_printf(struct obstack *stack, const char *format, ...) {
+    va_list more;
+    va_start(more, format);
+    kept("calls obstack_printf", __builtin_return_address(0));
+    int length = REAL(obstack_vprintf)(stack, format, more);
+    va_end(more);
+    return length;
+}
+STANDS_BEFORE int __obstack_printf_chk(struct obstack *stack, int flag, const char *format, ...) {
+    va_list more;
+    va_start(more, format);
+    kept("calls obstack_printf", __builtin_return_address(0));
+    int length = REAL(__obstack_vprintf_chk)(stack, flag, format, more);
+    va_end(more);
+    return length;
+}
+
+KEEPS(int, posix_spawn_file_actions_addopen, (posix_spawn_file_actions_t *all, int fd, const char *path, int flags, mode_t mode), (all, fd, path, flags, mode))
+KEEPS(int, posix_spawn_file_actions_addclose, (posix_spawn_file_actions_t *all, int fd), (all, fd))
+KEEPS(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *all, int fd, int to), (all, fd, to))
+KEEPS(int, posix_spawn_file_actions_addchdir_np, (posix_spawn_file_actions_t *all, const char *path), (all, path))
+KEEPS(int, posix_spawn_file_actions_addfchdir_np, (posix_spawn_file_actions_t *all, int fd), (all, fd))
+KEEPS(int, posix_spawn_file_actions_addclosefrom_np, (posix_spawn_file_actions_t *all, int from), (all, from))
+KEEPS(int, posix_spawn_file_actions_addtcsetpgrp_np, (posix_spawn_file_actions_t *all, int fd), (all, fd))
+
+KEEPS(int, pthread_getattr_np, (pthread_t thread, pthread_attr_t *attributes), (thread, attributes))
+KEEPS_VERSION(int, pthread_attr_setaffinity_np, "GLIBC_2.3.4", (pthread_attr_t *attributes, size_t size, const cpu_set_t *set), (attributes, size, set))
+KEEPS(int, pthread_attr_setsigmask_np, (pthread_attr_t *attributes, const sigset_t *set), (attributes, set))
+
+/* --- What the process or the kernel keeps --- */
+
+KEEPS(int, pthread_key_create, (pthread_key_t *key, void (*destroy)(void *)), (key, destroy))
+KEEPS(int, tss_create, (tss_t *key, tss_dtor_t destroy), (key, destroy))
+KEEPS_VERSION(int, timer_create, "GLIBC_2.3.3", (clockid_t clock, struct sigevent *event, timer_t *timer), (clock, event, timer))
+KEEPS(void *, shmat, (int segment, const void *where, int flags), (segment, where, flags))
+
+/* System calls that leave nothing behind in the process. Any other may open or map something. */
+static bool leaves_nothing(long number) {
+    switch (number) {
+    case SYS_futex:
+    case SYS_gettid:
+    case SYS_getpid:
+    case SYS_getppid:
+    case SYS_getuid:
+    case SYS_geteuid:
+    case SYS_getgid:
+    case SYS_getegid:
+    case SYS_getcpu:
+    case SYS_getrandom:
+    case SYS_getrusage:
+    case SYS_sysinfo:
+    case SYS_uname:
+    case SYS_time:
+    case SYS_gettimeofday:
+    case SYS_clock_gettime:
+    case SYS_clock_getres:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_sched_yield:
+    case SYS_kill:
+    case SYS_tkill:
+    case SYS_tgkill:
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_sched_getaffinity:
+    case SYS_membarrier:
+    case SYS_madvise:
+    case SYS_mincore:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_pread64:
+    case SYS_preadv:
+    case SYS_preadv2:
+    case SYS_lseek:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_select:
+    case SYS_pselect6:
+    case SYS_epoll_wait:
+    case SYS_stat:
+    case SYS_fstat:
+    case SYS_lstat:
+    case SYS_newfstatat:
+    case SYS_statx:
+    case SYS_access:
+    case SYS_faccessat:
+    case SYS_readlink:
+    case SYS_readlinkat:
+    case SYS_getdents64:
+        return true;
+    default:
+        return false;
+    }
+}
+
+__attribute__((visibility("hidden"))) void *keeps_syscall(long number, void *caller);
+
+/* For calls.S, which goes on to what this returns. */
+void *keeps_syscall(long number, void *caller) {
+    if (!leaves_nothing(number)) {
+        kept("makes a system call that may leave something behind", caller);
+    }
+    return (void *)REAL(syscall);
+}

@@ -1,0 +1,100 @@
+// Package frameworktest tries the middleware around frameworks for net/http that people use.
+package frameworktest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"bywash"
+	"github.com/gin-gonic/gin"
+	"github.com/go-chi/chi/v5"
+)
+
+// What each framework serves: handlers that return when they are told, and one that answers of itself.
+func routes() map[string]http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.Use(gin.Recovery())
+	engine.GET("/waits", func(c *gin.Context) { <-c.Request.Context().Done() })
+	engine.GET("/own", func(c *gin.Context) {
+		<-c.Request.Context().Done()
+		c.JSON(http.StatusServiceUnavailable, gin.H{"own": true})
+	})
+	engine.GET("/own200", func(c *gin.Context) {
+		<-c.Request.Context().Done()
+		c.String(http.StatusOK, "part of it")
+	})
+	engine.GET("/quick", func(c *gin.Context) { c.Status(http.StatusOK) })
+	router := chi.NewRouter()
+	router.Get("/waits", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	router.Get("/own", func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		http.Error(w, `{"own":true}`, http.StatusServiceUnavailable)
+	})
+	router.Get("/own200", func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, "part of it")
+	})
+	router.Get("/quick", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) })
+	return map[string]http.Handler{"gin": engine, "chi": router}
+}
+
+func TestATerminatedRequestIsAnswered504(t *testing.T) {
+	for framework, handler := range routes() {
+		t.Run(framework, func(t *testing.T) {
+			c, err := bywash.NewController(bywash.NewClass("search", 20*time.Millisecond, 20*time.Millisecond))
+			check(t, err)
+			wrap, err := c.Middleware("search")
+			check(t, err)
+			server := httptest.NewServer(wrap(handler))
+			defer server.Close()
+			response, body := get(t, server.URL+"/waits")
+			var problem struct{ Reason string }
+			if response.StatusCode != http.StatusGatewayTimeout || response.Header.Get("Cache-Control") != "no-store" ||
+				response.Header.Get("Retry-After") == "" || json.Unmarshal(body, &problem) != nil || problem.Reason != "ran_too_long" {
+				t.Error(response.Status, response.Header, string(body))
+			}
+			// What a handler answers of itself goes out.
+			if response, body := get(t, server.URL+"/own"); response.StatusCode != http.StatusServiceUnavailable {
+				t.Error(response.Status, string(body))
+			}
+			if response, body := get(t, server.URL+"/own200"); response.StatusCode != http.StatusOK || string(body) != "part of it" {
+				t.Error(response.Status, string(body))
+			}
+			if response, body := get(t, server.URL+"/quick"); response.StatusCode != http.StatusOK || len(body) != 0 {
+				t.Error(response.Status, string(body))
+			}
+			if stats := c.Stats()["search"]; stats.Arrived != 4 || stats.Terminated != 3 {
+				t.Errorf("%+v", stats)
+			}
+		})
+	}
+}
+
+func get(t *testing.T, url string) (*http.Response, []byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	check(t, err)
+	request.Header.Set("Accept", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	check(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	check(t, err)
+	return response, body
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
