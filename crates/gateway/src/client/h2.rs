@@ -294,8 +294,10 @@ async fn stream_body(
             }
             gathered.take(&mut body, cx)?;
             if gathered.pieces.is_empty() {
-                let Some(trailers) = gathered.end.take() else { return Poll::Pending };
-                return Poll::Ready(finish(stream, trailers.as_deref()));
+                if !gathered.ended {
+                    return Poll::Pending;
+                }
+                return Poll::Ready(finish(stream, gathered.trailers.as_deref()));
             }
             if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
                 pace.moves(bytes);
@@ -319,14 +321,15 @@ struct Gathered {
     /// None of them is empty.
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// The end has come, perhaps with trailers.
-    end: Option<Option<Box<Fields>>>,
+    /// The end has come.
+    ended: bool,
+    trailers: Option<Box<Fields>>,
 }
 
 impl Gathered {
     /// Takes what there is of the answer, as far as there is room.
     fn take(&mut self, body: &mut Answer, cx: &mut Context<'_>) -> Result<(), Broken> {
-        while self.end.is_none() && self.bytes < GATHERED {
+        while !self.ended && self.bytes < GATHERED {
             match body.poll_piece(cx) {
                 Poll::Pending => break,
                 Poll::Ready(Err(_)) => return Err(Broken),
@@ -335,7 +338,9 @@ impl Gathered {
                     self.bytes += piece.len();
                     self.pieces.push_back(piece);
                 }
-                Poll::Ready(Ok(Piece::End(trailers))) => self.end = Some(trailers),
+                Poll::Ready(Ok(Piece::End(trailers))) => {
+                    (self.ended, self.trailers) = (true, trailers);
+                }
             }
         }
         Ok(())

@@ -68,8 +68,6 @@ pub(crate) struct Stream {
     /// Bytes of it that were handed on.
     taken: u64,
     client: ClientRate,
-    /// It was stopped, as its client was slow and others waited.
-    stopped: bool,
     /// A rule holds its bytes back.
     paced: Option<Paced>,
     /// `None` once the request has ended.
@@ -119,7 +117,6 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
         held_up: false,
         taken: 0,
         client,
-        stopped: false,
         paced,
         running: Some(running),
     };
@@ -316,14 +313,14 @@ impl Stream {
 
     /// Whether it was stopped, as its client was slow and others waited.
     pub(crate) const fn was_stopped(&self) -> bool {
-        self.stopped
+        self.client.was_stopped()
     }
 
     /// Tells the engine whether it waits for its client. Ready when it was stopped because of that: then it has
     /// ended.
     fn poll_slow(&mut self, cx: &mut Context<'_>, waits: bool) -> Poll<()> {
         let Some(running) = &self.running else {
-            return if self.stopped { Poll::Ready(()) } else { Poll::Pending };
+            return if self.was_stopped() { Poll::Ready(()) } else { Poll::Pending };
         };
         let enforced = running.ticket.as_ref().filter(|_| running.record.is_enforced());
         let Some(ticket) = enforced else { return Poll::Pending };
@@ -339,7 +336,7 @@ impl Stream {
 
     /// It is stopped in the middle of its answer. What is there of the answer must not look complete.
     fn stops(&mut self, refusal: &Refusal) {
-        self.stopped = true;
+        self.client.stops();
         let exchange = self.exchange.take();
         // The ticket, which is dropped here, has no slot to give back, and the server is not to blame.
         let Some(Streaming { mut record, .. }) = self.running.take() else { return };

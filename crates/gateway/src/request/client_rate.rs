@@ -30,6 +30,8 @@ pub(crate) struct ClientRate {
     rate: Option<f64>,
     /// The engine was told that it is slow.
     is_slow: bool,
+    /// Its request was stopped because of that.
+    was_stopped: bool,
 }
 
 struct Window {
@@ -73,6 +75,16 @@ impl ClientRate {
     /// Whether the engine was told that the client is slow: then the request may be stopped.
     pub(super) const fn is_slow(&self) -> bool {
         self.is_slow
+    }
+
+    /// Its request is stopped because it is slow.
+    pub(super) const fn stops(&mut self) {
+        self.was_stopped = true;
+    }
+
+    /// Whether its request was stopped because it is slow.
+    pub(super) const fn was_stopped(&self) -> bool {
+        self.was_stopped
     }
 
     /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
