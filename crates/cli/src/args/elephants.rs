@@ -64,9 +64,9 @@ pub(crate) struct Show {
 /// Who decides, and why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Author {
-    /// Who decides
-    #[arg(long, env = "USER", value_name = "NAME")]
-    pub(crate) by: String,
+    /// Who decides [default: who is logged in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     /// Why: whoever comes next decides by that
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
