@@ -22,8 +22,12 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
         Elephants::Approve(args) => {
             decide("approve", &args.word, args.lasts, args.otherwise.change())
         }
-        Elephants::Try(args) => decide("try", &args.word, Some(args.lasts), args.otherwise.change()),
-        Elephants::Reject(args) => decide("reject", &args.word, Some(args.lasts), Change::default()),
+        Elephants::Try(args) => {
+            decide("try", &args.word, Some(args.lasts), args.otherwise.change())
+        }
+        Elephants::Reject(args) => {
+            decide("reject", &args.word, Some(args.lasts), Change::default())
+        }
         Elephants::Undo(args) => decide("undo", &args.word, Some(args.lasts), Change::default()),
     }
 }
@@ -166,6 +170,9 @@ pub(crate) fn told(entry: &Value) -> String {
     let found = &entry["found"];
     if found.is_object() {
         words.push_str(&evidence(found));
+    }
+    if entry["remark"].is_string() {
+        let _ = writeln!(words, "remark    {}", plain_value(&entry["remark"]));
     }
     let _ = writeln!(words, "state     {}", state(entry));
     if let Some(rule) = entry["state"].get("ruled") {

@@ -268,7 +268,9 @@ impl Answer {
             }
             match wire.read(&mut input) {
                 Ok(0) => return Err(unanswered()),
-                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(unanswered()),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    return Err(unanswered());
+                }
                 read => _ = read?,
             }
         };

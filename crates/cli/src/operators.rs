@@ -190,7 +190,8 @@ mod tests {
 
     #[test]
     fn a_user_has_the_name_that_the_system_has_for_it() {
-        let users = "root:x:0:0:root:/root:/bin/sh\nbroken\n::7:\nana:x:1000:1000::/home/ana:/bin/sh\n";
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nbroken\n::7:\nana:x:1000:1000::/home/ana:/bin/sh\n";
         assert_eq!(user_of(users, 0).as_deref(), Some("root"));
         assert_eq!(user_of(users, 1000).as_deref(), Some("ana"));
         assert_eq!(user_of(users, 7), None);

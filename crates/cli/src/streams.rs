@@ -5,12 +5,16 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
 
 use bywash_control::printable_json;
 use bywash_gateway::talk;
 use serde_json::Value;
 
 use crate::failure::Failure;
+
+/// How long the end of the process waits for whoever reads standard error.
+pub(crate) const FLUSHED: Duration = Duration::from_secs(1);
 
 /// Data.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

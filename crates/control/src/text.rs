@@ -79,7 +79,8 @@ pub(crate) fn next_revision(revision: u64, now: Timestamp) -> u64 {
 mod tests {
     use super::*;
 
-    const HOSTILE: &str = "a\x1b]0;x\x07b\u{9b}2Jc\u{202e}d\u{2066}e\u{200b}f\u{2028}g\u{feff}h\u{7f}i\u{e0001}j";
+    const HOSTILE: &str =
+        "a\x1b]0;x\x07b\u{9b}2Jc\u{202e}d\u{2066}e\u{200b}f\u{2028}g\u{feff}h\u{7f}i\u{e0001}j";
 
     fn is_hostile(c: char) -> bool {
         c.is_control() || matches!(c, '\u{200b}'..='\u{206f}' | '\u{feff}' | '\u{e0001}')

@@ -42,12 +42,13 @@ pub enum WordError {
 impl Word {
     const MOST: usize = 200;
 
-    /// Returns the same word, for as long as it is from `now` to `end`, but at least for the shortest time there is.
+    /// Returns the same word, for as long as it is from `now` to `end`, within what a word may last.
     #[must_use]
     pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
         let left = end.duration_since(now);
-        let lasts = Span::from(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() });
-        Self { lasts: lasts.max(Self::LASTS.0), ..self }
+        let lasts =
+            Span::from(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() });
+        Self { lasts: lasts.clamp_to(Self::LASTS.0, Self::LASTS.1), ..self }
     }
 
     /// At least, and at most.

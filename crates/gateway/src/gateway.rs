@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -158,7 +158,9 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
 fn read_learned(bytes: &[u8]) -> Option<Learned> {
     let learned = Learned::read(bytes);
     if learned.is_none() {
-        say("starting without what was learned before: it cannot be read; another version has written it, perhaps");
+        say(
+            "starting without what was learned before: it cannot be read; another version has written it, perhaps",
+        );
     }
     learned
 }

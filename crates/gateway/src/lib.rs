@@ -72,6 +72,6 @@ mod wire;
 mod worker;
 
 pub use classes::TooManyClasses;
-pub use gateway::{Gateway, GatewayError, Inheritance, Senses, prepare, start};
+pub use gateway::{Gateway, GatewayError, Inheritance, Pulse, Senses, prepare, start};
 pub use metrics::METRICS;
 pub use traces::EXPORTS_TRACES;

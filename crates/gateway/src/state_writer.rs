@@ -71,7 +71,8 @@ struct Queue {
     /// Another process writes the documents.
     is_paused: bool,
     ends: bool,
-    has_ended: bool,
+    /// The thread has begun and not ended.
+    runs: bool,
 }
 
 /// How a document stands.
@@ -194,12 +195,13 @@ impl StateWriter {
         queue.ends = true;
         (queue.overrides.retry, queue.elephants.retry, queue.lines_retry) = (None, None, None);
         self.wakes.notify_all();
-        drop(self.wakes.wait_timeout_while(queue, LAST, |queue| !queue.has_ended));
+        drop(self.wakes.wait_timeout_while(queue, LAST, |queue| queue.runs));
     }
 
     /// Writes until [`StateWriter::end`].
     pub(crate) fn run(&self) {
         let mut queue = self.queue();
+        queue.runs = true;
         loop {
             if let Some((directory, job)) = queue.next_job(Instant::now()) {
                 queue.is_busy = true;
@@ -217,7 +219,7 @@ impl StateWriter {
                 queue = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
-        queue.has_ended = true;
+        queue.runs = false;
         self.wakes.notify_all();
     }
 }
@@ -237,7 +239,8 @@ impl Queue {
         for document in [Document::Overrides, Document::Elephants] {
             let is_paused = self.is_paused;
             let saving = self.of(document);
-            if let Some(text) = saving.text.as_ref().filter(|_| !is_paused && is_due(saving.retry)) {
+            if let Some(text) = saving.text.as_ref().filter(|_| !is_paused && is_due(saving.retry))
+            {
                 let job = Job::Document(document, saving.submitted, Arc::clone(text));
                 return Some((directory, job));
             }
@@ -270,7 +273,13 @@ impl Queue {
 }
 
 impl Saving {
-    fn take_result(&mut self, document: Document, version: u64, result: io::Result<()>, retry: Instant) {
+    fn take_result(
+        &mut self,
+        document: Document,
+        version: u64,
+        result: io::Result<()>,
+        retry: Instant,
+    ) {
         self.attempted = version;
         match result {
             Ok(()) => {
@@ -341,18 +350,17 @@ mod tests {
         }
     }
 
-    /// Does what the thread would do now, retries included.
-    fn work(writer: &StateWriter) {
+    /// Does what the thread would do at this moment.
+    fn work(writer: &StateWriter, now: Instant) {
         let mut queue = writer.queue();
-        let later = Instant::now() + 2 * RETRY;
-        for _ in 0..10 {
-            let Some((directory, job)) = queue.next_job(later) else { return };
+        while let Some((directory, job)) = queue.next_job(now) {
             let result = job.write(&directory);
             queue.take_result(&job, result, &directory);
-            if queue.lines_retry.is_some() || queue.overrides.failure.is_some() && queue.lines.is_empty() {
-                return;
-            }
         }
+    }
+
+    fn later() -> Instant {
+        Instant::now() + 2 * RETRY
     }
 
     #[test]
@@ -364,18 +372,23 @@ mod tests {
         std::fs::create_dir(folder.path().join("overrides")).unwrap();
         let version = writer.submit(Document::Overrides, "first".into());
         writer.append(note(), version);
-        work(&writer);
+        work(&writer, Instant::now());
         let why = writer.why_unwritten(version).expect("it is not written");
         assert_eq!(writer.unwritten().as_ref(), Some(&why));
         assert_eq!(writer.count_unwritten(), 1);
         let next = writer.submit(Document::Overrides, "second".into());
+        work(&writer, Instant::now());
+        assert!(writer.why_unwritten(next).is_some());
         std::fs::remove_dir(folder.path().join("overrides")).unwrap();
-        work(&writer);
+        work(&writer, later());
         assert_eq!((writer.why_unwritten(next), writer.unwritten()), (None, None));
         let kept = bywash_handover::load(folder.path(), "overrides", 100).unwrap().unwrap();
         assert_eq!(kept, b"second");
         let line = std::fs::read_to_string(folder.path().join(audit::FILE)).unwrap();
-        assert!(line.contains("\"unwritten\""), "the line says that its decision was not written: {line}");
+        assert!(
+            line.contains("\"unwritten\""),
+            "the line says that its decision was not written: {line}"
+        );
     }
 
     #[test]
@@ -385,10 +398,10 @@ mod tests {
         writer.open(Some(folder.path()));
         writer.pause(true);
         let version = writer.submit(Document::Elephants, "a book".into());
-        work(&writer);
+        work(&writer, Instant::now());
         assert!(writer.why_unwritten(version).unwrap().contains("taking over"));
         writer.pause(false);
-        work(&writer);
+        work(&writer, Instant::now());
         assert_eq!(writer.why_unwritten(version), None);
     }
 

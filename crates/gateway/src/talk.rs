@@ -40,7 +40,8 @@ fn write_all(texts: &Receiver<String>, pipe: &mut File) {
         if dropped > told {
             let lost = dropped - std::mem::replace(&mut told, dropped);
             let _ = pipe.write_all(
-                format!("bywash: {lost} lines were dropped: standard error was not read\n").as_bytes(),
+                format!("bywash: {lost} lines were dropped: standard error was not read\n")
+                    .as_bytes(),
             );
         }
         WRITTEN.fetch_add(1, Ordering::Release);

@@ -40,7 +40,9 @@ pub(super) struct Guest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TooMany {
     /// All that may be do.
-    #[error("{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some")]
+    #[error(
+        "{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some"
+    )]
     All,
     /// This operator has enough.
     #[error(
@@ -57,7 +59,9 @@ impl Guests {
         guests.retain(|guest| guest.strong_count() > 0);
         if guests.len() >= MOST {
             let oldest = |makes_room: fn(&Guest) -> bool| {
-                guests.iter().position(|guest| guest.upgrade().is_some_and(|guest| makes_room(&guest)))
+                guests
+                    .iter()
+                    .position(|guest| guest.upgrade().is_some_and(|guest| makes_room(&guest)))
             };
             let stranger = oldest(|guest| !guest.is_known.get());
             let makes_room = stranger.or_else(|| oldest(|guest| !guest.is_busy.get()))?;

@@ -320,14 +320,18 @@ impl Operator {
             "/v1/elephants/{number}/preview" => {
                 return elephants::preview(shared, parameter, said(request, body).await?);
             }
-            "/v1/kinds/ask" => return elephants::ask(shared, who, said(request, body).await?).await,
+            "/v1/kinds/ask" => {
+                return elephants::ask(shared, who, said(request, body).await?).await;
+            }
             "/v1/policy/class" => {
                 return policy::set_class(shared, who, said(request, body).await?).await;
             }
             "/v1/policy/{number}/undo" => {
                 return policy::undo(shared, who, parameter, said(request, body).await?).await;
             }
-            "/v1/bypass" => return policy::set_bypass(shared, who, said(request, body).await?).await,
+            "/v1/bypass" => {
+                return policy::set_bypass(shared, who, said(request, body).await?).await;
+            }
             "/v1/elephants/{number}/approve" => Verb::Approve,
             "/v1/elephants/{number}/try" => Verb::Try,
             "/v1/elephants/{number}/reject" => Verb::Reject,
@@ -352,10 +356,7 @@ fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p s
     });
     found.ok_or_else(|| {
         if is_known {
-            Refused::new(
-                Code::MethodNotAllowed,
-                escaped(&format!("{path} does not take {method}")),
-            )
+            Refused::new(Code::MethodNotAllowed, escaped(&format!("{path} does not take {method}")))
         } else {
             Refused::not_found("there is no such thing: /v1/openapi.json says what there is")
         }

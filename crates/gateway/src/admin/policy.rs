@@ -78,15 +78,18 @@ async fn override_for(
     revision: Option<u64>,
 ) -> Answered {
     let mut remarks = Vec::new();
-    let decided = shared.overriding.desk().decide(shared, is_less(&target), |overrides, settings| {
-        let now = wall::now();
-        let mut word = word;
-        if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
-            word = word.until(now, end);
-            remarks.push(format!("it ends at {end}, as was decided before: --for says another time"));
-        }
-        overrides.set(now, target, word, revision, &settings.class_names())
-    });
+    let decided =
+        shared.overriding.desk().decide(shared, is_less(&target), |overrides, settings| {
+            let now = wall::now();
+            let mut word = word;
+            if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
+                word = word.until(now, end);
+                remarks.push(format!(
+                    "it ends at {end}, as was decided before: --for says another time"
+                ));
+            }
+            overrides.set(now, target, word, revision, &settings.class_names())
+        });
     answered(shared, decided, remarks).await
 }
 
@@ -152,5 +155,9 @@ pub(super) fn export(shared: &Shared) -> Exported {
 /// The last decisions.
 pub(super) fn audit(shared: &Shared, most: usize) -> Audit {
     let notes = shared.audit.notes();
-    Audit { revision: notes.revision, kept: notes.are_kept(), notes: notes.newest(most, &shared.state_writer) }
+    Audit {
+        revision: notes.revision,
+        kept: notes.are_kept(),
+        notes: notes.newest(most, &shared.state_writer),
+    }
 }

@@ -60,7 +60,9 @@ pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Resul
         if !known.contains(&value.as_str()) {
             let value = escaped(&value.chars().take(40).collect::<String>());
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(Refused::invalid(format!("there is no {name} `{value}`; there is: {known}")));
+            return Err(Refused::invalid(format!(
+                "there is no {name} `{value}`; there is: {known}"
+            )));
         }
     }
     Ok(())
