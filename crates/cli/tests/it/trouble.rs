@@ -32,9 +32,9 @@ fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 /// The same command in a mount namespace in which a small disk without room is mounted at `folder`. `None` where the system
 /// gives no namespace.
 fn on_a_full_disk(run: &Command, folder: &str) -> Option<Command> {
-    let can = Command::new("unshare").args(["-rm", "mount", "-t", "tmpfs", "none", folder]);
-    let can = { can }.stderr(Stdio::null()).status();
-    if !can.is_ok_and(|status| status.success()) {
+    let mut can = Command::new("unshare");
+    can.args(["-rm", "mount", "-t", "tmpfs", "none", folder]).stderr(Stdio::null());
+    if !can.status().is_ok_and(|status| status.success()) {
         return None;
     }
     let script = "mount -t tmpfs -o size=64k none \"$0\" && { head -c 1000000 /dev/zero > \"$0/fill\"; } 2>/dev/null; exec \"$@\"";

@@ -252,10 +252,7 @@ fn state_directories_of_other_versions_are_read() {
         assert_eq!(now["overrides"][0]["by"], "ana", "{version}: {now}");
         assert_eq!(gateway.metric("bywash_state_unreadable"), 0.0, "{version}");
         let elephants = admin(gateway.admin(), "/v1/elephants").text();
-        assert!(
-            elephants.contains("\"at_once\":2"),
-            "{elephants}"
-        );
+        assert!(elephants.contains("\"at_once\":2"), "{elephants}");
         let notes = admin(gateway.admin(), "/v1/audit").text();
         assert!(notes.contains("a try before the sale"), "{version}: {notes}");
         // Sessions decide nothing: those of another format are done without.
@@ -315,8 +312,12 @@ fn later(from: &std::path::Path, to: &std::path::Path) {
     fn add(value: &mut Value) {
         match value {
             Value::Object(fields) => {
+                // An object in an object of one field is a variant with its fields: it has no others.
+                let is_variant = fields.len() == 1 && fields.values().all(Value::is_object);
                 fields.values_mut().for_each(add);
-                fields.insert("novelty".into(), json!([1]));
+                if !is_variant {
+                    fields.insert("novelty".into(), json!([1]));
+                }
             }
             Value::Array(values) => values.iter_mut().for_each(add),
             _ => {}
