@@ -67,6 +67,9 @@ pub struct Elephant {
     pub running: Option<u32>,
     /// Kinds of their own that the pattern matches too, which a rule leaves alone. Only of one by itself.
     pub within: Option<Vec<String>>,
+    /// In the answer to a decision: what is to be said about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
 }
 
 /// An operator's word about one of them.
@@ -238,6 +241,7 @@ mod tests {
         let mut book = Book::default();
         book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
         let elephant = Elephant {
+            remark: None,
             entry: book.entries()[0].clone(),
             proposed: None,
             effect: None,

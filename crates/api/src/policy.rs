@@ -33,6 +33,9 @@ pub struct Policy {
     pub overrides: Vec<Override>,
     /// Overrides outlive the process.
     pub kept: bool,
+    /// In the answer to a decision: what is to be said about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// What is in force of a class.
@@ -78,7 +81,7 @@ pub struct SetClass {
     pub by: Option<String>,
     /// Why.
     pub why: String,
-    /// For how long, `1h` if nothing is said.
+    /// For how long. If nothing is said, an override of the class that holds keeps its end; else it is `1h`.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
     /// Of the policy, as whoever decides has seen it. If it is another by now, nothing is done.
@@ -97,7 +100,7 @@ pub struct SetBypass {
     pub by: Option<String>,
     /// Why.
     pub why: String,
-    /// For how long, `1h` if nothing is said.
+    /// For how long. If nothing is said, a bypass that holds keeps its end; else it is `24h`.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<String>,
     /// As of a class.

@@ -32,6 +32,8 @@ pub enum Code {
     Forbidden,
     /// Somebody else has decided meanwhile: ask what holds now.
     Conflict,
+    /// It is larger than what is answered here.
+    TooLarge,
     /// It cannot be done now.
     Unavailable,
 }

@@ -230,5 +230,8 @@ static ROUTES: &[Route] = &[
     get("/v1/audit", Body::Json(of::<Audit>), "Who has decided what, and why.")
         .query(&[("limit", "How many at most: 1 to 1000, 100 if nothing is said")]),
     get("/v1/lab", Body::Json(of::<LabResults>), "Results of the laboratory."),
-    get("/v1/lab/{name}", Body::Json(of::<serde_json::Value>), "One of them, as it was written.").named(),
+    Route {
+        problems: &[400, 401, 403, 404, 413],
+        ..get("/v1/lab/{name}", Body::Json(of::<serde_json::Value>), "One of them, as it was written.")
+    },
 ];

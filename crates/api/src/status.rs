@@ -49,6 +49,10 @@ pub struct Status {
     pub access_log_dropped: u64,
     /// By class, in the order of the file.
     pub classes: Vec<ClassStatus>,
+    /// Why what operators have decided could not be written down, if that is so: it holds until the process ends, and writing
+    /// is tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwritten: Option<String>,
     /// What changes: each number is another when there is something new to ask for.
     pub revisions: Revisions,
 }

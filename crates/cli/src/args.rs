@@ -288,15 +288,15 @@ pub(crate) struct Bypass {
     /// on: take no decisions, be a plain proxy; off: decide again
     #[arg(value_enum)]
     pub(crate) switch: Switch,
-    /// Who decides
-    #[arg(long, env = "USER", value_name = "NAME")]
-    pub(crate) by: String,
+    /// Who decides [default: who is logged in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     /// Why: whoever comes next decides by that
     #[arg(long, value_name = "TEXT", default_value = "switched by hand")]
     pub(crate) why: String,
-    /// For how long nothing is decided
-    #[arg(long = "for", value_name = "SPAN", default_value = "24h")]
-    pub(crate) lasts: Span,
+    /// For how long nothing is decided [default: until when somebody has said before, else 24h]
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) lasts: Option<Span>,
     #[command(flatten)]
     pub(crate) which: Which,
 }

@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::args::elephants::{Ask, Author, Elephants, List, Show, Word};
 use crate::failure::Failure;
-use crate::operator;
 use crate::plain::{plain, plain_value};
 use crate::streams::{print, print_json};
+use crate::{operator, operators};
 
 pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
     match what {
@@ -22,18 +22,23 @@ pub(crate) fn elephants(what: &Elephants) -> Result<(), Failure> {
         Elephants::Approve(args) => {
             decide("approve", &args.word, args.lasts, args.otherwise.change())
         }
-        Elephants::Try(args) => decide("try", &args.word, args.lasts, args.otherwise.change()),
-        Elephants::Reject(args) => decide("reject", &args.word, args.lasts, Change::default()),
-        Elephants::Undo(args) => decide("undo", &args.word, args.lasts, Change::default()),
+        Elephants::Try(args) => {
+            decide("try", &args.word, Some(args.lasts), args.otherwise.change())
+        }
+        Elephants::Reject(args) => {
+            decide("reject", &args.word, Some(args.lasts), Change::default())
+        }
+        Elephants::Undo(args) => decide("undo", &args.word, Some(args.lasts), Change::default()),
     }
 }
 
-fn decide(what: &str, word: &Word, lasts: Span, change: Change) -> Result<(), Failure> {
+fn decide(what: &str, word: &Word, lasts: Option<Span>, change: Change) -> Result<(), Failure> {
     let Word { number, author: Author { by, why }, which } = word;
+    let by = &operators::author(by.as_deref())?;
     let said = Decision {
         by: Some(by.clone()),
         why: why.clone(),
-        lasts: Some(lasts.to_string()),
+        lasts: lasts.map(|lasts| lasts.to_string()),
         change,
         revision: None,
     };
@@ -42,6 +47,7 @@ fn decide(what: &str, word: &Word, lasts: Span, change: Change) -> Result<(), Fa
 
 fn ask(args: &Ask) -> Result<(), Failure> {
     let Author { by, why } = &args.author;
+    let by = &operators::author(by.as_deref())?;
     let pattern = args.pattern.clone();
     let asked = bywash_api::Ask { by: Some(by.clone()), why: why.clone(), pattern };
     print(&told(&operator::post(&args.which, by, "/v1/kinds/ask", &asked)?))
@@ -164,6 +170,9 @@ pub(crate) fn told(entry: &Value) -> String {
     let found = &entry["found"];
     if found.is_object() {
         words.push_str(&evidence(found));
+    }
+    if entry["remark"].is_string() {
+        let _ = writeln!(words, "remark    {}", plain_value(&entry["remark"]));
     }
     let _ = writeln!(words, "state     {}", state(entry));
     if let Some(rule) = entry["state"].get("ruled") {

@@ -8,9 +8,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bywash_gateway::Gateway;
+use bywash_gateway::{Gateway, talk};
 use bywash_handover::{HandoverError, Successor, Supervisor, Watched};
 
 use crate::args::Run;
@@ -18,7 +18,8 @@ use crate::failure::Failure;
 use crate::run;
 use crate::signals::{Signals, Told};
 use crate::state::Keeper;
-use crate::streams::say;
+use crate::streams::{FLUSHED, say};
+use crate::watchdog::Watchdog;
 
 pub(crate) struct Life<'a> {
     pub(crate) args: &'a Run,
@@ -28,15 +29,13 @@ pub(crate) struct Life<'a> {
     pub(crate) watched: Watched,
     pub(crate) gateway: Gateway,
     pub(crate) supervisor: Supervisor,
+    pub(crate) watchdog: Watchdog,
     pub(crate) signals: Signals,
     pub(crate) keeper: Keeper,
 }
 
-/// How often files are looked at; the event loops' pulse is felt at least as often.
+/// How often files are looked at.
 const TURN: Duration = Duration::from_secs(1);
-
-/// A watchdog that wants more than this cannot be fed: the loops' pulse is four a second.
-const SHORTEST: Duration = Duration::from_millis(50);
 
 /// How long a successor may take until it serves.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,11 +51,9 @@ enum End {
 impl Life<'_> {
     /// Until it is told to end, or succeeded.
     pub(crate) fn live(mut self) -> Result<(), Failure> {
-        let turn = turn(&self.supervisor);
-        let mut last_look = Instant::now();
         self.tell(Supervisor::ready);
         let end = loop {
-            match self.signals.wait_for(turn) {
+            match self.signals.wait_for(TURN) {
                 Some(Told::End(_)) => break End::Stopped,
                 Some(Told::Reload) => self.reload(),
                 Some(Told::Upgrade) => {
@@ -64,14 +61,8 @@ impl Life<'_> {
                         break end;
                     }
                 }
+                None if self.watched.changed() => self.reload(),
                 None => {}
-            }
-            feed(&self.gateway, &self.supervisor);
-            if last_look.elapsed() >= TURN {
-                last_look = Instant::now();
-                if self.watched.changed() {
-                    self.reload();
-                }
             }
         };
         self.end(&end)
@@ -125,15 +116,10 @@ impl Life<'_> {
         }
     }
 
-    /// Waits for it; meanwhile the watchdog is fed, and a signal to end is heard.
+    /// Waits for it; meanwhile a signal to end is heard.
     fn hand_over(&mut self, command: &mut Command) -> Result<Successor, HandoverError> {
-        let Self { gateway, supervisor, signals, .. } = self;
-        let (turn, mut fed) = (turn(supervisor), Instant::now());
+        let Self { gateway, signals, .. } = self;
         let during = || {
-            if fed.elapsed() >= turn {
-                fed = Instant::now();
-                feed(gateway, supervisor);
-            }
             if signals.is_told_to_end() {
                 ControlFlow::Break(())
             } else {
@@ -167,7 +153,9 @@ impl Life<'_> {
     }
 
     fn end(self, end: &End) -> Result<(), Failure> {
-        let Self { gateway, supervisor, mut signals, keeper, .. } = self;
+        let Self { gateway, supervisor, watchdog, mut signals, keeper, .. } = self;
+        // Who ends is not watched, and who was succeeded is not the one who is.
+        drop(watchdog);
         let grace = gateway.grace();
         if matches!(end, End::Stopped) {
             let _ = supervisor.stopping();
@@ -178,6 +166,7 @@ impl Life<'_> {
         let cuts = move || {
             signals.wait();
             say("bywash: ended by a second signal");
+            talk::flush(FLUSHED);
             std::process::exit(1);
         };
         // Without a thread a second signal does nothing, which is no reason to cut anybody off.
@@ -200,20 +189,6 @@ impl Life<'_> {
             0 => Ok(()),
             left => Err(Failure::running(format!("{left} connections were cut off after {grace}"))),
         }
-    }
-}
-
-/// How often the watchdog is fed: twice in the time at which it wants to be, as a pulse may be
-/// missed.
-fn turn(supervisor: &Supervisor) -> Duration {
-    let wanted = supervisor.watchdog_interval().map(|interval| interval / 2);
-    wanted.map_or(TURN, |wanted| wanted.clamp(SHORTEST, TURN))
-}
-
-/// A worker that hangs starves the watchdog, and the supervisor starts it anew.
-fn feed(gateway: &Gateway, supervisor: &Supervisor) {
-    if gateway.is_alive() {
-        tell(supervisor, Supervisor::alive);
     }
 }
 

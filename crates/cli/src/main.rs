@@ -38,6 +38,7 @@ mod streams;
 mod token_keys;
 #[cfg(feature = "top")]
 mod top;
+mod watchdog;
 
 use std::process::ExitCode;
 
@@ -55,13 +56,15 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    match dispatch(args.command) {
+    let code = match dispatch(args.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
             failure.code()
         }
-    }
+    };
+    bywash_gateway::talk::flush(streams::FLUSHED);
+    code
 }
 
 fn dispatch(command: Command) -> Result<(), Failure> {

@@ -174,6 +174,12 @@ fn stranger() -> Error {
     Error::other("whoever listens there is no bywash; is it the address for operators?")
 }
 
+fn unanswered() -> Error {
+    Error::other(
+        "the connection was closed before an answer; all its connections may be in use, or it is about to end: try again",
+    )
+}
+
 /// A connection to it.
 enum Wire {
     Tcp(TcpStream),
@@ -260,8 +266,12 @@ impl Answer {
             if let Some(end) = head.end(&input, &LIMITS).map_err(|_| stranger())? {
                 break end;
             }
-            if wire.read(&mut input)? == 0 {
-                return Err(stranger());
+            match wire.read(&mut input) {
+                Ok(0) => return Err(unanswered()),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                    return Err(unanswered());
+                }
+                read => _ = read?,
             }
         };
         let response =

@@ -148,15 +148,55 @@ impl Key {
 
 /// Who is logged in, or nobody in particular.
 pub(crate) fn user() -> String {
-    std::env::var("USER")
-        .ok()
-        .filter(|name| !name.is_empty())
-        .unwrap_or_else(|| "an operator".into())
+    author(None).unwrap_or_else(|_| "an operator".into())
+}
+
+/// Returns who decides: who is named, or who is logged in, or the name of the user of this process.
+///
+/// # Errors
+/// If none of them is known, as in a container whose user has no name.
+pub(crate) fn author(named: Option<&str>) -> Result<String, Failure> {
+    let variable = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
+    let logged_in = || variable("USER").or_else(|| variable("LOGNAME")).or_else(process_user);
+    named.map(str::to_owned).or_else(logged_in).ok_or_else(|| {
+        Failure::usage("nobody knows who decides, as USER is not set: say --by NAME")
+    })
+}
+
+/// Returns the name that the system has for the user of this process.
+fn process_user() -> Option<String> {
+    let id = std::os::unix::fs::MetadataExt::uid(&fs::metadata("/proc/self").ok()?);
+    let users = bywash_files::text(Path::new("/etc/passwd"), LARGEST).ok()?;
+    user_of(&users, id)
+}
+
+/// Bytes of the list of users that are read.
+const LARGEST: usize = 4 << 20;
+
+/// Returns the first name of this user (passwd(5): name, password, number).
+fn user_of(users: &str, id: u32) -> Option<String> {
+    let id = id.to_string();
+    let name = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        (fields.nth(1) == Some(&id)).then(|| name.to_owned())
+    };
+    users.lines().find_map(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_has_the_name_that_the_system_has_for_it() {
+        let users =
+            "root:x:0:0:root:/root:/bin/sh\nbroken\n::7:\nana:x:1000:1000::/home/ana:/bin/sh\n";
+        assert_eq!(user_of(users, 0).as_deref(), Some("root"));
+        assert_eq!(user_of(users, 1000).as_deref(), Some("ana"));
+        assert_eq!(user_of(users, 7), None);
+        assert_eq!(user_of(users, 100), None);
+    }
 
     #[test]
     fn the_key_is_where_only_its_user_reads() {

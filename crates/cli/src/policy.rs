@@ -9,9 +9,9 @@ use bywash_report::{Align, Table};
 
 use crate::args::policy::{OfClass, Policy as What, Show, Undone};
 use crate::failure::Failure;
-use crate::operator;
 use crate::plain::plain;
 use crate::streams::{print, print_json};
+use crate::{operator, operators};
 
 pub(crate) use export::export;
 
@@ -32,21 +32,22 @@ fn show(args: &Show) -> Result<(), Failure> {
 }
 
 fn set(args: &OfClass, mode: Mode, percent: Option<u8>) -> Result<(), Failure> {
+    let by = operators::author(args.author.by.as_deref())?;
     let said = SetClass {
         class: args.name.clone(),
         mode,
         percent,
-        by: Some(args.author.by.clone()),
+        by: Some(by.clone()),
         why: args.author.why.clone(),
-        lasts: Some(args.lasts.to_string()),
+        lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = operator::post(&args.which, &args.author.by, "/v1/policy/class", &said)?;
+    let policy = operator::post(&args.which, &by, "/v1/policy/class", &said)?;
     print(&told(&policy))
 }
 
 fn undo(args: &Undone) -> Result<(), Failure> {
-    let by = &args.author.by;
+    let by = &operators::author(args.author.by.as_deref())?;
     let said = Undo { by: Some(by.clone()), why: args.author.why.clone(), revision: None };
     let path = format!("/v1/policy/{}/undo", args.number);
     print(&told(&operator::post(&args.which, by, &path, &said)?))
@@ -78,6 +79,9 @@ pub(crate) fn told(policy: &Policy) -> String {
             words,
             "\n\nWhat overrides the file ends by itself{lost}; `bywash export` writes it down."
         );
+    }
+    for remark in &policy.remarks {
+        let _ = writeln!(words, "\n{}", plain(remark));
     }
     words
 }

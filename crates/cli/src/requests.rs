@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bywash_control::printable_json;
 use serde_json::Value;
 
 use crate::args::{Explain, Tap};
@@ -14,7 +15,7 @@ use crate::streams::{print, print_json};
 pub(crate) fn tap(args: &Tap) -> Result<(), Failure> {
     let mut seen = 0;
     operator::lines(&args.which, &format!("/v1/tap{}", filters(args)), |line| {
-        let shown = if args.json { line.to_owned() } else { one_line(line) };
+        let shown = if args.json { printable_json(line) } else { one_line(line) };
         print(&format!("{shown}\n"))?;
         seen += 1;
         Ok(args.count.is_none_or(|count| seen < count))
@@ -35,10 +36,15 @@ fn filters(args: &Tap) -> String {
     let mut query = String::new();
     for (name, value) in given {
         let sign = if query.is_empty() { '?' } else { '&' };
-        // No name of a class, an outcome or a reason needs escaping; what does matches nothing.
-        let value: String =
-            value.chars().filter(|c| c.is_ascii_graphic() && !"&#%?".contains(*c)).collect();
-        let _ = write!(query, "{sign}{name}={value}");
+        let _ = write!(query, "{sign}{name}=");
+        for byte in value.bytes() {
+            let _ = match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b':' => {
+                    write!(query, "{}", char::from(byte))
+                }
+                byte => write!(query, "%{byte:02X}"),
+            };
+        }
     }
     query
 }

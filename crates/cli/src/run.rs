@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bywash_config::{AdminAddress, Config, Endpoint, Mode, Problem, Problems, Server};
-use bywash_gateway::{Gateway, GatewayError, Inheritance};
+use bywash_gateway::{Gateway, GatewayError, Inheritance, talk};
 use bywash_handover::{Supervisor, Watched};
 
 use crate::args::{Run, default_admin};
@@ -17,8 +17,11 @@ use crate::operators;
 use crate::signals::Signals;
 use crate::state;
 use crate::streams::{draw, has_colour, say};
+use crate::watchdog::Watchdog;
 
 pub(crate) fn run(args: &Run) -> Result<(), Failure> {
+    // From here on nothing waits for whoever reads standard error.
+    talk::write_in_background();
     // Before anything else: whoever hands over waits, and its channel is our standard input.
     let before = bywash_handover::from_predecessor().map_err(Failure::running)?;
     let supervisor = Supervisor::from_environment().map_err(Failure::running)?;
@@ -60,7 +63,8 @@ pub(crate) fn run(args: &Run) -> Result<(), Failure> {
         let looks = std::thread::Builder::new().name("looks".into());
         let _ = looks.spawn(move || servers.iter().for_each(look_for));
     }
-    Life { args, program, watched, gateway, supervisor, signals, keeper }.live()
+    let watchdog = Watchdog::feed(gateway.pulse(), &supervisor);
+    Life { args, program, watched, gateway, supervisor, watchdog, signals, keeper }.live()
 }
 
 /// The configuration that the command line asks for, and the files that it is made of. These are

@@ -8,7 +8,7 @@ use crate::args::{Bypass, Status, Switch};
 use crate::failure::Failure;
 use crate::plain::plain;
 use crate::streams::{print, print_json};
-use crate::{operator, policy};
+use crate::{operator, operators, policy};
 
 pub(crate) fn status(args: &Status) -> Result<(), Failure> {
     if args.ready {
@@ -24,14 +24,15 @@ pub(crate) fn status(args: &Status) -> Result<(), Failure> {
 
 /// `bywash bypass on|off`: says what the gateway does afterwards.
 pub(crate) fn bypass(args: &Bypass) -> Result<(), Failure> {
+    let by = operators::author(args.by.as_deref())?;
     let said = SetBypass {
         on: args.switch == Switch::On,
-        by: Some(args.by.clone()),
+        by: Some(by.clone()),
         why: args.why.clone(),
-        lasts: Some(args.lasts.to_string()),
+        lasts: args.lasts.map(|lasts| lasts.to_string()),
         revision: None,
     };
-    let policy = operator::post(&args.which, &args.by, "/v1/bypass", &said)?;
+    let policy = operator::post(&args.which, &by, "/v1/bypass", &said)?;
     print(&policy::told(&policy))
 }
 
@@ -42,9 +43,13 @@ fn headline(status: &Value) -> String {
         (_, Value::Bool(true)) => "overloaded",
         _ => "calm",
     };
+    let unwritten = status["unwritten"].as_str().map_or_else(String::new, |why| {
+        let why = plain(why);
+        format!("decisions hold until the process ends; they could not be written down: {why}\n")
+    });
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {}\n\
-         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}\n",
+         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}\n{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),

@@ -5,10 +5,16 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::time::Duration;
 
+use bywash_control::printable_json;
+use bywash_gateway::talk;
 use serde_json::Value;
 
 use crate::failure::Failure;
+
+/// How long the end of the process waits for whoever reads standard error.
+pub(crate) const FLUSHED: Duration = Duration::from_secs(1);
 
 /// Data.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -24,8 +30,9 @@ pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// A document, in which nothing is left that a terminal would obey.
 pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
-    print(&format!("{value:#}\n"))
+    print(&format!("{}\n", printable_json(&format!("{value:#}"))))
 }
 
 /// Talk: a line, or several.
@@ -35,8 +42,7 @@ pub(crate) fn say(text: impl Display) {
 
 /// Talk that ends its lines itself.
 pub(crate) fn draw(text: &str) {
-    // In one piece, so that the lines of two threads do not mix. See above for the result.
-    let _ = io::stderr().write_all(text.as_bytes());
+    talk::write(text.to_owned());
 }
 
 /// Whether talk may be redrawn in place.

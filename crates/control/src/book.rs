@@ -54,10 +54,15 @@ pub struct InForce {
     pub bytes: Option<u64>,
 }
 
-/// See the module.
+/// The version of the document that [`Book::text`] writes.
+const VERSION: u32 = 1;
+
+/// See the module. Fields of a later version are ignored when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Book {
+    /// The version of the program's document that wrote it. For people; 0 if it was written before there were versions.
+    #[serde(default)]
+    version: u32,
     entries: Vec<Entry>,
     /// The number given last.
     next: u32,
@@ -73,6 +78,7 @@ impl Book {
     /// If it did not.
     pub fn read(text: &str) -> Result<Self, BookError> {
         let mut book: Self = serde_json::from_str(text)?;
+        book.version = 0;
         book.entries.truncate(MOST_ENTRIES);
         // A file may have been written by hand: what could not have been decided does not hold.
         for entry in &mut book.entries {
@@ -91,7 +97,8 @@ impl Book {
     /// # Panics
     /// Never.
     pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a book is made of numbers and texts")
+        let written = Self { version: VERSION, ..self.clone() };
+        serde_json::to_string_pretty(&written).expect("a book is made of numbers and texts")
     }
 
     /// What was decided while the clock was wrong holds for as long as was said, and no longer; what was undone then is left
@@ -241,6 +248,7 @@ impl Book {
             why: why.to_owned(),
             grants: None,
             until: None,
+            unwritten: None,
         }
     }
 

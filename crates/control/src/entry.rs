@@ -171,6 +171,11 @@ impl Entry {
         self.left_alone.is_some_and(|until| now < until)
     }
 
+    /// Returns when the rule that holds ends, if there is one and it does.
+    pub fn ends(&self) -> Option<Timestamp> {
+        self.rule().and_then(|rule| rule.until)
+    }
+
     pub(crate) const fn rule(&self) -> Option<&Rule> {
         match &self.state {
             State::Ruled(rule) => Some(rule),

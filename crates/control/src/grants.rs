@@ -12,7 +12,6 @@ use crate::text;
 
 /// What a rule grants the elephants that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Grants {
     /// How many may run at once.
     pub at_once: u32,

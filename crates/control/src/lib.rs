@@ -49,5 +49,6 @@ pub use overrides::{
 };
 pub use recent::{Answers, WINDOW as ANSWERS_WINDOW};
 pub use spent::{Lot as Spending, Spent, Window};
+pub use text::{escaped, printable_json};
 pub use watch::{BYTES, MOST_EXEMPT, Part, SLOTS, Seen, Watch, Watched};
 pub use word::{Word, WordError};

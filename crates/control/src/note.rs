@@ -27,6 +27,9 @@ pub struct Note {
     /// Until when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Why the decision could not be written down at once: it holds until the process ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwritten: Option<String>,
 }
 
 /// What a decision is about.

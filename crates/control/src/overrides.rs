@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::book::after;
 use crate::entry::began_by;
 use crate::note::{Note, Subject, What};
-use crate::text::next_revision;
+use crate::text::{escaped, next_revision};
 use crate::word::{Word, WordError};
 
 /// Overrides that can hold at once: one of each class, and one of all.
@@ -107,9 +107,9 @@ pub enum NotOverridden {
     },
 }
 
-/// What of a text may stand in a line for people.
+/// Returns the beginning of a text, escaped.
 fn shown(text: &str) -> String {
-    text.chars().take(40).flat_map(char::escape_debug).collect()
+    escaped(&text.chars().take(40).collect::<String>())
 }
 
 /// Why what was kept cannot be read.
@@ -117,10 +117,17 @@ fn shown(text: &str) -> String {
 #[error("these are no overrides: {0}")]
 pub struct OverridesError(#[from] serde_json::Error);
 
+/// The version of the document that [`Overrides::text`] writes.
+const VERSION: u32 = 1;
+
 /// See the module.
+///
+/// Fields of a later version are ignored when it is read: an older program must keep an active bypass, not lose it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Overrides {
+    /// The version of the program's document that wrote it. For people; 0 if it was written before there were versions.
+    #[serde(default)]
+    version: u32,
     list: Vec<Override>,
     /// The number given last.
     next: u32,
@@ -137,6 +144,7 @@ impl Overrides {
     /// If it did not.
     pub fn read(text: &str) -> Result<Self, OverridesError> {
         let mut overrides: Self = serde_json::from_str(text)?;
+        overrides.version = 0;
         // A file may have been written by hand: what could not have been decided does not hold.
         overrides.list.retain(|one| is_percent(&one.target));
         overrides.list.truncate(MOST_OVERRIDES);
@@ -151,7 +159,8 @@ impl Overrides {
     /// # Panics
     /// Never.
     pub fn text(&self) -> String {
-        serde_json::to_string_pretty(self).expect("overrides are made of numbers and texts")
+        let written = Self { version: VERSION, ..self.clone() };
+        serde_json::to_string_pretty(&written).expect("overrides are made of numbers and texts")
     }
 
     /// All that hold, by number.
@@ -167,6 +176,12 @@ impl Overrides {
     /// Whether somebody has decided something once, be it undone or over by now.
     pub const fn was_decided(&self) -> bool {
         self.decided
+    }
+
+    /// Returns when the override of the same target ends, if there is one.
+    pub fn end_of(&self, target: &Target) -> Option<Timestamp> {
+        let same = self.list.iter().find(|one| about(&one.target) == about(target));
+        same.map(|one| one.until)
     }
 
     /// How a class is treated instead of what the file says.
@@ -344,5 +359,6 @@ fn note(
         }
         Target::Bypass => Subject::Bypass,
     };
-    Note { at, subject, what, by: by.to_owned(), why: why.to_owned(), grants: None, until }
+    let (by, why) = (by.to_owned(), why.to_owned());
+    Note { at, subject, what, by, why, grants: None, until, unwritten: None }
 }

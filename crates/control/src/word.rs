@@ -1,6 +1,9 @@
 //! An operator's word: who decides, why, and for how long.
 
+use std::time::Duration;
+
 use bywash_units::Span;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +11,6 @@ use crate::text;
 
 /// Who, why and how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Word {
     /// Who decides: a name that the others know.
     pub by: String,
@@ -39,6 +41,16 @@ pub enum WordError {
 
 impl Word {
     const MOST: usize = 200;
+
+    /// Returns the same word, for as long as it is from `now` to `end`, within what a word may last.
+    #[must_use]
+    pub fn until(self, now: Timestamp, end: Timestamp) -> Self {
+        let left = end.duration_since(now);
+        let lasts =
+            Span::from(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() });
+        Self { lasts: lasts.clamp_to(Self::LASTS.0, Self::LASTS.1), ..self }
+    }
+
     /// At least, and at most.
     pub(crate) const LASTS: (Span, Span) = (Span::from_secs(10), Span::from_secs(30 * 86_400));
 

@@ -250,7 +250,8 @@ pub enum Standing {
 
 impl Standing {
     pub(crate) const COUNT: usize = 3;
-    pub(crate) const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
+    /// All of them.
+    pub const ALL: [Self; Self::COUNT] = [Self::Transaction, Self::InProgress, Self::New];
 
     /// For logs.
     pub const fn name(self) -> &'static str {

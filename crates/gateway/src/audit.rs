@@ -1,23 +1,23 @@
 //! What was decided, by whom and why, as lines of JSON: on standard error, in `state.directory`, if there is one, and the
 //! last of them in memory.
 //!
-//! The file only grows, a line for each decision. One that cannot be written is said: the decision itself is where it
-//! belongs, with its author. At a start the last lines of the file are read again, so that an operator sees what was decided
-//! before.
+//! The file only grows, a line for each decision; `state_writer` appends them. At a start the last lines of the file are
+//! read again, so that an operator sees what was decided before.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bywash_control::Note;
+use bywash_control::{Note, printable_json};
 
+use crate::state_writer::{StateWriter, Version};
 use crate::talk::say;
 
 /// The name of the file in `state.directory`.
-const FILE: &str = "audit.jsonl";
+pub(crate) const FILE: &str = "audit.jsonl";
 /// Notes that are kept in memory.
 const KEPT: usize = 1000;
 /// Of a file this much is read at a start.
@@ -32,11 +32,11 @@ pub(crate) struct Audit(Mutex<Notes>);
 
 #[derive(Default)]
 pub(crate) struct Notes {
-    directory: Option<PathBuf>,
+    are_kept: bool,
     /// Whoever says them in words of its own.
     teller: Option<Teller>,
-    /// The newest last.
-    last: VecDeque<Note>,
+    /// The newest last, each with the version of the document that it is about.
+    last: VecDeque<(Note, Option<Version>)>,
     /// How many there were.
     pub(crate) revision: u64,
 }
@@ -51,38 +51,33 @@ impl Audit {
         self.notes().teller = Some(Box::new(teller));
     }
 
-    /// From now on they are written there; what was written there before is remembered.
+    /// Reads what was written in this directory before, if there is one.
     pub(crate) fn open(&self, directory: Option<&Path>) {
         let mut notes = self.notes();
-        notes.directory = directory.map(Path::to_owned);
+        notes.are_kept = directory.is_some();
         let Some(directory) = directory else { return };
         match read(&directory.join(FILE)) {
             Ok(before) => {
                 notes.revision += before.len() as u64;
                 let during = std::mem::take(&mut notes.last);
-                notes.last = before.into_iter().chain(during).collect();
+                notes.last = before.into_iter().map(|note| (note, None)).chain(during).collect();
                 notes.bound();
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => complain(directory, &error),
+            Err(error) => say(format_args!("{}: {error}", directory.join(FILE).display())),
         }
     }
 
-    pub(crate) fn note(&self, decided: Vec<Note>) {
+    /// Notes decisions, which this version of a document has. Waits for no disk.
+    pub(crate) fn note(&self, writer: &StateWriter, decided: Vec<Note>, version: Option<Version>) {
         let mut notes = self.notes();
         for note in decided {
-            // Texts in it are escaped as JSON's are: no line break and no escape of a terminal gets through.
-            let line = serde_json::to_string(&note).expect("a note is made of numbers and texts");
             match &notes.teller {
                 Some(teller) => teller(&note),
-                None => say(format_args!("decided {line}")),
+                None => say(format_args!("decided {}", line(&note))),
             }
-            if let Some(directory) = &notes.directory
-                && let Err(error) = append(directory, &line)
-            {
-                complain(directory, &error);
-            }
-            notes.last.push_back(note);
+            writer.append(note.clone(), version);
+            notes.last.push_back((note, version));
             notes.revision += 1;
         }
         notes.bound();
@@ -92,12 +87,16 @@ impl Audit {
 impl Notes {
     /// Whether they outlive this process.
     pub(crate) const fn are_kept(&self) -> bool {
-        self.directory.is_some()
+        self.are_kept
     }
 
-    /// So many, the newest first.
-    pub(crate) fn newest(&self, most: usize) -> Vec<Note> {
-        self.last.iter().rev().take(most).cloned().collect()
+    /// So many, the newest first. Those whose decisions are not written down say so.
+    pub(crate) fn newest(&self, most: usize, writer: &StateWriter) -> Vec<Note> {
+        let told = |(note, version): &(Note, Option<Version>)| {
+            let unwritten = writer.why_unwritten(*version);
+            Note { unwritten: unwritten.or_else(|| note.unwritten.clone()), ..note.clone() }
+        };
+        self.last.iter().rev().take(most).map(told).collect()
     }
 
     fn bound(&mut self) {
@@ -106,20 +105,29 @@ impl Notes {
     }
 }
 
-fn complain(directory: &Path, error: &io::Error) {
-    say(format_args!("{}: {error}", directory.join(FILE).display()));
+/// Returns a note as a line of the file: no line break, no escape of a terminal and nothing invisible is in it.
+pub(crate) fn line(note: &Note) -> String {
+    let json = serde_json::to_string(note).expect("a note is made of numbers and texts");
+    printable_json(&json)
 }
 
-fn append(directory: &Path, line: &str) -> io::Result<()> {
+/// Appends a line to the file in this directory: whole, or not at all.
+pub(crate) fn append(directory: &Path, line: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
         .read(true)
         .mode(0o600)
         .open(directory.join(FILE))?;
+    let length = file.metadata()?.len();
     // A line that was torn by the end of a process takes none with it.
     let torn = if is_torn(&mut file)? { "\n" } else { "" };
-    file.write_all(format!("{torn}{line}\n").as_bytes())?;
+    let written = file.write_all(format!("{torn}{line}\n").as_bytes());
+    if written.is_err() {
+        // It is tried again, and is to be there once.
+        let _ = file.set_len(length);
+    }
+    written?;
     file.sync_data()
 }
 
@@ -157,40 +165,41 @@ mod tests {
             subject: Subject::Bypass,
             what: What::Overridden,
             by: "ana".into(),
-            why: format!("because of\n{number}\u{1b}[31m"),
+            why: format!("because of\n{number}\u{1b}[31m \u{202e}\u{200b}"),
             grants: None,
             until: None,
+            unwritten: None,
         }
     }
 
     #[test]
     fn what_was_decided_before_is_remembered_and_what_is_no_note_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        let audit = Audit::default();
-        audit.open(Some(folder.path()));
-        audit.note(vec![note(1), note(2)]);
         let file = folder.path().join(FILE);
+        for number in [1, 2] {
+            append(folder.path(), &line(&note(number))).unwrap();
+        }
         let mut text = std::fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().count(), 2, "{text}");
-        assert!(!text.contains('\u{1b}'));
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{text:?}");
         text.push_str("what is this?\n{\"at\":\"2026-");
         std::fs::write(&file, text).unwrap();
+        append(folder.path(), &line(&note(3))).unwrap();
         let next = Audit::default();
         next.open(Some(folder.path()));
-        next.note(vec![note(3)]);
-        let notes = next.notes();
-        assert_eq!(notes.newest(10), [note(3), note(2), note(1)]);
-        assert_eq!(notes.newest(1), [note(3)]);
+        let (notes, writer) = (next.notes(), StateWriter::new());
+        assert_eq!(notes.newest(10, &writer), [note(3), note(2), note(1)]);
+        assert_eq!(notes.newest(1, &writer), [note(3)]);
         assert_eq!(notes.revision, 3);
     }
 
     #[test]
     fn no_more_than_the_last_are_kept_in_memory() {
-        let audit = Audit::default();
-        audit.note((0..).take(KEPT + 5).map(note).collect());
+        let (audit, writer) = (Audit::default(), StateWriter::new());
+        audit.note(&writer, (0..).take(KEPT + 5).map(note).collect(), None);
         let notes = audit.notes();
-        assert_eq!(notes.newest(usize::MAX).len(), KEPT);
-        assert_eq!(notes.newest(usize::MAX).last(), Some(&note(5)));
+        assert_eq!(notes.newest(usize::MAX, &writer).len(), KEPT);
+        assert_eq!(notes.newest(usize::MAX, &writer).last(), Some(&note(5)));
         assert!(!notes.are_kept());
     }
 }

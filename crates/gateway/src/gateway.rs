@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,11 @@ use crate::access_log::AccessLog;
 use crate::classes::{self, TooManyClasses};
 use crate::driver::Driver;
 use crate::journal::Journal;
-use crate::learned::{self, For, Learned};
+use crate::learned::{self, Decided, For, Learned};
 use crate::metrics::Metrics;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
+use crate::talk::say;
 use crate::{access_log, admin, elephants, listen, upstream, wall, worker};
 
 /// Why a gateway did not start, or did not take a new configuration.
@@ -72,8 +73,26 @@ pub struct Gateway {
     workers: Vec<Server>,
     helpers: Vec<Server>,
     heartbeats: Vec<Arc<AtomicU64>>,
-    /// Their sum when it was last looked at.
-    last_beat: AtomicU64,
+    /// Reloads come one after the other.
+    reloads: Mutex<()>,
+}
+
+/// The heartbeats of the workers. The operators' thread is not among them: requests are served without it, and a restart would
+/// end them.
+#[derive(Debug)]
+pub struct Pulse {
+    beats: Vec<Arc<AtomicU64>>,
+    /// The slowest worker's count when it was last asked.
+    last: u64,
+}
+
+impl Pulse {
+    /// Returns whether every worker's event loop has turned since this was last asked. Waits for nothing.
+    pub fn is_alive(&mut self) -> bool {
+        let slowest = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
+        let slowest = slowest.unwrap_or(0);
+        std::mem::replace(&mut self.last, slowest) < slowest
+    }
 }
 
 /// What a gateway may be given by a process before it or by its supervisor.
@@ -99,7 +118,8 @@ pub fn start(config: Config, inheritance: Inheritance) -> Result<Gateway, Gatewa
 /// that is from [`Gateway::open`] on.
 pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, GatewayError> {
     let Inheritance { mut sockets, learned } = inheritance;
-    let learned = learned.and_then(|bytes| Learned::read(&bytes));
+    let handed = learned;
+    let learned = handed.as_deref().and_then(read_learned);
     let listeners = listen::all(&config.listen, &mut sockets)?;
     let journal = Journal::new(AccessLog::open(&config.access_log)?);
     let metrics = Metrics::new();
@@ -110,6 +130,9 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     let settings = shared.settings();
     if let Some(learned) = learned {
         learned.restore(&shared, &settings);
+    }
+    if let Some(handed) = &handed {
+        restore_decided(handed, &shared, &settings);
     }
     let (life, seen) = watch::channel(Life::Prepared);
     let (operators, _) = watch::channel(Life::Prepared);
@@ -122,13 +145,36 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
         workers: Vec::new(),
         helpers: Vec::new(),
         heartbeats: Vec::new(),
-        last_beat: AtomicU64::new(0),
+        reloads: Mutex::new(()),
     };
     for number in 0..gateway.shared.worker_count() {
         gateway.start_worker(number, seen.clone(), changes.clone())?;
     }
     gateway.start_helpers(&seen, changes)?;
     Ok(gateway)
+}
+
+/// Returns what was learned before. Says so if it cannot be read.
+fn read_learned(bytes: &[u8]) -> Option<Learned> {
+    let learned = Learned::read(bytes);
+    if learned.is_none() {
+        say(
+            "starting without what was learned before: it cannot be read; another version has written it, perhaps",
+        );
+    }
+    learned
+}
+
+/// Takes over what operators had decided before, in whatever format the rest of it is.
+fn restore_decided(bytes: &[u8], shared: &Shared, settings: &Settings) {
+    match Decided::read(bytes) {
+        Ok(decided) => decided.restore(shared),
+        // Where there is a directory, decisions stand there as well.
+        Err(why) if settings.config.state.is_none() => {
+            shared.overriding.desk().lose(&why.to_string());
+        }
+        Err(_) => {}
+    }
 }
 
 fn engine(config: &Config) -> Engine {
@@ -164,6 +210,7 @@ impl Gateway {
         let shared = &self.shared;
         let settings = shared.settings();
         let directory = settings.config.state.as_ref().map(|state| &*state.directory);
+        shared.state_writer.open(directory);
         shared.audit.open(directory);
         shared.overriding.desk().open(shared);
         shared.elephants.open(shared);
@@ -242,6 +289,8 @@ impl Gateway {
     pub fn give_decisions_away(&self, are_given_away: bool) {
         self.shared.elephants.give_away(are_given_away);
         self.shared.overriding.give_away(are_given_away);
+        // What is not written yet goes to the successor, and must not take the place of what that writes.
+        self.shared.state_writer.pause(are_given_away);
     }
 
     /// How long running requests have at the end, as it is in force.
@@ -254,12 +303,9 @@ impl Gateway {
         Senses { driver: Arc::clone(&self.shared.driver) }
     }
 
-    /// Whether every worker's event loop has turned since this was last asked, or none has had
-    /// the time to.
-    pub fn is_alive(&self) -> bool {
-        let slowest = self.heartbeats.iter().map(|beat| beat.load(Ordering::Relaxed)).min();
-        let slowest = slowest.unwrap_or(0);
-        self.last_beat.swap(slowest, Ordering::Relaxed) < slowest
+    /// Returns a handle for the thread that feeds the watchdog.
+    pub fn pulse(&self) -> Pulse {
+        Pulse { beats: self.heartbeats.clone(), last: 0 }
     }
 
     /// Puts another configuration in force. Requests that run and wait go on; new ones begin
@@ -268,7 +314,8 @@ impl Gateway {
     /// # Errors
     /// When it cannot be: then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
-        let mut desk = self.shared.overriding.desk();
+        // Files are read without the lock of decisions: these do not wait for a disk, and are put in force again at the end.
+        let _reload = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.shared.settings();
         fixed(&before.config, &config)?;
         let config = classes::continuing(config, &before.config)?;
@@ -281,9 +328,8 @@ impl Gateway {
         let classes = engine_classes(config);
         let order = |had: &[Class]| config.order.changed_order(&engine_classes(config), was, had);
         self.shared.driver.reconfigure(classes, order, config.engine.clone());
-        self.shared.audit.note(vec![reloaded()]);
-        desk.configured(&self.shared, &settings);
-        drop(desk);
+        self.shared.audit.note(&self.shared.state_writer, vec![reloaded()], None);
+        self.shared.overriding.desk().configured(&self.shared, &settings);
         self.shared.elephants.configured(&self.shared);
         Ok(())
     }
@@ -372,6 +418,13 @@ impl Gateway {
         let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
         let run = |ready| move || admin::run(shared, door, until, ready);
         self.helpers.push(start_server("admin".into(), run)?);
+        let shared = Arc::clone(&self.shared);
+        let run = move || {
+            shared.state_writer.run();
+            Ok(())
+        };
+        // Nobody joins it: it may wait for a disk that does not answer.
+        drop(spawn("state-writer".into(), run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
         let run = move || {
             keep_time(&shared.driver, &until);
@@ -398,6 +451,7 @@ impl Drop for Gateway {
         for helper in self.helpers.drain(..) {
             let _ = helper.join();
         }
+        self.shared.state_writer.end();
         if let Some(tracer) = &self.shared.settings().tracer {
             tracer.flush();
         }
@@ -432,6 +486,7 @@ fn reloaded() -> Note {
         why: "it was read again, and is in force".into(),
         grants: None,
         until: None,
+        unwritten: None,
     }
 }
 

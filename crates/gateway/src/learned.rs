@@ -38,10 +38,37 @@ pub(crate) struct Learned {
     signals: (u64, Vec<[f64; 3]>),
     sessions: Vec<Remembered>,
     history: History,
+}
+
+/// What operators had decided in the process that hands over. Its names stay the same in every format, and everything else is
+/// ignored: a program of another version must keep a bypass, whatever else it cannot read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Decided {
     overrides: Option<String>,
     elephants: Option<String>,
     /// Where that process wrote both down, if it did.
-    decided_in: Option<PathBuf>,
+    #[serde(rename = "decided_in")]
+    directory: Option<PathBuf>,
+}
+
+impl Decided {
+    /// Returns what is in the bytes that [`write`] gave, or an error if they are no JSON object.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+
+    /// Hands it to the gateway, which puts it in force when it opens.
+    pub(crate) fn restore(self, shared: &Shared) {
+        let Self { overrides, elephants, directory } = self;
+        let inherited = Inherited::kept_in(directory);
+        if let Some(overrides) = overrides {
+            shared.overriding.desk().inherit(&overrides, inherited.clone());
+        }
+        if let Some(elephants) = elephants {
+            shared.elephants.desk().inherit(&elephants, inherited);
+        }
+    }
 }
 
 /// Who is to read it.
@@ -168,9 +195,6 @@ struct Written<'t> {
     #[serde(borrow)]
     history: Option<&'t RawValue>,
     sessions: Value,
-    overrides: Option<String>,
-    elephants: Option<String>,
-    decided_in: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -217,9 +241,6 @@ impl Learned {
             signals: written.signals.as_ref().map_or(Some((0, Vec::new())), read_signals)?,
             sessions: written.sessions.as_array()?.iter().map(session).collect::<Option<_>>()?,
             history: written.history.map_or_else(History::default, read_history),
-            overrides: written.overrides,
-            elephants: written.elephants,
-            decided_in: written.decided_in,
         })
     }
 
@@ -247,14 +268,7 @@ impl Learned {
         });
         let sessions = remembered.collect();
         let counts = self.counts_by(settings.config.classes.len(), number);
-        let Self { signals, pace, history, overrides, elephants, decided_in, .. } = self;
-        let inherited = Inherited::kept_in(decided_in);
-        if let Some(overrides) = overrides {
-            shared.overriding.desk().inherit(&overrides, inherited.clone());
-        }
-        if let Some(elephants) = elephants {
-            shared.elephants.desk().inherit(&elephants, inherited);
-        }
+        let Self { signals, pace, history, .. } = self;
         shared.chronicle.restore(history);
         shared.driver.restore(Knowledge { sessions, pace, counts, signals })
     }

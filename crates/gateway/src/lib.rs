@@ -18,7 +18,8 @@
 //!   request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
-//! - `aside.rs`, `audit.rs`, `overrides.rs`, `elephants/`: what operators have decided: written down, and in force.
+//! - `aside.rs`, `audit.rs`, `overrides.rs`, `elephants/`: what operators have decided, in force; `state_writer.rs` writes
+//!   it down on a thread of its own.
 //! - `settings.rs`, `shared.rs`: what is in force; what all threads share.
 //! - `upstream/` chooses a server, connects, keeps idle connections, carries exchanges.
 //! - `request/` is the life of a request, one file per phase; `record.rs` is what is known of it,
@@ -59,9 +60,10 @@ mod reply;
 mod request;
 mod settings;
 mod shared;
+mod state_writer;
 mod stream;
 mod sync;
-mod talk;
+pub mod talk;
 mod tokens;
 mod traces;
 mod undecided;
@@ -71,6 +73,6 @@ mod wire;
 mod worker;
 
 pub use classes::TooManyClasses;
-pub use gateway::{Gateway, GatewayError, Inheritance, Senses, prepare, start};
+pub use gateway::{Gateway, GatewayError, Inheritance, Pulse, Senses, prepare, start};
 pub use metrics::METRICS;
 pub use traces::EXPORTS_TRACES;

@@ -125,6 +125,11 @@ impl Settings {
         self.config.classes.iter().map(|class| &*class.class.name).collect()
     }
 
+    pub(crate) fn level_names(&self) -> Vec<&str> {
+        let levels = self.config.levels.iter();
+        levels.flat_map(|levels| &levels.names).map(String::as_str).collect()
+    }
+
     pub(crate) fn class(&self, class: ClassId) -> &ClassConfig {
         &self.config.classes[class.index()]
     }

@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::overrides::Overriding;
 use crate::settings::Settings;
+use crate::state_writer::StateWriter;
 
 /// How far the life of a gateway has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) chronicle: Chronicle,
     /// What was decided, by whom and why.
     pub(crate) audit: Audit,
+    /// Writes down what was decided.
+    pub(crate) state_writer: StateWriter,
     /// What holds instead of what the file says, and the lock of whoever changes what is in force.
     pub(crate) overriding: Overriding,
     /// What is in force; workers have a copy of their own and are told when it changes.
@@ -111,6 +114,7 @@ impl Shared {
             elephants: Elephants::new(),
             chronicle: Chronicle::new(),
             audit: Audit::default(),
+            state_writer: StateWriter::new(),
             overriding: Overriding::default(),
             settings: watch::channel(Arc::new(settings)).0,
             bypass: AtomicBool::new(false),

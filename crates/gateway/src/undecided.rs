@@ -1,7 +1,5 @@
 //! Why what an operator has decided does not hold.
 
-use std::io;
-
 /// `R` is why it cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Undecided<R: std::error::Error + 'static> {
@@ -11,7 +9,4 @@ pub(crate) enum Undecided<R: std::error::Error + 'static> {
     /// Another process reads what was decided just now.
     #[error("another process is taking over: ask again")]
     GivenAway,
-    /// It would be lost with this process.
-    #[error("it could not be written down, so it does not hold: {0}")]
-    NotKept(io::Error),
 }

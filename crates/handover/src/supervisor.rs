@@ -1,9 +1,8 @@
 //! What the supervisor is told: `sd_notify(3)`.
 //!
 //! The words are the library's, the sending is ours, for two reasons. The library waits for as
-//! long as the supervisor does not read, and the watchdog is fed by the thread that serves
-//! requests: that must not stop because the supervisor has. And it does not know abstract
-//! addresses, which containers use.
+//! long as the supervisor does not read, and whoever feeds the watchdog must not stop because the
+//! supervisor has. And it does not know abstract addresses, which containers use.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -16,7 +15,7 @@ use sd_notify::NotifyState;
 
 /// Whoever started this process and wants to know how it is. Without one every message is
 /// dropped, and none is an error.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Supervisor {
     address: Option<SocketAddr>,
     watchdog: Option<Duration>,

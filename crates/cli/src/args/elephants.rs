@@ -64,9 +64,9 @@ pub(crate) struct Show {
 /// Who decides, and why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Author {
-    /// Who decides
-    #[arg(long, env = "USER", value_name = "NAME")]
-    pub(crate) by: String,
+    /// Who decides [default: who is logged in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
     /// Why: whoever comes next decides by that
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
@@ -137,9 +137,9 @@ pub(crate) struct Word {
 pub(crate) struct Decision {
     #[command(flatten)]
     pub(crate) word: Word,
-    /// For how long: 30m, 2h
-    #[arg(long = "for", value_name = "SPAN", default_value = "1h")]
-    pub(crate) lasts: Span,
+    /// For how long: 30m, 2h [default: until when somebody has said before, else 1h]
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) lasts: Option<Span>,
     #[command(flatten)]
     pub(crate) otherwise: Otherwise,
 }

@@ -59,9 +59,9 @@ pub(crate) struct OfClass {
     pub(crate) percent: Option<u8>,
     #[command(flatten)]
     pub(crate) author: Author,
-    /// For how long: 30m, 2h
-    #[arg(long = "for", value_name = "SPAN", default_value = "1h")]
-    pub(crate) lasts: Span,
+    /// For how long: 30m, 2h [default: until when somebody has said before, else 1h]
+    #[arg(long = "for", value_name = "SPAN")]
+    pub(crate) lasts: Option<Span>,
     #[command(flatten)]
     pub(crate) which: Which,
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -91,7 +91,8 @@ impl Drop for Gateway {
 }
 
 fn lines(pipe: ChildStderr) -> Receiver<String> {
-    let (told, lines) = channel();
+    // Bounded, so that the pipe fills where a test hears no more.
+    let (told, lines) = sync_channel(64);
     thread::spawn(move || {
         let lines = BufReader::new(pipe).lines().map_while(Result::ok);
         // Whoever hears no more closes it, with the next line.

@@ -30,5 +30,6 @@ mod token_keys;
 #[cfg(feature = "top")]
 mod top;
 mod trial;
+mod trouble;
 mod upstream;
 mod words;

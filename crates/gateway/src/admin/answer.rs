@@ -49,6 +49,7 @@ const fn status_of(code: Code) -> StatusCode {
         Code::Unauthorised | Code::Expired => StatusCode::UNAUTHORIZED,
         Code::Forbidden => StatusCode::FORBIDDEN,
         Code::Conflict => StatusCode::CONFLICT,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

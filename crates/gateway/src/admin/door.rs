@@ -36,6 +36,14 @@ pub(super) enum Who {
 }
 
 impl Who {
+    /// Returns the name that the token says.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Local => None,
+            Self::Named(operator) => Some(operator.name()),
+        }
+    }
+
     /// The author of what she decides; `said` is what she says herself.
     pub(super) fn author(&self, said: Option<String>) -> Result<String, Refused> {
         match self {

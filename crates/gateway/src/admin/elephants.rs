@@ -1,15 +1,19 @@
 //! `/v1/elephants`: what was found, what was decided of it, and decisions.
 
 use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
-use bywash_control::{Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State};
+use bywash_control::{
+    Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
+};
 use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
+use super::policy::unwritten;
 use super::said::word;
 use crate::elephants::watch::{MINUTE, before, capacities};
 use crate::shared::Shared;
+use crate::state_writer::Version;
 use crate::undecided::Undecided;
 use crate::wall;
 
@@ -31,7 +35,10 @@ pub(super) fn list(shared: &Shared) -> Elephants {
 
 /// One of them, with the kinds of their own that its pattern matches too.
 pub(super) fn show(shared: &Shared, number: &str) -> Answered {
-    let number = number_of(number)?;
+    Ok(document(&shown(shared, number_of(number)?)?))
+}
+
+fn shown(shared: &Shared, number: u32) -> Result<Elephant, Refused> {
     let throttled = shared.driver.throttled();
     let desk = shared.elephants.desk();
     let entry = desk.book().entry(number).map_err(Refused::not_found)?;
@@ -39,7 +46,7 @@ pub(super) fn show(shared: &Shared, number: &str) -> Answered {
     elephant.under = under(shared, entry);
     let within = shared.elephants.watched().within(&[&entry.pattern]);
     elephant.within = Some(within.into_iter().flatten().collect());
-    Ok(document(&elephant))
+    Ok(elephant)
 }
 
 pub(super) fn number_of(text: &str) -> Result<u32, Refused> {
@@ -67,7 +74,7 @@ pub(super) enum Verb {
 }
 
 /// An operator decides.
-pub(super) fn decide(
+pub(super) async fn decide(
     shared: &Shared,
     who: &Who,
     number: &str,
@@ -76,7 +83,7 @@ pub(super) fn decide(
 ) -> Answered {
     let id = number_of(number)?;
     let Decision { by, why, lasts, change, revision } = decision;
-    let word = word(who.author(by)?, why, lasts.as_deref())?;
+    let mut word = word(who.author(by)?, why, lasts.as_deref())?;
     if matches!(verb, Verb::Reject | Verb::Undo) && change != Change::default() {
         return Err(Refused::invalid(
             "`change` is for a rule: there is none to be changed by that",
@@ -93,6 +100,10 @@ pub(super) fn decide(
         let note = match verb {
             Verb::Approve => {
                 let before = was(book);
+                // If nobody says how long, the rule that holds keeps its end.
+                if let Some(end) = book.entry(id)?.ends().filter(|_| lasts.is_none()) {
+                    word = word.until(now, end);
+                }
                 let note = book.approve(now, id, change, word)?;
                 book.was_before(now, id, before);
                 note
@@ -106,16 +117,16 @@ pub(super) fn decide(
         };
         Ok(vec![note])
     });
-    told(shared, id, decided)
+    told(shared, id, decided).await
 }
 
 /// An operator asks for a kind by its name.
-pub(super) fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
+pub(super) async fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
     let Ask { by, why, pattern } = asked;
     let word = word(who.author(by)?, why, None)?;
     let (slots, _) = capacities(shared);
     let Some(found) = shared.elephants.watched().named(&pattern, slots) else {
-        let name: String = pattern.chars().take(80).flat_map(char::escape_debug).collect();
+        let name = escaped(&pattern.chars().take(80).collect::<String>());
         return Err(Refused::not_found(format!(
             "no kind of requests has the name `{name}`: `/v1/kinds` has them all, and none while the file names no \
              resource to look at"
@@ -127,17 +138,22 @@ pub(super) fn ask(shared: &Shared, who: &Who, asked: Ask) -> Answered {
         (number, note) = book.ask(wall::now(), found, word)?;
         Ok(note.into_iter().collect())
     });
-    told(shared, number, decided)
+    told(shared, number, decided).await
 }
 
 /// How it stands after a decision, or why there was none.
-fn told(shared: &Shared, number: u32, decided: Result<(), Undecided<Undoable>>) -> Answered {
+async fn told(
+    shared: &Shared,
+    number: u32,
+    decided: Result<Option<Version>, Undecided<Undoable>>,
+) -> Answered {
     match decided {
-        Ok(()) => show(shared, &number.to_string()),
-        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
-        Err(why @ (Undecided::NotKept(_) | Undecided::GivenAway)) => {
-            Err(Refused::new(Code::Unavailable, why))
+        Ok(version) => {
+            let remark = unwritten(shared, version).await;
+            Ok(document(&Elephant { remark, ..shown(shared, number)? }))
         }
+        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
+        Err(why @ Undecided::GivenAway) => Err(Refused::new(Code::Unavailable, why)),
     }
 }
 
@@ -173,6 +189,7 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         running: counts.map(|(.., running)| *running),
         within: None,
         under: None,
+        remark: None,
     }
 }
 

@@ -1,8 +1,11 @@
-//! Who is connected, so that nobody shuts operators out.
+//! Who is connected, so that nobody shuts operators, probes and decisions out.
 //!
 //! Every user of the machine can connect on loopback, and hold as many connections as there may be. So a connection
-//! counts as somebody's only once a token has come by it (or it came by the unix socket), and where there are as many as there
-//! may be, the oldest of the others makes room.
+//! counts as somebody's only once a token has come by it (or it came by the unix socket). Where there are as many as there
+//! may be, one makes room: the oldest of a stranger, or else the oldest by which nothing is being answered.
+//!
+//! Watchers (`/v1/events`, `/v1/tap`) stay for hours and never make room, so they get a share of the connections, and each
+//! operator a share of that.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -12,35 +15,86 @@ use tokio::sync::Notify;
 
 /// Operators and scrapers, not crowds. A browser opens up to six.
 const MOST: usize = 256;
+/// Connections of these that may watch.
+const WATCHERS: usize = 64;
+/// Watching connections of one operator: consoles in several tabs, screens on a wall, `bywash top` and `bywash tap`.
+const WATCHERS_OF_ONE: usize = 16;
 
 /// All connections, the oldest first.
 #[derive(Default)]
 pub(super) struct Guests(RefCell<VecDeque<Weak<Guest>>>);
+
+/// Who watches by a connection; on the unix socket nobody has a name.
+#[derive(Clone, Debug)]
+struct Watcher(Option<String>);
 
 /// One of them.
 #[derive(Debug, Default)]
 pub(super) struct Guest {
     /// It has shown that it may be here.
     pub(super) is_known: Cell<bool>,
+    /// Something is being answered by it.
+    pub(super) is_busy: Cell<bool>,
+    /// The watcher that it serves, if it serves one.
+    watches: RefCell<Option<Watcher>>,
     leaves: Notify,
 }
 
+/// Why a connection may not watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum TooMany {
+    /// All that may be do.
+    #[error(
+        "{WATCHERS} connections watch already (/v1/events, /v1/tap), and there may be no more: close some"
+    )]
+    All,
+    /// This operator has enough.
+    #[error(
+        "you watch by {WATCHERS_OF_ONE} connections already (consoles, `bywash top`, `bywash tap`), and one name may have no \
+         more: close some"
+    )]
+    Own,
+}
+
 impl Guests {
-    /// Another one; nobody if all that there may be are known.
+    /// Another one; nobody if all that there may be are busy.
     pub(super) fn admit(&self) -> Option<Rc<Guest>> {
         let mut guests = self.0.borrow_mut();
         guests.retain(|guest| guest.strong_count() > 0);
         if guests.len() >= MOST {
-            let is_stranger =
-                |guest: &Weak<Guest>| guest.upgrade().is_some_and(|guest| !guest.is_known.get());
-            let oldest = guests.iter().position(is_stranger)?;
-            if let Some(stranger) = guests.remove(oldest).and_then(|guest| guest.upgrade()) {
-                stranger.leaves.notify_one();
+            let oldest = |makes_room: fn(&Guest) -> bool| {
+                guests
+                    .iter()
+                    .position(|guest| guest.upgrade().is_some_and(|guest| makes_room(&guest)))
+            };
+            let stranger = oldest(|guest| !guest.is_known.get());
+            let makes_room = stranger.or_else(|| oldest(|guest| !guest.is_busy.get()))?;
+            if let Some(guest) = guests.remove(makes_room).and_then(|guest| guest.upgrade()) {
+                guest.leaves.notify_one();
             }
         }
         let guest = Rc::default();
         guests.push_back(Rc::downgrade(&guest));
         Some(guest)
+    }
+
+    /// Lets this one watch until it ends, if there is a place for it.
+    pub(super) fn watch(&self, guest: &Guest, name: Option<&str>) -> Result<(), TooMany> {
+        let guests = self.0.borrow();
+        let watching: Vec<Watcher> = guests
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|guest| guest.watches.borrow().clone())
+            .collect();
+        if watching.len() >= WATCHERS {
+            return Err(TooMany::All);
+        }
+        let is_own = |Watcher(other): &&Watcher| name.is_some() && other.as_deref() == name;
+        if watching.iter().filter(is_own).count() >= WATCHERS_OF_ONE {
+            return Err(TooMany::Own);
+        }
+        guest.watches.replace(Some(Watcher(name.map(str::to_owned))));
+        Ok(())
     }
 }
 
@@ -55,24 +109,50 @@ impl Guest {
 mod tests {
     use super::*;
 
+    fn is_told(guest: &Guest) -> bool {
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        std::pin::pin!(guest.leaves()).poll(&mut cx).is_ready()
+    }
+
     #[test]
-    fn the_oldest_stranger_makes_room_and_nobody_who_is_known() {
+    fn the_oldest_stranger_makes_room_then_who_is_idle_and_nobody_who_is_busy() {
         let guests = Guests::default();
         let mut here: Vec<Rc<Guest>> = (0..MOST).map(|_| guests.admit().unwrap()).collect();
         here[0].is_known.set(true);
-        let next = guests.admit().expect("there is room");
-        let told = |guest: &Guest| {
-            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-            std::pin::pin!(guest.leaves()).poll(&mut cx).is_ready()
-        };
-        assert!(!told(&here[0]) && told(&here[1]) && !told(&here[2]));
-        here.push(next);
+        here.push(guests.admit().expect("there is room"));
+        assert!(!is_told(&here[0]) && is_told(&here[1]) && !is_told(&here[2]));
         for guest in &here {
             guest.is_known.set(true);
+            guest.is_busy.set(true);
         }
-        // The one that was told to go is gone from the list.
         assert!(guests.admit().is_none());
+        here[5].is_busy.set(false);
+        here.push(guests.admit().expect("an idle one makes room"));
+        assert!(is_told(&here[5]));
         here.truncate(10);
         assert!(guests.admit().is_some(), "who has left takes no room");
+    }
+
+    #[test]
+    fn watchers_have_a_share_and_each_operator_a_share_of_that() {
+        let guests = Guests::default();
+        let mut here = Vec::new();
+        let mut watch = |name: Option<&str>| {
+            let guest = guests.admit().expect("there is room");
+            let watches = guests.watch(&guest, name);
+            here.push(guest);
+            watches
+        };
+        for _ in 0..WATCHERS_OF_ONE {
+            assert_eq!(watch(Some("wall")), Ok(()));
+        }
+        assert_eq!(watch(Some("wall")), Err(TooMany::Own));
+        for _ in WATCHERS_OF_ONE..WATCHERS {
+            assert_eq!(watch(None), Ok(()), "on the unix socket nobody has a name");
+        }
+        assert_eq!(watch(Some("ana")), Err(TooMany::All));
+        here.drain(..WATCHERS_OF_ONE);
+        let guest = guests.admit().unwrap();
+        assert_eq!(guests.watch(&guest, Some("wall")), Ok(()), "places come back");
     }
 }

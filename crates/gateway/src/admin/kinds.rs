@@ -2,7 +2,7 @@
 //! that is known, and what they got.
 
 use bywash_api::{Answers, Evidence, Kind, KindUse, Kinds, Use};
-use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window};
+use bywash_control::{ANSWERS_WINDOW, Elephant, Entry, Part, Spent, Window, escaped};
 use bywash_units::Time;
 
 use super::answer::{Answered, Refused, document};
@@ -109,7 +109,7 @@ fn spent(shared: &Shared, resource: &str, of: &[(&Entry, &Elephant)]) -> Result<
     let (slots, bytes) = capacities(shared);
     let spent = shared.elephants.watched().spent(resource, &kinds, slots, bytes);
     spent.ok_or_else(|| {
-        let name: String = resource.chars().take(40).flat_map(char::escape_debug).collect();
+        let name = escaped(&resource.chars().take(40).collect::<String>());
         Refused::not_found(format!("no resource that is looked at has the name `{name}`"))
     })
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use bywash_api::{Code, LabResult, LabResults};
+use bywash_files::Unreadable;
 use http::StatusCode;
 
 use super::answer::{Answered, Refused, document, text};
@@ -38,7 +39,10 @@ pub(super) async fn show(shared: &Shared, name: &str) -> Answered {
     let folder = folder(shared).filter(|_| is_name(name)).ok_or_else(none)?;
     let path = folder.join(name);
     let read = beside(move || bywash_files::text(&path, LARGEST)).await?;
-    let words = read.map_err(Refused::not_found)?;
+    let words = read.map_err(|why| match why {
+        Unreadable::TooLarge(_) => Refused::new(Code::TooLarge, why),
+        why => Refused::not_found(why),
+    })?;
     // Whoever reads it is told that it is JSON.
     if serde_json::from_str::<serde::de::IgnoredAny>(&words).is_err() {
         return Err(Refused::invalid("this file is no JSON"));

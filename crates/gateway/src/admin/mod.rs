@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bywash_api::{Code, Route, routes};
+use bywash_control::escaped;
 use bywash_handover::Listener;
 use bywash_message::{Fault, Limits, Request};
 use bywash_shaper::Mark;
@@ -115,7 +116,7 @@ async fn serve(
     let _ = ready.send(());
     // Before that another process may be the service. An error says that the gateway is gone.
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
-    let guests = Guests::default();
+    let guests: Rc<Guests> = Rc::default();
     let read = Arc::clone(&shared);
     tokio::task::spawn_local(async move { crate::history::keep(&read).await });
     loop {
@@ -135,6 +136,7 @@ async fn serve(
         let operator = Operator {
             shared: Arc::clone(&shared),
             is_local,
+            guests: Rc::clone(&guests),
             guest: Rc::clone(&guest),
             held: Held::default(),
             place: Rc::clone(&place),
@@ -175,6 +177,7 @@ struct Operator {
     shared: Arc<Shared>,
     /// It came by the unix socket.
     is_local: bool,
+    guests: Rc<Guests>,
     guest: Rc<Guest>,
     /// What of its last answer may not have been read yet.
     held: Held,
@@ -203,7 +206,9 @@ impl Handler for Operator {
 
     fn dawdles(&self) {}
 
-    fn enter(&self, _phase: Phase) {}
+    fn enter(&self, phase: Phase) {
+        self.guest.is_busy.set(matches!(phase, Phase::Busy));
+    }
 
     fn is_too_slow(&self) -> bool {
         false
@@ -263,7 +268,9 @@ impl Operator {
             "/v1/status" => Ok(document(&status::status(shared))),
             "/v1/history" => history::history(shared, &asked),
             "/v1/events" => {
-                self.watches.set(request.method != Method::HEAD);
+                if request.method != Method::HEAD {
+                    self.watch(who)?;
+                }
                 Ok(history::events(shared, request, Pass::of(request, self.is_local)))
             }
             "/v1/requests" => requests::last(shared, &asked),
@@ -271,7 +278,8 @@ impl Operator {
             // Nothing follows its head, so nobody watches.
             "/v1/tap" if request.method == Method::HEAD => Ok(requests::tap_head()),
             "/v1/tap" => {
-                self.watches.set(true);
+                requests::check(shared, &asked)?;
+                self.watch(who)?;
                 requests::tap(shared, &asked, Pass::of(request, self.is_local))
             }
             "/v1/sessions" => Ok(document(&sessions::sessions(shared))),
@@ -290,6 +298,14 @@ impl Operator {
         }
     }
 
+    /// Takes a watcher's place.
+    fn watch(&self, who: &Who) -> Result<(), Refused> {
+        let taken = self.guests.watch(&self.guest, who.name());
+        taken.map_err(|why| Refused::new(Code::Unavailable, why))?;
+        self.watches.set(true);
+        Ok(())
+    }
+
     /// What is told to the gateway.
     async fn change(
         &self,
@@ -304,14 +320,18 @@ impl Operator {
             "/v1/elephants/{number}/preview" => {
                 return elephants::preview(shared, parameter, said(request, body).await?);
             }
-            "/v1/kinds/ask" => return elephants::ask(shared, who, said(request, body).await?),
+            "/v1/kinds/ask" => {
+                return elephants::ask(shared, who, said(request, body).await?).await;
+            }
             "/v1/policy/class" => {
-                return policy::set_class(shared, who, said(request, body).await?);
+                return policy::set_class(shared, who, said(request, body).await?).await;
             }
             "/v1/policy/{number}/undo" => {
-                return policy::undo(shared, who, parameter, said(request, body).await?);
+                return policy::undo(shared, who, parameter, said(request, body).await?).await;
             }
-            "/v1/bypass" => return policy::set_bypass(shared, who, said(request, body).await?),
+            "/v1/bypass" => {
+                return policy::set_bypass(shared, who, said(request, body).await?).await;
+            }
             "/v1/elephants/{number}/approve" => Verb::Approve,
             "/v1/elephants/{number}/try" => Verb::Try,
             "/v1/elephants/{number}/reject" => Verb::Reject,
@@ -319,7 +339,7 @@ impl Operator {
             // A test asks for every route of the table.
             _ => return Err(Refused::not_found("nobody answers this")),
         };
-        elephants::decide(shared, who, parameter, verb, said(request, body).await?)
+        elephants::decide(shared, who, parameter, verb, said(request, body).await?).await
     }
 }
 
@@ -336,10 +356,7 @@ fn route_of<'p>(method: &Method, path: &'p str) -> Result<(&'static Route, &'p s
     });
     found.ok_or_else(|| {
         if is_known {
-            Refused::new(
-                Code::MethodNotAllowed,
-                format!("{path} does not take {method}").escape_debug(),
-            )
+            Refused::new(Code::MethodNotAllowed, escaped(&format!("{path} does not take {method}")))
         } else {
             Refused::not_found("there is no such thing: /v1/openapi.json says what there is")
         }

@@ -3,15 +3,17 @@
 
 use bywash_api::{Audit, ClassPolicy, Code, Exported, Policy, SetBypass, SetClass, Undo};
 use bywash_config::{ClassConfig, Mode};
-use bywash_control::{Mode as Said, NotOverridden, Note, Overrides, Target};
+use bywash_control::{Mode as Said, NotOverridden, Overrides, Target, Word};
 use bywash_units::Span;
 
 use super::answer::{Answered, Refused, document};
 use super::door::Who;
-use super::said::word;
+use super::said::{word, word_for};
 use super::status;
+use crate::overrides::{BYPASSED, is_less};
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::state_writer::Version;
 use crate::undecided::Undecided;
 use crate::wall;
 
@@ -31,6 +33,7 @@ pub(super) fn policy(shared: &Shared) -> Policy {
         classes: classes(&settings, desk.overrides()),
         overrides: desk.overrides().list().to_vec(),
         kept: desk.is_kept(),
+        remarks: Vec::new(),
     }
 }
 
@@ -59,54 +62,79 @@ const fn said(mode: Mode) -> Said {
 }
 
 /// A class is treated otherwise than the file says, for a while.
-pub(super) fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
+pub(super) async fn set_class(shared: &Shared, who: &Who, set: SetClass) -> Answered {
     let SetClass { class, mode, percent, by, why, lasts, revision } = set;
     let word = word(who.author(by)?, why, lasts.as_deref())?;
     let target = Target::Class { class, mode, percent: percent.unwrap_or(100) };
-    decide(shared, |overrides, settings| {
-        overrides.set(wall::now(), target, word, revision, &settings.class_names())
-    })
+    override_for(shared, target, word, lasts.is_some(), revision).await
+}
+
+/// Overrides the file for a while. If nobody says how long, what holds of the same keeps its end.
+async fn override_for(
+    shared: &Shared,
+    target: Target,
+    word: Word,
+    says_how_long: bool,
+    revision: Option<u64>,
+) -> Answered {
+    let mut remarks = Vec::new();
+    let decided =
+        shared.overriding.desk().decide(shared, is_less(&target), |overrides, settings| {
+            let now = wall::now();
+            let mut word = word;
+            if let Some(end) = overrides.end_of(&target).filter(|_| !says_how_long) {
+                word = word.until(now, end);
+                remarks.push(format!(
+                    "it ends at {end}, as was decided before: --for says another time"
+                ));
+            }
+            overrides.set(now, target, word, revision, &settings.class_names())
+        });
+    answered(shared, decided, remarks).await
 }
 
 /// What the file says holds again.
-pub(super) fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
+pub(super) async fn undo(shared: &Shared, who: &Who, number: &str, undo: Undo) -> Answered {
     let number =
         number.parse().map_err(|_| Refused::not_found("an override is called by its number"))?;
     let by = who.author(undo.by)?;
-    decide(shared, |overrides, _| {
+    let decided = shared.overriding.desk().decide(shared, false, |overrides, _| {
         overrides.undo(wall::now(), number, &by, &undo.why, undo.revision)
-    })
+    });
+    answered(shared, decided, Vec::new()).await
 }
 
 /// Nothing is decided for a while, or decisions are taken again.
-pub(super) fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered {
+pub(super) async fn set_bypass(shared: &Shared, who: &Who, set: SetBypass) -> Answered {
     let SetBypass { on, by, why, lasts, revision } = set;
-    let word = word(who.author(by)?, why, lasts.as_deref())?;
+    let word = word_for(who.author(by)?, why, lasts.as_deref(), BYPASSED)?;
     if on {
-        return decide(shared, |overrides, _| {
-            overrides.set(wall::now(), Target::Bypass, word, revision, &[])
-        });
+        return override_for(shared, Target::Bypass, word, lasts.is_some(), revision).await;
     }
     let decided = shared.overriding.desk().end_bypass(shared, word, revision);
-    answered(shared, decided)
+    answered(shared, decided, Vec::new()).await
 }
 
-fn decide(
+/// What holds after a decision, with what is to be said of it; or why there was none.
+async fn answered(
     shared: &Shared,
-    decision: impl FnOnce(&mut Overrides, &Settings) -> Result<Note, NotOverridden>,
+    decided: Result<Option<Version>, Undecided<NotOverridden>>,
+    mut remarks: Vec<String>,
 ) -> Answered {
-    let decided = shared.overriding.desk().decide(shared, decision);
-    answered(shared, decided)
+    match decided {
+        Ok(version) => {
+            remarks.extend(unwritten(shared, version).await);
+            Ok(document(&Policy { remarks, ..policy(shared) }))
+        }
+        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
+        Err(why @ Undecided::GivenAway) => Err(Refused::new(Code::Unavailable, why)),
+    }
 }
 
-fn answered(shared: &Shared, decided: Result<(), Undecided<NotOverridden>>) -> Answered {
-    match decided {
-        Ok(()) => Ok(document(&policy(shared))),
-        Err(Undecided::Refused(why)) => Err(Refused::new(code_of(&why), why)),
-        Err(why @ (Undecided::NotKept(_) | Undecided::GivenAway)) => {
-            Err(Refused::new(Code::Unavailable, why))
-        }
-    }
+/// Waits, but not for long, until a decision is written down. Says so if it is not.
+pub(super) async fn unwritten(shared: &Shared, version: Option<Version>) -> Option<String> {
+    let why = shared.state_writer.result(version).await?;
+    Some(format!("it holds until the process ends; it could not be written down: {why}"))
 }
 
 const fn code_of(why: &NotOverridden) -> Code {
@@ -127,5 +155,9 @@ pub(super) fn export(shared: &Shared) -> Exported {
 /// The last decisions.
 pub(super) fn audit(shared: &Shared, most: usize) -> Audit {
     let notes = shared.audit.notes();
-    Audit { revision: notes.revision, kept: notes.are_kept(), notes: notes.newest(most) }
+    Audit {
+        revision: notes.revision,
+        kept: notes.are_kept(),
+        notes: notes.newest(most, &shared.state_writer),
+    }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use bywash_api::{Code, Explained, Request, Requests};
-use bywash_engine::Reason;
+use bywash_control::escaped;
+use bywash_engine::{Outcome, Reason, Standing};
 use bywash_message::Framing;
 use http::StatusCode;
 use tokio::sync::mpsc;
@@ -43,8 +44,33 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
     Ok(document(&Explained { request, explanation: reason.map(str::to_owned) }))
 }
 
+/// Refuses a filter with a word that there is not: nothing would ever match it.
+pub(super) fn check(shared: &Shared, wanted: &BTreeMap<String, String>) -> Result<(), Refused> {
+    let settings = shared.settings();
+    for (name, value) in wanted {
+        let known: Vec<&str> = match name.as_str() {
+            "outcome" => Outcome::ALL.map(Outcome::name).into(),
+            "reason" => Reason::ALL.map(Reason::name).into(),
+            "standing" => Standing::ALL.map(Standing::name).into(),
+            "decision" => vec!["run", "shed", "stop", "wait"],
+            "class" => settings.class_names(),
+            "level" => settings.level_names(),
+            _ => continue,
+        };
+        if !known.contains(&value.as_str()) {
+            let value = escaped(&value.chars().take(40).collect::<String>());
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Refused::invalid(format!(
+                "there is no {name} `{value}`; there is: {known}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The last that have all of `wanted`, the newest first.
 pub(super) fn last(shared: &Shared, wanted: &BTreeMap<String, String>) -> Answered {
+    check(shared, wanted)?;
     let most = limit(wanted)?;
     let all = shared.journal.last();
     let told = all.iter().rev().map(|entry| entry.told()).filter(|request| is(request, wanted));

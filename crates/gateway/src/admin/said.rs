@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 
 use bywash_api::Code;
-use bywash_control::Word;
+use bywash_control::{Word, escaped};
 use bywash_message::Request;
 use bywash_units::Span;
 use serde::de::DeserializeOwned;
@@ -36,9 +36,13 @@ pub(super) async fn said<T: DeserializeOwned>(
             return Err(Refused::invalid("that is more than a decision can say"));
         }
     }
+    // serde takes an array for an object, and names types of the program where it refuses something else.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(Refused::invalid("what is said here is one JSON object: `{ … }`"));
+    }
     serde_json::from_slice(&bytes).map_err(|error| {
         // What it says of the body is shown as text, wherever that may be.
-        Refused::invalid(error.to_string().escape_debug())
+        Refused::invalid(escaped(&error.to_string()))
     })
 }
 
@@ -52,7 +56,17 @@ async fn next(body: &mut Body) -> Result<Option<bytes::Bytes>, Refused> {
 
 /// Who, why and how long.
 pub(super) fn word(by: String, why: String, lasts: Option<&str>) -> Result<Word, Refused> {
-    let lasts = lasts.map_or(Ok(USUAL), str::parse);
+    word_for(by, why, lasts, USUAL)
+}
+
+/// The same, for `usual` if nobody says how long.
+pub(super) fn word_for(
+    by: String,
+    why: String,
+    lasts: Option<&str>,
+    usual: Span,
+) -> Result<Word, Refused> {
+    let lasts = lasts.map_or(Ok(usual), str::parse);
     Ok(Word { by, why, lasts: lasts.map_err(Refused::invalid)? })
 }
 
@@ -68,7 +82,7 @@ pub(super) fn query(
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     match pairs.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
-            let name: String = name.chars().take(40).flat_map(char::escape_debug).collect();
+            let name = escaped(&name.chars().take(40).collect::<String>());
             let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
             Err(Refused::invalid(format!("`{name}` cannot be asked for; there is {known}")))
         }

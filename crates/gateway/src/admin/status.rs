@@ -39,6 +39,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         limit_policy: policy(&config.engine.limit),
         access_log_dropped: shared.journal.log().dropped(),
         classes: classes(shared, &settings),
+        unwritten: shared.state_writer.unwritten(),
         revisions: revisions(shared),
     }
 }
@@ -134,6 +135,8 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.draining.set(i64::from(shared.is_leaving.load(Ordering::Relaxed)));
     gauges.bypassed.set(i64::from(shared.is_bypassed()));
     let large = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    gauges.decisions_unwritten.set(large(shared.state_writer.count_unwritten() as u64));
+    gauges.stderr_dropped.set(large(crate::talk::dropped()));
     gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
     gauges.log_dropped.set(large(shared.journal.log().dropped()));
     gauges.tap_missed.set(large(shared.journal.missed()));

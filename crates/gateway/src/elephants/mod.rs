@@ -2,8 +2,8 @@
 //!
 //! Three threads meet here. Requests ask [`Elephants::rule_of`], which waits for nobody: the rules are one immutable
 //! list that is exchanged whole. The watching thread ([`watch`]) brings what it has found, and ends what has come to its
-//! end. Operators (`admin/elephants.rs`) read the book and decide. Whoever changes the book writes it down before
-//! anybody is told that it holds, and then puts its rules in force; all of that under one lock, which no request takes.
+//! end. Operators (`admin/elephants.rs`) read the book and decide. Whoever changes the book puts its rules in force and hands
+//! its text to `state_writer`, under one lock, which no request takes and nobody holds while waiting for a disk.
 //!
 //! **Bytes.** What a rule holds back of answers' bytes goes by a lane of the network device ([`lanes`]) or through the
 //! rule's bucket ([`bytes`]), each answer by itself. An answer begins with the bucket (`request/answer.rs`). HTTP/1
@@ -16,7 +16,6 @@ mod lanes;
 mod rules;
 pub(crate) mod watch;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -27,6 +26,7 @@ use bywash_message::Request;
 
 use crate::driver::Driver;
 use crate::shared::Shared;
+use crate::state_writer::{Document, Version};
 use crate::talk::say;
 use crate::undecided::Undecided;
 use crate::{aside, aside::Inherited, wall};
@@ -36,8 +36,6 @@ pub(crate) use lanes::{Lanes, NoLane};
 pub(crate) use rules::Rules;
 pub(crate) use watch::Sight;
 
-/// The name of the file in `state.directory`.
-const FILE: &str = "elephants";
 /// Bytes of a book: so many entries with long patterns, and more.
 const MOST: u64 = 4 << 20;
 
@@ -110,18 +108,16 @@ impl Elephants {
         if let Some(directory) = &desk.directory {
             match &desk.inherited {
                 Some(inherited) if inherited.is_newer(directory, desk.book.was_decided()) => {
-                    inherited.makes_room(directory, FILE);
-                    if let Err(error) = desk.keep(&desk.book) {
-                        say(format_args!("decisions on elephants cannot be written down: {error}"));
-                    }
+                    inherited.makes_room(directory, Document::Elephants.name());
+                    desk.save(shared);
                 }
-                _ => desk.book = load(directory).numbered_after(&desk.book),
+                _ => desk.book = load(shared, directory).numbered_after(&desk.book),
             }
         }
         desk.book.began_by(wall::now());
         // What has ended meanwhile does not hold for a moment; nobody has measured its trials.
         let notes = desk.book.tick(wall::now(), |_, _, _| bywash_control::Gauge::default());
-        shared.audit.note(notes);
+        shared.audit.note(&shared.state_writer, notes, None);
         self.put_in_force(&desk.book, &shared.driver);
         drop(desk);
         self.configured(shared);
@@ -137,7 +133,7 @@ impl Elephants {
         }
     }
 
-    /// Changes the book, writes it down, and puts its rules in force.
+    /// Changes the book and puts its rules in force at once, whatever the disk says. Returns the version to be written down.
     ///
     /// # Errors
     /// If it cannot be; then nothing has changed.
@@ -145,7 +141,7 @@ impl Elephants {
         &self,
         shared: &Shared,
         decision: impl FnOnce(&mut Book) -> Result<Vec<Note>, Refused>,
-    ) -> Result<(), Undecided<Refused>> {
+    ) -> Result<Option<Version>, Undecided<Refused>> {
         let driver = &shared.driver;
         let mut desk = self.desk();
         if desk.is_given_away {
@@ -159,35 +155,33 @@ impl Elephants {
             desk.book = book;
             if has_other_exempt {
                 self.put_in_force(&desk.book, driver);
-                // That it is not written down costs what was learned, and no decision.
-                let _ = desk.keep(&desk.book);
+                desk.save(shared);
             }
             desk.revision += 1;
-            return Ok(());
+            return Ok(None);
         }
-        desk.keep(&book).map_err(Undecided::NotKept)?;
         desk.book = book;
         desk.revision += 1;
-        shared.audit.note(notes);
         self.put_in_force(&desk.book, driver);
-        Ok(())
+        let version = desk.save(shared);
+        shared.audit.note(&shared.state_writer, notes, version);
+        Ok(version)
     }
 
     /// Ends what has come to its end, also where that cannot be written down: after a restart it would end at once.
-    fn end(&self, shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) -> io::Result<()> {
+    fn end(&self, shared: &Shared, tick: impl FnOnce(&mut Book) -> Vec<Note>) {
         let mut desk = self.desk();
         if desk.is_given_away {
-            return Ok(());
+            return;
         }
         let notes = tick(&mut desk.book);
         if notes.is_empty() {
-            return Ok(());
+            return;
         }
-        shared.audit.note(notes);
         self.put_in_force(&desk.book, &shared.driver);
         desk.revision += 1;
-        let book = desk.book.clone();
-        desk.keep(&book)
+        let version = desk.save(shared);
+        shared.audit.note(&shared.state_writer, notes, version);
     }
 
     /// From now on another process decides, or this one again. What is decided here after that one has read the book would
@@ -251,20 +245,21 @@ impl Desk {
         self.directory.is_some()
     }
 
-    fn keep(&self, book: &Book) -> io::Result<()> {
-        let Some(directory) = &self.directory else { return Ok(()) };
-        bywash_handover::save(directory, FILE, book.text().as_bytes())
+    fn save(&self, shared: &Shared) -> Option<Version> {
+        shared.state_writer.submit(Document::Elephants, self.book.text())
     }
 }
 
-fn load(directory: &std::path::Path) -> Book {
-    let read = bywash_handover::load(directory, FILE, MOST).map_err(|error| error.to_string());
+fn load(shared: &Shared, directory: &std::path::Path) -> Book {
+    let name = Document::Elephants.name();
+    let read = bywash_handover::load(directory, name, MOST).map_err(|error| error.to_string());
     let book = read.and_then(|bytes| {
         let Some(bytes) = bytes else { return Ok(Book::default()) };
         Book::read(&String::from_utf8_lossy(&bytes)).map_err(|error| error.to_string())
     });
     book.unwrap_or_else(|error| {
-        let kept = aside::put(directory, FILE);
+        shared.metrics.gauges().state_unreadable.inc();
+        let kept = aside::put(directory, name);
         say(format_args!("starting without the rules that were approved before: {error}; {kept}"));
         Book::default()
     })

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bywash_config::{ReadFrom, Resource};
 use bywash_control::{
     self as control, Act, Book, Client, Elephant, Entry, Gauge, Seen, Subject, Timestamp, Watch,
-    Watched, What,
+    Watched, What, escaped,
 };
 use bywash_engine::Tier;
 use bywash_engine::throttle::RuleId;
@@ -203,7 +203,7 @@ impl Watcher {
             }
             Ok(notes)
         });
-        if let Err(why @ (Undecided::NotKept(_) | Undecided::Refused(_))) = decided {
+        if let Err(why @ Undecided::Refused(_)) = decided {
             say(format_args!("an elephant was found, and {why}"));
         }
     }
@@ -225,9 +225,7 @@ fn end(shared: &Shared, now: Time) {
         shared.elephants.watched().gauge(entry, now - Span::from(lasted), now)
     };
     let tick = |book: &mut Book| book.tick(wall::now(), gauge);
-    if let Err(why) = shared.elephants.end(shared, tick) {
-        say(format_args!("a rule has come to its end, which cannot be written down: {why}"));
-    }
+    shared.elephants.end(shared, tick);
 }
 
 /// How the site was for so long until now, before there is a rule for these requests: not known if nothing tells them from all
@@ -332,7 +330,7 @@ impl Sources {
         for change in changes {
             let trouble = change.failed.map(|failed| failed.to_string());
             let words = trouble.as_deref().unwrap_or("it can be read again");
-            say(format_args!("{}: {words}", change.name.escape_debug()));
+            say(format_args!("{}: {words}", escaped(&change.name)));
             match trouble {
                 Some(trouble) => _ = self.troubles.insert(change.source, trouble),
                 None => _ = self.troubles.remove(&change.source),
@@ -378,7 +376,7 @@ fn add(sampler: &mut Sampler, resource: &Resource) -> Result<usize, String> {
         let exporter = Exporter::new(url, STEP).map_err(|why| why.to_string())?;
         return Ok(sampler.add(name, exporter));
     }
-    let none = || format!("there is no {}", read.escape_debug());
+    let none = || format!("there is no {}", escaped(read));
     let parts: Vec<&str> = read.split('/').collect();
     Ok(match parts.as_slice() {
         ["host", "cpu"] => sampler.add(name, Processors::new(Root::host())),

@@ -36,6 +36,9 @@ pub(crate) struct Gauges {
     pub(crate) log_dropped: Total,
     pub(crate) tap_missed: Total,
     pub(crate) bypassed: Gauge,
+    pub(crate) decisions_unwritten: Gauge,
+    pub(crate) state_unreadable: Gauge,
+    pub(crate) stderr_dropped: Total,
 }
 
 impl Gauges {
@@ -52,12 +55,15 @@ impl Gauges {
             (&table::CONNECTIONS, &this.connections),
             (&table::STREAMS, &this.streams),
             (&table::BYPASSED, &this.bypassed),
+            (&table::DECISIONS_UNWRITTEN, &this.decisions_unwritten),
+            (&table::STATE_UNREADABLE, &this.state_unreadable),
             (&table::SESSIONS, &this.sessions),
             (&table::DRAINING, &this.draining),
         ] {
             metric.register(registry, gauge.clone());
         }
         table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
+        table::STDERR_DROPPED.register(registry, this.stderr_dropped.0.clone());
         table::ACCESS_LOG_DROPPED.register(registry, this.log_dropped.0.clone());
         this
     }

@@ -119,6 +119,7 @@ fn what_is_said_is_read_strictly_and_within_bounds() {
     {
         let answer = says_with(address, &fields, "/v1/bypass", said);
         assert_eq!(answer.status(), Some(400), "{}", answer.text());
+        assert!(!answer.text().contains("struct"), "{}", answer.text());
     }
     let mut wire = Wire::connect(address);
     wire.send(format!("POST /v1/bypass HTTP/1.1\r\n{fields}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{{}}"));
@@ -219,4 +220,115 @@ fn strangers_who_hold_connections_keep_nobody_out() {
     known.send(&asks);
     assert_eq!(known.answer().unwrap().status(), Some(200), "who is known stays");
     drop(strangers);
+}
+
+#[test]
+fn three_hundred_watchers_keep_neither_probes_nor_decisions_out() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let reads = bearer(&token(7, "a screen on the wall", false, in_seconds(600)));
+    let mut watchers = Vec::new();
+    let mut refused = 0;
+    for _ in 0..300 {
+        let mut wire = Wire::connect(address);
+        wire.send(format!("GET /v1/events HTTP/1.1\r\nHost: {address}\r\n{reads}\r\n"));
+        let head = wire.head().expect("an answer, and not a closed connection");
+        if head.status() == Some(503) {
+            refused += 1;
+        } else {
+            assert_eq!(head.status(), Some(200));
+        }
+        watchers.push(wire);
+    }
+    assert_eq!(refused, 300 - 16, "one name has a small share");
+    for probe in ["/livez", "/readyz", "/metrics"] {
+        assert_eq!(ask(address, "GET", probe, "").status(), Some(200), "{probe}");
+    }
+    let refusal = ask(address, "GET", "/v1/events", &reads);
+    assert!(refusal.text().contains("you watch by 16 connections"), "{}", refusal.text());
+    let refusal = ask(address, "GET", "/v1/tap", &reads);
+    assert_eq!(refusal.status(), Some(503), "a tap watches too");
+    // Others watch, and decide.
+    drop(self::watches(address, "/v1/events", &token(7, "ana", true, in_seconds(60))));
+    let fields = format!(
+        "Host: {address}\r\n{}Bywash-Admin: 1\r\n",
+        bearer(&token(7, "ana", true, in_seconds(60)))
+    );
+    let said = json!({ "on": true, "why": "so" }).to_string();
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(200));
+    // Of many names there are no more than all.
+    for name in 0..20 {
+        let fields = bearer(&token(7, &format!("operator {name}"), false, in_seconds(600)));
+        for _ in 0..15 {
+            let mut wire = Wire::connect(address);
+            wire.send(format!("GET /v1/events HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n"));
+            let status = wire.head().expect("an answer").status();
+            assert!(matches!(status, Some(200 | 503)), "{status:?}");
+            watchers.push(wire);
+        }
+    }
+    assert_eq!(ask(address, "GET", "/livez", "").status(), Some(200));
+    assert_eq!(says_with(address, &fields, "/v1/bypass", &said).status(), Some(200));
+}
+
+#[test]
+fn connections_of_operators_that_ask_for_nothing_keep_nobody_out() {
+    let upstream = Upstream::echo();
+    let gateway = Setup::before(&upstream).start();
+    let address = gateway.admin();
+    let fields = bearer(&token(7, "ana", true, in_seconds(60)));
+    let idle: Vec<Wire> = (0..300)
+        .map(|_| {
+            let mut wire = Wire::connect(address);
+            wire.send(format!("GET /v1/policy HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n"));
+            assert_eq!(wire.answer().unwrap().status(), Some(200));
+            wire
+        })
+        .collect();
+    assert_eq!(ask(address, "GET", "/livez", "").status(), Some(200));
+    drop(idle);
+}
+
+#[test]
+fn what_nothing_can_match_is_refused_with_what_there_is() {
+    let upstream = Upstream::echo();
+    let gateway =
+        Setup::before(&upstream).set("class.search", "{ match = ['GET /search'] }").start();
+    let fields = bearer(&token(7, "ana", true, in_seconds(60)));
+    for (filter, there_is) in [
+        ("outcome=nonsense", "served, late, shed"),
+        ("class=nope", "search, other"),
+        ("reason=nope", "slot_free"),
+        ("standing=nope", "in_progress"),
+        ("decision=nope", "run, shed, stop, wait"),
+        ("level=nope", "none"),
+        ("class=%E2%80%AE", "\\u{202e}"),
+    ] {
+        for path in ["/v1/tap", "/v1/requests"] {
+            let answer = ask(gateway.admin(), "GET", &format!("{path}?{filter}"), &fields);
+            assert_eq!(answer.status(), Some(400), "{filter}");
+            let detail = document(&answer)["detail"].as_str().unwrap().to_owned();
+            assert!(detail.contains(there_is), "{filter}: {detail}");
+        }
+    }
+    assert_eq!(
+        ask(gateway.admin(), "GET", "/v1/requests?outcome=served", &fields).status(),
+        Some(200)
+    );
+}
+
+#[test]
+fn a_result_that_is_too_large_is_not_said_to_be_missing() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let huge = std::fs::File::create(folder.path().join("huge.json")).unwrap();
+    huge.set_len((8 << 20) + 1).unwrap();
+    let setup =
+        Setup::before(&upstream).set("console.results", &format!("'{}'", folder.path().display()));
+    let gateway = setup.start();
+    let fields = bearer(&token(7, "ana", true, in_seconds(60)));
+    let answer = ask(gateway.admin(), "GET", "/v1/lab/huge.json", &fields);
+    assert_eq!(answer.status(), Some(413), "{}", answer.text());
+    assert_eq!(document(&answer)["code"], "too_large");
+    assert_eq!(ask(gateway.admin(), "GET", "/v1/lab/none.json", &fields).status(), Some(404));
 }

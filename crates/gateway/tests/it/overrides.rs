@@ -235,22 +235,130 @@ fn overrides_of_a_class_that_the_file_no_longer_has_end_and_a_file_that_cannot_b
     drop(gateway);
     std::fs::write(folder.path().join("overrides"), "{ this is none").unwrap();
     let gateway = kept(&upstream, folder.path()).start();
-    assert_eq!(policy(&gateway)["overrides"], json!([]));
     let aside = std::fs::read_to_string(folder.path().join("overrides.unreadable")).unwrap();
     assert_eq!(aside, "{ this is none");
+    // It might have been a bypass.
+    let now = policy(&gateway);
+    assert_eq!(now["bypassed"], true, "{now}");
+    let only = &now["overrides"][0];
+    assert_eq!((&only["target"], &only["by"]), (&"bypass".into(), &"bywash".into()));
+    assert_eq!(gateway.metric("bywash_state_unreadable"), 1.0);
+    let off = says(&gateway, "/v1/bypass", &json!({ "on": false, "why": "I have looked" }));
+    assert_eq!(document(&off)["bypassed"], false);
+    drop(gateway);
+    let gateway = kept(&upstream, folder.path()).start();
+    assert_eq!(policy(&gateway)["bypassed"], false);
+    assert_eq!(gateway.metric("bywash_state_unreadable"), 0.0);
 }
 
 #[test]
-fn what_cannot_be_written_down_does_not_hold() {
+fn what_cannot_be_written_down_holds_says_so_and_is_written_when_it_can_be() {
     let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
     let state = folder.path().join("state");
     std::fs::create_dir(&state).unwrap();
     let gateway = kept(&upstream, &state).start();
     std::fs::remove_dir_all(&state).unwrap();
     std::fs::write(&state, "no folder any more").unwrap();
-    let answer = set(&gateway, &json!({}));
-    assert_eq!(answer.status(), Some(503), "{}", answer.text());
-    assert_eq!(class(&policy(&gateway), "search")["mode"], "observe");
+    let on = says(&gateway, "/v1/bypass", &json!({ "on": true, "why": "the disk is full" }));
+    assert_eq!(on.status(), Some(200), "{}", on.text());
+    let now = document(&on);
+    assert_eq!(now["bypassed"], true);
+    let remark = now["remarks"][0].as_str().unwrap_or_default().to_owned();
+    assert!(remark.contains("until the process ends") && remark.contains("os error"), "{remark}");
+    // What makes it do more holds as well: its loss makes the gateway do less.
+    let more = document(&set(&gateway, &json!({})));
+    assert_eq!(class(&more, "search")["mode"], "enforce", "{more}");
+    assert!(gateway.status()["unwritten"].as_str().unwrap().contains("os error"));
+    assert_eq!(gateway.metric("bywash_decisions_unwritten"), 1.0);
+    let notes = document(&admin(gateway.admin(), "/v1/audit"));
+    assert!(notes["notes"][0]["unwritten"].is_string(), "{notes}");
+    // With room it is written, without anybody asking.
+    std::fs::remove_file(&state).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while gateway.status()["unwritten"].is_string() {
+        assert!(std::time::Instant::now() < end, "it is never tried again");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let notes = document(&admin(gateway.admin(), "/v1/audit"));
+    assert!(notes["notes"][0]["unwritten"].is_null(), "{notes}");
+    drop(gateway);
+    let gateway = kept(&upstream, &state).start();
+    assert_eq!(policy(&gateway)["bypassed"], true);
+    let lines = std::fs::read_to_string(state.join("audit.jsonl")).unwrap();
+    assert!(lines.lines().count() >= 2, "the audit log has them too: {lines}");
+}
+
+/// The audit log is a pipe that is full and that nobody reads: the thread that writes it never comes back.
+#[test]
+fn a_disk_that_does_not_answer_stops_neither_decisions_nor_probes_nor_watchers() {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let pipe = folder.path().join("audit.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let open =
+        |flags| std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(&pipe);
+    // O_NONBLOCK of Linux.
+    let mut full = open(0o4000).unwrap();
+    while full.write(&[b'x'; 4096]).is_ok() {}
+    while full.write(b"x").is_ok() {}
+    let gateway = kept(&upstream, folder.path()).start();
+    let mut watcher = crate::wire::Wire::connect(gateway.admin());
+    let fields = crate::operator::fields(gateway.admin());
+    watcher.send(format!("GET /v1/events HTTP/1.1\r\n{fields}\r\n"));
+    assert_eq!(watcher.head().unwrap().status(), Some(200));
+    for turn in 0..3 {
+        let on = says(&gateway, "/v1/bypass", &json!({ "on": turn != 1, "why": "so" }));
+        assert_eq!(on.status(), Some(200), "{}", on.text());
+        assert_eq!(document(&on)["bypassed"], turn != 1);
+        for probe in ["/livez", "/readyz", "/metrics"] {
+            assert_eq!(admin(gateway.admin(), probe).status(), Some(200), "{probe}");
+        }
+    }
+    // Behind the line that is stuck no document is written, and the last answer has said so.
+    eventually("it says that the disk does not answer", || {
+        gateway.status()["unwritten"].as_str().is_some_and(|why| why.contains("does not answer"))
+    });
+    assert!(!watcher.bytes(16).unwrap().is_empty(), "events still come");
+    drop(full);
+}
+
+#[test]
+fn while_another_process_takes_over_the_kill_switch_works() {
+    let (upstream, folder) = (Upstream::echo(), tempfile::tempdir().unwrap());
+    let gateway = kept(&upstream, folder.path()).start();
+    gateway.gateway().give_decisions_away(true);
+    let on = document(&says(&gateway, "/v1/bypass", &json!({ "on": true, "why": "so" })));
+    assert_eq!(on["bypassed"], true, "{on}");
+    assert!(on["remarks"][0].as_str().unwrap().contains("another process is taking over"), "{on}");
+    let name = folder.path().join("overrides");
+    assert!(!name.exists(), "the file is the successor's");
+    gateway.gateway().give_decisions_away(false);
+    eventually("nobody took over, so it is written", || name.exists());
+}
+
+#[test]
+fn who_does_not_say_how_long_leaves_the_end_that_there_is() {
+    let upstream = Upstream::echo();
+    let gateway = observing(&upstream).start();
+    let bypass = |said: Value| {
+        let mut all = json!({ "on": true, "why": "so" });
+        all.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+        document(&says(&gateway, "/v1/bypass", &all))
+    };
+    let first = bypass(json!({ "for": "20m" }));
+    let second = bypass(json!({}));
+    assert_eq!(first["overrides"][0]["until"], second["overrides"][0]["until"]);
+    assert!(second["remarks"][0].as_str().unwrap().contains("as was decided before"), "{second}");
+    let third = bypass(json!({ "for": "30m" }));
+    assert_ne!(third["overrides"][0]["until"], second["overrides"][0]["until"]);
+    assert!(third["remarks"].is_null(), "{third}");
+    let until =
+        |policy: &Value| policy["overrides"].as_array().unwrap().last().unwrap()["until"].clone();
+    let class = document(&set(&gateway, &json!({ "for": "2h" })));
+    assert_eq!(until(&document(&set(&gateway, &json!({ "percent": 50 })))), until(&class));
 }
 
 #[test]

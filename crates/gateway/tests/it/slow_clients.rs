@@ -107,7 +107,9 @@ fn clients_that_do_not_read_give_their_slots_up_while_others_wait() {
     let upstream = application();
     let gateway = enforcing(&upstream, 2).start();
     let mut hostile: Vec<Wire> = (0..2).map(|_| narrow(gateway.gateway().http())).collect();
-    hostile.iter_mut().for_each(|wire| wire.send(get("/bytes/8000000")));
+    for wire in &mut hostile {
+        wire.send(get("/bytes/8000000"));
+    }
     gateway.waits_for("running", 2);
     is_served(&gateway);
     assert_eq!(gateway.outcome("terminated"), 1);
@@ -122,7 +124,9 @@ fn one_http2_connection_with_many_open_uploads_stops_nobody() {
     let mut uploads: Vec<_> =
         (0..20).map(|_| hostile.sends(request("POST", "/up", &[]), false)).collect();
     for _ in 0..20 {
-        uploads.iter_mut().for_each(|upload| upload.data(vec![b'x'; 60], false));
+        for upload in &mut uploads {
+            upload.data(vec![b'x'; 60], false);
+        }
         // This is how slow it is.
         std::thread::sleep(Duration::from_millis(100));
     }

@@ -7,7 +7,16 @@ use bywash_metrics::{Metric, Subject};
 pub(super) static SUBJECT: Subject = Subject {
     title: "The gateway",
     about: "How the process is.",
-    metrics: &[&BYPASSED, &DRAINING, &ACCESS_LOG_DROPPED, &TAP_MISSED, &DROPPED_SPANS],
+    metrics: &[
+        &BYPASSED,
+        &DECISIONS_UNWRITTEN,
+        &STATE_UNREADABLE,
+        &DRAINING,
+        &ACCESS_LOG_DROPPED,
+        &STDERR_DROPPED,
+        &TAP_MISSED,
+        &DROPPED_SPANS,
+    ],
 };
 
 pub(crate) static BYPASSED: Metric = Metric {
@@ -17,6 +26,28 @@ pub(crate) static BYPASSED: Metric = Metric {
     labels: &[],
     help: "1 while no decisions are taken",
     remedy: Do("`bywash bypass off`, once the fault is found for which somebody put it on."),
+};
+pub(crate) static DECISIONS_UNWRITTEN: Metric = Metric {
+    name: "bywash_decisions_unwritten",
+    kind: Gauge,
+    unit: "documents",
+    labels: &[],
+    help: "Documents of operators' decisions (overrides, elephants) that could not be written to `state.directory`",
+    remedy: Do(
+        "The decisions hold, but only until the process ends. `bywash status` says why; make room on the disk: writing is \
+         tried again every 5 s.",
+    ),
+};
+pub(crate) static STATE_UNREADABLE: Metric = Metric {
+    name: "bywash_state_unreadable",
+    kind: Gauge,
+    unit: "documents",
+    labels: &[],
+    help: "Documents of operators' decisions that could not be read when the process started",
+    remedy: Do(
+        "Standard error says why, and where the file is kept. If it was the overrides, nothing is decided: look at what was \
+         overridden, then `bywash bypass off`.",
+    ),
 };
 pub(crate) static DRAINING: Metric = Metric {
     name: "bywash_draining",
@@ -37,6 +68,14 @@ pub(crate) static ACCESS_LOG_DROPPED: Metric = Metric {
     remedy: Do(
         "The disk is full or slow, or who reads standard output does not keep up. Requests did not wait for it.",
     ),
+};
+pub(crate) static STDERR_DROPPED: Metric = Metric {
+    name: "bywash_stderr_dropped",
+    kind: Counter,
+    unit: "lines",
+    labels: &[],
+    help: "Lines for standard error that were dropped, because it was not read",
+    remedy: Do("Look at what reads the standard error of the process. Nothing else waited for it."),
 };
 pub(crate) static TAP_MISSED: Metric = Metric {
     name: "bywash_tap_missed",
