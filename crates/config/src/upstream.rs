@@ -102,6 +102,19 @@ pub struct Timeouts {
     pub total: Option<Span>,
 }
 
+impl Timeouts {
+    /// Of each the shorter one.
+    #[must_use]
+    pub fn shorter(self, other: Self) -> Self {
+        Self {
+            connect: self.connect.min(other.connect),
+            response: self.response.min(other.response),
+            idle: self.idle.min(other.idle),
+            total: self.total.into_iter().chain(other.total).min(),
+        }
+    }
+}
+
 /// Who collects traces: `http://HOST:PORT` of an OTLP collector that takes HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {

@@ -74,7 +74,7 @@ pub(super) async fn forward(
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
     let Forward { mut request, facts, mut upload, back, .. } = forward;
-    let timeouts = settings.class(facts.request.class).timeouts;
+    let timeouts = settings.timeouts(&facts.request);
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
     let mut sender = Sender::new(worker, record, &timeouts);
