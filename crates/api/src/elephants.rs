@@ -67,6 +67,8 @@ pub struct Elephant {
     pub running: Option<u32>,
     /// Kinds of their own that the pattern matches too, which a rule leaves alone. Only of one by itself.
     pub within: Option<Vec<String>>,
+    /// How a request gets around a rule with this pattern, if the pattern names all parameters; and what to write instead.
+    pub evaded: Option<String>,
 }
 
 /// An operator's word about one of them.

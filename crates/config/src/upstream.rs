@@ -14,6 +14,8 @@ pub struct Upstream {
     pub limit: u32,
     /// For requests of classes that set none.
     pub timeouts: Timeouts,
+    /// Whether paths that differ in case only are the same to it; `None` if nothing is said.
+    pub ignore_case: Option<bool>,
     /// For the servers that are reached by `https`.
     pub tls: UpstreamTls,
     /// When a server gets no requests, and when it gets some again.

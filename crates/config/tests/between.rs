@@ -341,3 +341,22 @@ fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
     assert_eq!(of(&class("percent = 100")), (100, vec![]));
     assert_eq!(of(&class("mode = 'enforce'")), (100, vec![]));
 }
+
+#[test]
+fn a_class_that_alone_is_enforced_asks_whether_case_matters() {
+    let staged = |upstream: &str, other: &str| {
+        let class = "[class.search]\nmatch = [\"GET /search\"]\nmode = \"enforce\"";
+        with(&format!("server = \"http://127.0.0.1:3000\"\n{upstream}"), &format!("{class}\n{other}"))
+    };
+    let problems = staged("", "");
+    let problem = only(&problems);
+    assert_eq!(problem.code, "W142");
+    assert!(help(problem).contains("upstream.ignore_case"), "{problem:?}");
+    for (upstream, other) in [
+        ("ignore_case = true", ""),
+        ("ignore_case = false", ""),
+        ("", "[class.other]\nmode = \"enforce\""),
+    ] {
+        assert_eq!(codes(&staged(upstream, other)), [""; 0], "{upstream} {other}");
+    }
+}

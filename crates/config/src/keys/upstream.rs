@@ -16,6 +16,7 @@ pub(crate) static UPSTREAM: Section = Section {
         RESPONSE_TIMEOUT,
         IDLE_TIMEOUT,
         TOTAL_TIMEOUT,
+        IGNORE_CASE,
         TLS_CA,
         TLS_NAME,
         TLS_CERTIFICATE,
@@ -70,6 +71,13 @@ pub(crate) const TOTAL_TIMEOUT: Key = Key::optional(
     "10m",
     "How long a request may take from its slot to the last byte of its answer; any time if not \
      set.",
+);
+pub(crate) const IGNORE_CASE: Key = Key::new(
+    "ignore_case",
+    Kind::Truth,
+    super::TRUTH_NO,
+    "Whether the application takes /Search for /search. Then patterns of classes and rules ignore \
+     case as well.",
 );
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",

@@ -50,7 +50,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let log = document.section(&keys::LOG, report);
     let level_values = document.section(&keys::LEVELS, report);
     let names = levels::names(&level_values, report);
-    let (classes, classifier) = classes::classes(document, mode, upstream.timeouts, &names, report);
+    let (classes, classifier) = classes::classes(document, mode, &upstream, &names, report);
     let options = options(limit, &queue, &identify, &document.section(&keys::LEARN, report));
     let identify = identify::identify(&identify, &classes, report);
     Config {

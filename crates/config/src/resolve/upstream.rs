@@ -40,6 +40,7 @@ pub(super) fn upstream(
         servers: servers.into_iter().map(|(server, _)| server).collect(),
         limit: limit.most(),
         timeouts: timeouts::of_upstream(&values, report),
+        ignore_case: values.given(&keys::IGNORE_CASE).map(|(value, _)| value.truth()),
         tls: tls(&values, report),
         health: health::health(document, report),
     };

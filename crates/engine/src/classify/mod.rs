@@ -161,10 +161,61 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_spelling_gets_the_default_class() {
-        for path in ["/%63onfirm", "//confirm", "/x/../confirm", "/confirm;a", "confirm", "*", ""] {
-            assert_eq!(classifier().class("POST", path), ClassId(63), "{path}");
+    fn an_odd_spelling_is_of_the_default_class_and_of_the_plain_one() {
+        let both = ClassSet::NONE.with(ClassId(63)).with(ClassId(6));
+        let confirm = [(Pattern::parse("POST /confirm").unwrap(), ClassId(6))];
+        let classifier = Classifier::new(confirm, ClassId(63)).unwrap();
+        for path in ["//confirm", "/confirm;a", "/confirm%2F", "/;a/confirm", "/confirm%3Bx", "/confirm/"] {
+            assert_eq!(classifier.classes("POST", path), both, "{path}");
+            assert_eq!(classifier.class("POST", path), ClassId(63), "{path}");
         }
+        for path in ["*", "", "/x/../confirm", "/confirmed", "/confirm/x", "/a//confirm"] {
+            assert_eq!(classifier.classes("POST", path), ClassSet::NONE.with(ClassId(63)), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_the_file_says_of_a_slash_at_the_end_holds() {
+        let class = |patterns: &[&str], path: &str| {
+            let rule = |(i, text): (usize, &&str)| (Pattern::parse(text).unwrap(), ClassId(i as u8));
+            let rules = patterns.iter().enumerate().map(rule);
+            let classes = Classifier::new(rules, ClassId(9)).unwrap().classes("POST", path);
+            classes.iter().map(|class| class.0).collect::<Vec<_>>()
+        };
+        assert_eq!(class(&["POST /pay/"], "/pay/"), [0], "a site whose paths end so");
+        assert_eq!(class(&["POST /pay/"], "/pay"), [0, 9]);
+        assert_eq!(class(&["* /p/*"], "/p/17/"), [0]);
+        assert_eq!(class(&["* /p", "* /p/*"], "/p"), [0], "the file names it");
+        assert_eq!(class(&["* /p", "* /p/*"], "/p/"), [0, 1]);
+        assert_eq!(class(&["* /*", "* /p/*"], "/p"), [0]);
+        assert_eq!(class(&["* /*"], "/"), [0]);
+    }
+
+    #[test]
+    fn escapes_that_hide_nothing_are_plain() {
+        let only = |index: u8| ClassSet::NONE.with(ClassId(index));
+        assert_eq!(classifier().classes("GET", "/p/caf%C3%A9"), only(1));
+        let wiki = [(Pattern::parse("GET /wiki/Special:Search").unwrap(), ClassId(0))];
+        let wiki = Classifier::new(wiki, ClassId(9)).unwrap();
+        let both = only(0).with(ClassId(9));
+        assert_eq!(wiki.classes("GET", "/wiki/Special%3ASearch"), both);
+    }
+
+    #[test]
+    fn head_is_get_unless_a_pattern_names_it() {
+        assert_eq!(classifier().class("HEAD", "/p/1"), ClassId(1));
+        let rules = ["GET /p", "HEAD /p", "* /p"].iter().enumerate();
+        let rules = rules.map(|(i, text)| (Pattern::parse(text).unwrap(), ClassId(i as u8)));
+        let classifier = Classifier::new(rules, ClassId(9)).unwrap();
+        let methods = ["GET", "HEAD", "POST"].map(|method| classifier.class(method, "/p").0);
+        assert_eq!(methods, [0, 1, 2]);
+    }
+
+    #[test]
+    fn case_is_ignored_where_the_application_ignores_it() {
+        let classifier = classifier();
+        assert_eq!(classifier.class("POST", "/CONFIRM"), ClassId(7));
+        assert_eq!(classifier.ignoring_case(true).class("POST", "/CONFIRM"), ClassId(6));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod session_first;
 mod sessions;
 mod setup;
 mod site;
+mod spellings;
 mod stop;
 mod throttle;
 mod value_index;

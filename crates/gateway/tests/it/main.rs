@@ -54,6 +54,7 @@ mod servers;
 mod sessions;
 mod slow;
 mod soak;
+mod spellings;
 mod stop;
 mod streaming;
 mod targets;
