@@ -12,7 +12,7 @@ use core::cell::OnceCell;
 use core::fmt;
 use core::str::FromStr;
 
-use bywash_engine::classify::{DEEPEST, PathReading, readings};
+use bywash_engine::classify::{DEEPEST, PathReading};
 
 use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
 
@@ -169,7 +169,7 @@ impl<'t> Line<'t> {
     /// Of a request for this target, a path and perhaps a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Self { method, path: readings(path, false).next(), query, parameters: OnceCell::new() }
+        Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
     }
 
     /// Reads its path otherwise.

@@ -13,12 +13,18 @@
 //! forms at once ([`PathReading::ends_with_slash`]), and where the operator says that the
 //! application ignores case, no comparison regards it.
 //!
-//! A path without `;`, `%` and `//` has one reading. There are at most 12, none allocates, and
-//! each takes one walk over the path.
+//! A path without `;`, `%` and `//` has one reading. There are at most 13, none allocates, and
+//! each takes one walk over the path. So that no client has a long path walked so often, odd paths
+//! have a bound ([`LONGEST`], [`MOST`]); what is beyond counts as all that it could be.
 
 /// Segments of a path that are told apart. A pattern has no more; what is deeper only a pattern
 /// with a rest matches.
 pub const DEEPEST: usize = 24;
+
+/// The longest path, in bytes, that is read in several ways.
+const LONGEST: usize = 1024;
+/// The most slashes of a path that is read in several ways.
+const MOST: usize = 64;
 
 /// The segments of a path in one reading.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +117,12 @@ impl Odd {
     }
 
     const fn is_plain(self) -> bool {
-        !self.empty && !self.parameters && !self.escapes
+        !self.escapes && self.has_same_segments()
+    }
+
+    /// Whether all ways find the same segments in it.
+    const fn has_same_segments(self) -> bool {
+        !self.empty && !self.parameters && !self.slashes && !self.hidden_parameters
     }
 
     /// Whether a way reads a path with these parts otherwise than a simpler way does.
@@ -127,27 +138,34 @@ impl Odd {
 }
 
 /// The readings of a canonical path (as `bywash_message::Target` writes it), the first as it
-/// stands; none of what is no path, as the `*` of `OPTIONS *`. Each at most once by its way; two
-/// may have the same segments.
-pub fn readings(path: &str, ignores_case: bool) -> impl Iterator<Item = PathReading<'_>> {
-    let is_path = path.starts_with('/');
+/// stands; none of what is no path, as the `*` of `OPTIONS *`. Two may have the same segments.
+/// `None`: the path is odd, and longer or deeper than is read in several ways; it may be any.
+pub fn readings(
+    path: &str,
+    ignores_case: bool,
+) -> Option<impl Iterator<Item = PathReading<'_>>> {
+    let first = PathReading::plain(path, ignores_case);
     let odd = Odd::of(path);
-    let first = is_path.then(|| {
-        PathReading::new(path, WAYS[0], Same { decodes: false, ignores_case })
-    });
-    let ways = if odd.is_plain() || !is_path { &[][..] } else { &WAYS[..] };
+    let is_too_long =
+        || path.len() > LONGEST || path.bytes().filter(|byte| *byte == b'/').count() > MOST;
+    if !odd.has_same_segments() && is_too_long() {
+        return None;
+    }
+    let ways = if odd.is_plain() || first.is_none() { &[][..] } else { &WAYS[..] };
     let others = ways.iter().enumerate().filter(move |(at, way)| {
         // As it stands once more only if decoding makes a difference.
         if *at == 0 { odd.escapes } else { odd.tells(**way) }
     });
     let decoded = Same { decodes: odd.escapes, ignores_case };
-    first.into_iter().chain(others.map(move |(_, way)| PathReading::new(path, *way, decoded)))
+    let others = others.map(move |(_, way)| PathReading::new(path, *way, decoded));
+    Some(first.into_iter().chain(others))
 }
 
 impl<'p> PathReading<'p> {
-    /// A path as it stands.
-    pub fn plain(path: &'p str) -> Self {
-        Self::new(path, WAYS[0], Same { decodes: false, ignores_case: false })
+    /// A path as it stands; `None` if it is none.
+    pub fn plain(path: &'p str, ignores_case: bool) -> Option<Self> {
+        let same = Same { decodes: false, ignores_case };
+        path.starts_with('/').then(|| Self::new(path, WAYS[0], same))
     }
 
     fn new(path: &'p str, way: Way, same: Same) -> Self {

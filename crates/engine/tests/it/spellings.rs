@@ -27,7 +27,7 @@ fn class() -> impl Strategy<Value = Class> {
     )
 }
 
-/// Up to seven patterns, each with a class of its own.
+/// Three to seven patterns, each with a class of its own.
 fn patterns() -> impl Strategy<Value = Vec<String>> {
     let segment = prop_oneof![4 => 0..3_usize, 1 => Just(3)];
     let segment = segment.prop_map(|at| WORDS.get(at).copied().unwrap_or("*"));
@@ -36,7 +36,7 @@ fn patterns() -> impl Strategy<Value = Vec<String>> {
     let text = pattern.prop_map(|(method, (segments, slash))| {
         format!("{method} /{}{}", segments.join("/"), if slash { "/" } else { "" })
     });
-    proptest::collection::btree_set(text, 0..7).prop_map(|all| all.into_iter().collect())
+    proptest::collection::btree_set(text, 3..8).prop_map(|all| all.into_iter().collect())
 }
 
 /// A plain path, and another spelling of it. The slash at its end, if any, is the same in both.
@@ -118,7 +118,9 @@ proptest! {
     ) {
         let classifier = classifier(&patterns);
         let named = classifier.class("GET", &plain);
-        prop_assume!(named != OTHER);
+        if named == OTHER {
+            return Ok(());
+        }
         for path in [&plain, &odd] {
             let set = classifier.classes("GET", &format!("{path}/"));
             prop_assert!(set.meets(ClassSet::NONE.with(named)), "{path}/ is not held as {plain}");
@@ -127,8 +129,9 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_within_bounds(path in "/[ab/;%2F3BcC5]{0,200}") {
-        let read = bywash_engine::classify::readings(&path, true).count();
-        prop_assert!((1..=13).contains(&read), "{read}");
+        let read = bywash_engine::classify::readings(&path, true);
+        let read = read.map(Iterator::count);
+        prop_assert!(read.is_none_or(|read| (1..=13).contains(&read)), "{read:?}");
         prop_assert!(!classifier(&["* /a/*".into()]).classes("GET", &path).is_empty());
     }
 }

@@ -66,13 +66,16 @@ impl Rules {
 
     /// The rule for a request whose path can be read so: of those that a reading falls under, the narrowest. A reading
     /// falls under the first rule that matches it, or else under the first that matches it with a slash more or less at
-    /// its end; where it ends with one, under either.
+    /// its end; where it ends with one, under either. Without `readings`, as its path is too long, it may fall under any.
     pub(crate) fn of<'t>(
         &self,
         method: &'t str,
         target: &'t str,
-        readings: impl Iterator<Item = PathReading<'t>>,
+        readings: Option<impl Iterator<Item = PathReading<'t>>>,
     ) -> Option<RuleId> {
+        let Some(readings) = readings else {
+            return self.0.iter().reduce(Rule::narrower).map(|rule| rule.id);
+        };
         let mut line = Line::new(method, target);
         let mut narrowest: Option<&Rule> = None;
         for reading in readings {
@@ -155,6 +158,7 @@ mod tests {
                 assert_eq!(of(&rules, "HEAD", &target), Some(RuleId(1)), "{target}");
             }
         }
+        assert_eq!(of(&rules, "GET", &"/".repeat(99)), Some(RuleId(1)), "too long to be read");
         for target in ["/search", "/research?q", "/search/x?q", "/search%2fx?q", "/search?qq=1"] {
             assert_eq!(of(&rules, "GET", target), None, "{target}");
         }
