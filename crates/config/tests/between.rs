@@ -346,7 +346,10 @@ fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
 fn a_class_that_alone_is_enforced_asks_whether_case_matters() {
     let staged = |upstream: &str, other: &str| {
         let class = "[class.search]\nmatch = [\"GET /search\"]\nmode = \"enforce\"";
-        with(&format!("server = \"http://127.0.0.1:3000\"\n{upstream}"), &format!("{class}\n{other}"))
+        with(
+            &format!("server = \"http://127.0.0.1:3000\"\n{upstream}"),
+            &format!("{class}\n{other}"),
+        )
     };
     let problems = staged("", "");
     let problem = only(&problems);

@@ -102,11 +102,7 @@ impl Classifier {
 
     /// The class of the first pattern that matches, and of the first that matches the path with a
     /// slash more or less at its end; of a path without one, only if nothing matches the path.
-    fn first(
-        &self,
-        method: &str,
-        reading: &PathReading<'_>,
-    ) -> (Option<ClassId>, Option<ClassId>) {
+    fn first(&self, method: &str, reading: &PathReading<'_>) -> (Option<ClassId>, Option<ClassId>) {
         let (mut exact, mut toggled) = (None, None);
         for (pattern, class) in &self.rules {
             if !pattern.takes(method) {
@@ -174,19 +170,26 @@ mod tests {
         let both = ClassSet::NONE.with(ClassId(63)).with(ClassId(6));
         let confirm = [(Pattern::parse("POST /confirm").unwrap(), ClassId(6))];
         let classifier = Classifier::new(confirm, ClassId(63)).unwrap();
-        for path in ["//confirm", "/confirm;a", "/confirm%2F", "/;a/confirm", "/confirm%3Bx", "/confirm/"] {
+        for path in
+            ["//confirm", "/confirm;a", "/confirm%2F", "/;a/confirm", "/confirm%3Bx", "/confirm/"]
+        {
             assert_eq!(classifier.classes("POST", path), both, "{path}");
             assert_eq!(classifier.class("POST", path), ClassId(63), "{path}");
         }
         for path in ["*", "", "/x/../confirm", "/confirmed", "/confirm/x", "/a//confirm"] {
-            assert_eq!(classifier.classes("POST", path), ClassSet::NONE.with(ClassId(63)), "{path}");
+            assert_eq!(
+                classifier.classes("POST", path),
+                ClassSet::NONE.with(ClassId(63)),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn what_the_file_says_of_a_slash_at_the_end_holds() {
         let class = |patterns: &[&str], path: &str| {
-            let rule = |(i, text): (usize, &&str)| (Pattern::parse(text).unwrap(), ClassId(i as u8));
+            let rule =
+                |(i, text): (usize, &&str)| (Pattern::parse(text).unwrap(), ClassId(i as u8));
             let rules = patterns.iter().enumerate().map(rule);
             let classes = Classifier::new(rules, ClassId(9)).unwrap().classes("POST", path);
             classes.iter().map(|class| class.0).collect::<Vec<_>>()

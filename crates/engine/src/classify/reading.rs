@@ -104,9 +104,8 @@ impl Odd {
         let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
         let empty = pairs.fold(false, |has, (a, b)| has | ((*a == b'/') & (*b == b'/')));
         let escapes = has(b'%');
-        let escaped = |code: &[u8]| {
-            escapes && bytes.windows(3).any(|three| three.eq_ignore_ascii_case(code))
-        };
+        let escaped =
+            |code: &[u8]| escapes && bytes.windows(3).any(|three| three.eq_ignore_ascii_case(code));
         Self {
             empty,
             parameters: has(b';'),
@@ -140,10 +139,7 @@ impl Odd {
 /// The readings of a canonical path (as `bywash_message::Target` writes it), the first as it
 /// stands; none of what is no path, as the `*` of `OPTIONS *`. Two may have the same segments.
 /// `None`: the path is odd, and longer or deeper than is read in several ways; it may be any.
-pub fn readings(
-    path: &str,
-    ignores_case: bool,
-) -> Option<impl Iterator<Item = PathReading<'_>>> {
+pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = PathReading<'_>>> {
     let first = PathReading::plain(path, ignores_case);
     let odd = Odd::of(path);
     let is_too_long =
@@ -171,7 +167,8 @@ impl<'p> PathReading<'p> {
     fn new(path: &'p str, way: Way, same: Same) -> Self {
         let mut reading = Self { segments: [""; DEEPEST], length: 0, slash: false, same };
         for segment in path.get(1..).unwrap_or_default().split('/') {
-            let segment = if way.cuts == Cut::First { before(segment, is_semicolon) } else { segment };
+            let segment =
+                if way.cuts == Cut::First { before(segment, is_semicolon) } else { segment };
             if way.splits {
                 for piece in pieces(segment) {
                     reading.push(piece, way);

@@ -52,11 +52,7 @@ pub fn lowest<'c>(set: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> Option
 
 /// The class by whose bounds and run times a request is stopped: of those that can be stopped the
 /// one with the shortest `max`, `own` if none can be.
-pub fn stops_as<'c>(
-    own: ClassId,
-    also: ClassSet,
-    class: impl Fn(ClassId) -> &'c Class,
-) -> ClassId {
+pub fn stops_as<'c>(own: ClassId, also: ClassSet, class: impl Fn(ClassId) -> &'c Class) -> ClassId {
     if also.is_empty() {
         return own;
     }

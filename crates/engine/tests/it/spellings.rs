@@ -18,10 +18,8 @@ fn class() -> impl Strategy<Value = Class> {
             earns: Utility::default(),
             queue: None,
             after: ClassSet::NONE,
-            stop: stop.map(|(min, max)| Bounds {
-                min: Span::from_secs(min),
-                max: Span::from_secs(max),
-            }),
+            stop: stop
+                .map(|(min, max)| Bounds { min: Span::from_secs(min), max: Span::from_secs(max) }),
             pinned: None,
         },
     )
@@ -51,7 +49,11 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
         for (at, (slash, word, end)) in parts.into_iter().enumerate() {
             plain.extend(["/", WORDS[word]]);
             // A path begins with a slash.
-            odd.extend([if at == 0 && slash.starts_with('%') { "/" } else { slash }, WORDS[word], end]);
+            odd.extend([
+                if at == 0 && slash.starts_with('%') { "/" } else { slash },
+                WORDS[word],
+                end,
+            ]);
         }
         (plain, odd)
     })

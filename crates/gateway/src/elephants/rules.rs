@@ -81,7 +81,8 @@ impl Rules {
         for reading in readings {
             line.read_as(reading);
             let found = self.first(&line);
-            let toggled = reading.toggled().filter(|_| found.is_none() || reading.ends_with_slash());
+            let toggled =
+                reading.toggled().filter(|_| found.is_none() || reading.ends_with_slash());
             let other = toggled.and_then(|toggled| {
                 line.read_as(toggled);
                 self.first(&line)

@@ -88,12 +88,7 @@ pub(super) fn examine(
 }
 
 /// The rule that a request of this class falls under. A transaction falls under none.
-fn rule(
-    shared: &Shared,
-    settings: &Settings,
-    request: &Request,
-    class: ClassId,
-) -> Option<RuleId> {
+fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId) -> Option<RuleId> {
     let browses = settings.class(class).class.tier == Tier::Browse;
     shared.elephants.rule_of(request, &settings.config.classifier).filter(|_| browses)
 }
