@@ -331,7 +331,8 @@ fn an_admin_socket_is_short_and_absolute() {
 #[test]
 fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
     let of = |lines: &str| {
-        let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+        let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
+        let text = format!("version = 1\n{upstream}\n{lines}");
         let (config, warnings) = Config::parse(&text, "test").unwrap();
         (config.classes[0].percent, warnings.iter().map(|one| one.code).collect::<Vec<_>>())
     };
