@@ -83,6 +83,7 @@ const WAYS: [Way; 12] = {
 
 /// The odd parts of a path.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "any of them may be there")]
 struct Odd {
     /// `//`.
     empty: bool,
@@ -100,18 +101,20 @@ impl Odd {
     fn of(path: &str) -> Self {
         let bytes = path.as_bytes();
         // No early exit, so that it is a loop over vectors.
-        let has = |wanted: u8| bytes.iter().fold(false, |has, byte| has | (*byte == wanted));
+        let has =
+            |wanted: u8| bytes.iter().fold(0, |has, byte| has | u8::from(*byte == wanted)) != 0;
         let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-        let empty = pairs.fold(false, |has, (a, b)| has | ((*a == b'/') & (*b == b'/')));
+        let both = |(a, b): (&u8, &u8)| u8::from(*a == b'/') & u8::from(*b == b'/');
+        let empty = pairs.fold(0, |has, pair| has | both(pair)) != 0;
         let escapes = has(b'%');
-        let escaped =
+        let has_code =
             |code: &[u8]| escapes && bytes.windows(3).any(|three| three.eq_ignore_ascii_case(code));
         Self {
             empty,
             parameters: has(b';'),
             escapes,
-            slashes: escaped(b"%2F") || escaped(b"%5C"),
-            hidden_parameters: escaped(b"%3B"),
+            slashes: has_code(b"%2F") || has_code(b"%5C"),
+            hidden_parameters: has_code(b"%3B"),
         }
     }
 
@@ -276,15 +279,15 @@ fn is_semicolon(text: &[u8]) -> bool {
 }
 
 fn is_any_semicolon(text: &[u8]) -> bool {
-    is_semicolon(text) || is_escape(text, b"%3B")
+    is_semicolon(text) || is_escape(text, *b"%3B")
 }
 
 fn is_slash(text: &[u8]) -> bool {
-    is_escape(text, b"%2F") || is_escape(text, b"%5C")
+    is_escape(text, *b"%2F") || is_escape(text, *b"%5C")
 }
 
-fn is_escape(text: &[u8], code: &[u8; 3]) -> bool {
-    text.get(..3).is_some_and(|three| three.eq_ignore_ascii_case(code))
+fn is_escape(text: &[u8], code: [u8; 3]) -> bool {
+    text.get(..3).is_some_and(|three| three.eq_ignore_ascii_case(&code))
 }
 
 /// The parts of a segment between escaped slashes.
