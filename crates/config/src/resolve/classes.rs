@@ -279,11 +279,11 @@ fn meant_pattern(text: &str) -> String {
 /// held. Of those that are known, case alone is left, and only the operator knows whether the application regards it.
 fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
     let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;
-    let Some(held) = classes.iter().find(is_held) else { return };
+    let Some(enforced) = classes.iter().find(is_held) else { return };
     if classes.last().as_ref().is_none_or(is_held) {
         return;
     }
-    let name = &held.class.name;
+    let name = &enforced.class.name;
     let Some(draft) = drafts.iter().find(|draft| draft.name == *name) else { return };
     let message = format!(
         "`{}` is enforced and `other` only observes: if the application ignores case, a page of it is not held when its \
