@@ -70,6 +70,8 @@ pub struct Elephant {
     /// In the answer to a decision: what is to be said about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
+    /// How a request gets around a rule with this pattern, if the pattern names all parameters; and what to write instead.
+    pub evaded: Option<String>,
 }
 
 /// An operator's word about one of them.

@@ -192,6 +192,9 @@ pub(crate) fn told(entry: &Value) -> String {
         let _ = writeln!(words, "proposed  {}", grants(&entry["proposed"]));
     }
     words.push_str(&others(entry));
+    if let Some(evaded) = entry["evaded"].as_str() {
+        let _ = writeln!(words, "evaded    {}", plain(evaded));
+    }
     let effect = &entry["effect"];
     let held_back = number(&effect["held_back"]);
     if effect.is_object() {

@@ -111,6 +111,7 @@ codes! {
     NO_CUSTOMER = "W139", "A field names the customer's level, and nobody is believed about it.";
     IDLE = "E140", "More of a resource is used without requests than there is.";
     PERCENT_OBSERVED = "W141", "A part of all visitors is to be enforced of a class that only observes.";
+    SPELLING = "W142", "A class is enforced, and a page of it in other letters would only be observed.";
     NO_TOKENS = "W126", "The token is to be the session, and no class gives one: all only observe.";
 }
 

@@ -16,6 +16,8 @@ pub struct Upstream {
     pub pinned_connections: usize,
     /// For requests of classes that set none.
     pub timeouts: Timeouts,
+    /// Whether paths that differ in case only are the same to it; `None` if nothing is said.
+    pub ignore_case: Option<bool>,
     /// For the servers that are reached by `https`.
     pub tls: UpstreamTls,
     /// When a server gets no requests, and when it gets some again.
@@ -102,6 +104,19 @@ pub struct Timeouts {
     pub idle: Span,
     /// From the slot to the last byte of the answer.
     pub total: Span,
+}
+
+impl Timeouts {
+    /// Of each the shorter one.
+    #[must_use]
+    pub fn shorter(self, other: Self) -> Self {
+        Self {
+            connect: self.connect.min(other.connect),
+            response: self.response.min(other.response),
+            idle: self.idle.min(other.idle),
+            total: self.total.min(other.total),
+        }
+    }
 }
 
 /// Who collects traces: `http://HOST:PORT` of an OTLP collector that takes HTTP.

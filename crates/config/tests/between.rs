@@ -342,7 +342,8 @@ fn an_admin_socket_is_short_and_absolute() {
 #[test]
 fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
     let of = |lines: &str| {
-        let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+        let upstream = "upstream = { server = 'http://127.0.0.1:1', ignore_case = false }";
+        let text = format!("version = 1\n{upstream}\n{lines}");
         let (config, warnings) = Config::parse(&text, "test").unwrap();
         (config.classes[0].percent, warnings.iter().map(|one| one.code).collect::<Vec<_>>())
     };
@@ -351,4 +352,26 @@ fn a_part_of_all_visitors_is_of_a_class_that_is_enforced() {
     assert_eq!(of(&class("percent = 10")), (10, vec!["W141"]));
     assert_eq!(of(&class("percent = 100")), (100, vec![]));
     assert_eq!(of(&class("mode = 'enforce'")), (100, vec![]));
+}
+
+#[test]
+fn a_class_that_alone_is_enforced_asks_whether_case_matters() {
+    let staged = |upstream: &str, other: &str| {
+        let class = "[class.search]\nmatch = [\"GET /search\"]\nmode = \"enforce\"";
+        with(
+            &format!("server = \"http://127.0.0.1:3000\"\n{upstream}"),
+            &format!("{class}\n{other}"),
+        )
+    };
+    let problems = staged("", "");
+    let problem = only(&problems);
+    assert_eq!(problem.code, "W142");
+    assert!(help(problem).contains("upstream.ignore_case"), "{problem:?}");
+    for (upstream, other) in [
+        ("ignore_case = true", ""),
+        ("ignore_case = false", ""),
+        ("", "[class.other]\nmode = \"enforce\""),
+    ] {
+        assert_eq!(codes(&staged(upstream, other)), [""; 0], "{upstream} {other}");
+    }
 }

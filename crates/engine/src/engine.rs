@@ -11,6 +11,7 @@ use bywash_units::{Share, Span, Time, Utility};
 
 use crate::action::Action;
 use crate::catalog::{LimitSettings, TerminationSettings};
+use crate::classify::strict;
 use crate::event::{End, Event, Meter};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
@@ -259,12 +260,23 @@ impl Engine {
         self.sessions.path(now, session).unwrap_or_default()
     }
 
+    /// What a request has proven that has just come: of several classes, the worst for any.
+    fn standing_of_new(&self, now: Time, request: &Request) -> Standing {
+        let of = |class: ClassId| {
+            let class = &self.classes[class.index()];
+            self.sessions.standing(now, request.session, request.proven, class)
+        };
+        request.also.iter().map(of).fold(of(request.class), Standing::max)
+    }
+
     fn arrived(&mut self, now: Time, id: RequestId, request: Request, actions: &mut Vec<Action>) {
-        let class = &self.classes[request.class.index()];
-        let standing = self.sessions.standing(now, request.session, request.proven, class);
+        let standing = self.standing_of_new(now, &request);
         let holder = holder(standing, &request);
+        let stops_as =
+            strict::stops_as(request.class, request.also, |id| &self.classes[id.index()]);
         let waiting = Waiting {
             class: request.class,
+            stops_as,
             standing,
             claims_session: request.session.is_some(),
             signals: self.signals_of(standing, &request),
@@ -276,7 +288,7 @@ impl Engine {
             since: now,
         };
         self.requests.arrive(id, waiting);
-        self.terminate.arrived(request.class);
+        self.terminate.arrived(stops_as);
         self.asks(now, &request);
         if let Some(place) = self.lane_of(&request) {
             actions.extend(self.enter_lane(now, id, place));
@@ -420,8 +432,8 @@ impl Engine {
     fn start(&mut self, now: Time, id: RequestId, reason: Reason) -> Action {
         self.running += 1;
         self.requests.run(now, id);
-        let Waiting { class, stoppable, .. } = *self.moment(now).waiting(id);
-        if stoppable && self.classes[class.index()].stop.is_some() {
+        let Waiting { stops_as, stoppable, .. } = *self.moment(now).waiting(id);
+        if stoppable && self.classes[stops_as.index()].stop.is_some() {
             self.requests.can_be_stopped(id);
         }
         self.limit.dispatched(now, self.load(now));
@@ -453,8 +465,8 @@ impl Engine {
         self.lost(now, id);
         self.requests.set(id, State::Free);
         if is_load {
-            let Waiting { class, .. } = *self.moment(now).waiting(id);
-            self.terminate.lost(class);
+            let Waiting { stops_as, .. } = *self.moment(now).waiting(id);
+            self.terminate.lost(stops_as);
         } else {
             self.did_not_arrive(now, id);
         }

@@ -61,6 +61,17 @@ impl ClassSet {
         self.0 == 0
     }
 
+    /// Whether there is exactly one class in it.
+    pub const fn is_one(self) -> bool {
+        self.0.is_power_of_two()
+    }
+
+    /// This set without `class`.
+    #[must_use]
+    pub const fn without(self, class: ClassId) -> Self {
+        Self(self.0 & !(1 << class.0))
+    }
+
     /// The set as a number: bit `i` stands for the class with index `i`.
     pub const fn bits(self) -> u64 {
         self.0
@@ -79,7 +90,12 @@ impl ClassSet {
 
     /// The classes in it, by index.
     pub fn iter(self) -> impl Iterator<Item = ClassId> {
-        (0..Self::MOST as u8).filter(move |class| self.0 & (1 << class) != 0).map(ClassId)
+        let mut left = self.0;
+        core::iter::from_fn(move || {
+            let class = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(ClassId(class as u8))
+        })
     }
 }
 
@@ -196,8 +212,11 @@ pub struct AttemptKey(pub u64);
 /// that the driver has verified says that it was.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// Its class.
+    /// Its class; of several the lowest.
     pub class: ClassId,
+    /// Further classes, where its path can be read in more than one way: it is treated as strictly
+    /// as any of them would be ([`strict`](crate::classify::strict)).
+    pub also: ClassSet,
     /// The session that it claims.
     pub session: Option<SessionKey>,
     /// Where it comes from.
@@ -224,6 +243,7 @@ impl Request {
     pub const fn of(class: ClassId) -> Self {
         Self {
             class,
+            also: ClassSet::NONE,
             session: None,
             address: None,
             charged: true,

@@ -150,8 +150,8 @@ impl Record {
         let stops = self.settings.config.engine.termination.name() != "never";
         // Who is bypassed has no standing.
         let can_be = stops && self.facts.request.stoppable && self.standing.is_some();
-        let bounds = self.class_config().class.stop.filter(|_| can_be)?;
-        self.started.map(|started| started + bounds.max)
+        let run_max = self.settings.run_max(&self.facts.request).filter(|_| can_be)?;
+        self.started.map(|started| started + run_max)
     }
 
     /// The level that the application is told: of a request that is only observed or bypassed, none.
@@ -242,7 +242,7 @@ impl Record {
 
     /// Whether it has not taken longer than the patience of its class.
     pub(crate) fn is_in_time(&self) -> bool {
-        let patience = self.class_config().patience;
+        let patience = self.settings.patience(&self.facts.request);
         patience.is_none_or(|patience| self.waited(self.worker.shared.driver.now()) <= patience)
     }
 

@@ -1,15 +1,17 @@
 //! What is in force: the configuration and what was made of it. A reload makes another one; a
 //! request keeps the one that it began with.
 
+use std::iter::once;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use bywash_config::{ClassConfig, Config, Mode, Upstream};
+use bywash_config::{ClassConfig, Config, Mode, Timeouts, Upstream};
 use bywash_control::Overrides;
-use bywash_engine::ClassId;
+use bywash_engine::classify::strict;
+use bywash_engine::{ClassId, ClassSet, Request};
 use bywash_message::Limits;
-use bywash_units::Time;
+use bywash_units::{Span, Time};
 
 use crate::access_log::wall_clock_ms;
 use crate::gateway::GatewayError;
@@ -132,6 +134,39 @@ impl Settings {
 
     pub(crate) fn class(&self, class: ClassId) -> &ClassConfig {
         &self.config.classes[class.index()]
+    }
+
+    /// Of several classes the one that ranks lowest.
+    pub(crate) fn lowest(&self, classes: ClassSet) -> ClassId {
+        let lowest = strict::lowest(classes, |class| &self.class(class).class);
+        lowest.unwrap_or_else(|| self.config.classifier.default_class())
+    }
+
+    /// All classes that a request may be of: it is treated as strictly as any of them would be.
+    pub(crate) fn classes(&self, request: &Request) -> impl Iterator<Item = &ClassConfig> {
+        once(request.class).chain(request.also.iter()).map(|class| self.class(class))
+    }
+
+    /// How long a server may take for a request.
+    pub(crate) fn timeouts(&self, request: &Request) -> Timeouts {
+        let own = self.class(request.class).timeouts;
+        self.classes(request).map(|class| class.timeouts).fold(own, Timeouts::shorter)
+    }
+
+    /// How many bytes the body of a request may have.
+    pub(crate) fn max_body_bytes(&self, request: &Request) -> u64 {
+        let own = self.class(request.class).max_body_bytes;
+        self.classes(request).map(|class| class.max_body_bytes).fold(own, u64::min)
+    }
+
+    /// When the answer to a request is late, if it ever is.
+    pub(crate) fn patience(&self, request: &Request) -> Option<Span> {
+        self.classes(request).filter_map(|class| class.patience).min()
+    }
+
+    /// How long a request may run at most, if it can be stopped.
+    pub(crate) fn run_max(&self, request: &Request) -> Option<Span> {
+        self.classes(request).filter_map(|class| Some(class.class.stop?.max)).min()
     }
 
     pub(crate) fn class_name(&self, class: ClassId) -> &Arc<str> {

@@ -17,6 +17,7 @@ pub(crate) static UPSTREAM: Section = Section {
         RESPONSE_TIMEOUT,
         IDLE_TIMEOUT,
         TOTAL_TIMEOUT,
+        IGNORE_CASE,
         TLS_CA,
         TLS_NAME,
         TLS_CERTIFICATE,
@@ -79,6 +80,13 @@ pub(crate) const TOTAL_TIMEOUT: Key = Key::new(
     "1h",
     "How long a request may take from its slot to the last byte of its answer. WebSockets and \
      server-sent events may last.",
+);
+pub(crate) const IGNORE_CASE: Key = Key::new(
+    "ignore_case",
+    Kind::Truth,
+    super::TRUTH_NO,
+    "Whether the application takes /Search for /search. Then patterns of classes and rules ignore \
+     case as well.",
 );
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",

@@ -35,6 +35,8 @@ struct Draft {
 pub(super) struct Inherited<'a> {
     pub(super) mode: Mode,
     pub(super) timeouts: Timeouts,
+    /// Whether the application ignores the case of paths, if the file says.
+    pub(super) ignore_case: Option<bool>,
     pub(super) max_body_bytes: u64,
     /// Names of levels.
     pub(super) names: &'a Names,
@@ -46,10 +48,13 @@ pub(super) fn classes(
     report: &mut Report,
 ) -> (Vec<ClassConfig>, Classifier) {
     let drafts = drafts(document, report);
-    let classifier = classifier(&drafts, report);
+    let classifier = classifier(&drafts, file.ignore_case == Some(true), report);
     let classes: Vec<ClassConfig> =
         drafts.iter().map(|draft| resolve(draft, &drafts, file, report)).collect();
     check_utilities(&drafts, report);
+    if file.ignore_case.is_none() {
+        check_spellings(&classes, &drafts, report);
+    }
     (classes, classifier)
 }
 
@@ -221,7 +226,7 @@ fn after_nothing(name: &Spanned<String>, drafts: &[Draft]) -> Finding {
 }
 
 /// The classifier of all patterns that can be used; each that cannot is reported.
-fn classifier(drafts: &[Draft], report: &mut Report) -> Classifier {
+fn classifier(drafts: &[Draft], ignores_case: bool, report: &mut Report) -> Classifier {
     let mut rules = Vec::new();
     let mut seen: HashMap<String, Range<usize>> = HashMap::new();
     for (index, draft) in drafts.iter().enumerate() {
@@ -232,7 +237,11 @@ fn classifier(drafts: &[Draft], report: &mut Report) -> Classifier {
             let Some(pattern) = pattern(text, report) else {
                 continue;
             };
-            match seen.entry(pattern.to_string()) {
+            let mut name = pattern.to_string();
+            if ignores_case {
+                name.make_ascii_lowercase();
+            }
+            match seen.entry(name) {
                 Slot::Occupied(first) => report.add(tie(text, first.get().clone())),
                 Slot::Vacant(place) => {
                     place.insert(text.span());
@@ -242,7 +251,9 @@ fn classifier(drafts: &[Draft], report: &mut Report) -> Classifier {
         }
     }
     let other = ClassId((drafts.len() - 1) as u8);
-    Classifier::new(rules, other).expect("patterns that stand twice are left out above")
+    let classifier =
+        Classifier::new(rules, other).expect("patterns that stand twice are left out above");
+    classifier.ignoring_case(ignores_case)
 }
 
 fn tie(text: &Spanned<String>, first: Range<usize>) -> Finding {
@@ -272,6 +283,26 @@ fn meant_pattern(text: &str) -> String {
     } else {
         "write a method (or *) and a plain path, like \"GET /p/*\"".to_string()
     }
+}
+
+/// What no reading of a path brings into its class is of `other`: where that one only observes, such a spelling is not
+/// held. Of those that are known, case alone is left, and only the operator knows whether the application regards it.
+fn check_spellings(classes: &[ClassConfig], drafts: &[Draft], report: &mut Report) {
+    let is_held = |class: &&ClassConfig| class.mode == Mode::Enforce;
+    let Some(enforced) = classes.iter().find(is_held) else { return };
+    if classes.last().as_ref().is_none_or(is_held) {
+        return;
+    }
+    let name = &enforced.class.name;
+    let Some(draft) = drafts.iter().find(|draft| draft.name == *name) else { return };
+    let message = format!(
+        "`{}` is enforced and `other` only observes: if the application ignores case, a page of it is not held when its \
+         path is written in other letters",
+        shown(name)
+    );
+    let help = "set `upstream.ignore_case` to true if it does and to false if not, or enforce `other` as well";
+    let at = draft.at.clone().unwrap_or(0..0);
+    report.add(Finding::new(&code::SPELLING, at, message).help(help.to_string()));
 }
 
 /// A transaction that is worth less than browsing goes after it, which nobody wants.

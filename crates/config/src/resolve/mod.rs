@@ -54,8 +54,13 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let level_values = document.section(&keys::LEVELS, report);
     let names = levels::names(&level_values, report);
     let limits = limits(&document.section(&keys::LIMITS, report));
-    let (timeouts, max_body_bytes) = (upstream.timeouts, limits.max_body_bytes);
-    let file = Inherited { mode, timeouts, max_body_bytes, names: &names };
+    let file = Inherited {
+        mode,
+        timeouts: upstream.timeouts,
+        ignore_case: upstream.ignore_case,
+        max_body_bytes: limits.max_body_bytes,
+        names: &names,
+    };
     let (classes, classifier) = classes::classes(document, &file, report);
     let options = options(limit, &queue, &identify, &document.section(&keys::LEARN, report));
     let identify = identify::identify(&identify, &classes, report);

@@ -41,6 +41,7 @@ pub(super) fn upstream(
         limit: limit.most(),
         pinned_connections: values.of(&keys::PINNED_CONNECTIONS).whole() as usize,
         timeouts: timeouts::of_upstream(&values, report),
+        ignore_case: values.given(&keys::IGNORE_CASE).map(|(value, _)| value.truth()),
         tls: tls(&values, report),
         health: health::health(document, report),
     };

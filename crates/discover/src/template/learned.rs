@@ -187,7 +187,8 @@ impl Place {
     }
 
     fn learn_query(&mut self, query: &str, counted: Counted, ledger: &mut Ledger<'_>) {
-        let Ok(Parameters(given)) = Parameters::read(query) else { return };
+        let read = Parameters::read(query);
+        let Some(given) = read.set() else { return };
         let set = set_of(&given);
         self.sets.learn(&set, counted, SETS, ledger.room, ledger.renamed);
         let Some(routes) = self.sets.named_mut(&set) else { return };
@@ -249,8 +250,8 @@ impl Place {
     }
 
     fn write_query(&self, query: &str, name: &mut String) {
-        let given = Parameters::read(query).map(|Parameters(given)| given);
-        let known = given.ok().and_then(|given| Some((self.sets.named(&set_of(&given))?, given)));
+        let read = Parameters::read(query);
+        let known = read.set().and_then(|given| Some((self.sets.named(&set_of(&given))?, given)));
         let Some((routes, given)) = known else {
             name.push_str("?...");
             return;

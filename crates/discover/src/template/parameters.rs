@@ -1,37 +1,86 @@
 //! The parameters of a target, by name.
+//!
+//! An application decodes names and values before it looks at them, so `%71` is `q` here too, and
+//! `+` is a space. Each text has one form: what may stand in a pattern is plain, all else is an
+//! escape in upper case.
 
+use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use bywash_engine::classify::decoded;
+
 /// More distinct names are no set that somebody chose.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 /// Longer names are none.
 const LONGEST: usize = 32;
+/// Parameters that are looked at.
+const SEEN: usize = 64;
 
-/// Names and values, in the order of names, each name once.
+/// Names and values in the order of the query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parameters<'t>(pub(super) Vec<(&'t str, &'t str)>);
-
-/// There are too many, or they have no names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unruly;
+pub(super) struct Parameters<'t> {
+    given: Vec<(Cow<'t, str>, Cow<'t, str>)>,
+    /// How many names there are.
+    names: usize,
+    /// Some have no name that may stand in a pattern.
+    unnamed: bool,
+    /// There are more than are looked at.
+    too_many: bool,
+}
 
 impl<'t> Parameters<'t> {
-    /// Of what stands behind the `?`. Of parameters that stand there more than once the first counts.
-    pub(super) fn read(query: &'t str) -> Result<Self, Unruly> {
-        let mut found: Vec<(&str, &str)> = Vec::new();
+    /// Reads what stands behind the `?`.
+    pub(super) fn read(query: &'t str) -> Self {
+        let mut read = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            if read.given.len() == SEEN {
+                read.too_many = true;
+                break;
+            }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = list_name(name);
-            if found.iter().any(|(known, _)| *known == name) {
+            let name = name_of(list_name(name));
+            if !may_be_name(&name) {
+                read.unnamed = true;
                 continue;
             }
-            if found.len() == MOST || !may_be_name(name) {
-                return Err(Unruly);
-            }
-            found.push((name, value));
+            read.names += usize::from(read.given.iter().all(|(known, _)| *known != name));
+            read.given.push((name, value_of(value)));
         }
-        found.sort_unstable();
-        Ok(Self(found))
+        read
+    }
+
+    /// The set of names, each with its first value, in the order of names; `None` if it is no set
+    /// that somebody chose: there are too many, or they have no names.
+    pub(super) fn set(&self) -> Option<Vec<(&str, &str)>> {
+        if self.unnamed || self.too_many || self.names > MOST {
+            return None;
+        }
+        let mut set: Vec<(&str, &str)> =
+            self.given.iter().map(|(name, value)| (&**name, &**value)).collect();
+        // Stable: the first of a name stays the first.
+        set.sort_by_key(|(name, _)| *name);
+        set.dedup_by_key(|(name, _)| *name);
+        Some(set)
+    }
+
+    /// Whether one has this name, and this value if there is one: any of those with the name, as
+    /// applications take the first or the last.
+    pub(super) fn has(&self, name: &str, value: Option<&str>) -> bool {
+        let is_it = |(known, given): &(Cow<'_, str>, Cow<'_, str>)| {
+            known == name && value.is_none_or(|value| given == value)
+        };
+        self.given.iter().any(is_it)
+    }
+
+    /// Whether there are so many names, and nothing else.
+    pub(super) const fn are(&self, names: usize) -> bool {
+        self.names == names && !self.unnamed && !self.too_many
+    }
+
+    /// Whether there are more than are looked at: any name may be among the rest.
+    pub(super) const fn are_too_many(&self) -> bool {
+        self.too_many
     }
 }
 
@@ -41,27 +90,91 @@ fn list_name(name: &str) -> &str {
     ends.min().map_or(name, |end| &name[..end])
 }
 
-/// What may stand in a pattern as it is.
+/// A name in its one form.
+pub(super) fn name_of(text: &str) -> Cow<'_, str> {
+    in_one_form(text, |_| false)
+}
+
+/// A value in its one form: a slash is plain there.
+pub(super) fn value_of(text: &str) -> Cow<'_, str> {
+    in_one_form(text, |byte| byte == b'/')
+}
+
+fn in_one_form(text: &str, also: impl Fn(u8) -> bool) -> Cow<'_, str> {
+    let is_plain = |byte: u8| is_plain(byte) || also(byte);
+    if text.bytes().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut form = String::with_capacity(text.len());
+    // A plus is a space, but one that was an escape is a plus.
+    for (at, part) in text.split('+').enumerate() {
+        let space = (at > 0).then_some(b' ');
+        for byte in space.into_iter().chain(decoded(part)) {
+            if is_plain(byte) {
+                form.push(char::from(byte));
+            } else {
+                const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+                let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);
+                form.extend(['%', digit(byte >> 4), digit(byte)]);
+            }
+        }
+    }
+    Cow::Owned(form)
+}
+
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'_' | b'.' | b'~' | b':' | b'!' | b'$' | b',' | b'@')
+}
+
+/// What may stand in a pattern, of names in their one form.
 pub(super) fn may_be_name(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~:%+!$,@".contains(&byte);
-    (1..=LONGEST).contains(&name.len()) && name != "..." && name.bytes().all(is_plain)
+    (1..=LONGEST).contains(&name.len()) && name != "..."
 }
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-
     use super::*;
 
     #[test]
     fn parameters_come_by_name_and_lists_are_one() {
-        let read = |query| Parameters::read(query).map(|parameters| parameters.0);
-        assert_eq!(read("b=2&a=1&b=3"), Ok(vec![("a", "1"), ("b", "2")]));
-        assert_eq!(read("a[]=1&a[]=2&a%5B3%5D=4&flag&&"), Ok(vec![("a", "1"), ("flag", "")]));
-        assert_eq!(read(""), Ok(vec![]));
-        assert_eq!(read("a=1=2"), Ok(vec![("a", "1=2")]));
-        for wrong in ["=1", "...=1", "a*=1", "1&2&3&4&5&6&7&8&9", "x;y=1", &"x".repeat(33)] {
-            assert_eq!(read(wrong), Err(Unruly), "{wrong}");
+        let is_set = |query, set: &[(&str, &str)]| {
+            assert_eq!(Parameters::read(query).set().as_deref(), Some(set), "{query}");
+        };
+        is_set("b=2&a=1&b=3", &[("a", "1"), ("b", "2")]);
+        is_set("a[]=1&a[]=2&a%5B3%5D=4&flag&&", &[("a", "1"), ("flag", "")]);
+        is_set("", &[]);
+        is_set("a=1=2", &[("a", "1%3D2")]);
+        for wrong in ["=1", "...=1", "1&2&3&4&5&6&7&8&9", &"x".repeat(33), &"a&".repeat(65)] {
+            assert_eq!(Parameters::read(wrong).set(), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn names_and_values_have_one_form() {
+        for (text, form) in [
+            ("%71", "q"),
+            ("q", "q"),
+            ("a+b", "a%20b"),
+            ("a%2bb", "a%2Bb"),
+            ("a*", "a%2A"),
+            ("%c3%A9", "%C3%A9"),
+            ("100%", "100%25"),
+        ] {
+            assert_eq!(name_of(text), form, "{text}");
+            assert_eq!(name_of(form), form, "a form is its own");
+        }
+        assert_eq!(value_of("%70roduct%2Fsearch"), "product/search");
+    }
+
+    #[test]
+    fn any_value_of_a_name_counts_and_what_is_not_looked_at_may_be_anything() {
+        let read = Parameters::read("q=1&%71=2");
+        assert!(read.has("q", Some("1")) && read.has("q", Some("2")) && !read.has("q", Some("3")));
+        assert!(read.are(1) && !read.are_too_many());
+        let query = "x=1&".repeat(65);
+        let many = Parameters::read(&query);
+        assert!(many.are_too_many() && !many.are(1));
+        assert!(!Parameters::read("q&=1").are(1), "one has no name");
     }
 }

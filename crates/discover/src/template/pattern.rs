@@ -4,7 +4,7 @@
 //!
 //! A method stands there where it is neither GET nor HEAD. `*` is one segment, `*.html` one that ends so, `**` at the end
 //! one or more. Without a `?` a request has no parameters; with one it has these and no others, in any order; `...`
-//! stands for any others. `name=value` is a parameter of that value.
+//! stands for any others. `name=value` is a parameter of that value. Names and values are compared decoded.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,7 +12,9 @@ use core::cell::OnceCell;
 use core::fmt;
 use core::str::FromStr;
 
-use super::parameters::{Parameters, Unruly, may_be_name};
+use bywash_engine::classify::{DEEPEST, PathReading};
+
+use super::parameters::{self, Parameters, may_be_name, name_of, value_of};
 
 /// A kind of requests. Of several that match one request the greatest is the most specific.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +38,7 @@ enum Segment {
 /// Why a text is no pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPattern {
-    /// It is longer than a target that is looked at.
+    /// It is longer, or deeper, than a target that is looked at.
     Long,
     /// There is no path.
     Path,
@@ -55,7 +57,7 @@ pub enum BadPattern {
 impl fmt::Display for BadPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Long => "a pattern has at most 512 characters",
+            Self::Long => "a pattern has at most 512 characters and 24 segments",
             Self::Path => "a pattern is a path: write /export/*",
             Self::Method => {
                 "in front of the path stands a method in capitals and a space, or nothing"
@@ -96,6 +98,9 @@ impl FromStr for Pattern {
         };
         let path = path.strip_prefix('/').ok_or(BadPattern::Path)?;
         let (segments, rest) = segments(path)?;
+        if segments.len() > DEEPEST {
+            return Err(BadPattern::Long);
+        }
         let (parameters, others) = parameters(query.unwrap_or_default())?;
         let method = method.filter(|method| !is_reading(method)).map(String::from);
         Ok(Self { method, segments, rest, parameters, others })
@@ -133,14 +138,14 @@ fn parameters(query: &str) -> Result<(Named, bool), BadPattern> {
             continue;
         }
         let (name, value) = match part.split_once('=') {
-            Some((name, value)) => (name, Some(value.into())),
-            None => (part, None),
+            Some((name, value)) => (name_of(name), Some(value_of(value).into_owned())),
+            None => (name_of(part), None),
         };
-        let is_new = named.iter().all(|(known, _)| known != name);
-        if !may_be_name(name) || !is_new || named.len() == 8 {
+        let is_new = named.iter().all(|(known, _)| *known != name);
+        if !may_be_name(&name) || !is_new || named.len() == parameters::MOST {
             return Err(BadPattern::Parameter);
         }
-        named.push((name.into(), value));
+        named.push((name.into_owned(), value));
     }
     named.sort_unstable();
     Ok((named, others))
@@ -155,21 +160,25 @@ pub(super) fn is_reading(method: &str) -> bool {
 #[derive(Debug)]
 pub struct Line<'t> {
     method: &'t str,
-    path: &'t str,
+    path: Option<PathReading<'t>>,
     query: &'t str,
-    parameters: OnceCell<Result<Parameters<'t>, Unruly>>,
+    parameters: OnceCell<Parameters<'t>>,
 }
 
 impl<'t> Line<'t> {
     /// Of a request for this target, a path and perhaps a query.
     pub fn new(method: &'t str, target: &'t str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Self { method, path, query, parameters: OnceCell::new() }
+        Self { method, path: PathReading::plain(path, false), query, parameters: OnceCell::new() }
     }
 
-    fn parameters(&self) -> Option<&[(&'t str, &'t str)]> {
-        let read = self.parameters.get_or_init(|| Parameters::read(self.query));
-        read.as_ref().ok().map(|Parameters(given)| given.as_slice())
+    /// Reads its path otherwise.
+    pub const fn read_as(&mut self, path: PathReading<'t>) {
+        self.path = Some(path);
+    }
+
+    fn parameters(&self) -> &Parameters<'t> {
+        self.parameters.get_or_init(|| Parameters::read(self.query))
     }
 }
 
@@ -185,7 +194,9 @@ impl Pattern {
             Some(wanted) => wanted == line.method,
             None => is_reading(line.method),
         };
-        is_method && self.matches_path(line.path) && self.matches_query(line)
+        is_method
+            && line.path.as_ref().is_some_and(|path| self.matches_path(path))
+            && self.matches_query(line)
     }
 
     /// Whether it is more specific than the other, and there are requests that both match.
@@ -229,26 +240,30 @@ impl Pattern {
             && other.parameters.iter().all(|one| takes(self, one))
     }
 
-    fn matches_path(&self, path: &str) -> bool {
-        let Some(path) = path.strip_prefix('/') else { return false };
-        let mut parts = path.split('/');
-        let all = self.segments.iter().all(|segment| match (segment, parts.next()) {
-            (Segment::Name(name), Some(part)) => name == part,
-            (Segment::Any(ending), Some(part)) => part.ends_with(ending.as_str()),
-            (_, None) => false,
-        });
-        all && parts.next().is_some() == self.rest
+    fn matches_path(&self, path: &PathReading<'_>) -> bool {
+        // The slash at the end makes an empty segment.
+        let length = path.length() + usize::from(path.ends_with_slash());
+        let fits = |(at, segment): (usize, &Segment)| match segment {
+            Segment::Name(name) => path.is(at, name),
+            Segment::Any(ending) => path.ends_with(at, ending),
+        };
+        let fitting = self.segments.len();
+        (if self.rest { length > fitting } else { length == fitting })
+            && self.segments.iter().enumerate().all(fits)
     }
 
     fn matches_query(&self, line: &Line<'_>) -> bool {
-        let Some(given) = line.parameters() else {
-            return self.others && self.parameters.is_empty();
-        };
-        let has = |(name, value): &(String, Option<String>)| {
-            let found = given.iter().find(|(given, _)| given == name);
-            found.is_some_and(|(_, found)| value.as_ref().is_none_or(|value| value == found))
-        };
-        self.parameters.iter().all(has) && (self.others || given.len() == self.parameters.len())
+        let given = line.parameters();
+        if given.are_too_many() {
+            return self.others;
+        }
+        self.parameters.iter().all(|(name, value)| given.has(name, value.as_deref()))
+            && (self.others || given.are(self.parameters.len()))
+    }
+
+    /// The same with any other parameters, if it does not take them already.
+    pub fn with_others(&self) -> Option<Self> {
+        (!self.others).then(|| Self { others: true, ..self.clone() })
     }
 
     /// Names, then endings, then values of parameters, then names of parameters; who leaves others out is more specific.

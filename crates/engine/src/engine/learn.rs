@@ -57,7 +57,7 @@ impl Engine {
     /// A request has run, and came to this end.
     pub(super) fn ran(&mut self, now: Time, id: RequestId, since: Time, end: End) {
         let took = now.since(since);
-        let Waiting { class, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let fate = match end {
             End::Answered { held_up: false, done: true, .. } => Some(Fate::Done),
             // Its client held it up: the application was done at some time before.
@@ -69,7 +69,7 @@ impl Engine {
             }
         };
         if let Some(fate) = fate {
-            self.tell_ran(Ran { class, took, fate });
+            self.tell_ran(Ran { class: stops_as, took, fate });
         }
         match end {
             End::Answered { in_time, .. } => {
@@ -84,9 +84,9 @@ impl Engine {
 
     /// A request has run, and its client is gone.
     pub(super) fn ran_for_nobody(&mut self, now: Time, id: RequestId, since: Time) {
-        let Waiting { class, .. } = *self.moment(now).waiting(id);
+        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
         let took = now.since(since);
-        self.tell_ran(Ran { class, took, fate: Fate::Cut });
+        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Cut });
         self.learning.ran(class, took, false);
     }
 

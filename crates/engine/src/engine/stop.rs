@@ -43,8 +43,8 @@ impl Engine {
 
     /// What became of a request has nothing to do with how much there is to do.
     pub(super) fn did_not_arrive(&mut self, now: Time, id: RequestId) {
-        let Waiting { class, since, .. } = *self.moment(now).waiting(id);
-        self.terminate.left(class, since);
+        let Waiting { stops_as, since, .. } = *self.moment(now).waiting(id);
+        self.terminate.left(stops_as, since);
     }
 
     /// When the first of those that run will have run for as long as it may.
@@ -134,9 +134,10 @@ impl Engine {
     }
 
     fn stop(&mut self, now: Time, id: RequestId, since: Time, reason: Reason) -> Action {
-        let (Waiting { class, .. }, took) = (*self.moment(now).waiting(id), now.since(since));
+        let Waiting { class, stops_as, .. } = *self.moment(now).waiting(id);
+        let took = now.since(since);
         self.lost(now, id);
-        self.tell_ran(Ran { class, took, fate: Fate::Stopped });
+        self.tell_ran(Ran { class: stops_as, took, fate: Fate::Stopped });
         self.learning.ran(class, took, false);
         self.take_back(now, id, since, Way::Void);
         Action::Terminate { id, reason, retry_after: self.come_again(now, true) }

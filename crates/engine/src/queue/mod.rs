@@ -40,6 +40,9 @@ use crate::value::Values;
 pub struct Waiting {
     /// Its class.
     pub class: ClassId,
+    /// The class by whose bounds it is stopped while it runs: its own, but where its path can be
+    /// read in more than one way.
+    pub stops_as: ClassId,
     /// What its session has proven.
     pub standing: Standing,
     /// Whether it claims a session, proven or not.
@@ -304,8 +307,8 @@ impl Requests {
 
     /// It runs from now on, and can be stopped.
     pub(crate) fn can_be_stopped(&mut self, id: RequestId) {
-        let Waiting { class, standing, .. } = self.entries[id.index()].waiting;
-        self.stoppable.push_back(class.index() * Standing::COUNT + standing.index(), id);
+        let Waiting { stops_as, standing, .. } = self.entries[id.index()].waiting;
+        self.stoppable.push_back(stops_as.index() * Standing::COUNT + standing.index(), id);
     }
 
     /// It cannot be stopped, or no longer.

@@ -20,6 +20,7 @@ mod sessions;
 mod setup;
 mod shares;
 mod site;
+mod spellings;
 mod stop;
 mod throttle;
 mod value_index;

@@ -80,6 +80,21 @@ fn each_step_of_a_transaction_asks_for_the_step_before_it() {
 }
 
 #[test]
+fn a_path_that_can_be_read_in_two_ways_stands_as_the_worse_of_them() {
+    let mut site = site(4);
+    site.prove(7, &[MAIN, LOGIN]);
+    let mut arrive = |class, also| {
+        let session = Some(SessionKey(7));
+        let id = site.request(Request { session, also, ..Request::of(class) });
+        site.engine.standing_of(id)
+    };
+    let [walked, skipped] = [SHIPPING, CONFIRM].map(|class| ClassSet::NONE.with(class));
+    assert_eq!(arrive(SHIPPING, ClassSet::NONE), Standing::Transaction);
+    assert_eq!(arrive(SHIPPING, skipped), Standing::InProgress);
+    assert_eq!(arrive(CONFIRM, walked), Standing::InProgress);
+}
+
+#[test]
 fn what_a_token_proves_goes_first_and_the_table_does_not_take_it_over() {
     let mut site = Site::busy("session-first", &[]);
     let claims = |session, proven| Request {

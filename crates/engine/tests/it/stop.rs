@@ -2,7 +2,7 @@
 
 use bywash_engine::catalog::find_termination;
 use bywash_engine::terminate::Bounds;
-use bywash_engine::{Action, End, Event, Options, Reason, Request, RequestId};
+use bywash_engine::{Action, ClassSet, End, Event, Options, Reason, Request, RequestId};
 use bywash_units::Span;
 
 use crate::site::{CONFIRM, DETAILS, MAIN, SEARCH, Site, classes};
@@ -260,6 +260,18 @@ fn nobody_is_stopped_whom_the_driver_would_not_stop() {
     assert_eq!((site.stopped(long), site.refusal(new)), (None, Some(Reason::QueueFull)));
     site.pass(MOST * 2);
     assert_eq!(site.stopped(long), None);
+}
+
+#[test]
+fn a_path_that_some_read_as_a_search_is_stopped_like_one() {
+    let mut site = site("fixed", &[]);
+    let odd = site.request(Request { also: ClassSet::NONE.with(SEARCH), ..Request::of(MAIN) });
+    assert_eq!(site.stopped(odd), None);
+    site.pass(MOST * 2);
+    assert_eq!(site.stopped(odd), Some(Reason::RanTooLong));
+    let plain = site.arrive(MAIN);
+    site.pass(MOST * 2);
+    assert_eq!(site.stopped(plain), None);
 }
 
 #[test]

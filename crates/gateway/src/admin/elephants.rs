@@ -4,6 +4,7 @@ use bywash_api::{Ask, Code, Decision, Elephant, Elephants, Preview, Previewed};
 use bywash_control::{
     Book, Change, Effect, Entry, Gauge, Grants, Refused as Undoable, State, escaped,
 };
+use bywash_discover::template::Pattern;
 use bywash_engine::throttle::RuleId;
 use bywash_units::Span;
 
@@ -188,9 +189,19 @@ fn described(shared: &Shared, entry: &Entry, throttled: &[(RuleId, u32, u32)]) -
         waiting: counts.map(|(_, waiting, _)| *waiting),
         running: counts.map(|(.., running)| *running),
         within: None,
+        evaded: evaded(&entry.pattern),
         under: None,
         remark: None,
     }
+}
+
+/// How a request gets around a rule with this pattern, if the pattern names all parameters.
+fn evaded(pattern: &str) -> Option<String> {
+    let wider = pattern.parse::<Pattern>().ok()?.with_others()?;
+    Some(format!(
+        "a rule for `{pattern}` does not hold a request with any other parameter, as `&x=1`; a [throttle] in the file with \
+         requests = \"{wider}\" holds these as well"
+    ))
 }
 
 /// How it was under a rule that holds, for as long as it does and no more than a minute.

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bywash_control::{Book, Note, Refused, Watch, Written};
+use bywash_engine::classify::Classifier;
 use bywash_engine::throttle::RuleId;
 use bywash_message::Request;
 
@@ -82,12 +83,13 @@ impl Elephants {
         }
     }
 
-    /// The rule that a request falls under.
-    pub(crate) fn rule_of(&self, request: &Request) -> Option<RuleId> {
+    /// The rule that a request falls under, whose path is read as the classifier reads it.
+    pub(crate) fn rule_of(&self, request: &Request, classifier: &Classifier) -> Option<RuleId> {
         if !self.has_rules.load(Ordering::Relaxed) {
             return None;
         }
-        self.rules().of(request.method.as_str(), request.target.path_and_query())
+        let (method, target) = (request.method.as_str(), &request.target);
+        self.rules().of(method, target.path_and_query(), classifier.readings(target.path()))
     }
 
     /// How the bytes of an answer under this rule are let through, if they are held back.

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_control::InForce;
 use bywash_discover::template::{Line, Pattern};
+use bywash_engine::classify::PathReading;
 use bywash_engine::throttle::RuleId;
 use bywash_shaper::{BitRate, Bucket};
-use bywash_units::Time;
+use bywash_units::{Rate, Time};
 
 use super::bytes::SharedBucket;
 
@@ -19,6 +20,9 @@ struct Rule {
     /// Kinds of their own that the pattern matches too.
     exempt: Vec<Pattern>,
     id: RuleId,
+    /// How many it lets run at once, and start in a second.
+    at_once: u32,
+    rate: Option<f64>,
     /// If bytes of answers are held back.
     bucket: Option<SharedBucket>,
 }
@@ -34,7 +38,9 @@ impl Rules {
             let bucket = rule.bytes.and_then(BitRate::of_bytes);
             let bucket = bucket.map(|rate| before.bucket_at(rule.id, rate, now));
             let exempt = rule.exempt.iter().filter_map(|kind| kind.parse().ok()).collect();
-            Some(Rule { pattern: rule.pattern.parse().ok()?, exempt, id: rule.id, bucket })
+            let pattern = rule.pattern.parse().ok()?;
+            let (at_once, rate) = (rule.rule.at_once, rule.rule.rate.map(Rate::get));
+            Some(Rule { pattern, exempt, id: rule.id, at_once, rate, bucket })
         };
         let mut rules: Vec<_> = in_force.iter().filter_map(rule).collect();
         rules.sort_unstable_by(|a, b| b.pattern.cmp(&a.pattern));
@@ -58,34 +64,77 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// The rule for a request, if there is one.
-    pub(crate) fn of(&self, method: &str, target: &str) -> Option<RuleId> {
-        let line = Line::new(method, target);
-        let holds = |rule: &&Rule| {
-            rule.pattern.is_of(&line) && !rule.exempt.iter().any(|kind| kind.is_of(&line))
+    /// The rule for a request whose path can be read so: of those that a reading falls under, the narrowest. A reading
+    /// falls under the first rule that matches it, or else under the first that matches it with a slash more or less at
+    /// its end; where it ends with one, under either. Without `readings`, as its path is too long, it may fall under any.
+    pub(crate) fn of<'t>(
+        &self,
+        method: &'t str,
+        target: &'t str,
+        readings: Option<impl Iterator<Item = PathReading<'t>>>,
+    ) -> Option<RuleId> {
+        let Some(readings) = readings else {
+            return self.0.iter().reduce(Rule::narrower).map(|rule| rule.id);
         };
-        let found = self.0.iter().find(holds);
-        found.map(|rule| rule.id)
+        let mut line = Line::new(method, target);
+        let mut narrowest: Option<&Rule> = None;
+        for reading in readings {
+            line.read_as(reading);
+            let found = self.first(&line);
+            let toggled =
+                reading.toggled().filter(|_| found.is_none() || reading.ends_with_slash());
+            let other = toggled.and_then(|toggled| {
+                line.read_as(toggled);
+                self.first(&line)
+            });
+            narrowest = narrowest.into_iter().chain(found).chain(other).reduce(Rule::narrower);
+        }
+        narrowest.map(|rule| rule.id)
+    }
+
+    /// The most specific rule that a request falls under.
+    fn first(&self, line: &Line<'_>) -> Option<&Rule> {
+        self.0.iter().find(|rule| {
+            rule.pattern.is_of(line) && !rule.exempt.iter().any(|kind| kind.is_of(line))
+        })
+    }
+}
+
+impl Rule {
+    /// Of two rules the one that lets fewer run at once, or start in a second; else the first.
+    fn narrower<'r>(&'r self, other: &'r Self) -> &'r Self {
+        let rate = |rule: &Self| rule.rate.unwrap_or(f64::INFINITY);
+        let rates = || rate(other).total_cmp(&rate(self));
+        if other.at_once.cmp(&self.at_once).then_with(rates).is_lt() { other } else { self }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bywash_engine::classify::readings;
     use bywash_engine::throttle;
 
     use super::*;
 
-    #[test]
-    fn what_a_rule_leaves_alone_comes_under_the_next_that_matches() {
-        let rule = |id, pattern: &str, exempt: &[&str]| InForce {
+    fn rule(id: u32, pattern: &str, exempt: &[&str], at_once: u32) -> InForce {
+        InForce {
             id: RuleId(id),
             pattern: pattern.into(),
             exempt: exempt.iter().map(|kind| (*kind).into()).collect(),
-            rule: throttle::Rule::at_once(1),
+            rule: throttle::Rule::at_once(at_once),
             bytes: None,
-        };
+        }
+    }
+
+    fn of(rules: &Rules, method: &str, target: &str) -> Option<RuleId> {
+        let path = target.split('?').next().unwrap();
+        rules.of(method, target, readings(path, false))
+    }
+
+    #[test]
+    fn what_a_rule_leaves_alone_comes_under_the_next_that_matches() {
         let in_force =
-            [rule(1, "/*?q&...", &["/search?q", "/find?q=shoes"]), rule(2, "/**?...", &[])];
+            [rule(1, "/*?q&...", &["/search?q", "/find?q=shoes"], 1), rule(2, "/**?...", &[], 1)];
         let rules = Rules::new(&in_force, &Rules::default(), Time::ZERO);
         for (target, id) in [
             ("/17?q=a", 1),
@@ -95,8 +144,34 @@ mod tests {
             ("/find?q=shoes", 2),
             ("/a/b", 2),
         ] {
-            assert_eq!(rules.of("GET", target), Some(RuleId(id)), "{target}");
+            assert_eq!(of(&rules, "GET", target), Some(RuleId(id)), "{target}");
         }
-        assert_eq!(rules.of("POST", "/17?q=a"), None);
+        assert_eq!(of(&rules, "POST", "/17?q=a"), None);
+    }
+
+    #[test]
+    fn a_rule_holds_every_spelling_that_some_application_reads_as_its_own() {
+        let rules = Rules::new(&[rule(1, "/search?q&...", &[], 1)], &Rules::default(), Time::ZERO);
+        for path in ["/search", "//search", "/search/", "/search;x", "/search%2f", "/search;x//"] {
+            for query in ["q=1", "%71=1", "q=1&_=7", "x&a%2A=1&q", &"x&".repeat(99)] {
+                let target = format!("{path}?{query}");
+                assert_eq!(of(&rules, "GET", &target), Some(RuleId(1)), "{target}");
+                assert_eq!(of(&rules, "HEAD", &target), Some(RuleId(1)), "{target}");
+            }
+        }
+        assert_eq!(of(&rules, "GET", &"/".repeat(99)), Some(RuleId(1)), "too long to be read");
+        for target in ["/search", "/research?q", "/search/x?q", "/search%2fx?q", "/search?qq=1"] {
+            assert_eq!(of(&rules, "GET", target), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn of_the_rules_of_several_readings_the_narrowest_holds() {
+        for (here, there) in [(1, 5), (5, 1)] {
+            let in_force = [rule(1, "/a", &[], here), rule(2, "/a/b", &[], there)];
+            let rules = Rules::new(&in_force, &Rules::default(), Time::ZERO);
+            let narrowest = if here < there { 1 } else { 2 };
+            assert_eq!(of(&rules, "GET", "/a;%2Fb"), Some(RuleId(narrowest)));
+        }
     }
 }

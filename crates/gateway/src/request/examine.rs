@@ -5,7 +5,8 @@
 use std::net::IpAddr;
 
 use bywash_config::{Charge, Level, Mode, Session};
-use bywash_engine::{AddressKey, AttemptKey, Request as EngineRequest, SessionKey, Tier};
+use bywash_engine::throttle::RuleId;
+use bywash_engine::{AddressKey, AttemptKey, ClassId, Request as EngineRequest, SessionKey, Tier};
 use bywash_message::{Fields, Request};
 use bywash_token::Moment;
 
@@ -51,11 +52,14 @@ pub(super) fn examine(
     let config = &settings.config;
     let (fields, safe) = (&request.fields, request.method.is_safe());
     let Origin { client, secure, doubt } = forwarded::origin(fields, peer, &config.listen);
-    let class = config.classifier.class(request.method.as_str(), request.target.path());
+    let classes = config.classifier.classes(request.method.as_str(), request.target.path());
+    let class = settings.lowest(classes);
     let cookie = session_cookie(settings).and_then(|name| cookies::brought(fields, name));
-    let of_class = settings.class(class);
-    let enforced = of_class.mode == Mode::Enforce
-        && is_of_part(of_class.percent, || peer.address_key(shared, client));
+    let treated = EngineRequest { also: classes.without(class), ..EngineRequest::of(class) };
+    let enforced = settings.classes(&treated).any(|class| {
+        class.mode == Mode::Enforce
+            && is_of_part(class.percent, || peer.address_key(shared, client))
+    });
     let token = shown(settings, fields, cookie, enforced);
     let session = match config.identify.session {
         Session::Token => token.session.map(|name| shared.session_key(&name.0)),
@@ -70,15 +74,24 @@ pub(super) fn examine(
         proven: token.proven,
         attempt: Some(attempt(shared, request, session, address)),
         retry: signals::is_retry(&config.identify.retries, fields),
-        stoppable: enforced && of_class.class.stop.is_some(),
-        rule: shared.elephants.rule_of(request).filter(|_| of_class.class.tier == Tier::Browse),
-        ..EngineRequest::of(class)
+        stoppable: enforced && settings.classes(&treated).any(|class| class.class.stop.is_some()),
+        rule: rule(shared, settings, request, class),
+        ..treated
     };
     let told = Told::of(fields);
     let levels = settings.levels.as_ref();
     let said = levels.map_or(Said::Nothing, |levels| levels.said(fields, peer.is_trusted));
-    let level = levels.map(|levels| levels.level(of_class.level, said));
+    // The greater is the worse one.
+    let level = levels.and_then(|levels| {
+        settings.classes(&request).map(|class| levels.level(class.level, said)).max()
+    });
     Facts { request, client, doubt, enforced, token, secure, safe, told, said, level }
+}
+
+/// The rule that a request of this class falls under. A transaction falls under none.
+fn rule(shared: &Shared, settings: &Settings, request: &Request, class: ClassId) -> Option<RuleId> {
+    let browses = settings.class(class).class.tier == Tier::Browse;
+    shared.elephants.rule_of(request, &settings.config.classifier).filter(|_| browses)
 }
 
 /// Whether a client is of so many in a hundred. By its address, which nobody can choose as a cookie can be: so who is

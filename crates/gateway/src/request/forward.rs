@@ -81,7 +81,7 @@ pub(super) async fn forward(
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
     let Forward { mut request, facts, mut upload, back, peer, mut client, .. } = forward;
-    let timeouts = settings.class(facts.request.class).timeouts;
+    let timeouts = settings.timeouts(&facts.request);
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
     // A hop sends requests of many users on one connection, and which are whose it does not say.

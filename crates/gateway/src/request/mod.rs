@@ -68,7 +68,7 @@ pub(crate) async fn serve(
     if forward::loops(&request.fields) {
         return refuse::looping(&voice, record);
     }
-    let most = settings.class(facts.request.class).max_body_bytes;
+    let most = settings.max_body_bytes(&facts.request);
     if matches!(request.framing, Framing::Length(length) if length > most) {
         return refuse::upload(&worker, record, BodyError::TooLarge);
     }

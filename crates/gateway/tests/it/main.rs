@@ -56,6 +56,7 @@ mod sessions;
 mod slow;
 mod slow_clients;
 mod soak;
+mod spellings;
 mod stop;
 mod streaming;
 mod targets;

@@ -160,11 +160,10 @@ fn shown(line: &[u8]) -> String {
 }
 
 fn asked(logged: &Logged<'_>, classes: &Classifier) -> Asked {
-    let path = logged.target.split('?').next().unwrap_or_default();
     // As the gateway would have written it; what it would have refused has the class `other`.
     let class = match Target::canonical(logged.target.as_bytes()) {
         Ok(target) => classes.class(&logged.method, target.path()),
-        Err(_) => classes.class(&logged.method, path),
+        Err(_) => classes.default_class(),
     };
     Asked {
         began: logged.began,

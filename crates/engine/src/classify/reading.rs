@@ -1,0 +1,302 @@
+//! A path as an application reads it.
+//!
+//! Applications disagree on some paths: one merges `//`, one cuts path parameters (`;x`), one
+//! decodes `%2F` before it splits. [`readings`] yields what a canonical path can mean: first the
+//! path as it stands, then each combination of
+//!
+//! - empty segments merged or kept,
+//! - path parameters cut before escapes are decoded, after, or kept,
+//! - escaped slashes and backslashes (`%2F`, `%5C`) taken for slashes or kept,
+//! - other escapes decoded, which every application does, when segments are compared.
+//!
+//! A slash at the end and letter case are no readings of their own: a pattern is asked about both
+//! forms at once ([`PathReading::ends_with_slash`]), and where the operator says that the
+//! application ignores case, no comparison regards it.
+//!
+//! A path without `;`, `%` and `//` has one reading. There are at most 13, none allocates, and
+//! each takes one walk over the path. So that no client has a long path walked so often, odd paths
+//! have a bound ([`LONGEST`], [`MOST`]); what is beyond counts as all that it could be.
+
+/// Segments of a path that are told apart. A pattern has no more; what is deeper only a pattern
+/// with a rest matches.
+pub const DEEPEST: usize = 24;
+
+/// The longest path, in bytes, that is read in several ways.
+const LONGEST: usize = 1024;
+/// The most slashes of a path that is read in several ways.
+const MOST: usize = 64;
+
+/// The segments of a path in one reading.
+#[derive(Clone, Copy, Debug)]
+pub struct PathReading<'p> {
+    segments: [&'p str; DEEPEST],
+    /// Segments, up to one more than are kept.
+    length: usize,
+    /// It ends with a slash. The root does.
+    slash: bool,
+    same: Same,
+}
+
+/// Which segments count as the same.
+#[derive(Clone, Copy, Debug)]
+struct Same {
+    decodes: bool,
+    ignores_case: bool,
+}
+
+/// What an application makes of the odd parts of a path.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    cuts: Cut,
+    /// Escaped slashes are slashes.
+    splits: bool,
+    merges: bool,
+}
+
+/// When path parameters are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    Never,
+    /// At `;`, before escapes are decoded.
+    First,
+    /// At `;` and at its escape, after escaped slashes have split segments.
+    Last,
+}
+
+const WAYS: [Way; 12] = {
+    let mut ways = [Way { cuts: Cut::Never, splits: false, merges: false }; 12];
+    let mut at = 0;
+    while at < ways.len() {
+        ways[at] = Way {
+            cuts: match at / 4 {
+                0 => Cut::Never,
+                1 => Cut::First,
+                _ => Cut::Last,
+            },
+            splits: at & 2 != 0,
+            merges: at & 1 != 0,
+        };
+        at += 1;
+    }
+    ways
+};
+
+/// The odd parts of a path.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "any of them may be there")]
+struct Odd {
+    /// `//`.
+    empty: bool,
+    /// `;`.
+    parameters: bool,
+    /// `%`.
+    escapes: bool,
+    /// `%2F` or `%5C`.
+    slashes: bool,
+    /// `%3B`.
+    hidden_parameters: bool,
+}
+
+impl Odd {
+    fn of(path: &str) -> Self {
+        let bytes = path.as_bytes();
+        // No early exit, so that it is a loop over vectors.
+        let has =
+            |wanted: u8| bytes.iter().fold(0, |has, byte| has | u8::from(*byte == wanted)) != 0;
+        let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+        let both = |(a, b): (&u8, &u8)| u8::from(*a == b'/') & u8::from(*b == b'/');
+        let empty = pairs.fold(0, |has, pair| has | both(pair)) != 0;
+        let escapes = has(b'%');
+        let has_code =
+            |code: &[u8]| escapes && bytes.windows(3).any(|three| three.eq_ignore_ascii_case(code));
+        Self {
+            empty,
+            parameters: has(b';'),
+            escapes,
+            slashes: has_code(b"%2F") || has_code(b"%5C"),
+            hidden_parameters: has_code(b"%3B"),
+        }
+    }
+
+    const fn is_plain(self) -> bool {
+        !self.escapes && self.has_same_segments()
+    }
+
+    /// Whether all ways find the same segments in it.
+    const fn has_same_segments(self) -> bool {
+        !self.empty && !self.parameters && !self.slashes && !self.hidden_parameters
+    }
+
+    /// Whether a way reads a path with these parts otherwise than a simpler way does.
+    fn tells(self, way: Way) -> bool {
+        let cuts = match way.cuts {
+            Cut::Never => true,
+            Cut::First => self.parameters,
+            Cut::Last => self.hidden_parameters || (self.parameters && way.splits),
+        };
+        let makes_empty = self.empty || way.splits || way.cuts != Cut::Never;
+        cuts && (!way.splits || self.slashes) && (!way.merges || makes_empty)
+    }
+}
+
+/// The readings of a canonical path (as `bywash_message::Target` writes it), the first as it
+/// stands; none of what is no path, as the `*` of `OPTIONS *`. Two may have the same segments.
+/// `None`: the path is odd, and longer or deeper than is read in several ways; it may be any.
+pub fn readings(path: &str, ignores_case: bool) -> Option<impl Iterator<Item = PathReading<'_>>> {
+    let first = PathReading::plain(path, ignores_case);
+    let odd = Odd::of(path);
+    let is_too_long =
+        || path.len() > LONGEST || path.bytes().filter(|byte| *byte == b'/').count() > MOST;
+    if !odd.has_same_segments() && is_too_long() {
+        return None;
+    }
+    let ways = if odd.is_plain() || first.is_none() { &[][..] } else { &WAYS[..] };
+    let others = ways.iter().enumerate().filter(move |(at, way)| {
+        // As it stands once more only if decoding makes a difference.
+        if *at == 0 { odd.escapes } else { odd.tells(**way) }
+    });
+    let decoded = Same { decodes: odd.escapes, ignores_case };
+    let others = others.map(move |(_, way)| PathReading::new(path, *way, decoded));
+    Some(first.into_iter().chain(others))
+}
+
+impl<'p> PathReading<'p> {
+    /// A path as it stands; `None` if it is none.
+    pub fn plain(path: &'p str, ignores_case: bool) -> Option<Self> {
+        let same = Same { decodes: false, ignores_case };
+        path.starts_with('/').then(|| Self::new(path, WAYS[0], same))
+    }
+
+    fn new(path: &'p str, way: Way, same: Same) -> Self {
+        let mut reading = Self { segments: [""; DEEPEST], length: 0, slash: false, same };
+        for segment in path.get(1..).unwrap_or_default().split('/') {
+            let segment =
+                if way.cuts == Cut::First { before(segment, is_semicolon) } else { segment };
+            if way.splits {
+                for piece in pieces(segment) {
+                    reading.push(piece, way);
+                }
+            } else {
+                reading.push(segment, way);
+            }
+            if reading.length > DEEPEST {
+                break;
+            }
+        }
+        reading
+    }
+
+    /// Appends a segment. Whether an empty one is the slash at the end shows when another comes.
+    fn push(&mut self, segment: &'p str, way: Way) {
+        let segment =
+            if way.cuts == Cut::Last { before(segment, is_any_semicolon) } else { segment };
+        if self.slash && !way.merges {
+            self.append("");
+        }
+        self.slash = segment.is_empty();
+        if !self.slash {
+            self.append(segment);
+        }
+    }
+
+    fn append(&mut self, segment: &'p str) {
+        if let Some(place) = self.segments.get_mut(self.length) {
+            *place = segment;
+        }
+        self.length = (self.length + 1).min(DEEPEST + 1);
+    }
+
+    /// How many segments it has, without the empty one that a slash at the end makes; at most
+    /// [`DEEPEST`] + 1.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it ends with a slash.
+    pub const fn ends_with_slash(&self) -> bool {
+        self.slash
+    }
+
+    /// The same path with a slash more or less at its end; none for the root.
+    #[must_use]
+    pub const fn toggled(self) -> Option<Self> {
+        if self.length == 0 { None } else { Some(Self { slash: !self.slash, ..self }) }
+    }
+
+    /// A segment; empty beyond those that are kept.
+    pub fn segment(&self, at: usize) -> &'p str {
+        self.segments.get(at).copied().unwrap_or_default()
+    }
+
+    /// Whether a segment is this one.
+    pub fn is(&self, at: usize, literal: &str) -> bool {
+        let segment = self.segment(at);
+        segment == literal || self.same.are_alike(segment, literal)
+    }
+
+    /// Whether a segment ends so.
+    pub fn ends_with(&self, at: usize, ending: &str) -> bool {
+        let segment = self.segment(at);
+        let tail = || segment.len().checked_sub(ending.len()).and_then(|at| segment.get(at..));
+        segment.ends_with(ending) || tail().is_some_and(|tail| self.same.are_alike(tail, ending))
+    }
+}
+
+impl Same {
+    fn are_alike(self, a: &str, b: &str) -> bool {
+        let folded = |byte: u8| if self.ignores_case { byte.to_ascii_lowercase() } else { byte };
+        if self.decodes && (a.contains('%') || b.contains('%')) {
+            decoded(a).map(folded).eq(decoded(b).map(folded))
+        } else {
+            self.ignores_case && a.eq_ignore_ascii_case(b)
+        }
+    }
+}
+
+/// The bytes of a text with its escapes decoded. What only looks like an escape stays as it is.
+pub fn decoded(text: &str) -> impl Iterator<Item = u8> + '_ {
+    let mut rest = text.as_bytes();
+    core::iter::from_fn(move || {
+        let (byte, behind) = rest.split_first()?;
+        let digit = |at: usize| char::from(*behind.get(at)?).to_digit(16);
+        if let (b'%', Some(high), Some(low)) = (byte, digit(0), digit(1)) {
+            rest = &behind[2..];
+            return Some((high * 16 + low) as u8);
+        }
+        rest = behind;
+        Some(*byte)
+    })
+}
+
+fn before(segment: &str, is_end: impl Fn(&[u8]) -> bool) -> &str {
+    let bytes = segment.as_bytes();
+    let end = (0..bytes.len()).find(|at| is_end(&bytes[*at..]));
+    &segment[..end.unwrap_or(bytes.len())]
+}
+
+fn is_semicolon(text: &[u8]) -> bool {
+    text.first() == Some(&b';')
+}
+
+fn is_any_semicolon(text: &[u8]) -> bool {
+    is_semicolon(text) || is_escape(text, *b"%3B")
+}
+
+fn is_slash(text: &[u8]) -> bool {
+    is_escape(text, *b"%2F") || is_escape(text, *b"%5C")
+}
+
+fn is_escape(text: &[u8], code: [u8; 3]) -> bool {
+    text.get(..3).is_some_and(|three| three.eq_ignore_ascii_case(&code))
+}
+
+/// The parts of a segment between escaped slashes.
+fn pieces(segment: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(segment);
+    core::iter::from_fn(move || {
+        let text = rest?;
+        let piece = before(text, is_slash);
+        rest = text.get(piece.len() + 3..);
+        Some(piece)
+    })
+}
