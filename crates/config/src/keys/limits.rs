@@ -14,8 +14,10 @@ pub(crate) static LIMITS: Section = Section {
         MAX_URI_BYTES,
         CONNECTIONS,
         CONNECTIONS_PER_ADDRESS,
+        PROVEN_RESERVE,
         BODY_RATE,
         STREAMS,
+        OBSERVED,
         H2_STREAMS,
         CLIENT_IDLE_TIMEOUT,
     ],
@@ -57,6 +59,13 @@ pub(crate) const CONNECTIONS_PER_ADDRESS: Key = Key::new(
     "The same from one address, but for listen.trusted_proxies; 0 is any number. Many people can \
      share an address.",
 );
+pub(crate) const PROVEN_RESERVE: Key = Key::new(
+    "proven_reserve",
+    Kind::Whole { min: 0, max: 90 },
+    "10",
+    "Percent of `connections` kept for clients whose session has been served before. No new client takes the place of \
+     one of these, and one address alone cannot fill this share.",
+);
 pub(crate) const BODY_RATE: Key = Key::new(
     "body_rate",
     Kind::Bytes { min: 0, max: MIB },
@@ -69,6 +78,13 @@ pub(crate) const STREAMS: Key = Key::new(
     Kind::Whole { min: 0, max: 1_000_000 },
     "1000",
     "WebSockets and server-sent events at once. They last, so they hold no slot.",
+);
+pub(crate) const OBSERVED: Key = Key::new(
+    "observed",
+    Kind::Whole { min: 1, max: 1_000_000 },
+    "4000",
+    "Requests at once that hold no slot: those that are only observed, and all while the gateway is bypassed. More get \
+     a 503, as each needs a file for its connection to the upstream.",
 );
 pub(crate) const H2_STREAMS: Key = Key::new(
     "h2_streams",

@@ -11,7 +11,7 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 /// Operators and scrapers, not crowds. A browser opens up to six.
-const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 
 /// All connections, the oldest first.
 #[derive(Default)]

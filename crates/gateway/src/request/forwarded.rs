@@ -181,7 +181,8 @@ mod tests {
 
     fn peer(is_trusted: bool) -> Peer {
         let address: IpAddr = "10.0.0.1".parse().unwrap();
-        Peer { address, text: address.to_string(), is_trusted, is_secure: false }
+        let text = address.to_string();
+        Peer { address, text, is_trusted, is_secure: false, proven: std::cell::Cell::default() }
     }
 
     fn trusted() -> Vec<Network> {

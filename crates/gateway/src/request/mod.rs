@@ -21,7 +21,7 @@ mod wait;
 
 use std::rc::Rc;
 
-use bywash_engine::{End, Outcome, Reason};
+use bywash_engine::{End, Outcome, Reason, Standing};
 use bywash_message::{Fault, Request};
 use http::StatusCode;
 
@@ -36,8 +36,10 @@ use wait::{Ended, Waited};
 
 use crate::client::{Back, Body};
 use crate::driver::Ticket;
+use crate::local_fault::LocalFault;
 use crate::record::Record;
 use crate::reply::Reply;
+use crate::shared::{CountedSeat, Shared};
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 
@@ -62,7 +64,7 @@ pub(crate) async fn serve(
         return refuse::looping(&voice, record);
     }
     let upload = Upload::new(body, request.framing, request.expects_continue, &worker, &settings);
-    let admitted = match admit(&worker, &facts, record, upload, &voice).await {
+    let admitted = match admit(&worker, &peer, &facts, record, upload, &voice).await {
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
@@ -99,6 +101,7 @@ struct Admitted {
 /// Asks the engine and, where its decisions are carried out, waits for what it says.
 async fn admit(
     worker: &Worker,
+    peer: &Peer,
     facts: &Facts,
     mut record: Box<Record>,
     mut upload: Upload,
@@ -106,11 +109,19 @@ async fn admit(
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let mut deadline = ClientDeadline::NEVER;
+    if shared.is_bypassed() || !record.is_enforced() {
+        let most = record.settings().config.limits.observed;
+        let Some(seat) = CountedSeat::observed(shared, most) else {
+            return Err(Box::new(has_no_place(shared, &mut record, voice)));
+        };
+        record.sits(seat);
+    }
     if shared.is_bypassed() {
         return Ok(Admitted { record, upload, ticket: None, deadline });
     }
     let ticket = shared.driver.arrive(facts.request, record.is_enforced());
     record.stands(ticket.standing());
+    peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
         match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
@@ -125,6 +136,14 @@ async fn admit(
         }
     }
     Ok(Admitted { record, upload, ticket: Some(ticket), deadline })
+}
+
+/// Answers a request beyond those that may run without a slot.
+fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
+    let error = UpstreamError::Local(LocalFault::Requests);
+    shared.local_fault(LocalFault::Requests);
+    record.ends(Outcome::UpstreamError, refuse::status_of(&error));
+    refuse::upstream(voice, &error)
 }
 
 /// Forwards an admitted request and hands its answer on.

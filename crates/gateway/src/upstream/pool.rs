@@ -39,13 +39,13 @@ struct Idle<L> {
 const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
-    /// `most`: connections that are kept, of all servers each.
+    /// `most`: idle connections that are kept, of all servers together.
     pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
         Self { upstreams, most: Cell::new(most), servers, retired: Cell::new(false) }
     }
 
-    /// From now on so many are kept, of each server.
+    /// From now on so many idle ones are kept.
     pub(crate) fn keeps(&self, most: usize) {
         self.most.set(most);
     }
@@ -84,10 +84,11 @@ impl Pool {
         if self.retired.get() {
             return;
         }
+        let idle: usize = self.servers.iter().map(|kept| kept.borrow().idle.len()).sum();
         let mut kept = self.servers[server].borrow_mut();
         match link {
             Link::H1(mut link) => {
-                if kept.idle.len() < self.most.get() && link.is_idle() {
+                if idle < self.most.get() && link.is_idle() {
                     kept.idle.push(Idle { link, ticks: 0 });
                 }
             }
