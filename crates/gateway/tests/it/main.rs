@@ -18,6 +18,7 @@ mod wire;
 
 mod admin;
 mod bypass;
+mod connections;
 mod deadline;
 mod decisions;
 mod departures;
@@ -40,6 +41,7 @@ mod learned;
 mod levels;
 mod life;
 mod limits;
+mod local_faults;
 mod log;
 mod malformed;
 mod metrics;
