@@ -70,8 +70,7 @@ pub(crate) const SPARE: usize = 128;
 /// Connections that one look covers. The next look goes on behind them.
 const MOST_SEEN: usize = 16_384;
 
-/// How long the index waits before it looks again, for each connection of the last look. A look
-/// takes about a thirtieth of that.
+/// How long the index waits before it looks again, for each connection of the last look.
 const PER_SEEN: Span = Span::from_nanos(2_500);
 
 /// Why a connection was closed for another.
