@@ -116,14 +116,17 @@ impl Index {
         proven: usize,
         now: impl Fn() -> Span,
     ) -> Result<Vec<Told>, NoRoom> {
-        let entry = &mut self.all[held.position.load(Ordering::Relaxed)];
+        let position = held.position.load(Ordering::Relaxed);
+        let entry = &mut self.all[position];
         let before = std::mem::replace(&mut entry.owner, owner);
-        if entry.leaving {
+        // Meanwhile it makes no room itself.
+        if std::mem::replace(&mut entry.leaving, true) {
             return Ok(Vec::new());
         }
         self.change(before, |owned| owned.stay -= 1);
         let others = self.all.len() - self.leaving - 1;
         let told = self.room(owner, others, bounds, proven, now);
+        self.all[position].leaving = false;
         self.change(owner, |owned| owned.stay += 1);
         told
     }

@@ -273,3 +273,29 @@ fn a_connection_whose_owner_becomes_known_is_counted_there() {
     world.index.leave(&held);
     assert_eq!(world.index.open(), 10);
 }
+
+#[test]
+fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
+    let bounds = Bounds { most: 2, per_address: 2, reserve: 0 };
+    let (mut index, inbox) = (Index::default(), Arc::default());
+    let (busy, late) = (Held::new(&inbox, false), Held::new(&inbox, false));
+    let newcomer = Held::new(&inbox, false);
+    for held in [&busy, &late] {
+        index.enter(held, Owner::alone(), bounds, 0, || Span::ZERO).unwrap();
+    }
+    inbox.ticks(GRACE);
+    busy.set(State { phase: Phase::Busy, ..busy.state() });
+    // A newcomer may take the place of the late one; it is told, and closes.
+    let told = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
+    assert!(Arc::ptr_eq(&told[0].held, &late));
+    index.stays(&late);
+    // Now there is one too many, and nobody else to make room.
+    newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
+    let moved = index.change_owner(&late, owner(2), bounds, 0, || Span::from_secs(2));
+    assert_eq!(moved.unwrap_err(), NoRoom);
+    for held in [&busy, &late, &newcomer] {
+        held.state.store(State::CLOSED, Ordering::Relaxed);
+        index.leave(held);
+    }
+    assert!(index.is_empty());
+}

@@ -161,7 +161,8 @@ fn proven(gateway: &Running, source: u8, session: &str) -> Wire {
 fn a_proven_session_keeps_its_connection_while_strangers_come_and_go() {
     let upstream = Upstream::echo();
     let gateway = with_room_for(&upstream, 10).set("limits.proven_reserve", "30").start();
-    let mut buyers = [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
+    let mut buyers =
+        [proven(&gateway, 2, "one"), proven(&gateway, 2, "two"), proven(&gateway, 2, "three")];
     // All that may be, of addresses that have fewer than theirs.
     let _strangers: Vec<Wire> = (10..60).map(|source| idle(&gateway, source)).collect();
     assert_eq!(evicted(&gateway, "idle"), 43.0);
@@ -200,7 +201,8 @@ fn the_connections_of_a_trusted_hop_stay_though_it_has_most() {
 #[test]
 fn a_client_behind_a_proxy_header_is_counted_by_the_address_in_it() {
     let upstream = Upstream::echo();
-    let gateway = with_room_for(&upstream, 4).set("listen.proxy_protocol", "['127.0.0.0/8']").start();
+    let gateway =
+        with_room_for(&upstream, 4).set("listen.proxy_protocol", "['127.0.0.0/8']").start();
     let idle = |address: &str| {
         let mut client = gateway.client();
         client.send(format!("PROXY TCP4 {address} 127.0.0.1 4096 80\r\n{}", get("/")));

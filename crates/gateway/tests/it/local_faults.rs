@@ -14,6 +14,9 @@ use crate::wire::Wire;
 
 const SERVERS: &str = "BYWASH_TEST_SERVERS";
 
+/// Whether servers are probed, ten times a second.
+const PROBES: &str = "BYWASH_TEST_PROBES";
+
 /// A gateway in a process of its own.
 struct Process {
     child: Child,
@@ -24,11 +27,16 @@ struct Process {
 
 impl Process {
     fn start(servers: &[SocketAddr]) -> Self {
+        Self::start_with(servers, &[])
+    }
+
+    fn start_with(servers: &[SocketAddr], more: &[(&str, &str)]) -> Self {
         let servers: Vec<String> = servers.iter().map(|at| format!("http://{at}")).collect();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "local_faults::a_gateway_in_a_process_of_its_own"])
             .args(["--ignored", "--nocapture"])
             .env(SERVERS, servers.join(" "))
+            .envs(more.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -83,10 +91,12 @@ impl Drop for Process {
 fn a_gateway_in_a_process_of_its_own() {
     let Ok(servers) = std::env::var(SERVERS) else { return };
     let servers: Vec<String> = servers.split(' ').map(str::to_owned).collect();
-    let gateway = Setup::before_address(SocketAddr::from(([127, 0, 0, 1], 1)))
-        .servers(&servers)
-        .limit(100)
-        .start();
+    let mut setup =
+        Setup::before_address(SocketAddr::from(([127, 0, 0, 1], 1))).servers(&servers).limit(100);
+    if std::env::var(PROBES).is_ok() {
+        setup = setup.set("health.path", "'/well'").set("health.interval", "'100ms'");
+    }
+    let gateway = setup.start();
     println!("\ngateway at {} {}", gateway.gateway().http(), gateway.admin());
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -160,4 +170,24 @@ fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
     // Room for its connection and for that to the server.
     clients.truncate(2);
     assert_eq!(newcomer.answer().unwrap().text(), "/late");
+}
+
+#[test]
+fn a_probe_that_finds_no_file_takes_no_server_out() {
+    let upstreams = [Upstream::echo(), Upstream::echo()];
+    let servers = [upstreams[0].address, upstreams[1].address];
+    let mut gateway = Process::start_with(&servers, &[(PROBES, "yes")]);
+    eventually("servers are probed", || upstreams.iter().all(|one| one.accepted() > 0));
+    gateway.may_open(0);
+    // A connection of a probe that was open when the limit was set may serve a few more.
+    let faults = "bywash_local_faults_total{cause=\"process_files\"}";
+    let limit = gateway.metric(faults) + 20.0;
+    eventually("probes find no file", || {
+        gateway.may_open(0);
+        gateway.metric(faults) >= limit
+    });
+    for server in servers {
+        let state = format!("bywash_server_state{{server=\"http://{server}\",state=\"up\"}}");
+        assert_eq!(gateway.metric(&state), 1.0, "{server}");
+    }
 }
