@@ -102,7 +102,7 @@ mod tests {
             ("limits.streams = 1001", 1),
             // One that runs, and one that each of two workers keeps.
             ("upstream.limit = 17", 3),
-            ("upstream.health.path = '/'", 1),
+            ("health.path = '/'", 1),
         ] {
             assert_eq!(Files::of(&config(more), 2).sum(), base + files, "{more}");
         }

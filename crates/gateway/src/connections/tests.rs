@@ -38,6 +38,31 @@ fn owner(number: u8) -> Owner {
     Owner::Address(IpAddr::from([192, 0, 2, number]))
 }
 
+/// How many connections of this owner stay.
+fn stay(known: &[Known], owner: Owner) -> usize {
+    known.iter().filter(|known| known.owner == owner && !known.leaving).count()
+}
+
+/// The longest idle connection of this tier and of an owner that `may` make room: its age and its
+/// owner.
+fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option<Victim> {
+    let tier = known.iter().filter(|known| known.state().proven == proven);
+    let idle = tier.filter_map(|one| Some((stay(known, one.owner), one.age()?, one.owner)));
+    idle.filter(|(_, _, owner)| may(*owner)).max().map(|(_, age, owner)| (age, owner, proven))
+}
+
+/// Age, owner, and whether it is proven.
+type Victim = (u32, Owner, bool);
+
+/// Marks such a connection as one that makes room.
+fn mark(known: &mut [Known], found: Victim) -> Victim {
+    let is_found = |known: &&mut Known| {
+        known.age().is_some_and(|age| (age, known.owner, known.state().proven) == found)
+    };
+    known.iter_mut().find(is_found).expect("it was found there").leaving = true;
+    found
+}
+
 impl World {
     fn quarter(&mut self) {
         self.inbox.ticks(self.inbox.now() + 1);
@@ -49,36 +74,30 @@ impl World {
     }
 
     fn stay(&self, owner: Owner) -> usize {
-        self.known.iter().filter(|known| known.owner == owner && !known.leaving).count()
+        stay(&self.known, owner)
     }
 
-    /// The longest idle connection of this tier and of an owner that `may` make room: how many
-    /// connections that owner has, and the age.
-    fn longest(&self, proven: bool, may: impl Fn(Owner) -> bool) -> Option<(usize, u32, Owner)> {
-        let tier = self.known.iter().filter(|known| known.state().proven == proven);
-        let idle =
-            tier.filter_map(|known| Some((self.stay(known.owner), known.age()?, known.owner)));
-        idle.filter(|(_, _, owner)| may(*owner)).max()
-    }
-
-    /// What the rule says about a newcomer: whose connection of which age makes room, if one must.
-    fn expected(&self, owner: Owner) -> Result<Option<(u32, Owner)>, NoRoom> {
-        let own = self.stay(owner) + 1;
-        let all: usize = self.known.iter().filter(|known| !known.leaving).count();
-        let of = |(_, age, owner)| Some((age, owner));
-        if matches!(owner, Owner::Address(_)) && own > BOUNDS.per_address {
-            let mine = |other| other == owner;
-            let found = self.longest(false, mine).or_else(|| self.longest(true, mine));
-            return found.map(of).ok_or(NoRoom);
+    /// What the rule says about a newcomer: of which age and whose the connections are that make
+    /// room.
+    fn expected(&self, owner: Owner) -> Result<Vec<Victim>, NoRoom> {
+        let (mut known, mut victims) = (self.known.clone(), Vec::new());
+        if matches!(owner, Owner::Address(_)) && stay(&known, owner) >= BOUNDS.per_address {
+            let own = |other| other == owner;
+            let found = longest(&known, false, own).or_else(|| longest(&known, true, own));
+            victims.push(mark(&mut known, found.ok_or(NoRoom)?));
         }
-        if all < BOUNDS.most {
-            return Ok(None);
+        while known.iter().filter(|known| !known.leaving).count() >= BOUNDS.most {
+            let own = stay(&known, owner) + 1;
+            let may = |other| other == owner || stay(&known, other) >= own || own <= FEW;
+            let spared = self.proven().saturating_sub(victims.len()) <= BOUNDS.reserve;
+            let proven = || longest(&known, true, may).filter(|_| !spared);
+            match longest(&known, false, may).or_else(proven) {
+                Some(found) => victims.push(mark(&mut known, found)),
+                None if victims.is_empty() => return Err(NoRoom),
+                None => break,
+            }
         }
-        let may = |other| other == owner || self.stay(other) >= own || own <= FEW;
-        let stranger = self.longest(false, may);
-        let spared = self.proven() <= BOUNDS.reserve;
-        let found = stranger.or_else(|| self.longest(true, may).filter(|_| !spared));
-        found.map(of).ok_or(NoRoom)
+        Ok(victims)
     }
 
     /// A newcomer, as the index has it, is what the rule says.
@@ -90,14 +109,15 @@ impl World {
         let (proven, now) = (self.proven(), self.now);
         match self.index.enter(&held, owner, BOUNDS, proven, || now) {
             Ok(told) => {
-                let victim = told.first().map(|told| self.find(&told.held));
-                let found = victim
-                    .map(|at| (self.known[at].age().expect("it is idle"), self.known[at].owner));
-                assert_eq!(Ok(found), expected);
-                assert!(told.len() <= 1);
-                if let Some(at) = victim {
-                    self.known[at].leaving = true;
+                let mut found = Vec::new();
+                for told in &told {
+                    let at = self.find(&told.held);
+                    let victim = &mut self.known[at];
+                    let age = victim.age().expect("it is idle");
+                    found.push((age, victim.owner, victim.state().proven));
+                    victim.leaving = true;
                 }
+                assert_eq!(Ok(found), expected);
                 self.told.extend(told);
                 self.known.push(Known { held, owner, leaving: false });
             }
@@ -230,9 +250,11 @@ fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() 
     for at in busy..busy + 6 {
         world.enter_phase(at, Phase::Busy, false);
     }
+    // The newcomer has taken the place of one of these.
+    assert_eq!((world.stay(owner(1)), world.stay(owner(2))), (6, 5));
     // At the same time: no look.
     let now = world.now;
-    for left in [4, 3, 2, 1, 0] {
+    for left in [5, 4, 3, 2, 1, 0] {
         let held = Held::new(&world.inbox, false);
         let told = world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap();
         assert!(told[0].cause().is_some());

@@ -4,9 +4,9 @@
 //! lowered while it runs.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Lines, Read};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::setup::{Setup, eventually, get};
 use crate::upstream::{Calls, Upstream};
@@ -20,6 +20,8 @@ const PROBES: &str = "BYWASH_TEST_PROBES";
 /// A gateway in a process of its own.
 struct Process {
     child: Child,
+    /// Stays open, as the test program says there how it ends.
+    _output: Lines<BufReader<ChildStdout>>,
     http: SocketAddr,
     /// Stays open, so that metrics can be read when no file is left.
     operator: Wire,
@@ -41,14 +43,14 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut addresses = lines.map_while(Result::ok).filter_map(|line| {
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut addresses = lines.by_ref().map_while(Result::ok).filter_map(|line| {
             let (http, admin) = line.split_once("gateway at ")?.1.split_once(' ')?;
             Some((http.parse().unwrap(), admin.parse().unwrap()))
         });
         let (http, admin) = addresses.next().expect("the gateway starts");
         let operator = Wire::connect(admin);
-        Self { child, http, operator }
+        Self { child, _output: lines, http, operator }
     }
 
     fn client(&self) -> Wire {
@@ -71,7 +73,8 @@ impl Process {
             .map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap())
             .collect();
         let free = |limit: usize| limit - open.iter().filter(|number| **number < limit).count();
-        let limit = (0..).find(|limit| free(*limit) == more).unwrap();
+        let highest = open.iter().max().unwrap() + 1 + more;
+        let limit = (0..=highest).rev().find(|limit| free(*limit) == more).unwrap();
         let (pid, limit) = (self.child.id().to_string(), format!("--nofile={limit}:{limit}"));
         let set = Command::new("prlimit").args(["--pid", &pid, &limit]).status();
         assert!(set.unwrap().success(), "prlimit is of util-linux");
