@@ -20,7 +20,7 @@ pub struct Files {
     idle: u64,
     /// Those of requests that hold no slot: `limits.observed`.
     observed: u64,
-    /// Those of WebSockets and event streams: `limits.streams`.
+    /// Those of streams that last: `limits.streams`.
     streams: u64,
     /// Those of probes: one for each server.
     probes: u64,

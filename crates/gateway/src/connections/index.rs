@@ -281,21 +281,21 @@ impl Index {
 
     /// Changes what is known of one owner, and its ranks with it.
     fn change(&mut self, owner: Owner, act: impl FnOnce(&mut Owned)) {
-        let owned = self.owners.entry(owner).or_default();
+        let known = self.owners.entry(owner).or_default();
         let rank = |owned: &Owned, tier: usize| {
             let age = owned.idle[tier].last()?.age;
             Some((owned.stay, age, owner))
         };
-        let before = [rank(owned, 0), rank(owned, 1)];
-        act(owned);
-        let after = [rank(owned, 0), rank(owned, 1)];
+        let before = [rank(known, 0), rank(known, 1)];
+        act(known);
+        let after = [rank(known, 0), rank(known, 1)];
         for ((ranked, before), after) in self.ranked.iter_mut().zip(before).zip(after) {
             if before != after {
                 before.map(|before| ranked.remove(&before));
                 after.map(|after| ranked.insert(after));
             }
         }
-        if owned.stay == 0 && after == [None, None] {
+        if known.stay == 0 && after == [None, None] {
             self.owners.remove(&owner);
         }
     }

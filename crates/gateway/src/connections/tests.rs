@@ -66,7 +66,7 @@ fn mark(known: &mut [Known], found: Victim) -> Victim {
 impl World {
     fn quarter(&mut self) {
         self.inbox.ticks(self.inbox.now() + 1);
-        self.now = self.now + Span::from_millis(250);
+        self.now += Span::from_millis(250);
     }
 
     fn proven(&self) -> usize {
@@ -103,7 +103,7 @@ impl World {
     /// A newcomer, as the index has it, is what the rule says.
     fn enters(&mut self, owner: Owner) {
         // So much later that the index looks anew.
-        self.now = self.now + Span::from_secs(1);
+        self.now += Span::from_secs(1);
         let expected = self.expected(owner);
         let held = Held::new(&self.inbox, false);
         let (proven, now) = (self.proven(), self.now);
@@ -272,7 +272,7 @@ fn no_more_are_open_than_the_limit_and_the_spare_whatever_those_that_leave_do() 
     open(&mut world, owner(2), 2);
     let mut refused = 0;
     for number in 0..=255 {
-        world.now = world.now + Span::from_secs(1);
+        world.now += Span::from_secs(1);
         let (held, now) = (Held::new(&world.inbox, false), world.now);
         held.set(State { phase: Phase::Idle, ..held.state() });
         let from = Owner::Alone(u64::MAX - number);
