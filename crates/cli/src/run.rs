@@ -137,9 +137,13 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     if have >= need {
         return Ok(());
     }
-    let wanted = config.limits.connections;
-    let missing = usize::try_from(need - have).unwrap_or(usize::MAX);
-    let left = wanted.saturating_sub(missing);
+    let limits = &mut config.limits;
+    let wanted = limits.connections;
+    let shares = (limits.connections + limits.observed + limits.streams) as u64;
+    let for_shares = have.saturating_sub(need - shares);
+    // All three become smaller by the same part.
+    let part = |whole: usize| (whole as u64 * for_shares / shares) as usize;
+    let left = part(wanted);
     let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
     let sum = format!("this process may open {have} files, and {files}");
     if left < wanted.min(FEWEST) {
@@ -148,9 +152,12 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
              LimitNOFILE=), or lower {key}, limits.observed, limits.streams or listen.workers"
         )));
     }
-    config.limits.connections = left;
+    (limits.connections, limits.streams) = (left, part(limits.streams));
+    limits.observed = part(limits.observed).max(1);
+    let (observed, streams) = (limits.observed, limits.streams);
     say(format!(
-        "bywash: {sum}: it takes {left} connections; raise the limit (ulimit -n, LimitNOFILE=)"
+        "bywash: {sum}: it takes {left} connections, {observed} observed requests and {streams} streams; raise the \
+         limit (ulimit -n, LimitNOFILE=)"
     ));
     Ok(())
 }
