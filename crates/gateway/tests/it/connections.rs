@@ -121,7 +121,9 @@ fn one_address_does_not_fill_the_reserve_even_with_requests_that_run() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = with_room_for(&upstream, 20).limit(100).start();
     let mut running: Vec<Wire> = (0..18).map(|_| client(&gateway, 2)).collect();
-    running.iter_mut().for_each(|client| client.send(get("/runs")));
+    for client in &mut running {
+        client.send(get("/runs"));
+    }
     let kept: Vec<_> = (0..18).map(|_| calls.next()).collect();
     assert!(client(&gateway, 2).is_closed());
     for source in [3, 4] {
@@ -131,8 +133,12 @@ fn one_address_does_not_fill_the_reserve_even_with_requests_that_run() {
         assert_eq!(other.answer().unwrap().text(), "other");
         std::mem::forget(other);
     }
-    kept.into_iter().for_each(|call| call.answer("runs"));
-    running.iter_mut().for_each(|client| assert_eq!(client.answer().unwrap().text(), "runs"));
+    for call in kept {
+        call.answer("runs");
+    }
+    for client in &mut running {
+        assert_eq!(client.answer().unwrap().text(), "runs");
+    }
 }
 
 #[test]

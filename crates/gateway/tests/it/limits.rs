@@ -88,8 +88,12 @@ fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
     }
     assert_eq!(gateway.metric("bywash_refused_connections_total"), 5.0);
     // The others are not touched, and one that leaves makes room.
-    running.into_iter().for_each(|call| call.answer("/"));
-    open.iter_mut().for_each(|client| assert_eq!(client.answer().unwrap().text(), "/"));
+    for call in running {
+        call.answer("/");
+    }
+    for client in &mut open {
+        assert_eq!(client.answer().unwrap().text(), "/");
+    }
     open.pop();
     eventually("there is room", || gateway.count("connections") == 2);
     let mut newcomer = gateway.asks("/new");
@@ -110,8 +114,12 @@ fn requests_that_hold_no_slot_are_bounded() {
     let fault = "bywash_local_faults_total{cause=\"observed_requests\"}";
     assert_eq!(gateway.metric(fault), 1.0);
     // Those that end make room.
-    at_once.into_iter().for_each(|call| call.answer("/"));
-    running.iter_mut().for_each(|client| assert_eq!(client.answer().unwrap().text(), "/"));
+    for call in at_once {
+        call.answer("/");
+    }
+    for client in &mut running {
+        assert_eq!(client.answer().unwrap().text(), "/");
+    }
     gateway.is_idle_again();
     let mut next = gateway.asks("/next");
     calls.next().answer("next");

@@ -116,7 +116,9 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
     let mut clients: Vec<Wire> = (0..8).map(|_| gateway.client()).collect();
     eventually("all are accepted", || gateway.metric("bywash_connections ") == 8.0);
     gateway.may_open(2);
-    clients.iter_mut().for_each(|client| client.send(get("/")));
+    for client in &mut clients {
+        client.send(get("/"));
+    }
     // Two connections to servers could be opened, and these requests run.
     let mut running: Vec<_> = Vec::new();
     eventually("two requests run", || {
@@ -125,7 +127,9 @@ fn without_files_requests_get_a_503_and_no_server_is_ejected() {
     });
     let faults = "bywash_local_faults_total{cause=\"process_files\"}";
     eventually("six find no server", || gateway.metric(faults) >= 12.0);
-    running.into_iter().for_each(|call| call.answer("served"));
+    for call in running {
+        call.answer("served");
+    }
     let mut statuses: Vec<u16> = Vec::new();
     for client in &mut clients {
         let answer = client.answer().expect("everybody is answered");
