@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bywash_config::{AdminAddress, Config, Endpoint, Mode, Problem, Problems, Server};
-use bywash_gateway::{Gateway, GatewayError, Inheritance, talk};
+use bywash_gateway::{Files, Gateway, GatewayError, Inheritance, talk};
 use bywash_handover::{Supervisor, Watched};
 
 use crate::args::{Run, default_admin};
@@ -136,46 +136,35 @@ fn fit_files(config: &mut Config) -> Result<(), Failure> {
     let have = bywash_sentry::raise_file_limit();
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let workers = if config.listen.workers == 0 { cores() } else { config.listen.workers };
-    let need = files_needed(config, workers);
+    let files = Files::of(config, workers);
+    let need = files.sum();
     if have >= need {
         return Ok(());
     }
-    let (wanted, slots) = (config.limits.connections, config.upstream.limit);
-    let missing = usize::try_from(need - have).unwrap_or(usize::MAX);
-    let left = wanted.saturating_sub(missing);
+    let limits = &mut config.limits;
+    let wanted = limits.connections;
+    let shares = (limits.connections + limits.observed + limits.streams) as u64;
+    let for_shares = have.saturating_sub(need - shares);
+    // All three become smaller by the same part.
+    let part = |whole: usize| (whole as u64 * for_shares / shares) as usize;
+    let left = part(wanted);
     let key = if config.engine.limit.name() == "fixed" { "upstream.limit" } else { "limit.max" };
-    let sum = format!(
-        "this process may open {have} files, and limits.connections {wanted}, {key} {slots} for each \
-         of {workers} workers and {} others need {need}",
-        others(config)
-    );
+    let sum = format!("this process may open {have} files, and {files}");
     if left < wanted.min(FEWEST) {
         return Err(Failure::running(format!(
             "{sum}: {left} connections would be left for clients; raise the limit (ulimit -n, \
-             LimitNOFILE=), or lower {key} or listen.workers"
+             LimitNOFILE=), or lower {key}, limits.observed, limits.streams or listen.workers"
         )));
     }
-    config.limits.connections = left;
+    (limits.connections, limits.streams) = (left, part(limits.streams));
+    limits.observed = part(limits.observed).max(1);
+    let (observed, streams) = (limits.observed, limits.streams);
     say(format!(
-        "bywash: {sum}: it takes {left} connections; raise the limit (ulimit -n, LimitNOFILE=)"
+        "bywash: {sum}: it takes {left} connections, {observed} observed requests and {streams} streams; raise the \
+         limit (ulimit -n, LimitNOFILE=)"
     ));
     Ok(())
 }
-
-/// Each worker keeps connections to the upstream of its own, some for one client connection each; the
-/// rest is listeners, the log and operators.
-pub(crate) fn files_needed(config: &Config, workers: usize) -> u64 {
-    let connections = config.limits.connections as u64;
-    connections + u64::from(config.upstream.limit) * workers as u64 + others(config)
-}
-
-/// Files beside those of clients and of requests that run.
-pub(crate) fn others(config: &Config) -> u64 {
-    config.upstream.pinned_connections as u64 + RESERVE
-}
-
-/// Files that are no connections of clients or servers: listeners, logs, runtimes, operators.
-const RESERVE: u64 = 96;
 
 /// What the file asks for and this build cannot do.
 fn check_traces(config: &Config) {

@@ -124,11 +124,15 @@ pub struct Limits {
     pub connections_per_address: usize,
     /// Bytes of a request's body.
     pub max_body_bytes: u64,
+    /// Percent of `connections` that proven sessions keep.
+    pub proven_reserve: u8,
     /// Bytes per second that a body must make on average, in either direction, after its first
     /// ten seconds; 0 for any.
     pub body_rate: u64,
     /// WebSocket connections and server-sent events at once; they hold no slot.
     pub streams: usize,
+    /// Requests at once that hold no slot, as they are observed only or bypassed.
+    pub observed: usize,
     /// Requests at once on one HTTP/2 connection.
     pub h2_streams: u32,
     /// How long a connection may be open with no request on it.

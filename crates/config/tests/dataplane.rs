@@ -45,6 +45,8 @@ eject_for = "20s"
 slow_start = "0s"
 [limits]
 connections_per_address = 50
+proven_reserve = 25
+observed = 9
 body_rate = "1KiB"
 streams = 7
 h2_streams = 128
@@ -144,6 +146,7 @@ fn limits_answers_traces_state_and_stop_arrive() {
     let config = right(EDGE);
     let limits = config.limits;
     assert_eq!((limits.connections_per_address, limits.body_rate, limits.streams), (50, 1024, 7));
+    assert_eq!((limits.proven_reserve, limits.observed), (25, 9));
     assert_eq!((limits.h2_streams, limits.idle_timeout), (128, Span::from_secs(30)));
     assert_eq!((config.answers.page, config.answers.details), (None, Details::None));
     let collector = Collector { host: "localhost".into(), port: 4318 };
@@ -166,6 +169,7 @@ fn who_sets_nothing_gets_the_defaults() {
     assert!(config.tls.is_none() && config.state.is_none() && config.traces.is_none());
     assert_eq!((limits.connections_per_address, limits.body_rate), (0, 500));
     assert_eq!((limits.streams, limits.h2_streams), (1000, 100));
+    assert_eq!((limits.proven_reserve, limits.observed), (10, 4000));
     assert_eq!(limits.idle_timeout, Span::from_secs(75));
     assert_eq!(config.answers.details, Details::Trusted);
     let timeouts = config.upstream.timeouts;

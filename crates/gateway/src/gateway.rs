@@ -358,7 +358,7 @@ impl Gateway {
         // A socket that nobody else has open refuses connections from here on.
         self.listeners.retain(|(name, _)| *name == Name::Admin);
         self.wait_for_workers(grace);
-        let left = self.shared.connections.load(Ordering::Relaxed);
+        let left = self.shared.connections.open();
         self.life.send_replace(Life::Ends);
         self.wait_for_workers(CUT_OFF);
         left

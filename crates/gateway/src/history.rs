@@ -5,7 +5,6 @@
 //! seen, so that nobody who was slow, or away for a moment, misses one.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -98,8 +97,7 @@ fn reading(shared: &Shared) -> Reading {
         gauges: Gauges {
             engine: shared.driver.status(),
             bypassed: shared.is_bypassed(),
-            connections: u32::try_from(shared.connections.load(Ordering::Relaxed))
-                .unwrap_or(u32::MAX),
+            connections: u32::try_from(shared.connections.open()).unwrap_or(u32::MAX),
         },
         classes: waiting.into_iter().enumerate().filter_map(counts).collect(),
     }

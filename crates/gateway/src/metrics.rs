@@ -26,8 +26,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 use crate::client::{Flood, NotOpened};
+use crate::connections::Evicted;
 use crate::elephants::NoLane;
 use crate::levels::Said;
+use crate::local_fault::LocalFault;
 use crate::orphans::Counts;
 use crate::request::Doubt;
 use crate::upstream::servers::ServerStatus;
@@ -55,7 +57,9 @@ pub(crate) struct Metrics {
     tokens_given: Counter,
     too_slow: Counter,
     refused_connections: Counter,
-    failed_accepts: Counter,
+    evicted: Vec<Counter>,
+    failed_accepts: Vec<Counter>,
+    local_faults: Vec<Counter>,
     failed_watches: Counter,
     dropped_spans: Counter,
     held_back: Vec<Counter>,
@@ -90,7 +94,9 @@ impl Metrics {
             floods: labelled(registry, &table::HTTP2_FLOODS),
             too_slow: counter(registry, &table::SLOW_CLIENTS),
             refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
-            failed_accepts: counter(registry, &table::FAILED_ACCEPTS),
+            evicted: labelled(registry, &table::EVICTED_CONNECTIONS),
+            failed_accepts: labelled(registry, &table::FAILED_ACCEPTS),
+            local_faults: labelled(registry, &table::LOCAL_FAULTS),
             failed_watches: counter(registry, &table::FAILED_WATCHES),
             dropped_spans: counter(registry, &table::DROPPED_SPANS),
             held_back: labelled(registry, &table::HELD_ANSWERS),
@@ -164,8 +170,18 @@ impl Metrics {
         self.refused_connections.inc();
     }
 
-    pub(crate) fn accept_failed(&self) {
-        self.failed_accepts.inc();
+    pub(crate) fn evicted(&self, why: Evicted) {
+        self.evicted[why as usize].inc();
+    }
+
+    /// `None`: this machine lacks nothing.
+    pub(crate) fn accept_failed(&self, fault: Option<LocalFault>) {
+        let place = table::ACCEPT_FAULTS.iter().position(|known| *known == fault);
+        self.failed_accepts[place.unwrap_or_default()].inc();
+    }
+
+    pub(crate) fn local_fault(&self, fault: LocalFault) {
+        self.local_faults[fault as usize].inc();
     }
 
     pub(crate) fn watch_failed(&self) {

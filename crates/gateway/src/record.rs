@@ -19,7 +19,7 @@ use crate::metrics::LevelMetrics;
 use crate::orphans::{self, GivenUp};
 use crate::request::Facts;
 use crate::settings::Settings;
-use crate::shared::Shared;
+use crate::shared::{CountedSeat, Shared};
 use crate::traces::Trace;
 use crate::worker::Worker;
 
@@ -46,6 +46,8 @@ pub(crate) struct Record {
     earned: Utility,
     /// If traces are on.
     trace: Option<Trace>,
+    /// If it is counted apart from the limit.
+    seat: Option<CountedSeat>,
 }
 
 /// What the engine decided.
@@ -88,6 +90,7 @@ impl Record {
             verdict: Verdict::None,
             status: None,
             outcome: None,
+            seat: None,
             out_of_time: false,
             server: None,
             sent: 0,
@@ -162,6 +165,11 @@ impl Record {
     /// The engine was asked, and it had proven this.
     pub(crate) const fn stands(&mut self, standing: Standing) {
         self.standing = Some(standing);
+    }
+
+    /// It holds no slot and is counted there, until its end or until it is counted elsewhere.
+    pub(crate) fn sits(&mut self, seat: CountedSeat) {
+        self.seat = Some(seat);
     }
 
     /// The engine has given it a slot.

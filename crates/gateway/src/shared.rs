@@ -1,20 +1,21 @@
 //! What all threads of a gateway share.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bywash_engine::{AddressKey, AttemptKey, SessionKey};
 use siphasher::sip::SipHasher13;
 use tokio::sync::watch;
 
 use crate::audit::Audit;
+use crate::connections::Connections;
 use crate::driver::Driver;
 use crate::elephants::Elephants;
 use crate::history::Chronicle;
 use crate::journal::Journal;
+use crate::local_fault::{FaultLog, LocalFault};
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::overrides::Overriding;
@@ -67,11 +68,12 @@ pub(crate) struct Shared {
     pub(crate) workers: AtomicUsize,
     worker_count: usize,
     /// Open client connections.
-    pub(crate) connections: AtomicUsize,
-    /// Those of each address, if that is limited.
-    addresses: Mutex<HashMap<IpAddr, usize>>,
+    pub(crate) connections: Connections,
     /// Streams that are counted apart from the limit.
     pub(crate) streams: AtomicUsize,
+    /// Requests that hold no slot.
+    pub(crate) observed: AtomicUsize,
+    faults: FaultLog,
     /// Bytes of waiting requests' bodies that are held in memory.
     pub(crate) buffered: AtomicUsize,
     /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
@@ -122,9 +124,10 @@ impl Shared {
             is_leaving: AtomicBool::new(false),
             workers: AtomicUsize::new(0),
             worker_count: if workers == 0 { cores() } else { workers },
-            connections: AtomicUsize::new(0),
-            addresses: Mutex::default(),
+            connections: Connections::new(),
             streams: AtomicUsize::new(0),
+            observed: AtomicUsize::new(0),
+            faults: FaultLog::default(),
             buffered: AtomicUsize::new(0),
             secret,
             names: Names::new(),
@@ -184,6 +187,21 @@ impl Shared {
         !self.is_leaving.load(Ordering::Relaxed) && workers == self.worker_count
     }
 
+    /// A request could not be sent to the upstream, and no server is to blame.
+    pub(crate) fn local_fault(&self, fault: LocalFault) {
+        self.metrics.local_fault(fault);
+        self.faults.note(fault, "a request was answered with 503", self.driver.now());
+    }
+
+    /// A client's connection could not be accepted.
+    pub(crate) fn accept_failed(&self, error: &std::io::Error) {
+        let fault = LocalFault::of(error);
+        self.metrics.accept_failed(fault);
+        if let Some(fault) = fault {
+            self.faults.note(fault, "a client's connection was not accepted", self.driver.now());
+        }
+    }
+
     /// How many threads serve clients.
     pub(crate) const fn worker_count(&self) -> usize {
         self.worker_count
@@ -208,77 +226,32 @@ pub(crate) fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A client connection's place, for as long as it is open.
-pub(crate) struct Seat {
+/// A place among requests that are counted apart from the limit.
+pub(crate) struct CountedSeat {
     shared: Arc<Shared>,
-    /// If the connections of one address are limited.
-    counted: Option<IpAddr>,
+    count: fn(&Shared) -> &AtomicUsize,
 }
 
-impl Seat {
-    /// `None`: there are too many connections.
-    pub(crate) fn take(shared: &Arc<Shared>, settings: &Settings) -> Option<Self> {
-        let limits = &settings.config.limits;
-        if shared.connections.fetch_add(1, Ordering::Relaxed) >= limits.connections {
-            shared.connections.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Self { shared: Arc::clone(shared), counted: None })
+impl CountedSeat {
+    /// Of a WebSocket or an event stream. `None`: there are as many as may be.
+    pub(crate) fn stream(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        Self::take(shared, |shared| &shared.streams, most)
     }
 
-    /// Counts it among those of its client. Says whether there may be so many from there.
-    pub(crate) fn counts(&mut self, settings: &Settings, address: IpAddr) -> bool {
-        let most = settings.config.limits.connections_per_address;
-        if most == 0 || settings.trusts(address) {
-            return true;
-        }
-        let network = network(address);
-        let mut addresses = self.addresses();
-        let open = addresses.entry(network).or_default();
-        if *open >= most {
-            return false;
-        }
-        *open += 1;
-        drop(addresses);
-        self.counted = Some(network);
-        true
+    /// Of a request that is observed only or bypassed. `None`: there are as many as may be.
+    pub(crate) fn observed(shared: &Arc<Shared>, most: usize) -> Option<Self> {
+        Self::take(shared, |shared| &shared.observed, most)
     }
 
-    fn addresses(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.shared.addresses.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {
+        let seat = Self { shared: Arc::clone(shared), count };
+        // One too many gives its place back when it is dropped.
+        (count(shared).fetch_add(1, Ordering::Relaxed) < most).then_some(seat)
     }
 }
 
-impl Drop for Seat {
+impl Drop for CountedSeat {
     fn drop(&mut self) {
-        self.shared.connections.fetch_sub(1, Ordering::Relaxed);
-        let Some(network) = self.counted else { return };
-        let mut addresses = self.addresses();
-        if let Some(open) = addresses.get_mut(&network) {
-            *open -= 1;
-            if *open == 0 {
-                addresses.remove(&network);
-            }
-        }
-    }
-}
-
-/// The place of a stream that is counted apart from the limit.
-pub(crate) struct StreamSeat(Arc<Shared>);
-
-impl StreamSeat {
-    /// `None`: there are as many as may be.
-    pub(crate) fn take(shared: &Arc<Shared>, most: usize) -> Option<Self> {
-        if shared.streams.fetch_add(1, Ordering::Relaxed) >= most {
-            shared.streams.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(Self(Arc::clone(shared)))
-    }
-}
-
-impl Drop for StreamSeat {
-    fn drop(&mut self) {
-        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        (self.count)(&self.shared).fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -122,6 +122,7 @@ async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
     let serving = Serving::new(&shared);
     let worker = Rc::new(Worker::new(shared, settings)?);
     tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
+    tokio::task::spawn_local(evict(Rc::clone(&worker)));
     tokio::task::spawn_local(tick(Rc::clone(&worker), heartbeat));
     let from_std = |(listener, door)| Ok((TcpListener::from_std(listener)?, door));
     let listeners: Vec<_> = listeners.into_iter().map(from_std).collect::<std::io::Result<_>>()?;
@@ -145,11 +146,18 @@ async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
 /// Takes connections; dropping the listener is the end of it.
 async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     loop {
-        if let Ok((stream, peer)) = listener.accept().await {
-            client::serve(&worker, stream, peer, door);
-        } else {
-            worker.shared.metrics.accept_failed();
-            tokio::time::sleep(ACCEPT_PAUSE).await;
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                client::serve(&worker, stream, peer, door);
+                // Those that make room close before more come in.
+                if worker.shared.connections.open() > worker.settings().config.limits.connections {
+                    tokio::task::yield_now().await;
+                }
+            }
+            Err(error) => {
+                worker.shared.accept_failed(&error);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }
@@ -173,6 +181,18 @@ async fn watch_departures(worker: Rc<Worker>) {
             // The watch itself has failed: departures behind unread bytes go unseen from now on.
             worker.shared.metrics.watch_failed();
             return;
+        }
+    }
+}
+
+/// Ends connections that make room for others.
+async fn evict(worker: Rc<Worker>) {
+    loop {
+        for told in worker.clients.inbox().next().await {
+            match worker.clients.evict(&told) {
+                Some(cause) => worker.shared.metrics.evicted(cause),
+                None => worker.shared.connections.stays(&told),
+            }
         }
     }
 }

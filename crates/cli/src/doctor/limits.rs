@@ -3,10 +3,10 @@
 use std::fs;
 
 use bywash_config::Config;
+use bywash_gateway::Files;
 
 use super::finding::Finding;
 use super::place::Place;
-use crate::run::{files_needed, others};
 
 const FILES: &str = "files";
 const QUEUE: &str = "accept queue";
@@ -24,17 +24,12 @@ pub(super) fn files(place: &Place, config: &Config, workers: usize) -> Finding {
 }
 
 fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
-    let need = files_needed(config, workers);
-    let (connections, limit) = (config.limits.connections, config.upstream.limit);
-    let sum = format!(
-        "limits.connections {connections} + at most {limit} slots × {workers} workers + {} make \
-         {need}",
-        others(config)
-    );
+    let files = Files::of(config, workers);
+    let need = files.sum();
     let finding = if have < need {
         Finding::problem(
             FILES,
-            format!("{have} may be open, and {sum}: requests would find no socket"),
+            format!("{have} may be open, and {files}: requests would find no socket"),
             format!(
                 "LimitNOFILE={need} in the unit (`ulimit -Hn` in a shell), or lower \
                  limits.connections"
@@ -42,7 +37,7 @@ fn judge_files(have: u64, config: &Config, workers: usize) -> Finding {
         )
     } else {
         let have = if have == u64::MAX { "any number".to_owned() } else { have.to_string() };
-        Finding::ok(FILES, format!("{have} may be open; {sum}"))
+        Finding::ok(FILES, format!("{have} may be open; {files}"))
     };
     finding.with("files_limit", have).with("files_needed", need)
 }
@@ -108,7 +103,7 @@ Max open files            1024                 1048576              files     \n
     #[test]
     fn one_file_too_few_is_a_problem() {
         let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
-        let need = files_needed(&config, 2);
+        let need = Files::of(&config, 2).sum();
         assert_eq!(judge_files(need, &config, 2).verdict, Verdict::Ok);
         assert_eq!(judge_files(need, &config, 3).verdict, Verdict::Problem);
         let few = judge_files(need - 1, &config, 2);

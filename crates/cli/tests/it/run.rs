@@ -108,11 +108,17 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
         let begin = ["-c", &script, env!("CARGO_BIN_EXE_bywash")];
         program("sh", &[&begin[..], &RUN, &["--config", &file]].concat())
     };
-    let mut gateway = Gateway::begin(with("1400"));
-    assert!(gateway.hear("it takes").contains(" 304 connections"), "{:?}", gateway.said);
-    let outcome = finish(with("1100"));
+    let mut gateway = Gateway::begin(with("4000"));
+    assert!(
+        gateway
+            .hear("it takes")
+            .contains(" 1008 connections, 403 observed requests and 100 streams"),
+        "{:?}",
+        gateway.said
+    );
+    let outcome = finish(with("2500"));
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    assert!(outcome.err.contains("limit.max 1000") && outcome.err.contains("4 connections"));
+    assert!(outcome.err.contains("lower limit.max") && outcome.err.contains(": 8 connections"));
 }
 
 #[test]

@@ -15,8 +15,10 @@ pub(crate) static LIMITS: Section = Section {
         CONNECTIONS,
         CONNECTIONS_PER_ADDRESS,
         MAX_BODY_BYTES,
+        PROVEN_RESERVE,
         BODY_RATE,
         STREAMS,
+        OBSERVED,
         H2_STREAMS,
         CLIENT_IDLE_TIMEOUT,
     ],
@@ -67,6 +69,13 @@ pub(crate) const MAX_BODY_BYTES: Key = Key::new(
     "Size of the body of a request; a larger one is refused with 413. Set it to what the application takes, \
      and let a class of uploads have more.",
 );
+pub(crate) const PROVEN_RESERVE: Key = Key::new(
+    "proven_reserve",
+    Kind::Whole { min: 0, max: 90 },
+    "10",
+    "Percent of `connections` kept for clients whose session has been served before. No new client takes the place of \
+     one of these, and one address alone cannot fill this share.",
+);
 pub(crate) const BODY_RATE: Key = Key::new(
     "body_rate",
     Kind::Bytes { min: 0, max: MIB },
@@ -79,6 +88,13 @@ pub(crate) const STREAMS: Key = Key::new(
     Kind::Whole { min: 0, max: 1_000_000 },
     "1000",
     "WebSockets and server-sent events at once. They last, so they hold no slot.",
+);
+pub(crate) const OBSERVED: Key = Key::new(
+    "observed",
+    Kind::Whole { min: 1, max: 1_000_000 },
+    "4000",
+    "Requests at once that hold no slot: those that are only observed, and all while the gateway is bypassed. More get \
+     a 503, as each needs a file for its connection to the upstream.",
 );
 pub(crate) const H2_STREAMS: Key = Key::new(
     "h2_streams",

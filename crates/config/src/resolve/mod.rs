@@ -156,8 +156,10 @@ fn limits(values: &Values) -> Limits {
         connections: values.of(&keys::CONNECTIONS).whole() as usize,
         connections_per_address: values.of(&keys::CONNECTIONS_PER_ADDRESS).whole() as usize,
         max_body_bytes: values.of(&keys::MAX_BODY_BYTES).whole(),
+        proven_reserve: values.of(&keys::PROVEN_RESERVE).whole() as u8,
         body_rate: values.of(&keys::BODY_RATE).whole(),
         streams: values.of(&keys::STREAMS).whole() as usize,
+        observed: values.of(&keys::OBSERVED).whole() as usize,
         h2_streams: values.of(&keys::H2_STREAMS).whole() as u32,
         idle_timeout: values.of(&keys::CLIENT_IDLE_TIMEOUT).span(),
     }

@@ -14,7 +14,7 @@ use std::rc::{Rc, Weak};
 use tokio::sync::Notify;
 
 /// Operators and scrapers, not crowds. A browser opens up to six.
-const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 /// Connections of these that may watch.
 const WATCHERS: usize = 64;
 /// Watching connections of one operator: consoles in several tabs, screens on a wall, `bywash top` and `bywash tap`.

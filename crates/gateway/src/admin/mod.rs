@@ -42,6 +42,7 @@ use tokio::task::LocalSet;
 use self::answer::{Answered, Refused, document, fields, plain, text};
 use self::door::{Pass, Who};
 use self::elephants::Verb;
+pub(crate) use self::guests::MOST as MOST_CONNECTIONS;
 use self::guests::{Guest, Guests};
 use self::held::Held;
 use self::said::{query, said};

@@ -32,7 +32,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         newest_first: status.newest_first,
         mean_service_ms: status.mean_service.as_secs_f64() * 1e3,
         sessions: status.sessions,
-        connections: shared.connections.load(Ordering::Relaxed) as u64,
+        connections: shared.connections.open() as u64,
         streams: shared.streams.load(Ordering::Relaxed) as u64,
         servers: servers(shared, &settings),
         policy: policy(&config.order),
@@ -130,7 +130,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.lanes.set(i64::from(shared.elephants.lanes.missing().is_none()));
     gauges.newest_first.set(i64::from(status.newest_first));
     gauges.sessions.set(i64::from(status.sessions));
-    let connections = shared.connections.load(Ordering::Relaxed);
+    let connections = shared.connections.open();
     gauges.connections.set(i64::try_from(connections).unwrap_or(i64::MAX));
     gauges.draining.set(i64::from(shared.is_leaving.load(Ordering::Relaxed)));
     gauges.bypassed.set(i64::from(shared.is_bypassed()));

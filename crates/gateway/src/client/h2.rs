@@ -173,7 +173,7 @@ impl Session {
     async fn run(mut self) {
         let mut stopping = false;
         poll_fn(|cx| {
-            if self.flood.get().is_some() {
+            if self.flood.get().is_some() || self.handler.makes_room() {
                 return Poll::Ready(());
             }
             if self.handler.is_stopping() && !std::mem::replace(&mut stopping, true) {
@@ -182,7 +182,11 @@ impl Session {
             self.poll(cx)
         })
         .await;
-        if let Some(flood) = self.flood.get() {
+        if self.handler.makes_room() {
+            // What goes out at once is all that there is time for.
+            self.connection.abrupt_shutdown(Reason::NO_ERROR);
+            poll_fn(|cx| Poll::Ready(self.connection.poll_closed(cx).is_ready())).await;
+        } else if let Some(flood) = self.flood.get() {
             self.handler.flooded(flood);
             self.requests.clear();
             self.connection.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);

@@ -29,11 +29,12 @@ use http::StatusCode;
 use tokio::net::TcpStream;
 
 use crate::body::{BodyError, Piece};
+use crate::connections::Seat;
 use crate::elephants::NoLane;
 use crate::reply::{Answer, Reply};
 use crate::request::{self, Peer};
 use crate::settings::Settings;
-use crate::shared::{Door, Seat};
+use crate::shared::Door;
 use crate::stream::{keep_alive, limit_unsent};
 use crate::upstream::PinnedLink;
 use crate::worker::Worker;
@@ -127,14 +128,14 @@ impl Back {
 /// Serves one connection, in a task of its own.
 pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, door: Door) {
     let (shared, settings) = (&worker.shared, worker.settings());
-    let Some(seat) = Seat::take(shared, &settings) else {
+    let Some(seat) = Seat::take(shared, &settings, worker.clients.inbox(), peer) else {
         shared.metrics.connection_refused();
         return;
     };
     keep_alive(&stream);
     limit_unsent(&stream);
     let half_close = settings.config.listen.half_close;
-    let Ok(client) = worker.clients.admit(&stream, half_close) else {
+    let Ok(client) = worker.clients.admit(&stream, half_close, &seat.held) else {
         shared.metrics.connection_refused();
         return;
     };
@@ -151,7 +152,7 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
 async fn live(client: &Client, mut connection: Pin<&mut impl Future<Output = ()>>) {
     std::future::poll_fn(|cx| match client.poll_wish(cx) {
         Wish::End => Poll::Ready(()),
-        Wish::TooSlow | Wish::EndSoon | Wish::GoOn => connection.as_mut().poll(cx),
+        Wish::TooSlow | Wish::EndSoon | Wish::Leave | Wish::GoOn => connection.as_mut().poll(cx),
     })
     .await;
 }
@@ -170,7 +171,7 @@ async fn connection(
     let peer = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead)).await;
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
     // Before the handshake, which is the dearest thing that a stranger can ask for.
-    if !seat.counts(&worker.settings(), peer.ip()) {
+    if !seat.belongs_to(&worker.settings(), peer.ip()) {
         worker.shared.metrics.connection_refused();
         return;
     }
@@ -186,7 +187,7 @@ async fn connection(
     };
     client.may_be_told(false);
     if let h1::Ended::Http2(stream, input) = ended {
-        client.says_goodbye();
+        client.speaks_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }
 }
@@ -235,6 +236,11 @@ impl Plane {
         self.peer().is_trusted()
     }
 
+    /// It ends now, for another connection.
+    fn makes_room(&self) -> bool {
+        self.client.makes_room()
+    }
+
     /// Seconds that a list of fields may take.
     fn list_limit(&self) -> u32 {
         self.worker.settings().config.limits.header_timeout.as_secs_f64().ceil() as u32
@@ -275,6 +281,10 @@ impl Handler for Plane {
 
     fn enter(&self, phase: Phase) {
         self.client.enter(phase);
+        let proven = self.peer.borrow().1.is_proven();
+        if self.client.proves(proven) {
+            self.worker.shared.connections.proof_changed(proven);
+        }
     }
 
     fn is_too_slow(&self) -> bool {

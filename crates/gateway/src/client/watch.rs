@@ -11,11 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bywash_config::{HalfClose, Limits};
 use bywash_sentry::{Departure, Watch};
 use bywash_units::Span;
+
+use crate::connections::{Evicted, Held, Inbox, State, Told};
 
 /// The connections of one worker.
 pub(crate) struct Clients {
@@ -24,6 +27,8 @@ pub(crate) struct Clients {
     stopping: Cell<bool>,
     /// Quarters of a second since the worker began: the coarse clock of the limits below.
     quarters: Rc<Cell<u32>>,
+    /// Connections that are to make room.
+    inbox: Arc<Inbox>,
 }
 
 #[derive(Default)]
@@ -36,13 +41,10 @@ struct Seats {
 pub(crate) struct Client {
     wish: Cell<Wish>,
     waker: RefCell<Option<Waker>>,
-    phase: Cell<Phase>,
-    /// When the phase began, on the coarse clock.
-    since: Cell<u32>,
+    /// What it does, and since when on the coarse clock.
+    held: Arc<Held>,
     /// It speaks a protocol in which it can be told that it is too slow.
     may_be_told: Cell<bool>,
-    /// It speaks one with a word for the end: idle, it is told before it is ended.
-    says_goodbye: Cell<bool>,
     quarters: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
@@ -55,6 +57,8 @@ pub(crate) enum Wish {
     GoOn,
     /// The gateway stops, or it has been idle for too long: it ends with its present request.
     EndSoon,
+    /// It makes room for another: it ends now, and says so where its protocol can.
+    Leave,
     /// Its head does not come to an end: it is told so, if its protocol has a word for it, and
     /// ends.
     TooSlow,
@@ -77,6 +81,12 @@ pub(crate) enum Phase {
     Tunnel,
 }
 
+impl Phase {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Idle, Self::Open, Self::Head, Self::Busy, Self::Tunnel];
+}
+
 /// How long a connection of a gateway that stops may still be idle, in quarters of a second: long
 /// enough that a busy client's next request meets an answer that says it is the last.
 const LAST_IDLE: u32 = 4;
@@ -87,8 +97,8 @@ const GOODBYE: u32 = 12;
 
 impl Clients {
     pub(crate) fn new() -> io::Result<Self> {
-        let (seats, quarters) = (Rc::default(), Rc::default());
-        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), quarters })
+        let (seats, quarters, inbox) = (Rc::default(), Rc::default(), Arc::default());
+        Ok(Self { watch: Watch::new()?, seats, stopping: Cell::new(false), quarters, inbox })
     }
 
     /// Watches a new connection.
@@ -96,15 +106,14 @@ impl Clients {
         &self,
         stream: &impl AsFd,
         half_close: HalfClose,
+        held: &Arc<Held>,
     ) -> io::Result<Rc<Client>> {
         let (seat, generation) = self.seats.borrow_mut().take();
         let client = Rc::new(Client {
             wish: Cell::new(if self.stopping.get() { Wish::EndSoon } else { Wish::GoOn }),
             waker: RefCell::new(None),
-            phase: Cell::new(Phase::Open),
-            since: Cell::new(self.quarters.get()),
+            held: Arc::clone(held),
             may_be_told: Cell::new(false),
-            says_goodbye: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
             seat,
             seats: Rc::clone(&self.seats),
@@ -115,6 +124,7 @@ impl Clients {
             HalfClose::Allow => Departure::BothEnded,
         };
         let token = (u64::from(generation) << 32) | u64::from(seat);
+        held.set_token(token);
         self.watch.add(stream, token, departure)?;
         Ok(client)
     }
@@ -125,20 +135,39 @@ impl Clients {
     }
 
     fn departed(&self, token: u64) {
-        let (seat, generation) = (token as u32, (token >> 32) as u32);
-        let client = match self.seats.borrow().seats.get(seat as usize) {
-            Some((current, client)) if *current == generation => client.upgrade(),
-            _ => None,
-        };
-        if let Some(client) = client.filter(|client| client.phase.get() != Phase::Tunnel) {
+        let client = self.find(token);
+        if let Some(client) = client.filter(|client| client.state().phase != Phase::Tunnel) {
             client.wishes(Wish::End);
         }
+    }
+
+    fn find(&self, token: u64) -> Option<Rc<Client>> {
+        let (seat, generation) = (token as u32, (token >> 32) as u32);
+        match self.seats.borrow().seats.get(seat as usize) {
+            Some((current, client)) if *current == generation => client.upgrade(),
+            _ => None,
+        }
+    }
+
+    /// What this worker is told of connections that make room.
+    pub(crate) fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// Ends a connection that is to make room, if it is still idle. Says why it was ended.
+    pub(crate) fn evict(&self, told: &Told) -> Option<Evicted> {
+        let cause = told.cause()?;
+        let client = self.find(told.token())?;
+        let State { phase, http2, .. } = client.state();
+        client.wishes(if http2 && phase == Phase::Idle { Wish::Leave } else { Wish::End });
+        Some(cause)
     }
 
     /// A quarter of a second has passed: ends connections that took too long for a head or were
     /// idle. They end up to a quarter late, never early.
     pub(crate) fn tick(&self, limits: &Limits) {
         self.quarters.set(self.quarters.get() + 1);
+        self.inbox.ticks(self.quarters.get());
         for client in self.all() {
             if let Some(wish) = self.overdue(&client, limits) {
                 client.wishes(wish);
@@ -150,15 +179,16 @@ impl Clients {
         let in_quarters = |span: Span| (span.as_secs_f64() * 4.0).ceil() as u32;
         let idle_limit =
             if self.stopping.get() { LAST_IDLE } else { in_quarters(limits.idle_timeout) };
-        let lasted = self.quarters.get() - client.since.get();
-        match client.phase.get() {
+        let State { phase, since, http2, .. } = client.state();
+        let lasted = self.quarters.get() - since;
+        match phase {
             Phase::Open if self.stopping.get() && lasted > LAST_IDLE => Some(Wish::End),
             Phase::Open | Phase::Head if lasted > in_quarters(limits.header_timeout) => {
                 // One that was told and has not gone is not told twice.
                 let told = client.wish.get() == Wish::TooSlow || !client.may_be_told.get();
                 Some(if told { Wish::End } else { Wish::TooSlow })
             }
-            Phase::Idle if lasted > idle_limit && !client.says_goodbye.get() => Some(Wish::End),
+            Phase::Idle if lasted > idle_limit && !http2 => Some(Wish::End),
             Phase::Idle if lasted > idle_limit + GOODBYE => Some(Wish::End),
             Phase::Idle if lasted > idle_limit && client.wish.get() == Wish::GoOn => {
                 Some(Wish::EndSoon)
@@ -215,11 +245,23 @@ impl Client {
     /// It does this now. The time for a head runs from its first byte, that for the first one
     /// from the start.
     pub(crate) fn enter(&self, phase: Phase) {
-        let begun = matches!(self.phase.get(), Phase::Open | Phase::Head);
+        let mut state = self.state();
+        let begun = matches!(state.phase, Phase::Open | Phase::Head);
         if phase != Phase::Head || !begun {
-            self.since.set(self.quarters.get());
+            state.since = self.quarters.get();
         }
-        self.phase.set(phase);
+        self.held.set(State { phase, ..state });
+    }
+
+    /// Whether its last request was of a proven session. Says whether that is new.
+    pub(crate) fn proves(&self, proven: bool) -> bool {
+        let state = self.state();
+        self.held.set(State { proven, ..state });
+        state.proven != proven
+    }
+
+    fn state(&self) -> State {
+        self.held.state()
     }
 
     /// Whether it can be told that it is too slow, before it is ended.
@@ -227,20 +269,25 @@ impl Client {
         self.may_be_told.set(yes);
     }
 
-    /// From now on it is told before it is ended.
-    pub(crate) fn says_goodbye(&self) {
-        self.says_goodbye.set(true);
+    /// It speaks HTTP/2, which has a word for the end: idle, it is told before it is ended.
+    pub(crate) fn speaks_http2(&self) {
+        self.held.set(State { http2: true, ..self.state() });
     }
 
     /// Bytes of an answer have gone out: as long as they do, it is not idle.
     pub(crate) fn moves(&self) {
-        if self.phase.get() == Phase::Idle {
-            self.since.set(self.quarters.get());
+        let state = self.state();
+        if state.phase == Phase::Idle {
+            self.held.set(State { since: self.quarters.get(), ..state });
         }
     }
 
     pub(crate) fn ends_soon(&self) -> bool {
         self.wish.get() == Wish::EndSoon
+    }
+
+    pub(crate) fn makes_room(&self) -> bool {
+        self.wish.get() == Wish::Leave
     }
 
     pub(crate) fn is_too_slow(&self) -> bool {

@@ -29,7 +29,7 @@ use crate::driver::{Progress, Refusal, Ticket};
 use crate::elephants::Paced;
 use crate::record::Record;
 use crate::reply::{Answer, Reply, Tunnel};
-use crate::shared::StreamSeat;
+use crate::shared::CountedSeat;
 use crate::upstream::servers::{Failure, Load};
 use crate::upstream::{Exchange, Link, Pool, UpstreamError};
 use crate::worker::Worker;
@@ -45,8 +45,6 @@ pub(crate) struct Streaming {
     /// connection is closed.
     owner: Option<Back>,
     load: Option<Load>,
-    /// If it is counted apart from the limit.
-    seat: Option<StreamSeat>,
 }
 
 /// The body of the upstream's answer.
@@ -175,14 +173,14 @@ impl Streaming {
         ticket: Option<Ticket>,
         pool: Rc<Pool>,
     ) -> Self {
-        Self { worker, record, ticket, pool, owner: None, load: None, seat: None }
+        Self { worker, record, ticket, pool, owner: None, load: None }
     }
 
     /// Counts it apart from the limit, if there is a place.
     fn becomes_a_stream(&mut self) -> bool {
         let most = self.record.settings().config.limits.streams;
-        self.seat = StreamSeat::take(&self.worker.shared, most);
-        self.seat.is_some()
+        let seat = CountedSeat::stream(&self.worker.shared, most);
+        seat.map(|seat| self.record.sits(seat)).is_some()
     }
 
     /// The session that gets on by an answer with this head, which may be given a token.

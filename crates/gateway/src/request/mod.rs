@@ -22,7 +22,7 @@ mod wait;
 
 use std::rc::Rc;
 
-use bywash_engine::{End, Outcome, Reason};
+use bywash_engine::{End, Outcome, Reason, Standing};
 use bywash_message::{Fault, Fields, Framing, Name, Request};
 use http::StatusCode;
 
@@ -40,8 +40,10 @@ use wait::{Ended, NoBody, Waited};
 use crate::body::BodyError;
 use crate::client::{Back, Body};
 use crate::driver::Ticket;
+use crate::local_fault::LocalFault;
 use crate::record::Record;
 use crate::reply::Reply;
+use crate::shared::{CountedSeat, Shared};
 use crate::upstream::UpstreamError;
 use crate::worker::Worker;
 
@@ -75,7 +77,7 @@ pub(crate) async fn serve(
     let asks = request.expects_continue;
     let upload = Upload::new(body, request.framing, asks, most, &worker, &settings);
     let is_grpc = is_grpc(&request.fields);
-    let admitted = match admit(&worker, &facts, record, upload, is_grpc, &voice).await {
+    let admitted = match admit(&worker, &peer, &facts, record, upload, is_grpc, &voice).await {
         Ok(admitted) => admitted,
         Err(reply) => return *reply,
     };
@@ -113,6 +115,7 @@ struct Admitted {
 /// Asks the engine and, where its decisions are carried out, waits for what it says.
 async fn admit(
     worker: &Worker,
+    peer: &Peer,
     facts: &Facts,
     mut record: Box<Record>,
     mut upload: Upload,
@@ -121,6 +124,13 @@ async fn admit(
 ) -> Result<Admitted, Box<Reply>> {
     let shared = &worker.shared;
     let (mut deadline, mut client) = (ClientDeadline::NEVER, ClientRate::default());
+    if shared.is_bypassed() || !record.is_enforced() {
+        let most = record.settings().config.limits.observed;
+        let Some(seat) = CountedSeat::observed(shared, most) else {
+            return Err(Box::new(has_no_place(shared, &mut record, voice)));
+        };
+        record.sits(seat);
+    }
     if shared.is_bypassed() {
         return Ok(Admitted { record, upload, ticket: None, deadline, client });
     }
@@ -136,6 +146,7 @@ async fn admit(
     }
     let ticket = shared.driver.arrive(facts.request, record.is_enforced());
     record.stands(ticket.standing());
+    peer.proven.set(ticket.standing() != Standing::New);
     if record.is_enforced() {
         match wait::for_slot(&ticket, &mut upload, &mut deadline).await {
             Waited::Granted(reason, at) => record.granted(reason, at),
@@ -167,6 +178,14 @@ fn is_grpc(fields: &Fields) -> bool {
     const KIND: &[u8] = b"application/grpc";
     let kind = fields.get(Name::ContentType).unwrap_or_default();
     kind.get(..KIND.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
+}
+
+/// Answers a request beyond those that may run without a slot.
+fn has_no_place(shared: &Shared, record: &mut Record, voice: &Voice) -> Reply {
+    let error = UpstreamError::Local(LocalFault::Requests);
+    shared.local_fault(LocalFault::Requests);
+    record.ends(Outcome::UpstreamError, refuse::status_of(&error));
+    refuse::upstream(voice, &error)
 }
 
 /// Forwards an admitted request and hands its answer on.

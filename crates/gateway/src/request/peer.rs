@@ -1,6 +1,6 @@
 //! The other end of a client's connection.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
 
 use bywash_engine::AddressKey;
@@ -18,6 +18,8 @@ pub(crate) struct Peer {
     pub(super) is_secure: bool,
     /// Of its own address, once it was asked for.
     key: OnceCell<AddressKey>,
+    /// Its last request was of a session whose standing is better than `new`.
+    pub(super) proven: Cell<bool>,
 }
 
 impl Peer {
@@ -25,14 +27,18 @@ impl Peer {
         // A listener for both families sees IPv4 clients under IPv6 names.
         let address = peer.ip().to_canonical();
         let is_trusted = settings.trusts(address);
-        Self { address, text: address.to_string(), is_trusted, is_secure, key: OnceCell::new() }
+        Self::with(address, is_trusted, is_secure)
+    }
+
+    fn with(address: IpAddr, is_trusted: bool, is_secure: bool) -> Self {
+        let (text, key, proven) = (address.to_string(), OnceCell::new(), Cell::new(false));
+        Self { address, text, is_trusted, is_secure, key, proven }
     }
 
     /// For tests.
     #[cfg(test)]
     pub(super) fn of(address: IpAddr, is_trusted: bool) -> Self {
-        let text = address.to_string();
-        Self { address, text, is_trusted, is_secure: false, key: OnceCell::new() }
+        Self::with(address, is_trusted, false)
     }
 
     /// For tests.
@@ -52,6 +58,11 @@ impl Peer {
 
     pub(crate) const fn is_trusted(&self) -> bool {
         self.is_trusted
+    }
+
+    /// Whether its connection is kept rather than a stranger's.
+    pub(crate) const fn is_proven(&self) -> bool {
+        self.is_trusted || self.proven.get()
     }
 
     pub(super) const fn scheme(&self) -> &'static str {

@@ -18,6 +18,7 @@ use http::StatusCode;
 use super::Peer;
 use crate::body::BodyError;
 use crate::driver::Refusal;
+use crate::local_fault::LocalFault;
 use crate::record::Record;
 use crate::reply::Reply;
 use crate::settings::Settings;
@@ -262,7 +263,9 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
         | UpstreamError::IdleTimeout(_)
         | UpstreamError::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
         UpstreamError::Upload(_) => StatusCode::BAD_REQUEST,
-        UpstreamError::NoServer | UpstreamError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
+        UpstreamError::NoServer | UpstreamError::TooManyStreams | UpstreamError::Local(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         UpstreamError::Connect(_)
         | UpstreamError::Closed
         | UpstreamError::Reset
@@ -282,7 +285,10 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
         UpstreamError::Closed | UpstreamError::Reset => "connection_terminated",
         UpstreamError::Upload(_) => "http_request_error",
         UpstreamError::Switched | UpstreamError::Garbage(_) => "http_protocol_error",
-        UpstreamError::TooManyStreams => "connection_limit_reached",
+        UpstreamError::TooManyStreams | UpstreamError::Local(LocalFault::Requests) => {
+            "connection_limit_reached"
+        }
+        UpstreamError::Local(_) => "proxy_internal_error",
     }
 }
 
@@ -301,6 +307,7 @@ const fn detail_of(error: &UpstreamError) -> &'static str {
         UpstreamError::Switched => "the server switched protocols unasked",
         UpstreamError::Garbage(fault) => fault.name(),
         UpstreamError::TooManyStreams => "limits.streams",
+        UpstreamError::Local(fault) => fault.name(),
     }
 }
 

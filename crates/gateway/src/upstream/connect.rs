@@ -57,13 +57,15 @@ impl Upstreams {
         let limit = limit.to_std();
         let connect = self.connect_without_limit(&self.list[server]);
         let connected = tokio::time::timeout(limit, connect).await;
-        connected.map_err(|_| UpstreamError::ConnectTimeout(limit))?.map_err(UpstreamError::Connect)
+        connected
+            .map_err(|_| UpstreamError::ConnectTimeout(limit))?
+            .map_err(UpstreamError::of_connect)
     }
 
     async fn connect_without_limit(&self, server: &Server) -> io::Result<Link> {
         let (host, port) = match &server.endpoint {
             Endpoint::Unix(path) => {
-                let stream = Stream::Unix(UnixStream::connect(path).await?);
+                let stream = Stream::Unix(UnixStream::connect(path).await.map_err(busy)?);
                 return Ok(Link::H1(h1::Link::new(stream)));
             }
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
@@ -85,6 +87,14 @@ impl Upstreams {
             }
         }
     }
+}
+
+/// A unix socket whose server accepts too slowly says `EAGAIN`, as a TCP socket does that finds no port.
+fn busy(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock {
+        return io::ErrorKind::ConnectionRefused.into();
+    }
+    error
 }
 
 fn client_options(upstream: &Upstream) -> bywash_tls::ClientOptions {

@@ -31,6 +31,7 @@ pub(crate) use pinned::PinnedLink;
 pub(crate) use pool::{Bounds, Link, Pool};
 
 use crate::body::{BodyError, Piece};
+use crate::local_fault::LocalFault;
 use crate::request::Upload;
 use crate::wire::Wire;
 
@@ -47,6 +48,9 @@ pub(crate) enum UpstreamError {
     /// Nobody listens there, or the name means nothing, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
+    /// This machine could not open a connection: no server is to blame.
+    #[error("no connection could be opened: {}", .0.name())]
+    Local(LocalFault),
     /// It did not take the connection in time.
     #[error("connecting took longer than {0:?}")]
     ConnectTimeout(Duration),
@@ -91,6 +95,7 @@ impl UpstreamError {
             Self::TotalTimeout
             | Self::NoServer
             | Self::Connect(_)
+            | Self::Local(_)
             | Self::Closed
             | Self::Reset
             | Self::Upload(_)
@@ -102,6 +107,11 @@ impl UpstreamError {
 }
 
 impl UpstreamError {
+    /// Why no connection was made.
+    fn of_connect(error: std::io::Error) -> Self {
+        LocalFault::of(&error).map_or(Self::Connect(error), Self::Local)
+    }
+
     /// Whether the application may still work on what was given up: its time was over, and it had said nothing else.
     pub(crate) const fn is_given_up(&self) -> bool {
         matches!(self, Self::ResponseTimeout(_) | Self::IdleTimeout(_) | Self::TotalTimeout)

@@ -26,7 +26,7 @@ pub(crate) struct Pool {
 /// How many connections a pool keeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Idle ones, of each server.
+    /// Idle ones, of all servers together.
     pub(crate) idle: usize,
     /// Pinned ones, of all servers together.
     pub(crate) pinned: usize,
@@ -109,10 +109,11 @@ impl Pool {
         if self.retired.get() {
             return;
         }
+        let idle: usize = self.servers.iter().map(|kept| kept.borrow().idle.len()).sum();
         let mut kept = self.servers[server].borrow_mut();
         match link {
             Link::H1(mut link) => {
-                let has_room = kept.idle.len() < self.bounds.get().idle;
+                let has_room = idle < self.bounds.get().idle;
                 if has_room && !link.is_authenticated() && link.is_idle() {
                     kept.idle.push(Idle { link, ticks: 0 });
                 }

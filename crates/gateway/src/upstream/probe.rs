@@ -13,7 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::health::Schedule;
-use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams};
+use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamError};
+use crate::local_fault::LocalFault;
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -57,8 +58,11 @@ async fn rounds(shared: &Shared, settings: &Settings) {
         let now = shared.driver.now();
         // Before it is asked who is late: this thread may have been the one that was.
         while let Ok((server, is_well)) = finished.try_recv() {
-            if schedule.answered(server, now) {
-                upstreams.servers.probed(server, now, is_well);
+            match is_well {
+                _ if !schedule.answered(server, now) => {}
+                Ok(is_well) => upstreams.servers.probed(server, now, is_well),
+                // It was not asked.
+                Err(fault) => shared.metrics.local_fault(fault),
             }
         }
         for server in schedule.expired(now).collect::<Vec<_>>() {
@@ -69,7 +73,7 @@ async fn rounds(shared: &Shared, settings: &Settings) {
             let (limit, done) = (health.timeout, done.clone());
             tokio::task::spawn_local(async move {
                 let asked = tokio::time::timeout(limit.to_std(), ask(&upstreams, server, &path));
-                let is_well = asked.await.unwrap_or(false);
+                let is_well = asked.await.unwrap_or(Ok(false));
                 // Whoever wants to know may have gone over to other settings.
                 let _ = done.send((server, is_well));
             });
@@ -82,9 +86,13 @@ async fn rounds(shared: &Shared, settings: &Settings) {
     }
 }
 
-/// Whether a server answers well.
-async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
-    let Ok(link) = upstreams.connect(server, FOREVER).await else { return false };
+/// Whether a server answers well; or why this machine could not ask it.
+async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> Result<bool, LocalFault> {
+    let link = match upstreams.connect(server, FOREVER).await {
+        Ok(link) => link,
+        Err(UpstreamError::Local(fault)) => return Err(fault),
+        Err(_) => return Ok(false),
+    };
     let mut fields = Fields::new();
     fields.push(b"Host", upstreams.list()[server].authority().as_bytes());
     fields.push(b"User-Agent", b"bywash-health");
@@ -100,12 +108,12 @@ async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
     // What comes before the answer (early hints, say) says nothing about it.
     for _ in 0..MOST_HEADS {
         let answer = poll_fn(|cx| exchange.poll_head(cx)).await;
-        let Ok(status) = answer.map(|answer| answer.status) else { return false };
+        let Ok(status) = answer.map(|answer| answer.status) else { return Ok(false) };
         if !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS {
-            return status.is_success() || status.is_redirection();
+            return Ok(status.is_success() || status.is_redirection());
         }
     }
-    false
+    Ok(false)
 }
 
 /// The probe as a whole has a limit of its own.

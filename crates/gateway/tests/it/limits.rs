@@ -78,21 +78,50 @@ fn a_request_that_waits_long_is_not_taken_for_a_slow_head() {
 }
 
 #[test]
-fn one_connection_too_many_is_closed_at_once() {
-    let upstream = Upstream::echo();
+fn one_connection_too_many_is_closed_at_once_if_none_is_idle() {
+    let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).set("limits.connections", "3").start();
     let mut open: Vec<Wire> = (0..3).map(|_| gateway.asks("/")).collect();
-    for client in &mut open {
-        client.answer().unwrap();
-    }
+    let running: Vec<_> = (0..3).map(|_| calls.next()).collect();
     for _ in 0..5 {
         assert!(gateway.client().is_closed());
     }
     assert_eq!(gateway.metric("bywash_refused_connections_total"), 5.0);
     // The others are not touched, and one that leaves makes room.
-    open[0].send(get("/still"));
-    assert_eq!(open[0].answer().unwrap().text(), "/still");
+    for call in running {
+        call.answer("/");
+    }
+    for client in &mut open {
+        assert_eq!(client.answer().unwrap().text(), "/");
+    }
     open.pop();
     eventually("there is room", || gateway.count("connections") == 2);
-    assert_eq!(gateway.get("/new").text(), "/new");
+    let mut newcomer = gateway.asks("/new");
+    calls.next().answer("/new");
+    assert_eq!(newcomer.answer().unwrap().text(), "/new");
+}
+
+#[test]
+fn requests_that_hold_no_slot_are_bounded() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway =
+        Setup::before(&upstream).set("mode", "'observe'").set("limits.observed", "2").start();
+    let mut running: Vec<Wire> = (0..2).map(|_| gateway.asks("/")).collect();
+    let at_once: Vec<_> = (0..2).map(|_| calls.next()).collect();
+    let refused = gateway.get("/");
+    assert_eq!(refused.status(), Some(503));
+    assert!(refused.field("proxy-status").unwrap().contains("connection_limit_reached"));
+    let fault = "bywash_local_faults_total{cause=\"observed_requests\"}";
+    assert_eq!(gateway.metric(fault), 1.0);
+    // Those that end make room.
+    for call in at_once {
+        call.answer("/");
+    }
+    for client in &mut running {
+        assert_eq!(client.answer().unwrap().text(), "/");
+    }
+    gateway.is_idle_again();
+    let mut next = gateway.asks("/next");
+    calls.next().answer("next");
+    assert_eq!(next.answer().unwrap().text(), "next");
 }

@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 
 /// Longest wait for anything: far more than is needed, so that only a fault reaches it.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
@@ -57,6 +57,14 @@ enum Kind {
 impl Wire {
     pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::new(TcpStream::connect_timeout(&address, BOUND).expect("the listener accepts"))
+    }
+
+    /// From the address 127.0.0.`source`.
+    pub(crate) fn connect_from(source: u8, address: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, source], 0)).into()).unwrap();
+        socket.connect(&address.into()).expect("the listener accepts");
+        Self::new(socket.into())
     }
 
     pub(crate) fn new(stream: TcpStream) -> Self {

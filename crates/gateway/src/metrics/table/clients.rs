@@ -7,6 +7,8 @@ use bywash_metrics::{Metric, Subject};
 
 use super::label;
 use crate::client::{Flood, NotOpened};
+use crate::connections::Evicted;
+use crate::local_fault::LocalFault;
 use crate::request::Doubt;
 
 pub(super) static GONE: Subject = Subject {
@@ -21,6 +23,7 @@ pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
         &CONNECTIONS,
         &CONNECTIONS_NOT_OPENED,
         &REFUSED_CONNECTIONS,
+        &EVICTED_CONNECTIONS,
         &FAILED_ACCEPTS,
         &FAILED_WATCHES,
     ],
@@ -94,16 +97,38 @@ pub(crate) static REFUSED_CONNECTIONS: Metric = Metric {
          refuse it in front.",
     ),
 };
+pub(crate) static EVICTED_CONNECTIONS: Metric = Metric {
+    name: "bywash_evicted_connections",
+    kind: Counter,
+    unit: "connections",
+    labels: &[label(
+        "why",
+        "`idle`: between requests; `silent`: no whole head; `idle_proven`: between requests of a proven session",
+        || Evicted::ALL.map(Evicted::name).into(),
+    )],
+    help: "Idle connections closed to make room for new ones, as limits.connections was reached",
+    remedy: Do(
+        "Raise `limits.connections`. Many `silent` ones are an attack: see which address has most, and set \
+         `limits.connections_per_address`. `idle_proven` says that proven sessions fill more than `limits.proven_reserve`.",
+    ),
+};
 pub(crate) static FAILED_ACCEPTS: Metric = Metric {
     name: "bywash_failed_accepts",
     kind: Counter,
     unit: "accepts",
-    labels: &[],
-    help: "Accepts that failed, for want of file descriptors most likely",
+    labels: &[label("cause", "what this machine had too little of", || {
+        ACCEPT_FAULTS.map(|fault| fault.map_or("other", LocalFault::name)).into()
+    })],
+    help: "Accepts that failed; each is tried again after 50 ms",
     remedy: Do(
-        "Raise the limit of open files of the process; `bywash doctor` says how many it needs.",
+        "`process_files`: raise the limit of open files of the process (`bywash doctor` says how many it needs). \
+         `system_files`: raise the sysctl `fs.file-max`. `memory`: the kernel has none for sockets. `other` are clients \
+         who left before they were accepted.",
     ),
 };
+/// Why an accept fails, in the order of the counter's words.
+pub(crate) const ACCEPT_FAULTS: [Option<LocalFault>; 4] =
+    [None, Some(LocalFault::ProcessFiles), Some(LocalFault::SystemFiles), Some(LocalFault::Memory)];
 pub(crate) static FAILED_WATCHES: Metric = Metric {
     name: "bywash_failed_watches",
     kind: Counter,

@@ -5,12 +5,13 @@ use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 
 use super::label;
+use crate::local_fault::LocalFault;
 use crate::upstream::servers::State;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",
     about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
-    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES],
+    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES, &LOCAL_FAULTS],
 };
 
 const SERVER: Label =
@@ -52,5 +53,19 @@ pub(crate) static SERVER_FAILURES: Metric = Metric {
     remedy: Do(
         "`connect`: is it running, does it listen there, is its backlog full? `response`: does it crash, or take longer \
          than `upstream.response_timeout`?",
+    ),
+};
+pub(crate) static LOCAL_FAULTS: Metric = Metric {
+    name: "bywash_local_faults",
+    kind: Counter,
+    unit: "connections",
+    labels: &[label("cause", "what this machine had too little of", || {
+        LocalFault::ALL.map(LocalFault::name).into()
+    })],
+    help: "Connections to servers that this machine could not open; no server is blamed for them",
+    remedy: Do(
+        "`process_files`: raise the limit of open files of the process (`bywash doctor` says how many it needs). \
+         `system_files`: raise the sysctl `fs.file-max`. `ports`: widen `net.ipv4.ip_local_port_range`, or name more \
+         servers. `memory`: the kernel has none for sockets. `observed_requests`: raise `limits.observed`, or enforce a limit.",
     ),
 };

@@ -80,7 +80,12 @@ impl<'a> Sender<'a> {
             match Box::pin(self.pool.connect(server, limit)).await {
                 Ok(link) => return Ok(Connected { link, load: connecting.done(), reused: false }),
                 Err(failure) => {
-                    connecting.done().failed(driver.now(), Failure::Connect);
+                    let load = connecting.done();
+                    match failure {
+                        // Dropped, it says nothing about its server.
+                        UpstreamError::Local(fault) => self.worker.shared.local_fault(fault),
+                        _ => load.failed(driver.now(), Failure::Connect),
+                    }
                     self.tried |= 1 << server;
                     error = failure;
                 }

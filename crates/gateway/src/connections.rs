@@ -1,0 +1,392 @@
+//! Client connections: how many there may be, whose they are, and which one makes room.
+//!
+//! **The rule.** A connection belongs to its client's address (of IPv6: the /64). When
+//! `limits.connections` are open, a newcomer takes the place of an idle connection:
+//!
+//! 1. of the address that has the most connections among those with an idle *stranger's*
+//!    connection, the one that has been idle for longest. A stranger's connection is one whose
+//!    last request was of a session with standing `new`, or that has sent no request;
+//! 2. if no stranger's connection is idle: in the same way a *proven* one, but only while there
+//!    are more proven connections than the reserve (`limits.proven_reserve`, a share of
+//!    `limits.connections`);
+//! 3. if there is none either, the newcomer is refused.
+//!
+//! Two bounds keep one address from using this rule against the others:
+//!
+//! - A newcomer never takes the place of an address that has fewer connections than its own (the
+//!   newcomer included), except that the first [`FEW`] connections of an address may: a browser
+//!   opens six.
+//! - One address holds no more than `limits.connections` less the reserve. Beyond that its
+//!   newcomers take the place of its own idle connections, or are refused.
+//!
+//! The connections of a trusted hop (`listen.trusted_proxies`) are shared by many users: each
+//! counts as the connection of an address of its own, and as proven. The same holds, without the
+//! proof, for a connection whose PROXY header has not arrived.
+//!
+//! **Idle** is a connection between two requests. An HTTP/2 connection must also have sent nothing
+//! for [`GRACE`], as the end of its last answer may wait in the library for a slow reader. A
+//! connection that has not sent the head of its first request, and one whose next head does not
+//! come to its end, count as idle after [`GRACE`]. A connection with a request in the gateway's
+//! hands, and a tunnel, are never idle.
+//!
+//! **Costs.** What a connection does is one atomic word that only its own worker writes: a request
+//! takes no lock here and changes no shared counter, unless its standing differs from that of the
+//! request before it. Opening and closing a connection takes the index's lock once each. Only when
+//! the gateway is full the index looks at the words of all connections, at most [`MOST_SEEN`] of
+//! them, and no more often than every [`PER_SEEN`] for each that it looks at. What it finds is
+//! used until the next look; a candidate whose word has changed since is passed over.
+//!
+//! **Eviction.** Connections live on their worker's thread. So the index puts the chosen one into
+//! the worker's [`Inbox`]; the worker looks once more whether it is idle and ends it there.
+//! The newcomer does not wait for that. Up to [`SPARE`] connections may be open beyond the limit
+//! for so long.
+
+mod index;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bywash_units::Span;
+use tokio::sync::Notify;
+
+use self::index::{Index, NoRoom, Owner};
+use crate::client::Phase;
+use crate::settings::Settings;
+use crate::shared::{Shared, network};
+
+/// For how long a connection that has sent no whole head, or an HTTP/2 connection that has sent
+/// nothing, does not count as idle, in quarters of a second. A TLS handshake over a bad line takes
+/// a second or two, and a reader at 20 kB/s makes a full socket writable again in under two.
+const GRACE: u32 = 12;
+
+/// Connections of one address that may take the place of any other's.
+const FEW: usize = 16;
+
+/// Connections beyond the limit that are open for as long as an evicted one takes to close.
+pub(crate) const SPARE: usize = 128;
+
+/// Connections that one look covers. The next look goes on behind them.
+const MOST_SEEN: usize = 16_384;
+
+/// How long the index waits before it looks again, for each connection of the last look.
+const PER_SEEN: Span = Span::from_nanos(2_500);
+
+/// Why a connection was closed for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Evicted {
+    /// It was between requests.
+    Idle,
+    /// It had sent no whole head for [`GRACE`].
+    Silent,
+    /// It was between requests, and its last one was of a proven session.
+    Proven,
+}
+
+impl Evicted {
+    pub(crate) const ALL: [Self; 3] = [Self::Idle, Self::Silent, Self::Proven];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Silent => "silent",
+            Self::Proven => "idle_proven",
+        }
+    }
+}
+
+/// What a connection is doing: one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    pub(crate) phase: Phase,
+    /// When the phase began, in quarters of a second of its worker's clock.
+    pub(crate) since: u32,
+    /// Its last request was of a session whose standing was better than `new`.
+    pub(crate) proven: bool,
+    pub(crate) http2: bool,
+}
+
+impl State {
+    /// The word of a connection that has ended.
+    const CLOSED: u64 = u64::MAX;
+
+    const fn word(self) -> u64 {
+        let flags = (self.phase as u64) | (self.proven as u64) << 4 | (self.http2 as u64) << 5;
+        (self.since as u64) << 8 | flags
+    }
+
+    fn of(word: u64) -> Option<Self> {
+        let phase = *Phase::ALL.get((word & 0xf) as usize)?;
+        let (proven, http2) = (word >> 4 & 1 == 1, word >> 5 & 1 == 1);
+        Some(Self { phase, since: (word >> 8) as u32, proven, http2 })
+    }
+
+    /// For how long it has been idle, if another may take its place.
+    fn idle(self, now: u32) -> Option<u32> {
+        let lasted = now.wrapping_sub(self.since);
+        let least = match self.phase {
+            Phase::Idle if self.http2 => GRACE,
+            Phase::Idle => 0,
+            Phase::Open | Phase::Head => GRACE,
+            Phase::Busy | Phase::Tunnel => return None,
+        };
+        (lasted >= least).then_some(lasted)
+    }
+
+    const fn cause(self) -> Evicted {
+        match self.phase {
+            Phase::Idle if self.proven => Evicted::Proven,
+            Phase::Idle => Evicted::Idle,
+            Phase::Open | Phase::Head | Phase::Busy | Phase::Tunnel => Evicted::Silent,
+        }
+    }
+}
+
+/// One open connection, as all threads see it. Only its worker writes its state.
+#[derive(Debug)]
+pub(crate) struct Held {
+    state: AtomicU64,
+    /// The name that its worker finds it by.
+    token: AtomicU64,
+    /// Where it is in the index; under its lock.
+    position: AtomicUsize,
+    inbox: Arc<Inbox>,
+}
+
+impl Held {
+    fn new(inbox: &Arc<Inbox>, proven: bool) -> Arc<Self> {
+        let state = State { phase: Phase::Open, since: inbox.now(), proven, http2: false };
+        Arc::new(Self {
+            state: AtomicU64::new(state.word()),
+            token: AtomicU64::new(u64::MAX),
+            position: AtomicUsize::new(0),
+            inbox: Arc::clone(inbox),
+        })
+    }
+
+    fn word(&self) -> u64 {
+        self.state.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        State::of(self.word()).expect("its worker asks while it is open")
+    }
+
+    pub(crate) fn set(&self, state: State) {
+        self.state.store(state.word(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_token(&self, token: u64) {
+        self.token.store(token, Ordering::Relaxed);
+    }
+}
+
+/// What a worker is told: which of its connections make room.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    told: Mutex<Vec<Told>>,
+    notify: Notify,
+    /// The worker's coarse clock: quarters of a second.
+    quarters: AtomicU32,
+}
+
+/// A connection that is to make room, if it has done nothing since it was chosen.
+#[derive(Debug)]
+pub(crate) struct Told {
+    held: Arc<Held>,
+    word: u64,
+}
+
+impl Inbox {
+    fn now(&self) -> u32 {
+        self.quarters.load(Ordering::Relaxed)
+    }
+
+    /// Sets the worker's clock.
+    pub(crate) fn ticks(&self, quarters: u32) {
+        self.quarters.store(quarters, Ordering::Relaxed);
+    }
+
+    fn tell(told: Told) {
+        let inbox = Arc::clone(&told.held.inbox);
+        inbox.told().push(told);
+        inbox.notify.notify_one();
+    }
+
+    /// Waits for connections that are to make room.
+    pub(crate) async fn next(&self) -> Vec<Told> {
+        loop {
+            let told = std::mem::take(&mut *self.told());
+            if !told.is_empty() {
+                return told;
+            }
+            self.notify.notified().await;
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Vec<Told>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Told {
+    /// Why it ends, if it is still as it was when it was chosen.
+    pub(crate) fn cause(&self) -> Option<Evicted> {
+        let state = State::of(self.word)?;
+        (self.held.word() == self.word).then(|| state.cause())
+    }
+
+    pub(crate) fn token(&self) -> u64 {
+        self.held.token.load(Ordering::Relaxed)
+    }
+}
+
+/// How many connections there may be.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    most: usize,
+    /// Of one address.
+    per_address: usize,
+    /// Proven connections that no stranger takes the place of.
+    reserve: usize,
+}
+
+impl Bounds {
+    fn of(settings: &Settings) -> Self {
+        let limits = &settings.config.limits;
+        let most = limits.connections;
+        let reserve = most * usize::from(limits.proven_reserve) / 100;
+        let share = most - reserve;
+        let per_address = match limits.connections_per_address {
+            0 => share,
+            fixed => fixed.min(share),
+        };
+        Self { most, per_address, reserve }
+    }
+}
+
+/// The client connections of a gateway.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    index: Mutex<Index>,
+    /// A copy of the index's, for those who only want to know.
+    open: AtomicUsize,
+    proven: AtomicUsize,
+    started: Instant,
+}
+
+impl Connections {
+    pub(crate) fn new() -> Self {
+        Self {
+            index: Mutex::default(),
+            open: AtomicUsize::new(0),
+            proven: AtomicUsize::new(0),
+            started: Instant::now(),
+        }
+    }
+
+    /// How many are open.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// The standing of a connection's last request differs from that of the one before it.
+    pub(crate) fn proof_changed(&self, proven: bool) {
+        if proven {
+            self.proven.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.proven.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// One that was told to make room has a request again.
+    pub(crate) fn stays(&self, told: &Told) {
+        self.lock().stays(&told.held);
+    }
+
+    fn enter(&self, held: &Arc<Held>, owner: Owner, bounds: Bounds) -> Result<(), NoRoom> {
+        let proven = self.proven.load(Ordering::Relaxed);
+        let mut index = self.lock();
+        let told = index.enter(held, owner, bounds, proven, || self.started.elapsed().into())?;
+        self.open.store(index.open(), Ordering::Relaxed);
+        drop(index);
+        told.into_iter().for_each(Inbox::tell);
+        Ok(())
+    }
+
+    fn change_owner(&self, held: &Arc<Held>, owner: Owner, bounds: Bounds) -> Result<(), NoRoom> {
+        let proven = self.proven.load(Ordering::Relaxed);
+        let mut index = self.lock();
+        let told =
+            index.change_owner(held, owner, bounds, proven, || self.started.elapsed().into())?;
+        drop(index);
+        told.into_iter().for_each(Inbox::tell);
+        Ok(())
+    }
+
+    fn leave(&self, held: &Held) {
+        if held.state().proven {
+            self.proof_changed(false);
+        }
+        held.state.store(State::CLOSED, Ordering::Relaxed);
+        let mut index = self.lock();
+        index.leave(held);
+        self.open.store(index.open(), Ordering::Relaxed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A client connection's place, for as long as it is open.
+pub(crate) struct Seat {
+    shared: Arc<Shared>,
+    pub(crate) held: Arc<Held>,
+    /// The address that it is counted for; `None`: it is not known, or a trusted hop's.
+    counted: Option<IpAddr>,
+}
+
+impl Seat {
+    /// A place for a connection that a worker with this inbox has accepted. `None`: there is no room.
+    pub(crate) fn take(
+        shared: &Arc<Shared>,
+        settings: &Settings,
+        inbox: &Arc<Inbox>,
+        from: SocketAddr,
+    ) -> Option<Self> {
+        let announced = settings.config.listen.proxy_protocol.iter();
+        let is_known = !announced.clone().any(|hop| hop.contains(from.ip()));
+        let is_hop = is_known && settings.trusts(from.ip().to_canonical());
+        let counted = (is_known && !is_hop).then(|| network(from.ip()));
+        let held = Held::new(inbox, is_hop);
+        let owner = counted.map_or_else(Owner::alone, Owner::Address);
+        let connections = &shared.connections;
+        connections.enter(&held, owner, Bounds::of(settings)).ok()?;
+        if is_hop {
+            connections.proof_changed(true);
+        }
+        Some(Self { shared: Arc::clone(shared), held, counted })
+    }
+
+    /// Counts it for its client, whose address a PROXY header has said. Whether there is room.
+    pub(crate) fn belongs_to(&mut self, settings: &Settings, address: IpAddr) -> bool {
+        let counted = (!settings.trusts(address.to_canonical())).then(|| network(address));
+        if counted == self.counted {
+            return true;
+        }
+        self.counted = counted;
+        let owner = counted.map_or_else(Owner::alone, Owner::Address);
+        self.shared.connections.change_owner(&self.held, owner, Bounds::of(settings)).is_ok()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.shared.connections.leave(&self.held);
+    }
+}
+
+#[cfg(test)]
+mod tests;

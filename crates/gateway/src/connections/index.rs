@@ -1,0 +1,302 @@
+//! Which connection makes room: the index of all open ones. See [`super`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bywash_units::Span;
+
+use super::{Bounds, FEW, Held, MOST_SEEN, PER_SEEN, SPARE, State, Told};
+
+/// Whose connections are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Owner {
+    /// An address; of IPv6 a /64.
+    Address(IpAddr),
+    /// One connection by itself.
+    Alone(u64),
+}
+
+impl Owner {
+    pub(super) fn alone() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self::Alone(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// There is no room for a newcomer, or not for one of its address.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NoRoom;
+
+/// Strangers' connections, and proven ones.
+const TIERS: usize = 2;
+const PROVEN: usize = 1;
+
+/// All open connections.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    all: Vec<Entry>,
+    owners: HashMap<Owner, Owned>,
+    /// Those that were told to make room and are still open.
+    leaving: usize,
+    /// Owners with candidates, by tier: the last one is next.
+    ranked: [BTreeSet<Rank>; TIERS],
+    /// Where the next look begins.
+    next: usize,
+    /// When the index may look again.
+    looks_at: Span,
+}
+
+/// Connections that stay, age of the candidate that is next, owner.
+type Rank = (usize, u32, Owner);
+
+#[derive(Debug)]
+struct Entry {
+    held: Arc<Held>,
+    owner: Owner,
+    leaving: bool,
+}
+
+/// What is known of one owner.
+#[derive(Debug, Default)]
+struct Owned {
+    /// Open connections that were not told to make room.
+    stay: usize,
+    /// By tier: idle connections as the last look found them, the longest idle at the end.
+    idle: [Vec<Candidate>; TIERS],
+}
+
+#[derive(Debug)]
+struct Candidate {
+    age: u32,
+    word: u64,
+    held: Arc<Held>,
+}
+
+impl Index {
+    pub(super) const fn open(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether nothing of any connection is left in it.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        let fresh = self.owners.values().all(|owned| owned.stay == 0);
+        self.all.is_empty() && self.leaving == 0 && fresh
+    }
+
+    /// A newcomer, and those that make room for it. `proven`: how many connections are; `now`: the
+    /// time since the start, asked for only if there is no room.
+    pub(super) fn enter(
+        &mut self,
+        held: &Arc<Held>,
+        owner: Owner,
+        bounds: Bounds,
+        proven: usize,
+        now: impl Fn() -> Span,
+    ) -> Result<Vec<Told>, NoRoom> {
+        if self.all.len() >= bounds.most.saturating_add(SPARE) {
+            return Err(NoRoom);
+        }
+        let others = self.all.len() - self.leaving;
+        let told = self.room(owner, others, bounds, proven, now)?;
+        held.position.store(self.all.len(), Ordering::Relaxed);
+        self.all.push(Entry { held: Arc::clone(held), owner, leaving: false });
+        self.change(owner, |owned| owned.stay += 1);
+        Ok(told)
+    }
+
+    /// It turns out whose a connection is. Without room it is to be closed.
+    pub(super) fn change_owner(
+        &mut self,
+        held: &Arc<Held>,
+        owner: Owner,
+        bounds: Bounds,
+        proven: usize,
+        now: impl Fn() -> Span,
+    ) -> Result<Vec<Told>, NoRoom> {
+        let position = held.position.load(Ordering::Relaxed);
+        let entry = &mut self.all[position];
+        let before = std::mem::replace(&mut entry.owner, owner);
+        // Meanwhile it makes no room itself.
+        if std::mem::replace(&mut entry.leaving, true) {
+            return Ok(Vec::new());
+        }
+        self.change(before, |owned| owned.stay -= 1);
+        let others = self.all.len() - self.leaving - 1;
+        let told = self.room(owner, others, bounds, proven, now);
+        self.all[position].leaving = false;
+        self.change(owner, |owned| owned.stay += 1);
+        told
+    }
+
+    /// It has ended.
+    pub(super) fn leave(&mut self, held: &Held) {
+        let position = held.position.load(Ordering::Relaxed);
+        let entry = self.all.swap_remove(position);
+        if let Some(moved) = self.all.get(position) {
+            moved.held.position.store(position, Ordering::Relaxed);
+        }
+        if entry.leaving {
+            self.leaving -= 1;
+        } else {
+            self.change(entry.owner, |owned| owned.stay -= 1);
+        }
+    }
+
+    /// It was told to make room, and does not.
+    pub(super) fn stays(&mut self, held: &Held) {
+        // One that has ended meanwhile has given its position away.
+        let position = held.position.load(Ordering::Relaxed);
+        let Some(entry) = self.all.get_mut(position) else { return };
+        if !std::ptr::eq(&raw const *entry.held, held) || !std::mem::take(&mut entry.leaving) {
+            return;
+        }
+        let owner = entry.owner;
+        self.leaving -= 1;
+        self.change(owner, |owned| owned.stay += 1);
+    }
+
+    /// Makes room for one more of `owner`, beside `others` that stay.
+    fn room(
+        &mut self,
+        owner: Owner,
+        others: usize,
+        bounds: Bounds,
+        proven: usize,
+        now: impl Fn() -> Span,
+    ) -> Result<Vec<Told>, NoRoom> {
+        let mut told = Vec::new();
+        let of_owner = |this: &Self| this.owners.get(&owner).map_or(0, |owned| owned.stay);
+        let is_address = matches!(owner, Owner::Address(_));
+        if is_address && of_owner(self) >= bounds.per_address {
+            self.look(&now);
+            told.push(self.evict_own(owner).ok_or(NoRoom)?);
+        }
+        while others - told.len() >= bounds.most {
+            self.look(&now);
+            // Those of a list that was read before may have closed.
+            let spared = proven.saturating_sub(told.len()) <= bounds.reserve;
+            match self.evict(owner, spared) {
+                Some(evicted) => told.push(evicted),
+                None if told.is_empty() => return Err(NoRoom),
+                // As many as there are: the next newcomer asks for the rest.
+                None => break,
+            }
+        }
+        Ok(told)
+    }
+
+    /// The connection that makes room for a newcomer of `owner`; proven ones may be spared.
+    fn evict(&mut self, owner: Owner, spares_proven: bool) -> Option<Told> {
+        let own = self.owners.get(&owner).map_or(0, |owned| owned.stay) + 1;
+        let tiers = if spares_proven { PROVEN } else { TIERS };
+        for tier in 0..tiers {
+            while let Some(&(stay, _, most)) = self.ranked[tier].last() {
+                let may = most == owner || stay >= own || own <= FEW;
+                let has_own = || self.owners.get(&owner).is_some_and(|o| !o.idle[tier].is_empty());
+                let from = if may {
+                    most
+                } else if has_own() {
+                    owner
+                } else {
+                    break;
+                };
+                if let Some(told) = self.evict_next(from, tier) {
+                    return Some(told);
+                }
+            }
+        }
+        None
+    }
+
+    /// One of the owner's own, a stranger's first.
+    fn evict_own(&mut self, owner: Owner) -> Option<Told> {
+        for tier in 0..TIERS {
+            while self.owners.get(&owner).is_some_and(|owned| !owned.idle[tier].is_empty()) {
+                if let Some(told) = self.evict_next(owner, tier) {
+                    return Some(told);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the owner's next candidate; evicts it if it is still idle.
+    fn evict_next(&mut self, owner: Owner, tier: usize) -> Option<Told> {
+        let mut next = None;
+        self.change(owner, |owned| next = owned.idle[tier].pop());
+        let Candidate { word, held, .. } = next?;
+        // One that has ended has another word.
+        if held.word() != word {
+            return None;
+        }
+        let entry = &mut self.all[held.position.load(Ordering::Relaxed)];
+        // It may have become known since the look whose it is.
+        if entry.owner != owner || std::mem::replace(&mut entry.leaving, true) {
+            return None;
+        }
+        self.leaving += 1;
+        self.change(owner, |owned| owned.stay -= 1);
+        Some(Told { held, word })
+    }
+
+    /// Finds all idle connections anew, if it is not too soon.
+    fn look(&mut self, now: &impl Fn() -> Span) {
+        let now = now();
+        if now < self.looks_at {
+            return;
+        }
+        self.forget();
+        let seen = self.all.len().min(MOST_SEEN);
+        self.looks_at = now + PER_SEEN * seen as u64;
+        let (before, behind) = self.all.split_at(self.next.min(self.all.len()));
+        let mut found = Vec::new();
+        for entry in behind.iter().chain(before).take(seen).filter(|entry| !entry.leaving) {
+            let word = entry.held.word();
+            let Some(state) = State::of(word) else { continue };
+            let Some(age) = state.idle(entry.held.inbox.now()) else { continue };
+            let candidate = Candidate { age, word, held: Arc::clone(&entry.held) };
+            found.push((entry.owner, usize::from(state.proven), candidate));
+        }
+        self.next = (self.next + seen) % self.all.len().max(1);
+        found.sort_unstable_by_key(|(_, _, candidate)| candidate.age);
+        for (owner, tier, candidate) in found {
+            self.change(owner, |owned| owned.idle[tier].push(candidate));
+        }
+    }
+
+    fn forget(&mut self) {
+        for tier in 0..TIERS {
+            for (_, _, owner) in std::mem::take(&mut self.ranked[tier]) {
+                let Some(owned) = self.owners.get_mut(&owner) else { continue };
+                owned.idle[tier].clear();
+                if owned.stay == 0 && owned.idle.iter().all(Vec::is_empty) {
+                    self.owners.remove(&owner);
+                }
+            }
+        }
+    }
+
+    /// Changes what is known of one owner, and its ranks with it.
+    fn change(&mut self, owner: Owner, act: impl FnOnce(&mut Owned)) {
+        let known = self.owners.entry(owner).or_default();
+        let rank = |owned: &Owned, tier: usize| {
+            let age = owned.idle[tier].last()?.age;
+            Some((owned.stay, age, owner))
+        };
+        let before = [rank(known, 0), rank(known, 1)];
+        act(known);
+        let after = [rank(known, 0), rank(known, 1)];
+        for ((ranked, before), after) in self.ranked.iter_mut().zip(before).zip(after) {
+            if before != after {
+                before.map(|before| ranked.remove(&before));
+                after.map(|after| ranked.insert(after));
+            }
+        }
+        if known.stay == 0 && after == [None, None] {
+            self.owners.remove(&owner);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The index against a model that looks at every connection each time.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const BOUNDS: Bounds = Bounds { most: 12, per_address: 10, reserve: 2 };
+
+/// A connection of the model.
+#[derive(Clone)]
+struct Known {
+    held: Arc<Held>,
+    owner: Owner,
+    leaving: bool,
+}
+
+impl Known {
+    fn state(&self) -> State {
+        self.held.state()
+    }
+
+    fn age(&self) -> Option<u32> {
+        self.state().idle(self.held.inbox.now()).filter(|_| !self.leaving)
+    }
+}
+
+/// A gateway with one worker and the model of it.
+#[derive(Default)]
+struct World {
+    index: Index,
+    known: Vec<Known>,
+    inbox: Arc<Inbox>,
+    told: Vec<Told>,
+    now: Span,
+}
+
+fn owner(number: u8) -> Owner {
+    Owner::Address(IpAddr::from([192, 0, 2, number]))
+}
+
+/// How many connections of this owner stay.
+fn stay(known: &[Known], owner: Owner) -> usize {
+    known.iter().filter(|known| known.owner == owner && !known.leaving).count()
+}
+
+/// The longest idle connection of this tier and of an owner that `may` make room: its age and its
+/// owner.
+fn longest(known: &[Known], proven: bool, may: impl Fn(Owner) -> bool) -> Option<Victim> {
+    let tier = known.iter().filter(|known| known.state().proven == proven);
+    let idle = tier.filter_map(|one| Some((stay(known, one.owner), one.age()?, one.owner)));
+    idle.filter(|(_, _, owner)| may(*owner)).max().map(|(_, age, owner)| (age, owner, proven))
+}
+
+/// Age, owner, and whether it is proven.
+type Victim = (u32, Owner, bool);
+
+/// Marks such a connection as one that makes room.
+fn mark(known: &mut [Known], found: Victim) -> Victim {
+    let is_found = |known: &&mut Known| {
+        known.age().is_some_and(|age| (age, known.owner, known.state().proven) == found)
+    };
+    known.iter_mut().find(is_found).expect("it was found there").leaving = true;
+    found
+}
+
+impl World {
+    fn quarter(&mut self) {
+        self.inbox.ticks(self.inbox.now() + 1);
+        self.now += Span::from_millis(250);
+    }
+
+    fn proven(&self) -> usize {
+        self.known.iter().filter(|known| known.state().proven).count()
+    }
+
+    fn stay(&self, owner: Owner) -> usize {
+        stay(&self.known, owner)
+    }
+
+    /// What the rule says about a newcomer: of which age and whose the connections are that make
+    /// room.
+    fn expected(&self, owner: Owner) -> Result<Vec<Victim>, NoRoom> {
+        let (mut known, mut victims) = (self.known.clone(), Vec::new());
+        if matches!(owner, Owner::Address(_)) && stay(&known, owner) >= BOUNDS.per_address {
+            let own = |other| other == owner;
+            let found = longest(&known, false, own).or_else(|| longest(&known, true, own));
+            victims.push(mark(&mut known, found.ok_or(NoRoom)?));
+        }
+        while known.iter().filter(|known| !known.leaving).count() >= BOUNDS.most {
+            let own = stay(&known, owner) + 1;
+            let may = |other| other == owner || stay(&known, other) >= own || own <= FEW;
+            let spared = self.proven().saturating_sub(victims.len()) <= BOUNDS.reserve;
+            let proven = || longest(&known, true, may).filter(|_| !spared);
+            match longest(&known, false, may).or_else(proven) {
+                Some(found) => victims.push(mark(&mut known, found)),
+                None if victims.is_empty() => return Err(NoRoom),
+                None => break,
+            }
+        }
+        Ok(victims)
+    }
+
+    /// A newcomer, as the index has it, is what the rule says.
+    fn enters(&mut self, owner: Owner) {
+        // So much later that the index looks anew.
+        self.now += Span::from_secs(1);
+        let expected = self.expected(owner);
+        let held = Held::new(&self.inbox, false);
+        let (proven, now) = (self.proven(), self.now);
+        match self.index.enter(&held, owner, BOUNDS, proven, || now) {
+            Ok(told) => {
+                let mut found = Vec::new();
+                for told in &told {
+                    let at = self.find(&told.held);
+                    let victim = &mut self.known[at];
+                    let age = victim.age().expect("it is idle");
+                    found.push((age, victim.owner, victim.state().proven));
+                    victim.leaving = true;
+                }
+                assert_eq!(Ok(found), expected);
+                self.told.extend(told);
+                self.known.push(Known { held, owner, leaving: false });
+            }
+            Err(none) => assert_eq!(Err(none), expected),
+        }
+    }
+
+    fn find(&self, held: &Arc<Held>) -> usize {
+        let known = self.known.iter().position(|known| Arc::ptr_eq(&known.held, held));
+        known.expect("it is open")
+    }
+
+    fn leaves(&mut self, at: usize) {
+        let known = self.known.swap_remove(at);
+        known.held.state.store(State::CLOSED, Ordering::Relaxed);
+        self.index.leave(&known.held);
+        assert_eq!(self.index.open(), self.known.len());
+    }
+
+    /// Those that were told to make room do so, if they have nothing to do.
+    fn makes_room(&mut self) {
+        for told in std::mem::take(&mut self.told) {
+            let known = self.known.iter().position(|known| Arc::ptr_eq(&known.held, &told.held));
+            match (told.cause(), known) {
+                (Some(_), Some(at)) => self.leaves(at),
+                (None, at) => {
+                    self.index.stays(&told.held);
+                    if let Some(at) = at {
+                        self.known[at].leaving = false;
+                    }
+                }
+                (Some(_), None) => panic!("one that has ended does nothing"),
+            }
+        }
+    }
+
+    fn enter_phase(&self, at: usize, phase: Phase, proven: bool) {
+        let known = &self.known[at];
+        let state = State { phase, proven, since: self.inbox.now(), ..known.state() };
+        known.held.set(state);
+    }
+}
+
+/// Opens `count` connections that are idle.
+fn open(world: &mut World, from: Owner, count: usize) {
+    for _ in 0..count {
+        world.enters(from);
+        let at = world.known.len() - 1;
+        world.enter_phase(at, Phase::Idle, false);
+    }
+}
+
+proptest! {
+    /// Whatever happens, the connection that makes room is the one that the rule names.
+    #[test]
+    fn the_index_chooses_as_a_look_at_every_connection_would(
+        steps in prop::collection::vec((0..8_u8, any::<u8>(), any::<u8>()), 1..300),
+    ) {
+        let mut world = World::default();
+        for (step, a, b) in steps {
+            let at = usize::from(a) % world.known.len().max(1);
+            let some = !world.known.is_empty();
+            match step {
+                0..=2 => world.enters(if b == 0 { Owner::alone() } else { owner(b % 4) }),
+                3 if some => {
+                    let phase = Phase::ALL[usize::from(b) % Phase::ALL.len()];
+                    world.enter_phase(at, phase, b >= 128);
+                }
+                4 if some => world.enter_phase(at, Phase::Idle, b >= 192),
+                5 if some && a < 64 => world.leaves(at),
+                6 => world.makes_room(),
+                _ => (0..b % 16).for_each(|_| world.quarter()),
+            }
+        }
+        while !world.known.is_empty() {
+            world.leaves(0);
+        }
+        world.makes_room();
+        prop_assert!(world.index.is_empty(), "nothing is left behind: {:?}", world.index);
+    }
+}
+
+#[test]
+fn a_word_says_what_a_connection_does() {
+    for (phase, since) in Phase::ALL.into_iter().zip([0, 1, u32::MAX, 7, 8]) {
+        for flags in 0..4 {
+            let (proven, http2) = (flags & 1 == 1, flags & 2 == 2);
+            let state = State { phase, since, proven, http2 };
+            assert_eq!(State::of(state.word()), Some(state));
+        }
+    }
+    assert_eq!(State::of(State::CLOSED), None);
+}
+
+#[test]
+fn an_address_with_more_makes_room_for_one_with_less_and_not_the_other_way_round() {
+    let mut world = World::default();
+    open(&mut world, owner(1), 8);
+    open(&mut world, owner(2), 4);
+    world.enters(owner(3));
+    assert_eq!(world.told.len(), 1);
+    assert_eq!(world.stay(owner(1)), 7);
+}
+
+#[test]
+fn beyond_a_few_an_address_does_not_take_the_place_of_one_with_less() {
+    let bounds = Bounds { most: FEW + 2, per_address: FEW + 2, reserve: 0 };
+    let (mut index, inbox) = (Index::default(), Arc::default());
+    let mut enter = |from, phase| {
+        let held = Held::new(&inbox, false);
+        held.set(State { phase, ..held.state() });
+        index.enter(&held, from, bounds, 0, || Span::from_secs(1)).map(|told| told.len())
+    };
+    assert_eq!(enter(owner(2), Phase::Idle), Ok(0));
+    assert_eq!(enter(owner(3), Phase::Idle), Ok(0));
+    for _ in 0..FEW {
+        assert_eq!(enter(owner(1), Phase::Busy), Ok(0));
+    }
+    assert_eq!(enter(owner(1), Phase::Busy), Err(NoRoom));
+    assert_eq!(enter(owner(4), Phase::Busy), Ok(1));
+}
+
+#[test]
+fn the_same_candidates_serve_until_the_next_look_and_none_that_has_work_since() {
+    let mut world = World::default();
+    open(&mut world, owner(1), 6);
+    open(&mut world, owner(2), 6);
+    world.enters(owner(3));
+    let busy = world.known.iter().position(|known| known.owner == owner(2)).unwrap();
+    for at in busy..busy + 6 {
+        world.enter_phase(at, Phase::Busy, false);
+    }
+    // The newcomer has taken the place of one of these.
+    assert_eq!((world.stay(owner(1)), world.stay(owner(2))), (6, 5));
+    // At the same time: no look.
+    let now = world.now;
+    for left in [5, 4, 3, 2, 1, 0] {
+        let held = Held::new(&world.inbox, false);
+        let told = world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap();
+        assert!(told[0].cause().is_some());
+        let at = world.find(&told[0].held);
+        assert_eq!(world.known[at].owner, owner(1), "{left} are left");
+    }
+    let held = Held::new(&world.inbox, false);
+    assert_eq!(world.index.enter(&held, owner(4), BOUNDS, 0, || now).unwrap_err(), NoRoom);
+}
+
+#[test]
+fn no_more_are_open_than_the_limit_and_the_spare_whatever_those_that_leave_do() {
+    let mut world = World::default();
+    open(&mut world, owner(1), 10);
+    open(&mut world, owner(2), 2);
+    let mut refused = 0;
+    for number in 0..=255 {
+        world.now += Span::from_secs(1);
+        let (held, now) = (Held::new(&world.inbox, false), world.now);
+        held.set(State { phase: Phase::Idle, ..held.state() });
+        let from = Owner::Alone(u64::MAX - number);
+        refused += usize::from(world.index.enter(&held, from, BOUNDS, 0, || now).is_err());
+    }
+    assert_eq!(world.index.open(), BOUNDS.most + SPARE);
+    assert_eq!(refused, 256 - SPARE);
+}
+
+#[test]
+fn a_connection_whose_owner_becomes_known_is_counted_there() {
+    let mut world = World::default();
+    open(&mut world, owner(1), 10);
+    let (held, now) = (Held::new(&world.inbox, false), world.now);
+    world.index.enter(&held, Owner::alone(), BOUNDS, 0, || now).unwrap();
+    let told = world.index.change_owner(&held, owner(1), BOUNDS, 0, || now).unwrap();
+    assert_eq!(told.len(), 1, "its address has as many as it may: one of these makes room");
+    assert_ne!(Arc::as_ptr(&told[0].held), Arc::as_ptr(&held));
+    held.state.store(State::CLOSED, Ordering::Relaxed);
+    world.index.leave(&held);
+    assert_eq!(world.index.open(), 10);
+}
+
+#[test]
+fn a_connection_whose_owner_becomes_known_late_does_not_make_room_for_itself() {
+    let bounds = Bounds { most: 2, per_address: 2, reserve: 0 };
+    let (mut index, inbox) = (Index::default(), Arc::default());
+    let (busy, late) = (Held::new(&inbox, false), Held::new(&inbox, false));
+    let newcomer = Held::new(&inbox, false);
+    for held in [&busy, &late] {
+        index.enter(held, Owner::alone(), bounds, 0, || Span::ZERO).unwrap();
+    }
+    inbox.ticks(GRACE);
+    busy.set(State { phase: Phase::Busy, ..busy.state() });
+    // A newcomer may take the place of the late one; it is told, and closes.
+    let told = index.enter(&newcomer, owner(1), bounds, 0, || Span::from_secs(1)).unwrap();
+    assert!(Arc::ptr_eq(&told[0].held, &late));
+    index.stays(&late);
+    // Now there is one too many, and nobody else to make room.
+    newcomer.set(State { phase: Phase::Busy, ..newcomer.state() });
+    let moved = index.change_owner(&late, owner(2), bounds, 0, || Span::from_secs(2));
+    assert_eq!(moved.unwrap_err(), NoRoom);
+    for held in [&busy, &late, &newcomer] {
+        held.state.store(State::CLOSED, Ordering::Relaxed);
+        index.leave(held);
+    }
+    assert!(index.is_empty());
+}

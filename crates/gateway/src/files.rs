@@ -1,0 +1,126 @@
+//! How many files the gateway may have open at once, by what they are for.
+
+use std::fmt;
+
+use bywash_config::Config;
+
+use crate::admin;
+use crate::connections::SPARE;
+
+/// File descriptors that a configuration can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// `limits.connections`.
+    clients: u64,
+    /// Client connections beyond these that are just being closed.
+    closing: u64,
+    /// Connections to servers of requests that run: `upstream.limit` or `limit.max`.
+    running: u64,
+    /// Those that workers keep for the next request: as many for each worker.
+    idle: u64,
+    /// Those that belong to one client connection each: `upstream.pinned_connections`.
+    pinned: u64,
+    /// Those of requests that hold no slot: `limits.observed`.
+    observed: u64,
+    /// Those of streams that last: `limits.streams`.
+    streams: u64,
+    /// Those of probes: one for each server.
+    probes: u64,
+    /// Connections of operators.
+    admin: u64,
+    /// Runtimes and listeners of the workers, logs, state, everything else.
+    others: u64,
+}
+
+/// Of one worker: its runtime, the watch for departures and its copies of the listeners.
+const PER_WORKER: u64 = 8;
+
+/// Standard streams, listeners, logs, state, the runtimes of other threads, sources of measurements.
+const OTHERS: u64 = 96;
+
+impl Files {
+    /// What a configuration can use with so many workers.
+    pub fn of(config: &Config, workers: usize) -> Self {
+        let (limits, limit) = (&config.limits, u64::from(config.upstream.limit));
+        let probes =
+            if config.upstream.health.path.is_some() { config.upstream.servers.len() } else { 0 };
+        Self {
+            clients: limits.connections as u64,
+            closing: SPARE as u64,
+            running: limit,
+            idle: limit * workers as u64,
+            pinned: config.upstream.pinned_connections as u64,
+            observed: limits.observed as u64,
+            streams: limits.streams as u64,
+            probes: probes as u64,
+            admin: admin::MOST_CONNECTIONS as u64,
+            others: OTHERS + PER_WORKER * workers as u64,
+        }
+    }
+
+    /// All of them.
+    pub const fn sum(&self) -> u64 {
+        self.clients
+            + self.closing
+            + self.running
+            + self.idle
+            + self.pinned
+            + self.observed
+            + self.streams
+            + self.probes
+            + self.admin
+            + self.others
+    }
+}
+
+/// The sum as operators read it: the keys that they can change by name.
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            clients,
+            closing,
+            running,
+            idle,
+            pinned,
+            observed,
+            streams,
+            probes,
+            admin,
+            others,
+        } = self;
+        write!(
+            f,
+            "limits.connections {clients} + {closing} closing, {running} slots + {idle} idle connections to servers, \
+             upstream.pinned_connections {pinned}, limits.observed {observed}, limits.streams {streams}, {probes} probes, {admin} for operators and \
+             {others} others make {}",
+            self.sum()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(more: &str) -> Config {
+        let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:2'\n{more}");
+        Config::parse(&text, "test").expect("it is right").0
+    }
+
+    #[test]
+    fn every_key_that_lets_somebody_open_a_file_counts() {
+        let base = Files::of(&config(""), 2).sum();
+        for (more, files) in [
+            ("limits.connections = 10001", 1),
+            ("limits.observed = 4001", 1),
+            ("limits.streams = 1001", 1),
+            // One that runs, and one that each of two workers keeps.
+            ("upstream.limit = 17", 3),
+            ("upstream.pinned_connections = 257", 1),
+            ("health.path = '/'", 1),
+        ] {
+            assert_eq!(Files::of(&config(more), 2).sum(), base + files, "{more}");
+        }
+        assert_eq!(Files::of(&config(""), 3).sum(), base + 16 + PER_WORKER);
+    }
+}

@@ -1,0 +1,200 @@
+//! What this machine lacks is no fault of a server.
+//!
+//! The gateway runs in a child process, this test program once more, whose limit of open files is
+//! lowered while it runs.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Read};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::setup::{Setup, eventually, get};
+use crate::upstream::{Calls, Upstream};
+use crate::wire::Wire;
+
+const SERVERS: &str = "BYWASH_TEST_SERVERS";
+
+/// Whether servers are probed, ten times a second.
+const PROBES: &str = "BYWASH_TEST_PROBES";
+
+/// A gateway in a process of its own.
+struct Process {
+    child: Child,
+    /// Stays open, as the test program says there how it ends.
+    _output: Lines<BufReader<ChildStdout>>,
+    http: SocketAddr,
+    /// Stays open, so that metrics can be read when no file is left.
+    operator: Wire,
+}
+
+impl Process {
+    fn start(servers: &[SocketAddr]) -> Self {
+        Self::start_with(servers, &[])
+    }
+
+    fn start_with(servers: &[SocketAddr], more: &[(&str, &str)]) -> Self {
+        let servers: Vec<String> = servers.iter().map(|at| format!("http://{at}")).collect();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "local_faults::a_gateway_in_a_process_of_its_own"])
+            .args(["--ignored", "--nocapture"])
+            .env(SERVERS, servers.join(" "))
+            .envs(more.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut addresses = lines.by_ref().map_while(Result::ok).filter_map(|line| {
+            let (http, admin) = line.split_once("gateway at ")?.1.split_once(' ')?;
+            Some((http.parse().unwrap(), admin.parse().unwrap()))
+        });
+        let (http, admin) = addresses.next().expect("the gateway starts");
+        let operator = Wire::connect(admin);
+        Self { child, _output: lines, http, operator }
+    }
+
+    fn client(&self) -> Wire {
+        Wire::connect(self.http)
+    }
+
+    /// The sum of the samples whose name and labels begin so.
+    fn metric(&mut self, sample: &str) -> f64 {
+        self.operator.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let text = self.operator.answer().expect("operators are answered").text();
+        let found = text.lines().filter(|line| line.starts_with(sample));
+        found.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    }
+
+    /// Lets it open so many files more and no others.
+    fn may_open(&self, more: usize) {
+        let folder = format!("/proc/{}/fd", self.child.id());
+        let open: Vec<usize> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap())
+            .collect();
+        let free = |limit: usize| limit - open.iter().filter(|number| **number < limit).count();
+        let highest = open.iter().max().unwrap() + 1 + more;
+        let limit = (0..=highest).rev().find(|limit| free(*limit) == more).unwrap();
+        let (pid, limit) = (self.child.id().to_string(), format!("--nofile={limit}:{limit}"));
+        let set = Command::new("prlimit").args(["--pid", &pid, &limit]).status();
+        assert!(set.unwrap().success(), "prlimit is of util-linux");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The end of its standard input is its own.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+#[ignore = "is the process of the tests below"]
+fn a_gateway_in_a_process_of_its_own() {
+    let Ok(servers) = std::env::var(SERVERS) else { return };
+    let servers: Vec<String> = servers.split(' ').map(str::to_owned).collect();
+    let mut setup =
+        Setup::before_address(SocketAddr::from(([127, 0, 0, 1], 1))).servers(&servers).limit(100);
+    if std::env::var(PROBES).is_ok() {
+        setup = setup.set("health.path", "'/well'").set("health.interval", "'100ms'");
+    }
+    let gateway = setup.start();
+    println!("\ngateway at {} {}", gateway.gateway().http(), gateway.admin());
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+fn two_servers() -> ([Upstream; 2], [Calls; 2]) {
+    let ((one, calls_of_one), (other, calls_of_other)) = (Upstream::by_hand(), Upstream::by_hand());
+    ([one, other], [calls_of_one, calls_of_other])
+}
+
+#[test]
+fn without_files_requests_get_a_503_and_no_server_is_ejected() {
+    let (upstreams, calls) = two_servers();
+    let mut gateway = Process::start(&[upstreams[0].address, upstreams[1].address]);
+    let mut clients: Vec<Wire> = (0..8).map(|_| gateway.client()).collect();
+    eventually("all are accepted", || gateway.metric("bywash_connections ") == 8.0);
+    gateway.may_open(2);
+    for client in &mut clients {
+        client.send(get("/"));
+    }
+    // Two connections to servers could be opened, and these requests run.
+    let mut running: Vec<_> = Vec::new();
+    eventually("two requests run", || {
+        running.extend(calls.iter().filter_map(Calls::by_now));
+        running.len() == 2
+    });
+    let faults = "bywash_local_faults_total{cause=\"process_files\"}";
+    eventually("six find no server", || gateway.metric(faults) >= 12.0);
+    for call in running {
+        call.answer("served");
+    }
+    let mut statuses: Vec<u16> = Vec::new();
+    for client in &mut clients {
+        let answer = client.answer().expect("everybody is answered");
+        let status = answer.status().unwrap();
+        if status == 503 {
+            let why = answer.field("proxy-status").unwrap();
+            assert_eq!(why, "bywash; error=proxy_internal_error; details=\"process_files\"");
+        }
+        statuses.push(status);
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 200, 503, 503, 503, 503, 503, 503]);
+    assert_eq!(gateway.metric("bywash_server_failures_total"), 0.0);
+    let up = gateway.metric("bywash_server_state{server=\"");
+    assert_eq!(up, 2.0, "each server is in one state");
+    for upstream in &upstreams {
+        let server = format!("http://{}", upstream.address);
+        let state = format!("bywash_server_state{{server=\"{server}\",state=\"up\"}}");
+        assert_eq!(gateway.metric(&state), 1.0, "{server}");
+    }
+    // What is there is used again.
+    clients[0].send(get("/"));
+    let mut call = None;
+    eventually("it runs", || {
+        call = calls.iter().find_map(Calls::by_now);
+        call.is_some()
+    });
+    call.unwrap().answer("again");
+    assert_eq!(clients[0].answer().unwrap().text(), "again");
+}
+
+#[test]
+fn an_accept_that_fails_is_counted_by_cause_and_tried_again() {
+    let upstream = Upstream::echo();
+    let mut gateway = Process::start(&[upstream.address]);
+    let mut clients: Vec<Wire> = (0..4).map(|_| gateway.client()).collect();
+    eventually("all are accepted", || gateway.metric("bywash_connections ") == 4.0);
+    gateway.may_open(0);
+    let mut newcomer = gateway.client();
+    newcomer.send(get("/late"));
+    let failed = "bywash_failed_accepts_total{cause=\"process_files\"}";
+    eventually("it is not accepted, again and again", || gateway.metric(failed) >= 3.0);
+    assert_eq!(gateway.metric("bywash_connections "), 4.0);
+    assert_eq!(gateway.metric("bywash_failed_accepts_total{cause=\"other\"}"), 0.0);
+    // Room for its connection and for that to the server.
+    clients.truncate(2);
+    assert_eq!(newcomer.answer().unwrap().text(), "/late");
+}
+
+#[test]
+fn a_probe_that_finds_no_file_takes_no_server_out() {
+    let upstreams = [Upstream::echo(), Upstream::echo()];
+    let servers = [upstreams[0].address, upstreams[1].address];
+    let mut gateway = Process::start_with(&servers, &[(PROBES, "yes")]);
+    eventually("servers are probed", || upstreams.iter().all(|one| one.accepted() > 0));
+    gateway.may_open(0);
+    // A connection of a probe that was open when the limit was set may serve a few more.
+    let faults = "bywash_local_faults_total{cause=\"process_files\"}";
+    let limit = gateway.metric(faults) + 20.0;
+    eventually("probes find no file", || {
+        gateway.may_open(0);
+        gateway.metric(faults) >= limit
+    });
+    for server in servers {
+        let state = format!("bywash_server_state{{server=\"http://{server}\",state=\"up\"}}");
+        assert_eq!(gateway.metric(&state), 1.0, "{server}");
+    }
+}
