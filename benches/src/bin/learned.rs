@@ -1,9 +1,9 @@
 //! Learned: how long the engine's lock is held while what it has learned of sessions is copied.
 //!
 //! The gateway copies the table of sessions at every save and at an upgrade, in slices of [`SLICE`], and holds the lock
-//! for one slice. Measured is the longest and the median slice, and the copy of all sessions at once, which would be
-//! one hold of the lock. Sessions were last served in random order. On a machine with other work the longest slice
-//! holds what the kernel gave to others: the 99.9 % quantile beside it tells how much that is.
+//! for one slice. Measured is the median and the longest slice, and the copy of all sessions at once, which would be
+//! one hold of the lock. Sessions were last served in random order. All is copied [`PASSES`] times and of each slice
+//! the shortest time counts: on a machine with other work the kernel gives the processor away in the middle of some.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -22,18 +22,19 @@ const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];
 /// As in the gateway's driver.
 const SLICE: usize = 2048;
 
+const PASSES: usize = 5;
+
 fn main() -> ExitCode {
     println!("{}\n", Machine::here().line());
-    let head =
-        ["sessions", "slices", "median slice: µs", "99.9 %: µs", "longest: µs", "all at once: µs"];
+    let head = ["sessions", "slices", "median slice: µs", "longest: µs", "all at once: µs"];
     let mut table = Table::new(1, &head);
     for size in SIZES {
         let sessions = table_of(size);
-        let slices = copy(&sessions, SLICE);
+        let slices = shortest(&sessions, SLICE);
         let of = |share| stats::percentile(&slices, share).unwrap_or(f64::NAN);
-        let all = copy(&sessions, size as usize);
+        let all = shortest(&sessions, size as usize);
         let mut cells = vec![size.to_string(), slices.len().to_string()];
-        cells.extend([of(0.5), of(0.999), of(1.0), all[0]].map(|us| format!("{us:.1}")));
+        cells.extend([of(0.5), of(1.0), all[0]].map(|us| format!("{us:.1}")));
         table.row(cells);
     }
     println!("{table}");
@@ -52,6 +53,17 @@ fn table_of(size: u32) -> Sessions {
         sessions.served(now, key(dice.below(size.into())), ClassId(1));
     }
     sessions
+}
+
+/// Microseconds of each slice, the least of all passes.
+fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
+    let mut least = copy(sessions, most);
+    for _ in 1..PASSES {
+        for (least, time) in least.iter_mut().zip(copy(sessions, most)) {
+            *least = least.min(time);
+        }
+    }
+    least
 }
 
 /// Microseconds of each slice. What was copied is moved elsewhere in between, as the driver does.

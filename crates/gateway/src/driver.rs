@@ -8,8 +8,8 @@
 //! Everything is under one lock, held for one engine call (well under a microsecond, but for the one in ten
 //! seconds that computes what requests are worth; both are measured by `benches`, `decision`; and, while a
 //! class that can be stopped fills the queue, for one in a second that brings its estimate up to date) and
-//! never while waking somebody: wakers are taken out and called after it. What was learned is copied in slices of
-//! the table of sessions (measured by `benches`, `learned`).
+//! never while waking somebody: wakers are taken out and called after it. The table of
+//! sessions is copied in slices, one under each hold of the lock (measured by `benches`, `learned`).
 //!
 //! **What was only observed** runs at once, whatever the engine says. If that was the same the
 //! other way round (the engine had it start at once as well) its end tells as much as any; if

@@ -29,6 +29,8 @@ use crate::client::{Flood, NotOpened};
 use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::orphans::Counts;
+use crate::panics::Thread;
+use crate::upstream::names::Cause;
 use crate::upstream::servers::ServerStatus;
 
 pub(crate) use self::class::ClassMetrics;
@@ -55,6 +57,9 @@ pub(crate) struct Metrics {
     refused_connections: Counter,
     failed_accepts: Counter,
     failed_watches: Counter,
+    panics: Vec<Counter>,
+    worker_restarts: Counter,
+    failed_names: Vec<Counter>,
     dropped_spans: Counter,
     held_back: Vec<Counter>,
     orphans: Counts,
@@ -89,6 +94,9 @@ impl Metrics {
             refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
             failed_accepts: counter(registry, &table::FAILED_ACCEPTS),
             failed_watches: counter(registry, &table::FAILED_WATCHES),
+            panics: labelled(registry, &table::PANICS),
+            worker_restarts: counter(registry, &table::WORKER_RESTARTS),
+            failed_names: labelled(registry, &table::FAILED_NAMES),
             dropped_spans: counter(registry, &table::DROPPED_SPANS),
             held_back: labelled(registry, &table::HELD_ANSWERS),
             orphans: orphans(registry),
@@ -162,6 +170,20 @@ impl Metrics {
 
     pub(crate) fn watch_failed(&self) {
         self.failed_watches.inc();
+    }
+
+    /// The panics of threads of this kind.
+    pub(crate) fn panics(&self, thread: Thread) -> Counter {
+        self.panics[thread as usize].clone()
+    }
+
+    pub(crate) fn worker_restarted(&self) {
+        self.worker_restarts.inc();
+    }
+
+    /// A server's name did not resolve.
+    pub(crate) fn name_failed(&self, cause: Cause) {
+        self.failed_names[cause as usize].inc();
     }
 
     pub(crate) const fn orphans(&self) -> &Counts {

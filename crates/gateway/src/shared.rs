@@ -75,6 +75,8 @@ pub(crate) struct Shared {
     secret: Secret,
     request_prefix: u32,
     requests: AtomicU32,
+    #[cfg(test)]
+    pub(crate) traps: crate::panics::Traps,
 }
 
 /// The key of every hash of what clients choose.
@@ -125,6 +127,8 @@ impl Shared {
             buffered: AtomicUsize::new(0),
             secret,
             requests: AtomicU32::new(0),
+            #[cfg(test)]
+            traps: crate::panics::Traps::default(),
         }
     }
 

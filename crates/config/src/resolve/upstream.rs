@@ -40,6 +40,8 @@ pub(super) fn upstream(
         servers: servers.into_iter().map(|(server, _)| server).collect(),
         limit: limit.most(),
         timeouts: timeouts::of_upstream(&values, report),
+        keep_alive: values.of(&keys::KEEP_ALIVE).span(),
+        resolve_every: values.of(&keys::RESOLVE_EVERY).span(),
         tls: tls(&values, report),
         health: health::health(document, report),
     };

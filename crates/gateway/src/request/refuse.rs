@@ -253,7 +253,8 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
         | UpstreamError::TotalTimeout => StatusCode::GATEWAY_TIMEOUT,
         UpstreamError::Upload(_) => StatusCode::BAD_REQUEST,
         UpstreamError::NoServer | UpstreamError::TooManyStreams => StatusCode::SERVICE_UNAVAILABLE,
-        UpstreamError::Connect(_)
+        UpstreamError::Name(_)
+        | UpstreamError::Connect(_)
         | UpstreamError::Closed
         | UpstreamError::Reset
         | UpstreamError::Switched
@@ -265,6 +266,7 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
 const fn kind_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "destination_unavailable",
+        UpstreamError::Name(_) => "dns_error",
         UpstreamError::Connect(_) => "connection_refused",
         UpstreamError::ConnectTimeout(_) => "connection_timeout",
         UpstreamError::ResponseTimeout(_) | UpstreamError::TotalTimeout => "http_response_timeout",
@@ -280,6 +282,7 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
 const fn detail_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "no server is up",
+        UpstreamError::Name(cause) => cause.name(),
         UpstreamError::Connect(_) => "connecting failed",
         UpstreamError::ConnectTimeout(_) => "connect_timeout",
         UpstreamError::ResponseTimeout(_) => "response_timeout",

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use bywash_config::Upstream;
 use bywash_units::Span;
 
 use super::{SharedUpstreams, UpstreamError, h1, h2};
@@ -15,6 +16,8 @@ pub(crate) enum Link {
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
     most: Cell<usize>,
+    /// Ticks (seconds) that a connection may be idle.
+    longest_idle: Cell<u64>,
     servers: Vec<RefCell<Kept>>,
     /// Other servers are in force: nothing is kept any more.
     retired: Cell<bool>,
@@ -31,23 +34,23 @@ struct Kept {
 
 struct Idle<L> {
     link: L,
-    ticks: u8,
+    ticks: u64,
 }
 
-/// Ticks (seconds) that a connection may be idle. Common application servers close theirs after
-/// five seconds, and a request on a connection that is just being closed is lost.
-const LONGEST_IDLE: u8 = 4;
-
 impl Pool {
-    /// `most`: connections that are kept, of all servers each.
-    pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
+    /// No connections, to be kept as `upstream` says.
+    pub(crate) fn new(upstreams: SharedUpstreams, upstream: &Upstream) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
-        Self { upstreams, most: Cell::new(most), servers, retired: Cell::new(false) }
+        let (most, longest_idle) = (Cell::default(), Cell::default());
+        let pool = Self { upstreams, most, longest_idle, servers, retired: Cell::new(false) };
+        pool.keeps(upstream);
+        pool
     }
 
-    /// From now on so many are kept, of each server.
-    pub(crate) fn keeps(&self, most: usize) {
-        self.most.set(most);
+    /// From now on connections are kept as `upstream` says: of each server as many as there are slots.
+    pub(crate) fn keeps(&self, upstream: &Upstream) {
+        self.most.set(upstream.limit as usize);
+        self.longest_idle.set(upstream.keep_alive.as_millis() / 1000);
     }
 
     /// Other servers are in force: what is idle is closed, and what comes back will be.
@@ -107,18 +110,57 @@ impl Pool {
 
     /// A second has passed: closes what the upstream has closed or what has been idle too long.
     pub(crate) fn tick(&self) {
+        let longest = self.longest_idle.get();
         for kept in &self.servers {
             let mut kept = kept.borrow_mut();
             kept.idle.retain_mut(|idle| {
                 idle.ticks += 1;
-                idle.ticks <= LONGEST_IDLE && idle.link.is_idle()
+                idle.ticks <= longest && idle.link.is_idle()
             });
             kept.shared.retain_mut(|shared| {
                 shared.link.tick();
                 let in_use = shared.link.in_use() > 0;
                 shared.ticks = if in_use { 0 } else { shared.ticks + 1 };
-                !shared.link.is_over() && shared.ticks <= LONGEST_IDLE
+                !shared.link.is_over() && shared.ticks <= longest
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bywash_config::Config;
+    use bywash_units::Time;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::stream::Stream;
+    use crate::upstream::Upstreams;
+
+    fn upstream(keep_alive: &str) -> Upstream {
+        let text = format!(
+            "version = 1\nupstream = {{ server = 'http://127.0.0.1:1', keep_alive = '{keep_alive}' }}"
+        );
+        let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+        config.upstream
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_kept_for_as_long_as_the_file_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstreams = Arc::new(Upstreams::new(&upstream("4s"), Time::ZERO, None).unwrap());
+        for (keep_alive, seconds) in [("4s", 4), ("1s", 1), ("90s", 90)] {
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let _other_side = listener.accept().await.unwrap();
+            let pool = Pool::new(Arc::clone(&upstreams), &upstream(keep_alive));
+            pool.put(0, Link::H1(h1::Link::new(Stream::Tcp(stream))));
+            let is_kept = || !pool.servers[0].borrow().idle.is_empty();
+            (0..seconds).for_each(|_| pool.tick());
+            assert!(is_kept(), "after {seconds} s");
+            pool.tick();
+            assert!(!is_kept(), "after {seconds} s and one");
         }
     }
 }

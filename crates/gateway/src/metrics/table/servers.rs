@@ -5,17 +5,23 @@ use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 
 use super::label;
+use crate::upstream::names::Cause;
 use crate::upstream::servers::State;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",
     about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
-    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES],
+    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES, &SERVER_ERRORS, &FAILED_NAMES],
 };
 
 const SERVER: Label =
     Label { name: "server", says: "as in `upstream.server`", words: Words::Configured };
 const STATE: Label = label("state", "how it stands", || State::NAMES.into());
+const CAUSE: Label = label(
+    "cause",
+    "`unknown_name`: there is no such name, or it has no address; `temporary`: no name server has answered",
+    || Cause::NAMES.into(),
+);
 const FAILURE: Label =
     label("kind", "`connect`: no connection; `response`: no whole answer", || {
         vec![CONNECT, RESPONSE]
@@ -52,5 +58,27 @@ pub(crate) static SERVER_FAILURES: Metric = Metric {
     remedy: Do(
         "`connect`: is it running, does it listen there, is its backlog full? `response`: does it crash, or take longer \
          than `upstream.response_timeout`?",
+    ),
+};
+pub(crate) static SERVER_ERRORS: Metric = Metric {
+    name: "bywash_server_errors",
+    kind: Counter,
+    unit: "answers",
+    labels: &[SERVER],
+    help: "Answers of the server with a status of 500 or more",
+    remedy: Do(
+        "One server has far more than the others: it is broken, and ejected if `health.eject_share` of its answers are \
+         errors. All have many: look at the application's log.",
+    ),
+};
+pub(crate) static FAILED_NAMES: Metric = Metric {
+    name: "bywash_failed_names",
+    kind: Counter,
+    unit: "look-ups",
+    labels: &[CAUSE],
+    help: "Look-ups of servers' names that failed; each name is looked up every `upstream.resolve_every`",
+    remedy: Do(
+        "Standard error says which name, and whether it has addresses from before. `unknown_name`: correct \
+         `upstream.server`. `temporary`: look at the host's name servers.",
     ),
 };

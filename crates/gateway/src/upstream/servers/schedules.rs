@@ -14,6 +14,7 @@ const OPTIONS: Options = Options {
     fall: 1,
     eject_after: 2,
     eject_for: Span::from_secs(1),
+    eject_share: 0.5,
     slow_start: Span::from_secs(1),
 };
 
