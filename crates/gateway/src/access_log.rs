@@ -112,8 +112,8 @@ pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
         Target::Off => None,
         // Without the standard library's buffer, which would write on with half a line.
         Target::Stdout => {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(GatewayError::Thread)?;
-            Some(stdout.into())
+            let error = |source| GatewayError::Log { path: "standard output".into(), source };
+            Some(io::stdout().as_fd().try_clone_to_owned().map_err(error)?.into())
         }
         Target::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);

@@ -173,8 +173,8 @@ mod tests {
         let child = child.output().unwrap();
         let said = String::from_utf8_lossy(&child.stderr);
         assert!(child.status.success(), "{child:?}");
-        assert_eq!(said.matches("cannot be written").count(), 2, "{said}");
-        assert_eq!(said.matches("can be written again").count(), 2, "{said}");
+        assert_eq!(said.matches("cannot be written").count(), 4, "{said}");
+        assert_eq!(said.matches("can be written again").count(), 4, "{said}");
     }
 
     fn in_little_room() {
@@ -216,7 +216,10 @@ mod tests {
         let (mut text, mut buffer) = (Vec::new(), vec![0; 1 << 20]);
         for number in 0..5_000 {
             lines.add(&line(number), &lost);
-            lines.write(&lost);
+            // Less than a page is written whole or not at all (POSIX, PIPE_BUF).
+            if number % 100 == 99 {
+                lines.write(&lost);
+            }
             if number % 1_500 == 1_499 {
                 let length = reader.read(&mut buffer).unwrap();
                 text.extend_from_slice(&buffer[..length]);

@@ -24,10 +24,11 @@ fn at(seconds: u64) -> Time {
 
 /// Ends in one of the ways that there are.
 fn end(mut load: Load, now: Time) {
-    match thread_rng().gen_range(0..4) {
+    match thread_rng().gen_range(0..5) {
         0 => load.succeeded(now),
         1 => load.failed(now, Failure::Response),
         2 => load.answered(now),
+        3 => load.errs(now),
         _ => drop(load),
     }
 }
