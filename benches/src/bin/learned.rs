@@ -66,7 +66,7 @@ fn shortest(sessions: &Sessions, most: usize) -> Vec<f64> {
     least
 }
 
-/// Microseconds of each slice. What was copied is moved elsewhere in between, as the driver does.
+/// Microseconds of each slice. The copy is moved elsewhere in between, as the driver does.
 fn copy(sessions: &Sessions, most: usize) -> Vec<f64> {
     let (mut times, mut cursor) = (Vec::new(), Cursor::default());
     let mut all: Vec<Remembered> = Vec::new();

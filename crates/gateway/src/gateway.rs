@@ -338,7 +338,7 @@ impl Gateway {
         let listeners = self.doors().map_err(GatewayError::Thread)?;
         let shared = Arc::clone(&self.shared);
         let start = worker::Start { shared, listeners, life, settings, heartbeat };
-        let run = |ready| move || worker::run(&start, &ready);
+        let run = |ready| move || worker::run(start, &ready);
         let name = Some(format!("worker-{number}"));
         self.workers.push(start_server(&self.shared, Thread::Worker, name, run)?);
         Ok(())

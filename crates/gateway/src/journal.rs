@@ -68,7 +68,7 @@ pub(crate) struct Decided {
 /// Entries that are kept to be asked about.
 const KEPT: usize = 10_000;
 
-/// Of method and target so many bytes are told. One more is kept of a longer one, which says that it was cut.
+/// Bytes of method and target that are told. A longer one is kept with one byte more, which says that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;
 
 /// Entries that may wait for whoever counts them all: of a tenth of a second, at a hundred thousand a second.

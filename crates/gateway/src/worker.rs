@@ -37,7 +37,7 @@ pub(crate) struct Worker {
     pool: RefCell<Rc<Pool>>,
 }
 
-/// What a worker is given when it starts, and when it starts again.
+/// Everything that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, Door)>,
@@ -124,10 +124,10 @@ enum Ended {
 
 /// Runs one worker until it is told to stop *and* its last connection has ended or is cut off; starts it again when it
 /// fails. Says when it is `ready`; an error before that is why it is not.
-pub(crate) fn run(start: &Start, ready: &SyncSender<()>) -> io::Result<()> {
+pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
     for number in 0_u64.. {
         let began = Instant::now();
-        let ended = catch_unwind(AssertUnwindSafe(|| run_once(start, ready)));
+        let ended = catch_unwind(AssertUnwindSafe(|| run_once(&mut start, ready)));
         match ended.unwrap_or(Ok(Ended::Failed)) {
             Ok(Ended::Told) => break,
             Err(error) if number == 0 => return Err(error),
@@ -151,12 +151,12 @@ fn say_restart(why: impl std::fmt::Display) {
     ));
 }
 
-fn run_once(start: &Start, ready: &SyncSender<()>) -> io::Result<Ended> {
+fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, serve(start, ready))
 }
 
-async fn serve(start: &Start, ready: &SyncSender<()>) -> io::Result<Ended> {
+async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let (shared, mut life) = (&start.shared, start.life.clone());
     let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone())?);
     let from_std = |(listener, door): &(StdListener, Door)| {
@@ -179,6 +179,8 @@ async fn serve(start: &Start, ready: &SyncSender<()>) -> io::Result<Ended> {
         _ = tasks.join_next() => return Ok(Ended::Failed),
         Some(_) = doors.join_next() => return Ok(Ended::Failed),
     }
+    // A socket that nobody has open any more refuses connections.
+    start.listeners.clear();
     drop(doors);
     worker.clients.stop();
     drain(&worker, life).await;

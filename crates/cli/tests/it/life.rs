@@ -227,7 +227,8 @@ fn a_reload_to_a_name_that_does_not_resolve_stands_and_is_said() {
     let (upstream, folder) = (Upstream::new(), Folder::new());
     let file = folder.file("bywash.toml", text(&upstream, ""));
     let mut gateway = Gateway::start(&["--config", &file]);
-    let nowhere = "version = 1\nupstream.server = \"http://nowhere.invalid\"\nlog.access = \"off\"\n";
+    let nowhere =
+        "version = 1\nupstream.server = \"http://nowhere.invalid\"\nlog.access = \"off\"\n";
     folder.file("bywash.toml", nowhere);
     gateway.signal("HUP");
     // Both lines come, in either order: the name is looked up by a thread of its own.

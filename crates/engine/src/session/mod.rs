@@ -39,19 +39,19 @@ pub struct Remembered {
 /// A place in the table of sessions, from which the next are copied.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor {
-    /// Of the table, see [`Sessions::layout`].
+    /// The layout of the table that `next` belongs to.
     layout: u32,
     next: usize,
 }
 
-/// What follows the sessions of one slice.
+/// The sessions that follow one slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slice {
-    /// More sessions.
+    /// Some.
     More,
-    /// Nothing.
+    /// None.
     Last,
-    /// Everything: a new size has given every session a new place. What the cursor has given is void.
+    /// All, once more: a new size has given every session a new place. The slices before are void.
     Restarted,
 }
 

@@ -135,7 +135,7 @@ fn a_worker_that_hangs_is_not_alive() {
     let hangs = gateway.shared.traps.hang.lock().unwrap();
     gateway.shared.traps.set(Trap::Hang);
     eventually("it hangs", || !gateway.shared.traps.is_set(Trap::Hang));
-    // What it had done before.
+    // The first call counts the beats until then.
     gateway.is_alive();
     assert!(!gateway.is_alive(), "the watchdog is fed");
     drop(hangs);

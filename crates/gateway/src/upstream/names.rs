@@ -37,7 +37,7 @@ pub(crate) struct Name {
     v4_first: AtomicBool,
 }
 
-/// What is known of a name.
+/// The result of the last look-ups of a name.
 #[derive(Debug)]
 enum Known {
     /// It has not been looked up yet.

@@ -11,9 +11,12 @@ fn moody(is_well: bool) -> (Upstream, Arc<AtomicBool>) {
     let mood = Arc::new(AtomicBool::new(is_well));
     let seen = Arc::clone(&mood);
     let error = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n";
-    let upstream = Upstream::app(move |_| {
-        if seen.load(Ordering::SeqCst) { ok("well") } else { error.to_vec() }
-    });
+    let upstream =
+        Upstream::app(
+            move |_| {
+                if seen.load(Ordering::SeqCst) { ok("well") } else { error.to_vec() }
+            },
+        );
     (upstream, mood)
 }
 

@@ -18,7 +18,7 @@ const LEAST: f64 = 20.0;
 /// Older answers count less with each new one, so that about so many count.
 const MOST: f64 = 64.0;
 
-/// What is left of the answers after a second.
+/// The part of an answer that still counts after a second.
 const KEPT: f64 = 0.95;
 
 /// How many times the share of the others.
