@@ -2,13 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bywash_config::{Endpoint, Scheme, Server, Upstream};
 use bywash_tls::Negotiated;
 use bywash_units::{Span, Time};
 use tokio::net::{TcpStream, UnixStream};
 
-use super::names::Name;
+use super::names::{Cause, Name};
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
 use crate::stream::{Stream, keep_alive};
@@ -66,7 +67,15 @@ impl Upstreams {
     pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
         let limit = limit.to_std();
         let connected = tokio::time::timeout(limit, self.connect_without_limit(server)).await;
-        connected.map_err(|_| UpstreamError::ConnectTimeout(limit))?
+        connected.map_err(|_| self.late(server, limit))?
+    }
+
+    /// The error of a connection that did not stand within its limit: no server is late that has not been found.
+    fn late(&self, server: usize, limit: Duration) -> UpstreamError {
+        match &self.names[server] {
+            Some(name) if !name.is_looked_up() => UpstreamError::Name(Cause::Temporary),
+            Some(_) | None => UpstreamError::ConnectTimeout(limit),
+        }
     }
 
     async fn connect_without_limit(&self, server: usize) -> Result<Link, UpstreamError> {
@@ -113,5 +122,22 @@ fn client_options(upstream: &Upstream) -> bywash_tls::ClientOptions {
         name: tls.name.clone(),
         certificate: tls.certificate.clone().zip(tls.key.clone()),
         http2: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_config::Config;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_server_that_does_not_answer_is_not_a_server_that_takes_too_long() {
+        let text = "version = 1\nupstream.server = 'http://app.invalid'";
+        let Ok((config, _)) = Config::parse(text, "test") else { panic!("{text}") };
+        // Nobody looks the name up here.
+        let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
+        let failed = upstreams.connect(0, Span::from_millis(20)).await;
+        assert!(matches!(failed, Err(UpstreamError::Name(Cause::Temporary))));
     }
 }

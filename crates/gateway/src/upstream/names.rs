@@ -97,6 +97,10 @@ impl Name {
         &self.host
     }
 
+    pub(super) fn is_looked_up(&self) -> bool {
+        !matches!(&*self.known.borrow(), Known::Nothing)
+    }
+
     pub(super) fn is(&self, host: &str, port: u16) -> bool {
         self.host == host && self.port == port
     }
