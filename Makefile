@@ -55,6 +55,7 @@ test-all: test build shuttle
 bench: build
 	$(CARGO) build --release --locked -p bywash-bench
 	./target/release/decision
+	./target/release/learned
 	./target/release/ghosts
 	./target/release/cost
 

@@ -15,6 +15,7 @@
 //! | `survival faults` | whatever fails, the stated answer, no slot lost, normal after 2 s |
 //! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
+//! | `learned` | the engine's lock is held for microseconds while ten million sessions are copied |
 //! | `orphans` | a query ends when its client leaves, another's never; a storm costs nothing |
 //! | `levels` | a task costs what it does in rayon; a ratio and a percentile hold when the pool is full |
 //! | `lanes` | ants do not wait behind elephants on a full line, by each way to hold elephants back |

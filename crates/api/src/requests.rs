@@ -36,8 +36,11 @@ pub struct Life {
     pub request: String,
     /// Its method.
     pub method: String,
-    /// Path and query, cut to 512 characters.
+    /// Path and query. Method and target together are cut to 512 characters.
     pub target: String,
+    /// The target was cut: it goes on. Left out if it was not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     /// `HTTP/1.1`, `HTTP/2`.
     pub protocol: String,
     /// Its class.

@@ -7,25 +7,27 @@ use serde_json::{Value, json};
 use crate::args::Check;
 use crate::certificates::Complaints;
 use crate::failure::Failure;
+use crate::names;
 use crate::streams::{draw, has_colour, print_json, say};
 
 pub(crate) fn check(args: &Check) -> Result<(), Failure> {
-    let (problems, complaints, good) = match Config::read(&args.file) {
+    let (problems, complaints, names, good) = match Config::read(&args.file) {
         Ok((config, warnings)) => {
             let complaints = Complaints::of(&config);
             let good = complaints.errors.is_empty();
-            (warnings, complaints, good)
+            (warnings, complaints, names::unresolved(&config), good)
         }
-        Err(problems) => (problems, Complaints::default(), false),
+        Err(problems) => (problems, Complaints::default(), Vec::new(), false),
     };
     if args.json {
         let mut json = problems.to_json();
         json["certificates"] = listed(&complaints);
+        json["names"] = names.into();
         print_json(&json)?;
         return if good { Ok(()) } else { Err(Failure::configuration("")) };
     }
     if good {
-        praise(&problems, &complaints, &args.file.display().to_string());
+        praise(&problems, &complaints, &names, &args.file.display().to_string());
         return Ok(());
     }
     Err(Failure::configuration(told(&problems, &complaints, args)))
@@ -41,15 +43,21 @@ fn told(problems: &Problems, complaints: &Complaints, args: &Check) -> String {
     format!("{text}`bywash example > bywash.toml` makes a first file, with every key explained")
 }
 
-fn praise(warnings: &Problems, complaints: &Complaints, file: &str) {
-    if warnings.is_empty() && complaints.is_empty() {
+fn praise(warnings: &Problems, complaints: &Complaints, names: &[String], file: &str) {
+    if warnings.is_empty() && complaints.is_empty() && names.is_empty() {
         return say(format!("{file}: all right"));
     }
     if !warnings.is_empty() {
         draw(&warnings.render(has_colour()));
     }
     draw(&lines(complaints));
-    let count = warnings.count(Severity::Warning) + warnings.more() + complaints.warnings.len();
+    for name in names {
+        draw(&format!("{}: {name}\n", Severity::Warning.name()));
+    }
+    let count = warnings.count(Severity::Warning)
+        + warnings.more()
+        + complaints.warnings.len()
+        + names.len();
     say(format!("{file}: all right but for {count} warning{}", if count == 1 { "" } else { "s" }));
 }
 

@@ -21,6 +21,7 @@ mod life;
 mod manual;
 mod meters;
 mod metrics;
+mod names;
 mod operator;
 mod operators;
 mod plain;

@@ -18,6 +18,10 @@ pub struct Upstream {
     pub timeouts: Timeouts,
     /// Whether paths that differ in case only are the same to it; `None` if nothing is said.
     pub ignore_case: Option<bool>,
+    /// How long an idle connection to a server is kept.
+    pub keep_alive: Span,
+    /// How often the addresses of servers that are given by name are looked up.
+    pub resolve_every: Span,
     /// For the servers that are reached by `https`.
     pub tls: UpstreamTls,
     /// When a server gets no requests, and when it gets some again.
@@ -87,6 +91,8 @@ pub struct Health {
     pub fall: u32,
     /// Failed requests in a row that take it out.
     pub eject_after: u32,
+    /// Percentage of recent answers that are errors and take it out, if the others have far fewer; 0: never.
+    pub eject_share: u32,
     /// For how long failed requests take it out.
     pub eject_for: Span,
     /// How long a server that is back gets less than its part; zero for its whole part at once.

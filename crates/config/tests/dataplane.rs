@@ -34,6 +34,8 @@ tls_ca = "ca.pem"
 tls_name = "APP.internal"
 tls_certificate = "client.pem"
 tls_key = "client.key"
+keep_alive = "30s"
+resolve_every = "1m"
 [health]
 path = "/healthz?deep=0"
 interval = "3s"
@@ -41,6 +43,7 @@ timeout = "500ms"
 rise = 3
 fall = 4
 eject_after = 6
+eject_share = 0
 eject_for = "20s"
 slow_start = "0s"
 [limits]
@@ -121,11 +124,16 @@ fn one_server_needs_no_brackets() {
 
 #[test]
 fn health_is_judged_as_the_file_says() {
-    let health = right(EDGE).upstream.health;
+    let upstream = right(EDGE).upstream;
+    assert_eq!(
+        [upstream.keep_alive, upstream.resolve_every].map(Span::as_millis),
+        [30_000, 60_000]
+    );
+    let health = upstream.health;
     assert_eq!(health.path.as_deref(), Some("/healthz?deep=0"));
     let spans = [health.interval, health.timeout, health.eject_for, health.slow_start];
     assert_eq!(spans.map(Span::as_millis), [3000, 500, 20_000, 0]);
-    assert_eq!([health.rise, health.fall, health.eject_after], [3, 4, 6]);
+    assert_eq!([health.rise, health.fall, health.eject_after, health.eject_share], [3, 4, 6, 0]);
 }
 
 #[test]
@@ -178,10 +186,13 @@ fn who_sets_nothing_gets_the_defaults() {
     assert_eq!(spans, [5000, 60_000, 60_000, 3_600_000]);
     assert_eq!(limits.max_body_bytes, 1 << 30);
     assert_eq!(config.classes[0].timeouts, timeouts);
-    let health = config.upstream.health;
+    let health = &config.upstream.health;
     let spans = [health.interval, health.timeout, health.eject_for, health.slow_start];
     assert_eq!(spans.map(Span::as_millis), [2000, 1000, 10_000, 10_000]);
-    assert_eq!((health.path, [health.rise, health.fall, health.eject_after]), (None, [2, 3, 5]));
+    let counts = [health.rise, health.fall, health.eject_after, health.eject_share];
+    assert_eq!((health.path.as_deref(), counts), (None, [2, 3, 5, 50]));
+    let upstream = config.upstream;
+    assert_eq!([upstream.keep_alive, upstream.resolve_every].map(Span::as_millis), [4000, 10_000]);
 }
 
 /// The page of a file that names it, or the code of its only problem.

@@ -49,5 +49,5 @@ pub use request::{
     AddressKey, AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals,
     Standing, Tier,
 };
-pub use session::Remembered;
+pub use session::{Cursor, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -1,11 +1,15 @@
 //! One JSON object per request, on a line of its own.
 //!
 //! Entries go through a bounded channel to a thread that writes them, so a slow disk or a full pipe
-//! never holds up a request: what finds the channel full is dropped and counted. A reload opens
+//! never holds up a request: what finds the channel full is dropped and counted. Lines are written whole or not at all,
+//! see `access_log/lines.rs`. A reload opens
 //! the file anew: whoever rotates logs renames the file and sends SIGHUP.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+mod lines;
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -13,9 +17,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bywash_config::AccessLog as Target;
+use prometheus_client::metrics::counter::Counter;
 
+use self::lines::Lines;
 use crate::gateway::GatewayError;
 use crate::journal::Entry;
+use crate::panics;
 
 /// Entries that may wait to be written.
 const WAITING: usize = 8192;
@@ -31,7 +38,7 @@ pub(crate) struct AccessLog {
 }
 
 /// What the log is written to; `None`: nothing is.
-pub(crate) type Out = Option<Box<dyn Write + Send>>;
+pub(crate) type Out = Option<File>;
 
 /// What the writing thread is told.
 enum Note {
@@ -42,7 +49,7 @@ enum Note {
 
 impl AccessLog {
     /// Opens the log; its thread ends when the log is dropped.
-    pub(crate) fn open(target: &Target) -> Result<Self, GatewayError> {
+    pub(crate) fn open(target: &Target, panics: Counter) -> Result<Self, GatewayError> {
         let out = open(target)?;
         let is_on = AtomicBool::new(out.is_some());
         let (entries, waiting) = sync_channel(WAITING);
@@ -50,7 +57,10 @@ impl AccessLog {
         let lost = Arc::clone(&dropped);
         let writer = std::thread::Builder::new()
             .name("access-log".into())
-            .spawn(move || write(&waiting, out, &lost))
+            .spawn(move || {
+                panics::count(panics);
+                write(&waiting, out, &lost);
+            })
             .map_err(GatewayError::Thread)?;
         Ok(Self { entries: Some(entries), is_on, dropped, writer: Some(writer) })
     }
@@ -100,44 +110,46 @@ impl Drop for AccessLog {
 pub(crate) fn open(target: &Target) -> Result<Out, GatewayError> {
     Ok(match target {
         Target::Off => None,
-        Target::Stdout => Some(Box::new(io::stdout())),
+        // Without the standard library's buffer, which would write on with half a line.
+        Target::Stdout => {
+            let error = |source| GatewayError::Log { path: "standard output".into(), source };
+            Some(io::stdout().as_fd().try_clone_to_owned().map_err(error)?.into())
+        }
         Target::File(path) => {
             let file = OpenOptions::new().create(true).append(true).open(path);
             let error = |source| GatewayError::Log { path: path.clone(), source };
-            Some(Box::new(file.map_err(error)?))
+            Some(file.map_err(error)?)
         }
     })
 }
 
-fn write_line(out: &mut impl Write, entry: &Entry) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &entry.told())?;
-    out.write_all(b"\n")
-}
-
-/// Writes entries as they come, and flushes whenever there is none waiting.
+/// Writes entries as they come, whenever there is none waiting or there are enough.
 fn write(waiting: &Receiver<Note>, out: Out, lost: &AtomicU64) {
-    let mut out = out.map(BufWriter::new);
-    let one_lost = || lost.fetch_add(1, Ordering::Relaxed);
+    let mut out = out.map(Lines::new);
     while let Ok(first) = waiting.recv() {
         let mut next = Ok(first);
         while let Ok(note) = next {
             match (note, &mut out) {
-                (Note::Write(entry), Some(out)) => {
-                    if write_line(out, &entry).is_err() {
-                        one_lost();
-                    }
-                }
+                (Note::Write(entry), Some(out)) => out.add(&entry.told(), lost),
                 (Note::Write(_), None) => {}
-                (Note::Reopen(new), _) => out = new.map(BufWriter::new),
+                (Note::Reopen(new), _) => {
+                    if let Some(before) = out.take() {
+                        before.close(lost);
+                    }
+                    out = new.map(Lines::new);
+                }
             }
             next = waiting.try_recv();
         }
-        if out.as_mut().is_some_and(|out| out.flush().is_err()) {
-            one_lost();
+        if let Some(out) = &mut out {
+            out.write(lost);
         }
         if matches!(next, Err(TryRecvError::Disconnected)) {
-            return;
+            break;
         }
+    }
+    if let Some(out) = out {
+        out.close(lost);
     }
 }
 

@@ -8,12 +8,14 @@
 //! Everything is under one lock, held for one engine call (well under a microsecond, but for the one in ten
 //! seconds that computes what requests are worth; both are measured by `benches`, `decision`; and, while a
 //! class that can be stopped fills the queue, for one in a second that brings its estimate up to date) and
-//! never while waking somebody: wakers are taken out and called after it.
+//! never while waking somebody: wakers are taken out and called after it. The table of
+//! sessions is copied in slices, one under each hold of the lock (measured by `benches`, `learned`).
 //!
 //! **What was only observed** runs at once, whatever the engine says. If that was the same the
 //! other way round (the engine had it start at once as well) its end tells as much as any; if
 //! not, the engine forgets it without learning anything.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -21,12 +23,16 @@ use std::time::Instant;
 use bywash_engine::queue::Order;
 use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, Counts, End, Engine, Event, Learning, Meter, Options, Pace,
-    Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Standing, Status,
+    Action, Class, ClassId, ClassSet, Counts, Cursor, End, Engine, Event, Learning, Meter, Options,
+    Pace, Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Slice, Standing,
+    Status,
 };
 use bywash_units::{Span, Time, Utility};
 
 use crate::sync::{Mutex, MutexGuard};
+
+/// Sessions that are copied while the lock is held once.
+const SLICE: usize = 2048;
 
 /// The engine in real time.
 pub(crate) struct Driver {
@@ -188,13 +194,31 @@ impl Driver {
 
     /// What it has learned of sessions, of how long requests take and of what follows what.
     pub(crate) fn learned(&self) -> Knowledge {
+        let sessions = self.sessions();
         let core = self.lock();
         let engine = &core.engine;
-        let sessions = engine.sessions(self.now()).collect();
         let learning = engine.learning();
         let counts = (0..engine.classes().len()).map(|class| learning.counts(ClassId(class as u8)));
         let (counts, signals) = (counts.collect(), learning.signal_counts());
         Knowledge { sessions, pace: engine.pace(), counts, signals }
+    }
+
+    /// The sessions that are remembered, the one served longest ago first. They are copied in slices: between two of
+    /// them others have the lock, and no memory is asked for under it.
+    fn sessions(&self) -> Vec<Remembered> {
+        let (now, mut cursor) = (self.now(), Cursor::default());
+        let (mut all, mut slice) = (Vec::new(), Vec::with_capacity(SLICE));
+        loop {
+            let copied = self.lock().engine.copy_sessions(now, &mut cursor, SLICE, &mut slice);
+            all.append(&mut slice);
+            match copied {
+                Slice::More => {}
+                Slice::Last => break,
+                Slice::Restarted => all.clear(),
+            }
+        }
+        all.sort_unstable_by_key(|session| Reverse(session.age));
+        all
     }
 
     /// What it has learned of what requests are worth, and the classes that it is about: a copy, to
@@ -459,3 +483,6 @@ impl Drop for Ticket {
 
 #[cfg(all(test, shuttle))]
 mod schedules;
+
+#[cfg(test)]
+mod tests;

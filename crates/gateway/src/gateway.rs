@@ -23,6 +23,7 @@ use crate::driver::Driver;
 use crate::journal::Journal;
 use crate::learned::{self, Decided, For, Learned};
 use crate::metrics::Metrics;
+use crate::panics::{self, Thread};
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Secret, Shared};
 use crate::talk::say;
@@ -121,8 +122,9 @@ pub fn prepare(config: Config, inheritance: Inheritance) -> Result<Gateway, Gate
     let handed = learned;
     let learned = handed.as_deref().and_then(read_learned);
     let listeners = listen::all(&config.listen, &mut sockets)?;
-    let journal = Journal::new(AccessLog::open(&config.access_log)?);
     let metrics = Metrics::new();
+    let log = AccessLog::open(&config.access_log, metrics.panics(Thread::AccessLog))?;
+    let journal = Journal::new(log);
     let driver = Driver::new(engine(&config));
     let settings = Settings::new(config, &metrics, driver.now(), None)?;
     let secret = learned.as_ref().map_or_else(Secret::draw, Learned::secret);
@@ -382,8 +384,9 @@ impl Gateway {
         let listeners = self.doors().map_err(GatewayError::Thread)?;
         let shared = Arc::clone(&self.shared);
         let start = worker::Start { shared, listeners, life, settings, heartbeat };
-        let run = |ready| move || worker::run(start, ready);
-        self.workers.push(start_server(format!("worker-{number}"), run)?);
+        let run = |ready| move || worker::run(start, &ready);
+        let name = Some(format!("worker-{number}"));
+        self.workers.push(start_server(&self.shared, Thread::Worker, name, run)?);
         Ok(())
     }
 
@@ -417,29 +420,29 @@ impl Gateway {
         };
         let (shared, until) = (Arc::clone(&self.shared), self.operators.subscribe());
         let run = |ready| move || admin::run(shared, door, until, ready);
-        self.helpers.push(start_server("admin".into(), run)?);
+        self.helpers.push(start_server(&self.shared, Thread::Admin, None, run)?);
         let shared = Arc::clone(&self.shared);
         let run = move || {
             shared.state_writer.run();
             Ok(())
         };
         // Nobody joins it: it may wait for a disk that does not answer.
-        drop(spawn("state-writer".into(), run)?);
+        drop(spawn(&self.shared, Thread::StateWriter, None, run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
         let run = move || {
             keep_time(&shared.driver, &until);
             Ok(())
         };
-        self.helpers.push(spawn("timekeeper".into(), run)?);
+        self.helpers.push(spawn(&self.shared, Thread::Timekeeper, None, run)?);
         let (shared, until, seen) = (Arc::clone(&self.shared), life.clone(), settings.clone());
         let run = move || {
             elephants::watch::run(&shared, seen, &until);
             Ok(())
         };
-        self.helpers.push(spawn("elephants".into(), run)?);
+        self.helpers.push(spawn(&self.shared, Thread::Elephants, None, run)?);
         let (shared, until) = (Arc::clone(&self.shared), life.clone());
         let run = move || upstream::probe::run(&shared, settings, until);
-        self.helpers.push(spawn("probes".into(), run)?);
+        self.helpers.push(spawn(&self.shared, Thread::Probes, None, run)?);
         Ok(())
     }
 }
@@ -492,23 +495,34 @@ fn reloaded() -> Note {
 
 type Server = JoinHandle<io::Result<()>>;
 
+/// Starts a thread whose panics are counted; `name` is that of its kind if it has none of its own.
 fn spawn(
-    name: String,
+    shared: &Shared,
+    thread: Thread,
+    name: Option<String>,
     run: impl FnOnce() -> io::Result<()> + Send + 'static,
 ) -> Result<Server, GatewayError> {
+    let panics = shared.metrics.panics(thread);
+    let name = name.unwrap_or_else(|| thread.name().into());
+    let run = move || {
+        panics::count(panics);
+        run()
+    };
     std::thread::Builder::new().name(name).spawn(run).map_err(GatewayError::Thread)
 }
 
 /// Starts a thread that serves, and waits until it does; if it ends before, says why.
 fn start_server<R>(
-    name: String,
+    shared: &Shared,
+    thread: Thread,
+    name: Option<String>,
     run: impl FnOnce(SyncSender<()>) -> R,
 ) -> Result<Server, GatewayError>
 where
     R: FnOnce() -> io::Result<()> + Send + 'static,
 {
     let (ready, is_ready) = sync_channel(1);
-    let server = spawn(name, run(ready))?;
+    let server = spawn(shared, thread, name, run(ready))?;
     if is_ready.recv().is_ok() {
         return Ok(server);
     }
@@ -529,3 +543,6 @@ fn keep_time(driver: &Driver, life: &watch::Receiver<Life>) {
         std::thread::sleep(due.clamp_to(Span::from_millis(1), STEP).to_std());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,7 +68,7 @@ pub(crate) struct Decided {
 /// Entries that are kept to be asked about.
 const KEPT: usize = 10_000;
 
-/// Of method and target so much is kept.
+/// Bytes of method and target that are told. A longer one is kept with one byte more, which says that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;
 
 /// Entries that may wait for whoever counts them all: of a tenth of a second, at a hundred thousand a second.
@@ -108,7 +108,7 @@ impl Entry {
 
     /// Method and target, if nothing of them was cut.
     pub(crate) fn whole_message(&self) -> Option<(&str, &str)> {
-        (self.message.len() < KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
+        (self.message.len() <= KEPT_MESSAGE).then(|| self.message.split_once(' ')).flatten()
     }
 
     /// As operators and the log see it.
@@ -123,12 +123,15 @@ impl Entry {
     }
 
     fn life(&self, decided: &Decided) -> Life {
-        let (method, target) = self.message.split_once(' ').unwrap_or((&self.message, ""));
+        let cut = self.message.len() > KEPT_MESSAGE;
+        let told = self.message.get(..KEPT_MESSAGE).unwrap_or(&self.message);
+        let (method, target) = told.split_once(' ').unwrap_or((told, ""));
         let (decision, reason) = decided.verdict.words();
         Life {
             request: format!("{:016x}", self.name),
             method: method.to_owned(),
             target: target.to_owned(),
+            cut,
             protocol: self.protocol.to_owned(),
             class: decided.class.to_string(),
             level: decided.level.as_deref().map(str::to_owned),

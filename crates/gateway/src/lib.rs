@@ -14,7 +14,7 @@
 //! Rooms, lowest first; a room knows those above it in this list and none below:
 //! - `sync.rs`: locks, which the schedules of `make shuttle` exchange; `talk.rs`: what is said on standard error.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
-//! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
+//! - `panics.rs` counts panics; `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
 //!   request goes.
 //! - `driver.rs`: the engine behind one short lock, and the tickets that requests hold.
 //! - `tokens.rs`: what a session token is worth here, and the cookie that gives the next one.
@@ -58,6 +58,7 @@ mod metrics;
 mod names;
 mod orphans;
 mod overrides;
+mod panics;
 mod record;
 mod reply;
 mod request;

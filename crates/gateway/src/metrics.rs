@@ -31,7 +31,9 @@ use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::local_fault::LocalFault;
 use crate::orphans::Counts;
+use crate::panics::Thread;
 use crate::request::Doubt;
+use crate::upstream::names::Cause;
 use crate::upstream::servers::ServerStatus;
 
 pub(crate) use self::class::ClassMetrics;
@@ -61,6 +63,9 @@ pub(crate) struct Metrics {
     failed_accepts: Vec<Counter>,
     local_faults: Vec<Counter>,
     failed_watches: Counter,
+    panics: Vec<Counter>,
+    worker_restarts: Counter,
+    failed_names: Vec<Counter>,
     dropped_spans: Counter,
     held_back: Vec<Counter>,
     orphans: Counts,
@@ -98,6 +103,9 @@ impl Metrics {
             failed_accepts: labelled(registry, &table::FAILED_ACCEPTS),
             local_faults: labelled(registry, &table::LOCAL_FAULTS),
             failed_watches: counter(registry, &table::FAILED_WATCHES),
+            panics: labelled(registry, &table::PANICS),
+            worker_restarts: counter(registry, &table::WORKER_RESTARTS),
+            failed_names: labelled(registry, &table::FAILED_NAMES),
             dropped_spans: counter(registry, &table::DROPPED_SPANS),
             held_back: labelled(registry, &table::HELD_ANSWERS),
             orphans: orphans(registry),
@@ -186,6 +194,20 @@ impl Metrics {
 
     pub(crate) fn watch_failed(&self) {
         self.failed_watches.inc();
+    }
+
+    /// The panics of threads of this kind.
+    pub(crate) fn panics(&self, thread: Thread) -> Counter {
+        self.panics[thread as usize].clone()
+    }
+
+    pub(crate) fn worker_restarted(&self) {
+        self.worker_restarts.inc();
+    }
+
+    /// A server's name did not resolve.
+    pub(crate) fn name_failed(&self, cause: Cause) {
+        self.failed_names[cause as usize].inc();
     }
 
     pub(crate) const fn orphans(&self) -> &Counts {

@@ -292,10 +292,11 @@ fn protocol(version: Version) -> &'static str {
 /// Method and target, cut to what is kept. Both are ASCII: the message layer sees to that.
 fn message(request: &Request) -> Box<str> {
     let (method, target) = (request.method.as_str(), request.target.path_and_query());
-    let mut message = String::with_capacity((method.len() + 1 + target.len()).min(KEPT_MESSAGE));
+    let most = KEPT_MESSAGE + 1;
+    let mut message = String::with_capacity((method.len() + 1 + target.len()).min(most));
     message.push_str(method);
     message.push(' ');
-    message.push_str(target.get(..KEPT_MESSAGE.saturating_sub(message.len())).unwrap_or(target));
+    message.push_str(target.get(..most.saturating_sub(message.len())).unwrap_or(target));
     message.into()
 }
 

@@ -80,6 +80,8 @@ pub(crate) struct Shared {
     /// nobody can make two of them collide.
     secret: Secret,
     names: Names,
+    #[cfg(test)]
+    pub(crate) traps: crate::panics::Traps,
 }
 
 /// The key of every hash of what clients choose.
@@ -131,6 +133,8 @@ impl Shared {
             buffered: AtomicUsize::new(0),
             secret,
             names: Names::new(),
+            #[cfg(test)]
+            traps: crate::panics::Traps::default(),
         }
     }
 

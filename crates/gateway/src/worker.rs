@@ -1,18 +1,28 @@
 //! One thread of the data plane: a current-thread runtime that accepts and serves connections.
+//!
+//! **A panic.** A panic in the task of a connection ends that connection. A worker whose accept loop, tick or watch of
+//! departures ends cannot serve: it counts as not serving (`/readyz` is 503), its connections are cut off, and it starts
+//! again on the same listening sockets with a runtime and tasks of its own. It starts at most once in [`LEAST_LIFE`], so a
+//! worker that fails at every start costs little. Clients meanwhile reach the other workers, which accept from the same
+//! sockets.
 
 use std::cell::RefCell;
+use std::io;
 use std::net::TcpListener as StdListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
 use crate::client::{self, Clients};
+#[cfg(test)]
+use crate::panics::Trap;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Shared};
 use crate::upstream::{Bounds, Pool};
@@ -27,7 +37,7 @@ pub(crate) struct Worker {
     pool: RefCell<Rc<Pool>>,
 }
 
-/// What a worker is given when it starts.
+/// Everything that a worker needs to start, and to start again.
 pub(crate) struct Start {
     pub(crate) shared: Arc<Shared>,
     pub(crate) listeners: Vec<(StdListener, Door)>,
@@ -43,6 +53,9 @@ const TICK: Duration = Duration::from_millis(250);
 /// After a failed accept (no file descriptors left, most likely): long enough not to spin, short
 /// enough not to be noticed.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// From one start of a worker to the next.
+const LEAST_LIFE: Duration = Duration::from_secs(1);
 
 /// Counts a worker for as long as it serves, however it ends.
 struct Serving(Arc<Shared>);
@@ -103,44 +116,81 @@ fn new_pool(shared: &Shared, settings: &Settings) -> Pool {
 
 /// How many connections to servers this worker keeps.
 fn bounds(shared: &Shared, settings: &Settings) -> Bounds {
-    let upstream = &settings.config.upstream;
-    Bounds {
-        idle: upstream.limit as usize,
-        pinned: upstream.pinned_connections.div_ceil(shared.worker_count()),
-    }
+    Bounds::of(&settings.config.upstream, shared.worker_count())
 }
 
-/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
-/// Says when it is `ready`; an error before that is why it is not.
-pub(crate) fn run(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
+/// How a worker has ended that had started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Told,
+    /// A task without which it cannot serve has ended or panicked.
+    Failed,
+}
+
+/// Runs one worker until it is told to stop *and* its last connection has ended or is cut off; starts it again when it
+/// fails. Says when it is `ready`; an error before that is why it is not.
+pub(crate) fn run(mut start: Start, ready: &SyncSender<()>) -> io::Result<()> {
+    for number in 0_u64.. {
+        let began = Instant::now();
+        let ended = catch_unwind(AssertUnwindSafe(|| run_once(&mut start, ready)));
+        match ended.unwrap_or(Ok(Ended::Failed)) {
+            Ok(Ended::Told) => break,
+            Err(error) if number == 0 => return Err(error),
+            Ok(Ended::Failed) | Err(_) if *start.life.borrow() >= Life::Drains => break,
+            Ok(Ended::Failed) => say_restart("a task of it has ended or panicked"),
+            Err(error) => say_restart(error),
+        }
+        start.shared.metrics.worker_restarted();
+        #[cfg(test)]
+        drop(start.shared.traps.restart.lock());
+        std::thread::sleep(LEAST_LIFE.saturating_sub(began.elapsed()));
+    }
+    Ok(())
+}
+
+fn say_restart(why: impl std::fmt::Display) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("a worker");
+    crate::talk::say(format!(
+        "{name} has failed ({why}); this is a fault in bywash. Its connections are cut off and it starts again"
+    ));
+}
+
+fn run_once(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, serve(start, ready))
 }
 
-async fn serve(start: Start, ready: SyncSender<()>) -> std::io::Result<()> {
-    let Start { shared, listeners, mut life, settings, heartbeat } = start;
-    let serving = Serving::new(&shared);
-    let worker = Rc::new(Worker::new(shared, settings)?);
-    tokio::task::spawn_local(watch_departures(Rc::clone(&worker)));
-    tokio::task::spawn_local(evict(Rc::clone(&worker)));
-    tokio::task::spawn_local(tick(Rc::clone(&worker), heartbeat));
-    let from_std = |(listener, door)| Ok((TcpListener::from_std(listener)?, door));
-    let listeners: Vec<_> = listeners.into_iter().map(from_std).collect::<std::io::Result<_>>()?;
-    // Whoever waits for this is still there: it has started this thread.
+async fn serve(start: &mut Start, ready: &SyncSender<()>) -> io::Result<Ended> {
+    let (shared, mut life) = (&start.shared, start.life.clone());
+    let worker = Rc::new(Worker::new(Arc::clone(shared), start.settings.clone())?);
+    let from_std = |(listener, door): &(StdListener, Door)| {
+        Ok((TcpListener::from_std(listener.try_clone()?)?, *door))
+    };
+    let listeners: Vec<_> = start.listeners.iter().map(from_std).collect::<io::Result<_>>()?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn_local(watch_departures(Rc::clone(&worker)));
+    tasks.spawn_local(evict(Rc::clone(&worker)));
+    tasks.spawn_local(tick(Rc::clone(&worker), Arc::clone(&start.heartbeat)));
+    let _serving = Serving::new(shared);
+    // After a restart nobody waits for this any more.
     let _ = ready.send(());
     let _ = life.wait_for(|life| *life >= Life::Runs).await;
-    let doors: Vec<_> = listeners
-        .into_iter()
-        .map(|(listener, door)| {
-            tokio::task::spawn_local(accept(Rc::clone(&worker), listener, door))
-        })
-        .collect();
-    let _ = life.wait_for(|life| *life >= Life::Drains).await;
-    doors.iter().for_each(tokio::task::JoinHandle::abort);
+    let mut doors = JoinSet::new();
+    for (listener, door) in listeners {
+        doors.spawn_local(accept(Rc::clone(&worker), listener, door));
+    }
+    tokio::select! {
+        _ = life.wait_for(|life| *life >= Life::Drains) => {}
+        _ = tasks.join_next() => return Ok(Ended::Failed),
+        Some(_) = doors.join_next() => return Ok(Ended::Failed),
+    }
+    // A socket that nobody has open any more refuses connections.
+    start.listeners.clear();
+    drop(doors);
     worker.clients.stop();
     drain(&worker, life).await;
-    drop(serving);
-    Ok(())
+    Ok(Ended::Told)
 }
 
 /// Takes connections; dropping the listener is the end of it.
@@ -148,6 +198,8 @@ async fn accept(worker: Rc<Worker>, listener: TcpListener, door: Door) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
+                #[cfg(test)]
+                worker.shared.traps.pass(Trap::Accept);
                 client::serve(&worker, stream, peer, door);
                 // Those that make room close before more come in.
                 if worker.shared.connections.open() > worker.settings().config.limits.connections {
@@ -178,7 +230,7 @@ async fn drain(worker: &Worker, mut life: watch::Receiver<Life>) {
 async fn watch_departures(worker: Rc<Worker>) {
     loop {
         if worker.clients.departures().await.is_err() {
-            // The watch itself has failed: departures behind unread bytes go unseen from now on.
+            // The watch itself has failed: departures behind unread bytes would go unseen.
             worker.shared.metrics.watch_failed();
             return;
         }
@@ -203,6 +255,10 @@ async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for quarter in 1_u64.. {
         interval.tick().await;
+        #[cfg(test)]
+        for trap in [Trap::Hang, Trap::Tick] {
+            worker.shared.traps.pass(trap);
+        }
         heartbeat.fetch_add(1, Ordering::Relaxed);
         worker.clients.tick(&worker.settings().config.limits);
         if quarter.is_multiple_of(4) {

@@ -69,6 +69,21 @@ fn a_good_file_is_all_right() {
     assert_eq!(outcome.json()["problems"], Value::Array(Vec::new()));
 }
 
+#[test]
+fn a_server_whose_name_does_not_resolve_is_a_warning() {
+    let folder = Folder::new();
+    let servers =
+        "version = 1\n[upstream]\nserver = [\"http://nowhere.invalid\", \"http://localhost:1\"]\n";
+    let file = folder.file("named.toml", servers);
+    let outcome = bywash(&["check", &file]);
+    assert_eq!((outcome.code, outcome.out.as_str()), (Some(0), ""));
+    let expected = "warning: the name of the server http://nowhere.invalid:80 does not resolve";
+    assert!(outcome.err.starts_with(expected), "{}", outcome.err);
+    assert!(outcome.err.ends_with("named.toml: all right but for 1 warning\n"), "{}", outcome.err);
+    let outcome = bywash(&["check", "--json", &file]);
+    assert_eq!(outcome.json()["names"].as_array().map(Vec::len), Some(1));
+}
+
 /// A certificate that ends with this year, and its key, in files of the folder.
 fn certificate(folder: &Folder, name: &str, last_year: i32) -> (String, String) {
     let key = KeyPair::generate().unwrap();

@@ -222,6 +222,19 @@ fn the_grace_is_the_one_in_force_and_not_what_the_file_says_now() {
     assert_eq!(gateway.end(SOON).0, Some(0));
 }
 
+#[test]
+fn a_reload_to_a_name_that_does_not_resolve_stands_and_is_said() {
+    let (upstream, folder) = (Upstream::new(), Folder::new());
+    let file = folder.file("bywash.toml", text(&upstream, ""));
+    let mut gateway = Gateway::start(&["--config", &file]);
+    let nowhere =
+        "version = 1\nupstream.server = \"http://nowhere.invalid\"\nlog.access = \"off\"\n";
+    folder.file("bywash.toml", nowhere);
+    gateway.signal("HUP");
+    // Both lines come, in either order: the name is looked up by a thread of its own.
+    gateway.hear("the server's name nowhere.invalid does not resolve");
+}
+
 /// The file is a pipe at first: that it can be written to says that it is being read.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_read_again() {

@@ -18,6 +18,8 @@ pub(crate) static UPSTREAM: Section = Section {
         IDLE_TIMEOUT,
         TOTAL_TIMEOUT,
         IGNORE_CASE,
+        KEEP_ALIVE,
+        RESOLVE_EVERY,
         TLS_CA,
         TLS_NAME,
         TLS_CERTIFICATE,
@@ -88,6 +90,19 @@ pub(crate) const IGNORE_CASE: Key = Key::new(
     "Whether the application takes /Search for /search. Then patterns of classes and rules ignore \
      case as well.",
 );
+pub(crate) const KEEP_ALIVE: Key = Key::new(
+    "keep_alive",
+    millis(1000, HOUR),
+    "4s",
+    "How long an idle connection to a server is kept, to the second. It must be shorter than the time after which the \
+     server closes it: a request on a connection that is just being closed is lost.",
+);
+pub(crate) const RESOLVE_EVERY: Key = Key::new(
+    "resolve_every",
+    millis(1000, HOUR),
+    "10s",
+    "How often the addresses of servers that are given by name are looked up. If that fails, the last addresses stay.",
+);
 pub(crate) const TLS_CA: Key = Key::optional(
     "tls_ca",
     Kind::Path,
@@ -119,7 +134,17 @@ pub(crate) static HEALTH: Section = Section {
     name: "health",
     about: "Which servers get requests. One that fails often gets none for a while; with a `path` \
             each is asked as well, all the time.",
-    keys: &[HEALTH_PATH, INTERVAL, HEALTH_TIMEOUT, RISE, FALL, EJECT_AFTER, EJECT_FOR, SLOW_START],
+    keys: &[
+        HEALTH_PATH,
+        INTERVAL,
+        HEALTH_TIMEOUT,
+        RISE,
+        FALL,
+        EJECT_AFTER,
+        EJECT_SHARE,
+        EJECT_FOR,
+        SLOW_START,
+    ],
 };
 pub(crate) const HEALTH_PATH: Key = Key::optional(
     "path",
@@ -153,6 +178,13 @@ pub(crate) const EJECT_AFTER: Key = Key::new(
     Kind::Whole { min: 1, max: 1000 },
     "5",
     "Requests that fail at a server in a row and take it out, whether it is asked or not.",
+);
+pub(crate) const EJECT_SHARE: Key = Key::new(
+    "eject_share",
+    Kind::Whole { min: 0, max: 100 },
+    "50",
+    "Percentage of a server's recent answers that are errors (500 or more) and take it out, if the other servers have \
+     at most a fifth of it, and while half of all servers are left; 0 is never.",
 );
 pub(crate) const EJECT_FOR: Key = Key::new(
     "eject_for",

@@ -22,6 +22,7 @@ pub(super) fn health(document: &Document<'_>, report: &mut Report) -> Health {
         rise: values.of(&keys::RISE).whole() as u32,
         fall: values.of(&keys::FALL).whole() as u32,
         eject_after: values.of(&keys::EJECT_AFTER).whole() as u32,
+        eject_share: values.of(&keys::EJECT_SHARE).whole() as u32,
         eject_for: values.of(&keys::EJECT_FOR).span(),
         slow_start: values.of(&keys::SLOW_START).span(),
     }

@@ -7,22 +7,31 @@
 //! kept: their connections are gone. Nor is whether it was overload: the new queue tells. Reading
 //! and writing files is the driver's.
 
+use alloc::vec::Vec;
+
 use bywash_units::Time;
 
 use super::Engine;
 use crate::pace::Pace;
 use crate::request::ClassId;
-use crate::session::Remembered;
+use crate::session::{Cursor, Remembered, Slice};
 use crate::value::Counts;
 
 impl Engine {
-    /// The sessions that are remembered, the one served longest ago first.
-    pub fn sessions(&self, now: Time) -> impl Iterator<Item = Remembered> + '_ {
-        self.sessions.remembered(now)
+    /// Adds the next sessions that are remembered to `slice`; see [`Sessions::copy`](crate::session::Sessions::copy).
+    /// A driver whose requests wait meanwhile copies them in slices.
+    pub fn copy_sessions(
+        &self,
+        now: Time,
+        cursor: &mut Cursor,
+        most: usize,
+        slice: &mut Vec<Remembered>,
+    ) -> Slice {
+        self.sessions.copy(now, cursor, most, slice)
     }
 
-    /// Remembers a session of a process before this one: to be called in the order in which
-    /// [`Engine::sessions`] gave them, with the time between added to their ages and with
+    /// Remembers a session of a process before this one: to be called with the one served longest ago
+    /// first, as [`Engine::copy_sessions`] gave them, with the time between added to their ages and with
     /// `served` in the indices that the classes have now. Says whether it is remembered. It is
     /// not if it is older than [`Options::session_ttl`](super::Options), if the engine has served
     /// it already, or if the table is full of younger ones.

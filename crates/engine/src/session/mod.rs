@@ -36,6 +36,25 @@ pub struct Remembered {
     pub served: ClassSet,
 }
 
+/// A place in the table of sessions, from which the next are copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cursor {
+    /// The layout of the table that `next` belongs to.
+    layout: u32,
+    next: usize,
+}
+
+/// The sessions that follow one slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// Some.
+    More,
+    /// None.
+    Last,
+    /// All, once more: a new size has given every session a new place. The slices before are void.
+    Restarted,
+}
+
 /// How long before the start of the driver's clock a session may have been served: those that are
 /// restored were. Times in the table count from so long before that start.
 const BEFORE: Span = Span::from_secs(100 * 365 * 86_400);
@@ -49,6 +68,8 @@ pub struct Sessions {
     recency: Lists,
     capacity: usize,
     ttl: Span,
+    /// Counts how often sessions have changed places.
+    layout: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +91,7 @@ impl Sessions {
             recency: Lists::new(1),
             capacity,
             ttl,
+            layout: 0,
         }
     }
 
@@ -171,7 +193,7 @@ impl Sessions {
         if capacity.max(1) as usize == self.capacity {
             return;
         }
-        let mut resized = Self::new(capacity, ttl);
+        let mut resized = Self { layout: self.layout.wrapping_add(1), ..Self::new(capacity, ttl) };
         for RequestId(place) in self.recency.iter(0) {
             let place = resized.place_for(self.known[place as usize]);
             resized.becomes_youngest(place);
@@ -179,17 +201,37 @@ impl Sessions {
         *self = resized;
     }
 
-    /// Those that are remembered, the one served longest ago first.
-    pub fn remembered(&self, now: Time) -> impl Iterator<Item = Remembered> + '_ {
-        let sessions = self.recency.iter(0).map(|place| self.known[place.index()]);
-        let remembered = move |Session { key, served, last, .. }| {
-            let age = (now + BEFORE).since(last);
-            (age <= self.ttl).then_some(Remembered { key, age, served })
+    /// Adds the sessions in the next `most` places from `cursor` on to `slice`, and moves the cursor behind them.
+    ///
+    /// A place is an index of the table and does not depend on when its session was last served. So a session that
+    /// stays in the table is given exactly once, whatever is served, renamed or evicted between two slices. One that
+    /// comes or goes meanwhile may be given or not. Ages are those at `now`.
+    pub fn copy(
+        &self,
+        now: Time,
+        cursor: &mut Cursor,
+        most: usize,
+        slice: &mut Vec<Remembered>,
+    ) -> Slice {
+        if cursor.layout != self.layout {
+            // At the beginning there is nothing to be void.
+            let begins = cursor.next == 0;
+            *cursor = Cursor { layout: self.layout, next: 0 };
+            if !begins {
+                return Slice::Restarted;
+            }
+        }
+        let end = cursor.next.saturating_add(most).min(self.known.len());
+        let remembered = |Session { key, served, last, .. }: &Session| {
+            let age = (now + BEFORE).since(*last);
+            (age <= self.ttl).then_some(Remembered { key: *key, age, served: *served })
         };
-        sessions.filter_map(remembered)
+        slice.extend(self.known[cursor.next.min(end)..end].iter().filter_map(remembered));
+        cursor.next = end;
+        if end < self.known.len() { Slice::More } else { Slice::Last }
     }
 
-    /// Remembers a session again, as [`Sessions::remembered`] gave it and in that order; says
+    /// Remembers a session again, as [`Sessions::copy`] gave it, the one served longest ago first; says
     /// whether it does. Not so if it is older than `ttl`, if it has been served since, or if the
     /// table is full of younger ones.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
@@ -354,5 +396,73 @@ mod tests {
                 == Standing::Transaction
         });
         assert_eq!((known, sessions.len()), ([true, false, true], 2));
+    }
+
+    /// Copies all in slices of `most`, and calls `between` after each of them.
+    fn copy(
+        sessions: &mut Sessions,
+        most: usize,
+        mut between: impl FnMut(&mut Sessions),
+    ) -> Vec<Remembered> {
+        let (mut all, mut cursor) = (Vec::new(), Cursor::default());
+        loop {
+            match sessions.copy(at(5), &mut cursor, most, &mut all) {
+                Slice::More => {}
+                Slice::Last => return all,
+                Slice::Restarted => all.clear(),
+            }
+            between(sessions);
+        }
+    }
+
+    fn keys(copied: &[Remembered]) -> Vec<u64> {
+        let mut keys: Vec<u64> = copied.iter().map(|session| session.key.0).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn a_session_that_stays_is_copied_once_whatever_happens_between_two_slices() {
+        for most in 1..12 {
+            for seed in 0..50 {
+                let mut sessions = Sessions::new(20, Span::from_secs(60));
+                (0..20).for_each(|key| sessions.served(at(key % 3), SessionKey(key), LOGIN));
+                let mut random = seed;
+                let mut number = || {
+                    random = random * 6_364_136_223_846_793_005_u64 % 1_000_003 + 7;
+                    random
+                };
+                // 0 to 9 stay: they are served before anybody is evicted. 10 to 19 come and go.
+                let copied = copy(&mut sessions, most, |sessions| {
+                    (0..10)
+                        .for_each(|key| sessions.served(at(4), SessionKey((key * 7) % 10), LOGIN));
+                    sessions.served(at(3), SessionKey(20 + number() % 10), LOGIN);
+                    sessions
+                        .renamed(SessionKey(10 + number() % 10), SessionKey(30 + number() % 10));
+                });
+                let stayed: Vec<u64> = keys(&copied).into_iter().filter(|key| *key < 10).collect();
+                assert_eq!(stayed, (0..10).collect::<Vec<_>>(), "slices of {most}, seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_size_between_two_slices_has_the_copy_start_again() {
+        for (capacity, first) in [(30, 0), (7, 5)] {
+            let mut sessions = Sessions::new(12, Span::from_secs(60));
+            (0..12).for_each(|key| sessions.served(at(0), SessionKey(key), LOGIN));
+            let copied = copy(&mut sessions, 5, |sessions| {
+                sessions.resize(capacity, Span::from_secs(60));
+            });
+            assert_eq!(keys(&copied), (first..12).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn sessions_that_are_too_old_are_not_copied() {
+        let mut sessions = Sessions::new(4, Span::from_secs(3));
+        sessions.served(at(1), SessionKey(1), LOGIN);
+        sessions.served(at(2), SessionKey(2), LOGIN);
+        assert_eq!(keys(&copy(&mut sessions, 1, |_| ())), [2]);
     }
 }

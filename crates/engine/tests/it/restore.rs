@@ -1,7 +1,10 @@
 //! What outlives the process: exported from one engine, imported into a fresh one.
 
+use std::cmp::Reverse;
+
 use bywash_engine::{
-    Action, ClassId, ClassSet, Options, Pace, Reason, Remembered, SessionKey, Standing,
+    Action, ClassId, ClassSet, Cursor, Options, Pace, Reason, Remembered, SessionKey, Slice,
+    Standing,
 };
 use bywash_units::Span;
 
@@ -17,13 +20,16 @@ fn site(sessions: u32) -> Site {
 }
 
 fn export(site: &Site) -> Vec<Remembered> {
-    site.engine.sessions(site.now).collect()
+    let (mut all, mut cursor) = (Vec::new(), Cursor::default());
+    while site.engine.copy_sessions(site.now, &mut cursor, 3, &mut all) == Slice::More {}
+    all.sort_by_key(|session| Reverse(session.age));
+    all
 }
 
 /// A process that starts when the one before ends; it has room for so many sessions.
 fn restart(old: &Site, sessions: u32) -> Site {
     let mut new = site(sessions);
-    for session in old.engine.sessions(old.now) {
+    for session in export(old) {
         new.engine.restore_session(new.now, session);
     }
     new.engine.restore_pace(old.engine.pace());
@@ -50,7 +56,8 @@ fn a_restart_changes_no_standing_then_or_later() {
         let capacity = 1 + dice.below(9) as u32;
         let mut serve = |sites: &mut [&mut Site]| {
             let (key, class) = (dice.below(12), ClassId(dice.below(8) as u8));
-            let pause = SECOND * (dice.below(5) * dice.below(5));
+            // Two at one moment would have no order of age.
+            let pause = SECOND * (dice.below(5) * dice.below(5)) + Span::from_nanos(1);
             for site in sites {
                 site.pass(pause);
                 site.prove(key, &[class]);

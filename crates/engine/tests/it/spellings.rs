@@ -60,8 +60,11 @@ fn spellings() -> impl Strategy<Value = (String, String)> {
 }
 
 fn classifier(patterns: &[String]) -> Classifier {
-    let rule = |(at, text): (usize, &String)| (Pattern::parse(text).unwrap(), ClassId(at as u8));
-    Classifier::new(patterns.iter().enumerate().map(rule), OTHER).unwrap()
+    let rule = |(at, text): (usize, &String)| {
+        (Pattern::parse(text).expect("it is a pattern"), ClassId(at as u8))
+    };
+    Classifier::new(patterns.iter().enumerate().map(rule), OTHER)
+        .expect("they are no contradiction")
 }
 
 /// How a request is treated: the greater, the better for it.
@@ -74,7 +77,7 @@ struct Treated {
 
 fn treated(set: ClassSet, classes: &[Class], enforced: u8) -> Treated {
     let class = |id: ClassId| &classes[id.index()];
-    let lowest = strict::lowest(set, class).unwrap();
+    let lowest = strict::lowest(set, class).expect("there is one at least");
     let stops_as = strict::stops_as(lowest, set.without(lowest), class);
     Treated {
         rank: (class(lowest).tier == Tier::Transact, class(lowest).utility.get()),

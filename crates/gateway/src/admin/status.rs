@@ -154,6 +154,7 @@ mod tests {
     use bywash_config::Config;
     use bywash_engine::Engine;
     use bywash_units::Time;
+    use prometheus_client::metrics::counter::Counter;
 
     use super::*;
     use crate::access_log::AccessLog;
@@ -174,7 +175,7 @@ mod tests {
         let classes: Vec<_> = after.classes.iter().map(|class| class.class.clone()).collect();
         let order = after.order.order(&classes);
         let driver = Driver::new(Engine::new(classes, order, after.engine));
-        let log = AccessLog::open(&bywash_config::AccessLog::Off).unwrap();
+        let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(before, &metrics, Time::ZERO, None).unwrap();
         let shared = Shared::new(settings, driver, metrics, Journal::new(log), Secret(1, 2));

@@ -165,6 +165,8 @@ async fn connection(
     client: &Rc<Client>,
     seat: &mut Seat,
 ) {
+    #[cfg(test)]
+    worker.shared.traps.pass(crate::panics::Trap::Connection);
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
     // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
     let mut ahead = Vec::new();

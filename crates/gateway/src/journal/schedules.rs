@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bywash_config::AccessLog as Target;
+use prometheus_client::metrics::counter::Counter;
 use shuttle::sync::atomic::Ordering;
 use shuttle::thread;
 
@@ -12,7 +13,9 @@ use crate::access_log::AccessLog;
 use crate::sync::explore;
 
 fn journal() -> Arc<Journal> {
-    Arc::new(Journal::new(AccessLog::open(&Target::Off).expect("nothing is opened")))
+    Arc::new(Journal::new(
+        AccessLog::open(&Target::Off, Counter::default()).expect("nothing is opened"),
+    ))
 }
 
 fn note(journal: &Journal, name: u64) {

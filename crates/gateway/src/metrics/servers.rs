@@ -16,6 +16,7 @@ pub(super) struct ServerFamilies {
     running: Family<Labels, Gauge>,
     state: Family<Labels, Gauge>,
     failures: Family<Labels, Counter>,
+    errors: Family<Labels, Counter>,
 }
 
 impl ServerFamilies {
@@ -24,10 +25,12 @@ impl ServerFamilies {
             running: Family::default(),
             state: Family::default(),
             failures: Family::default(),
+            errors: Family::default(),
         };
         table::SERVER_RUNNING.register(registry, this.running.clone());
         table::SERVER_STATE.register(registry, this.state.clone());
         table::SERVER_FAILURES.register(registry, this.failures.clone());
+        table::SERVER_ERRORS.register(registry, this.errors.clone());
         this
     }
 
@@ -35,6 +38,7 @@ impl ServerFamilies {
         self.running.clear();
         self.state.clear();
         self.failures.clear();
+        self.errors.clear();
         for (server, status) in servers {
             self.write(&server.to_string(), &status);
         }
@@ -47,6 +51,7 @@ impl ServerFamilies {
             let labels = vec![server(), ("state", state.to_owned())];
             self.state.get_or_create(&labels).set(i64::from(state == status.state.name()));
         }
+        self.errors.get_or_create(&vec![server()]).inner().store(status.errors, Ordering::Relaxed);
         let kinds = [
             (table::CONNECT, status.connect_failures),
             (table::RESPONSE, status.response_failures),

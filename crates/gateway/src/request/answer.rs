@@ -367,10 +367,11 @@ impl Stream {
         record.sent(exchange.as_ref().map_or(0, Exchange::sent));
         let link = exchange.and_then(Exchange::finish);
         if let Some(load) = load {
-            let server = load.server();
-            // What an application says itself is no fault of the way to it.
-            if !failed {
-                load.succeeded(worker.shared.driver.now());
+            let (server, now) = (load.server(), worker.shared.driver.now());
+            if failed {
+                load.errs(now);
+            } else {
+                load.succeeded(now);
             }
             if let Some(link) = link {
                 gives_back(&pool, owner.as_ref(), server, link);

@@ -266,7 +266,8 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
         UpstreamError::NoServer | UpstreamError::TooManyStreams | UpstreamError::Local(_) => {
             StatusCode::SERVICE_UNAVAILABLE
         }
-        UpstreamError::Connect(_)
+        UpstreamError::Name(_)
+        | UpstreamError::Connect(_)
         | UpstreamError::Closed
         | UpstreamError::Reset
         | UpstreamError::Switched
@@ -278,6 +279,7 @@ pub(super) const fn status_of(error: &UpstreamError) -> StatusCode {
 const fn kind_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "destination_unavailable",
+        UpstreamError::Name(_) => "dns_error",
         UpstreamError::Connect(_) => "connection_refused",
         UpstreamError::ConnectTimeout(_) => "connection_timeout",
         UpstreamError::ResponseTimeout(_) | UpstreamError::TotalTimeout => "http_response_timeout",
@@ -296,6 +298,7 @@ const fn kind_of(error: &UpstreamError) -> &'static str {
 const fn detail_of(error: &UpstreamError) -> &'static str {
     match error {
         UpstreamError::NoServer => "no server is up",
+        UpstreamError::Name(cause) => cause.name(),
         UpstreamError::Connect(_) => "connecting failed",
         UpstreamError::ConnectTimeout(_) => "connect_timeout",
         UpstreamError::ResponseTimeout(_) => "response_timeout",

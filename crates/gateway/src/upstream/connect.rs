@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bywash_config::{Endpoint, Scheme, Server, Upstream};
 use bywash_tls::Negotiated;
 use bywash_units::{Span, Time};
 use tokio::net::{TcpStream, UnixStream};
 
+use super::names::{Cause, Name};
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
 use crate::stream::{Stream, keep_alive};
@@ -15,6 +17,8 @@ use crate::stream::{Stream, keep_alive};
 /// All servers of the upstream, and what is known of them.
 pub(crate) struct Upstreams {
     list: Vec<Server>,
+    /// By server; `None`: it is not on the network.
+    names: Vec<Option<Arc<Name>>>,
     pub(crate) servers: Arc<Servers>,
     tls: Option<bywash_tls::Connector>,
 }
@@ -33,6 +37,7 @@ impl Upstreams {
             rise: health.rise,
             fall: health.fall,
             eject_after: health.eject_after,
+            eject_share: f64::from(health.eject_share) / 100.0,
             eject_for: health.eject_for,
             slow_start: health.slow_start,
         };
@@ -45,7 +50,13 @@ impl Upstreams {
             }
             None => Servers::new(list.len(), options, now),
         };
-        Ok(Self { list, servers: Arc::new(servers), tls })
+        let names = list.iter().map(|server| name(server, before)).collect();
+        Ok(Self { list, names, servers: Arc::new(servers), tls })
+    }
+
+    /// Where the servers on the network are.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<Name>> {
+        self.names.iter().flatten()
     }
 
     pub(crate) fn list(&self) -> &[Server] {
@@ -55,24 +66,33 @@ impl Upstreams {
     /// A new connection.
     pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
         let limit = limit.to_std();
-        let connect = self.connect_without_limit(&self.list[server]);
-        let connected = tokio::time::timeout(limit, connect).await;
-        connected
-            .map_err(|_| UpstreamError::ConnectTimeout(limit))?
-            .map_err(UpstreamError::of_connect)
+        let connected = tokio::time::timeout(limit, self.connect_without_limit(server)).await;
+        connected.map_err(|_| self.late(server, limit))?
     }
 
-    async fn connect_without_limit(&self, server: &Server) -> io::Result<Link> {
-        let (host, port) = match &server.endpoint {
-            Endpoint::Unix(path) => {
-                let stream = Stream::Unix(UnixStream::connect(path).await.map_err(busy)?);
-                return Ok(Link::H1(h1::Link::new(stream)));
-            }
-            Endpoint::Tcp { host, port } => (host.as_str(), *port),
-        };
-        let stream = TcpStream::connect((host, port)).await?;
+    /// The error of a connection that did not stand within its limit: no server is late that has not been found.
+    fn late(&self, server: usize, limit: Duration) -> UpstreamError {
+        match &self.names[server] {
+            Some(name) if !name.is_looked_up() => UpstreamError::Name(Cause::Temporary),
+            Some(_) | None => UpstreamError::ConnectTimeout(limit),
+        }
+    }
+
+    async fn connect_without_limit(&self, server: usize) -> Result<Link, UpstreamError> {
+        let Server { scheme, endpoint } = &self.list[server];
+        if let Endpoint::Unix(path) = endpoint {
+            let stream =
+                UnixStream::connect(path).await.map_err(busy).map_err(UpstreamError::of_connect)?;
+            return Ok(Link::H1(h1::Link::new(Stream::Unix(stream))));
+        }
+        let name = self.names[server].as_ref().expect("made for each server on the network");
+        let stream = name.connect().await?;
         keep_alive(&stream);
-        match server.scheme {
+        self.open(*scheme, name.host(), stream).await.map_err(UpstreamError::Connect)
+    }
+
+    async fn open(&self, scheme: Scheme, host: &str, stream: TcpStream) -> io::Result<Link> {
+        match scheme {
             Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream)))),
             Scheme::H2c => Ok(Link::H2(h2::Link::new(Stream::Tcp(stream), false).await?)),
             Scheme::Https => {
@@ -97,6 +117,13 @@ fn busy(error: io::Error) -> io::Error {
     error
 }
 
+/// Where a server is; what is known of a name that was there `before` stays known.
+fn name(server: &Server, before: Option<&Upstreams>) -> Option<Arc<Name>> {
+    let Endpoint::Tcp { host, port } = &server.endpoint else { return None };
+    let known = before.and_then(|before| before.names().find(|name| name.is(host, *port)));
+    Some(known.map_or_else(|| Arc::new(Name::new(host, *port)), Arc::clone))
+}
+
 fn client_options(upstream: &Upstream) -> bywash_tls::ClientOptions {
     let tls = &upstream.tls;
     bywash_tls::ClientOptions {
@@ -104,5 +131,22 @@ fn client_options(upstream: &Upstream) -> bywash_tls::ClientOptions {
         name: tls.name.clone(),
         certificate: tls.certificate.clone().zip(tls.key.clone()),
         http2: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_config::Config;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_server_that_does_not_answer_is_not_a_server_that_takes_too_long() {
+        let text = "version = 1\nupstream.server = 'http://app.invalid'";
+        let Ok((config, _)) = Config::parse(text, "test") else { panic!("{text}") };
+        // Nobody looks the name up here.
+        let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
+        let failed = upstreams.connect(0, Span::from_millis(20)).await;
+        assert!(matches!(failed, Err(UpstreamError::Name(Cause::Temporary))));
     }
 }

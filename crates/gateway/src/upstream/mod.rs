@@ -1,17 +1,19 @@
 //! The application behind: its servers, connections to them, and one exchange at a time on each.
 //!
 //! `servers.rs` says which server is next and `health.rs` when to look whether one is well; both
-//! are pure. `connect.rs` opens a connection, `pool.rs` keeps those that are idle, `pinned.rs` those
-//! that belong to one client connection, `h1.rs` and `h2.rs` carry a request and its answer.
-//! `probe.rs` asks servers how they are.
+//! are pure. `names.rs` knows their addresses, `dial.rs` tries these, `connect.rs` opens a connection, `pool.rs` keeps
+//! those that are idle, `pinned.rs` those that belong to one client connection, `h1.rs` and `h2.rs` carry a request and
+//! its answer. `probe.rs` asks servers how they are.
 //!
 //! An exchange is polled by the request that it belongs to and by nobody else: dropping the
 //! request closes the connection (HTTP/1) or resets the stream (HTTP/2) in that very moment.
 
 mod connect;
+mod dial;
 mod h1;
 mod h2;
 mod health;
+pub(crate) mod names;
 mod pinned;
 mod pool;
 pub(crate) mod probe;
@@ -45,7 +47,10 @@ pub(crate) enum UpstreamError {
     /// Every server is down.
     #[error("no server is up")]
     NoServer,
-    /// Nobody listens there, or the name means nothing, or TLS failed.
+    /// Its name leads nowhere.
+    #[error("the server's name does not resolve: {}", .0.name())]
+    Name(names::Cause),
+    /// Nobody listens there, or TLS failed.
     #[error("connecting failed: {0}")]
     Connect(std::io::Error),
     /// This machine could not open a connection: no server is to blame.
@@ -94,6 +99,7 @@ impl UpstreamError {
             // The whole time includes the client's.
             Self::TotalTimeout
             | Self::NoServer
+            | Self::Name(_)
             | Self::Connect(_)
             | Self::Local(_)
             | Self::Closed

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use bywash_config::Upstream;
 use bywash_units::Span;
 
 use super::pinned::Pins;
@@ -28,8 +29,21 @@ pub(crate) struct Pool {
 pub(crate) struct Bounds {
     /// Idle ones, of all servers together.
     pub(crate) idle: usize,
+    /// Seconds that one may be idle.
+    pub(crate) longest_idle: u64,
     /// Pinned ones, of all servers together.
     pub(crate) pinned: usize,
+}
+
+impl Bounds {
+    /// Those of one of so many workers.
+    pub(crate) fn of(upstream: &Upstream, workers: usize) -> Self {
+        Self {
+            idle: upstream.limit as usize,
+            longest_idle: upstream.keep_alive.as_millis() / 1000,
+            pinned: upstream.pinned_connections.div_ceil(workers),
+        }
+    }
 }
 
 /// What is kept of one server.
@@ -43,12 +57,8 @@ struct Kept {
 
 struct Idle<L> {
     link: L,
-    ticks: u8,
+    ticks: u64,
 }
-
-/// Ticks (seconds) that a connection may be idle. Common application servers close theirs after
-/// five seconds, and a request on a connection that is just being closed is lost.
-const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
     pub(crate) fn new(upstreams: SharedUpstreams, bounds: Bounds) -> Self {
@@ -135,18 +145,57 @@ impl Pool {
     /// A second has passed: closes what the upstream has closed or what has been idle too long.
     pub(crate) fn tick(&self) {
         self.pins.borrow_mut().tick();
+        let longest = self.bounds.get().longest_idle;
         for kept in &self.servers {
             let mut kept = kept.borrow_mut();
             kept.idle.retain_mut(|idle| {
                 idle.ticks += 1;
-                idle.ticks <= LONGEST_IDLE && idle.link.is_idle()
+                idle.ticks <= longest && idle.link.is_idle()
             });
             kept.shared.retain_mut(|shared| {
                 shared.link.tick();
                 let in_use = shared.link.in_use() > 0;
                 shared.ticks = if in_use { 0 } else { shared.ticks + 1 };
-                !shared.link.is_over() && shared.ticks <= LONGEST_IDLE
+                !shared.link.is_over() && shared.ticks <= longest
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bywash_config::Config;
+    use bywash_units::Time;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::stream::Stream;
+    use crate::upstream::Upstreams;
+
+    fn upstream(keep_alive: &str) -> Upstream {
+        let text = format!(
+            "version = 1\nupstream = {{ server = 'http://127.0.0.1:1', keep_alive = '{keep_alive}' }}"
+        );
+        let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+        config.upstream
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_is_kept_for_as_long_as_the_file_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstreams = Arc::new(Upstreams::new(&upstream("4s"), Time::ZERO, None).unwrap());
+        for (keep_alive, seconds) in [("4s", 4), ("1s", 1), ("90s", 90)] {
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let _other_side = listener.accept().await.unwrap();
+            let pool = Pool::new(Arc::clone(&upstreams), Bounds::of(&upstream(keep_alive), 1));
+            pool.put(0, Link::H1(h1::Link::new(Stream::Tcp(stream))));
+            let is_kept = || !pool.servers[0].borrow().idle.is_empty();
+            (0..seconds).for_each(|_| pool.tick());
+            assert!(is_kept(), "after {seconds} s");
+            pool.tick();
+            assert!(!is_kept(), "after {seconds} s and one");
         }
     }
 }

@@ -13,21 +13,24 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
 use super::health::Schedule;
-use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamError};
+use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamError, names};
 use crate::local_fault::LocalFault;
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
 
-/// Probes until told to stop.
+/// Probes servers, and looks up their names, until told to stop.
 pub(crate) fn run(
     shared: &Arc<Shared>,
     settings: watch::Receiver<Arc<Settings>>,
     life: watch::Receiver<Life>,
 ) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let shared = Arc::clone(shared);
-    LocalSet::new().block_on(&runtime, probe(shared, settings, life));
+    let probes = probe(Arc::clone(shared), settings.clone(), life.clone());
+    let looks_up = names::keep(Arc::clone(shared), settings, life);
+    LocalSet::new().block_on(&runtime, async { tokio::join!(probes, looks_up) });
+    // A name server that does not answer holds up a thread of the runtime, and not the end.
+    runtime.shutdown_background();
     Ok(())
 }
 

@@ -33,9 +33,10 @@
 //! **Success and failure.** A failure is a connection that was not made, or not within a second in
 //! which its client left, or an answer that was not HTTP, not whole, or not in time. A request that
 //! the server says it has not processed (HTTP/2) is neither success nor failure. An answer below
-//! 500 is a success. One of 500 or more is
-//! neither: these are the application's own words, and one broken page must not cost a server. The
-//! price: a server that answers 500 at once looks idle and draws requests; only a probe finds it. A
+//! 500 is a success. One of 500 or more is an error: in itself neither, as these are the application's
+//! own words, and one broken page must not cost a server. But a server that has far more of them than
+//! the others is ejected, so long as half of all servers are left; on probation an error decides by the
+//! same comparison. See [`answers`]. A
 //! request that was stopped because it ran for too long is a failure if its server has shown no life since
 //! the request was sent there (a head of whatever status, to whomever, also of a hint; a good answer to a
 //! probe): it looks as one that hangs does. Where it has, it is the request that is long, and who asks for such ones shall not eject servers.
@@ -46,6 +47,7 @@
 //! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
 //! to choose and to end. When a server last showed life is beside the table, without a lock.
 
+mod answers;
 mod server;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -53,6 +55,7 @@ use std::sync::{Arc, PoisonError};
 
 use bywash_units::{Share, Span, Time};
 
+use self::answers::{Compared, Pace, compare};
 use self::server::{Outcome, Rank, Server, Stay};
 use crate::sync::{Mutex, MutexGuard};
 
@@ -70,6 +73,8 @@ pub(crate) struct Options {
     pub(crate) eject_after: u32,
     /// For how long they do, the first time.
     pub(crate) eject_for: Span,
+    /// The least share of errors among recent answers that takes it out, if the others have far fewer. Zero: none.
+    pub(crate) eject_share: f64,
     /// How long the weight takes from 0.1 to 1.
     pub(crate) slow_start: Span,
 }
@@ -107,6 +112,8 @@ pub(crate) struct ServerStatus {
     pub(crate) connect_failures: u64,
     /// Failed answers since the start.
     pub(crate) response_failures: u64,
+    /// Answers of 500 or more since the start.
+    pub(crate) errors: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,7 +174,11 @@ impl Servers {
     fn of(servers: impl Iterator<Item = Server>, options: Options) -> Self {
         let servers: Vec<Server> = servers.take(MOST).collect();
         let alive = servers.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { options, table: Mutex::new(Table { servers, choices: 0 }), alive }
+        Self {
+            options,
+            table: Mutex::new(Table { servers, choices: 0, pace: Pace::default() }),
+            alive,
+        }
     }
 
     /// The server for one request. `tried`: bit n is set if this request has failed to connect to
@@ -206,8 +217,7 @@ impl Servers {
 }
 
 /// One request at one server: it counts as running there until this is dropped, and nothing else
-/// ends it. Dropped without a result (the client has left, the answer was 500 or more) it says
-/// nothing about the server.
+/// ends it. Dropped without a result (the client has left) it says nothing about the server.
 ///
 /// An ejection, and `Down`, make the results of all requests that run at that server void: they
 /// were sent to what it was before. Only their ends count.
@@ -245,7 +255,20 @@ impl Load {
 
     /// The answer has come to its end.
     pub(crate) fn succeeded(self, now: Time) {
-        self.end(now, Ok(()));
+        self.end(now, |table, _, load| {
+            table.pace.learn(now.since(load.since));
+            table.servers[load.stay.server].answers_well(now);
+            Outcome::Success
+        });
+    }
+
+    /// An answer of 500 or more has come to its end.
+    pub(crate) fn errs(self, now: Time) {
+        self.end(now, |table, options, load| {
+            let (server, took) = (load.stay.server, now.since(load.since));
+            table.servers[server].answers_badly(now, took, table.pace);
+            Outcome::Error(table.compared(options, server))
+        });
     }
 
     /// It was stopped, as it has run for too long.
@@ -258,13 +281,15 @@ impl Load {
 
     /// The server has failed it.
     pub(crate) fn failed(self, now: Time, failure: Failure) {
-        self.end(now, Err(failure));
+        self.end(now, |_, _, _| Outcome::Failed(failure));
     }
 
-    fn end(mut self, now: Time, outcome: Outcome) {
+    fn end(mut self, now: Time, outcome: impl FnOnce(&mut Table, &Options, &Self) -> Outcome) {
         self.over = true;
         let (options, stay) = (&self.servers.options, &self.stay);
-        self.servers.lock().change(options, now, stay.server, |server, alone| {
+        let mut table = self.servers.lock();
+        let outcome = outcome(&mut table, options, &self);
+        table.change(options, now, stay.server, |server, alone| {
             server.end(options, now, stay, outcome, alone);
         });
     }
@@ -283,6 +308,7 @@ struct Table {
     servers: Vec<Server>,
     /// So many so far: tells who was chosen longest ago.
     choices: u64,
+    pace: Pace,
 }
 
 impl Table {
@@ -290,7 +316,7 @@ impl Table {
         self.credit(options, now);
         let mut best: Option<(Rank, usize)> = None;
         for (index, server) in self.servers.iter().enumerate() {
-            let Some(rank) = server.rank(options, now) else { continue };
+            let Some(rank) = server.rank(options, now, self.pace) else { continue };
             let untried = (tried >> index) & 1 == 0;
             if untried && best.is_none_or(|(least, _)| rank < least) {
                 best = Some((rank, index));
@@ -311,6 +337,21 @@ impl Table {
         for server in self.servers.iter_mut().filter(|server| server.starts_slowly(now)) {
             server.owe(server.weight(options, now) / all);
         }
+    }
+
+    /// How a server's errors compare with those of the others. As long as it is in, it is no worse than they if half of
+    /// all servers would be out without it.
+    fn compared(&self, options: &Options, server: usize) -> Compared {
+        if options.eject_share == 0.0 {
+            return Compared::Unknown;
+        }
+        let others = self.servers.iter().enumerate().filter(|(index, _)| *index != server);
+        let serving = others.map(|(_, other)| other).filter(|other| other.serves());
+        let (share, is_in) = (self.servers[server].error_share(), self.servers[server].is_in());
+        let compared =
+            compare(share, serving.clone().filter_map(Server::error_share), options.eject_share);
+        let too_few = is_in && 2 * serving.count() < self.servers.len();
+        if too_few && compared == Compared::Worse { Compared::Unknown } else { compared }
     }
 
     /// Changes one server, which is told whether no other is trusted; and all the others, if none

@@ -190,6 +190,34 @@ fn the_name_in_the_log_is_the_one_that_the_upstream_was_given() {
 }
 
 #[test]
+fn a_target_that_is_cut_says_so() {
+    let path = path("cut");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    // "GET " and this are 512 bytes, and one more.
+    let targets = [508, 509].map(|length| format!("/{}", "x".repeat(length - 1)));
+    for target in &targets {
+        gateway.get(target);
+    }
+    let [whole, cut] = &lines(&path, 2)[..] else { unreachable!() };
+    assert_eq!((&whole["target"], whole.get("cut")), (&targets[0].as_str().into(), None));
+    assert_eq!((&cut["target"], &cut["cut"]), (&targets[0].as_str().into(), &true.into()));
+}
+
+#[test]
+fn a_log_on_a_full_disk_counts_each_line_once() {
+    let path = PathBuf::from("/dev/full");
+    let upstream = Upstream::echo();
+    let gateway = logging(&upstream, &path).start();
+    for _ in 0..20 {
+        gateway.get("/");
+    }
+    let dropped = || gateway.metric("bywash_access_log_dropped_total");
+    eventually("twenty lines are lost", || dropped() >= 20.0);
+    assert_eq!(dropped(), 20.0);
+}
+
+#[test]
 fn after_a_stop_every_line_is_written() {
     for round in 0..20 {
         let path = path(&format!("stop-{round}"));

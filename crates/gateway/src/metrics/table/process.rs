@@ -2,7 +2,10 @@
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::Do;
-use bywash_metrics::{Metric, Subject};
+use bywash_metrics::{Label, Metric, Subject};
+
+use super::label;
+use crate::panics::Thread;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "The gateway",
@@ -12,12 +15,17 @@ pub(super) static SUBJECT: Subject = Subject {
         &DECISIONS_UNWRITTEN,
         &STATE_UNREADABLE,
         &DRAINING,
+        &PANICS,
+        &WORKER_RESTARTS,
         &ACCESS_LOG_DROPPED,
         &STDERR_DROPPED,
         &TAP_MISSED,
         &DROPPED_SPANS,
     ],
 };
+
+const THREAD: Label =
+    label("thread", "the kind of thread that has panicked", || Thread::NAMES.into());
 
 pub(crate) static BYPASSED: Metric = Metric {
     name: "bywash_bypassed",
@@ -57,6 +65,28 @@ pub(crate) static DRAINING: Metric = Metric {
     help: "1 while the gateway is stopping",
     remedy: Do(
         "It lasts for `stop.delay` and `stop.grace`. Longer: end the process by a second signal.",
+    ),
+};
+pub(crate) static PANICS: Metric = Metric {
+    name: "bywash_panics",
+    kind: Counter,
+    unit: "panics",
+    labels: &[THREAD],
+    help: "Panics of the gateway's threads",
+    remedy: Do(
+        "A panic is a fault in bywash: report it with its lines on standard error. A panic of a connection's task ended \
+         that connection only.",
+    ),
+};
+pub(crate) static WORKER_RESTARTS: Metric = Metric {
+    name: "bywash_worker_restarts",
+    kind: Counter,
+    unit: "restarts",
+    labels: &[],
+    help: "Workers that failed and started again, each at most once a second",
+    remedy: Do(
+        "Each restart cut off the connections of a worker, and `/readyz` was 503 meanwhile. It is a fault in bywash, see \
+         `bywash_panics_total`; if it goes on, go back to the version before.",
     ),
 };
 pub(crate) static ACCESS_LOG_DROPPED: Metric = Metric {

@@ -6,17 +6,30 @@ use bywash_metrics::{Label, Metric, Subject, Words};
 
 use super::label;
 use crate::local_fault::LocalFault;
+use crate::upstream::names::Cause;
 use crate::upstream::servers::State;
 
 pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",
     about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
-    metrics: &[&SERVER_RUNNING, &SERVER_STATE, &SERVER_FAILURES, &LOCAL_FAULTS],
+    metrics: &[
+        &SERVER_RUNNING,
+        &SERVER_STATE,
+        &SERVER_FAILURES,
+        &SERVER_ERRORS,
+        &FAILED_NAMES,
+        &LOCAL_FAULTS,
+    ],
 };
 
 const SERVER: Label =
     Label { name: "server", says: "as in `upstream.server`", words: Words::Configured };
 const STATE: Label = label("state", "how it stands", || State::NAMES.into());
+const CAUSE: Label = label(
+    "cause",
+    "`unknown_name`: there is no such name, or it has no address; `temporary`: no name server has answered",
+    || Cause::NAMES.into(),
+);
 const FAILURE: Label =
     label("kind", "`connect`: no connection; `response`: no whole answer", || {
         vec![CONNECT, RESPONSE]
@@ -67,5 +80,27 @@ pub(crate) static LOCAL_FAULTS: Metric = Metric {
         "`process_files`: raise the limit of open files of the process (`bywash doctor` says how many it needs). \
          `system_files`: raise the sysctl `fs.file-max`. `ports`: widen `net.ipv4.ip_local_port_range`, or name more \
          servers. `memory`: the kernel has none for sockets. `observed_requests`: raise `limits.observed`, or enforce a limit.",
+    ),
+};
+pub(crate) static SERVER_ERRORS: Metric = Metric {
+    name: "bywash_server_errors",
+    kind: Counter,
+    unit: "answers",
+    labels: &[SERVER],
+    help: "Answers of the server with a status of 500 or more",
+    remedy: Do(
+        "One server has far more than the others: it is broken, and ejected if `health.eject_share` of its answers are \
+         errors. All have many: look at the application's log.",
+    ),
+};
+pub(crate) static FAILED_NAMES: Metric = Metric {
+    name: "bywash_failed_names",
+    kind: Counter,
+    unit: "look-ups",
+    labels: &[CAUSE],
+    help: "Look-ups of servers' names that failed; each name is looked up every `upstream.resolve_every`",
+    remedy: Do(
+        "Standard error says which name, and whether it has addresses from before. `unknown_name`: correct \
+         `upstream.server`. `temporary`: look at the host's name servers.",
     ),
 };

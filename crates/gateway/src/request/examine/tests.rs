@@ -7,6 +7,7 @@ use bywash_engine::{Engine, Signals};
 use bywash_message::Limits;
 use bywash_token::{Claims, Holder, Keys, Mark, Secret, Secrets, seal};
 use bywash_units::Time;
+use prometheus_client::metrics::counter::Counter;
 
 use super::*;
 use crate::access_log::AccessLog;
@@ -31,7 +32,7 @@ impl Desk {
         let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
         let order = config.order.order(&classes);
         let driver = Driver::new(Engine::new(classes, order, config.engine.clone()));
-        let log = AccessLog::open(&bywash_config::AccessLog::Off).unwrap();
+        let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default()).unwrap();
         let metrics = Metrics::new();
         let settings = Settings::new(config, &metrics, Time::ZERO, None).unwrap();
         let shared = Shared::new(settings, driver, metrics, Journal::new(log), HashKey(1, 2));

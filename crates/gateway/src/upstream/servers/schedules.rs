@@ -14,6 +14,7 @@ const OPTIONS: Options = Options {
     fall: 1,
     eject_after: 2,
     eject_for: Span::from_secs(1),
+    eject_share: 0.5,
     slow_start: Span::from_secs(1),
 };
 
@@ -23,10 +24,11 @@ fn at(seconds: u64) -> Time {
 
 /// Ends in one of the ways that there are.
 fn end(mut load: Load, now: Time) {
-    match thread_rng().gen_range(0..4) {
+    match thread_rng().gen_range(0..5) {
         0 => load.succeeded(now),
         1 => load.failed(now, Failure::Response),
         2 => load.answered(now),
+        3 => load.errs(now),
         _ => drop(load),
     }
 }

@@ -12,6 +12,7 @@ const OPTIONS: Options = Options {
     fall: 2,
     eject_after: 2,
     eject_for: Span::from_secs(10),
+    eject_share: 0.5,
     slow_start: Span::from_secs(10),
 };
 
@@ -22,6 +23,7 @@ enum Step {
     Answered { load: usize },
     Succeed { load: usize },
     Fail { load: usize, failure: Failure },
+    Err { load: usize },
     Leave { load: usize },
     Probe { server: usize, ok: bool },
     Pass { milliseconds: u64 },
@@ -35,6 +37,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => prop_oneof![Just(0), any::<u64>()].prop_map(|tried| Step::Choose { tried }),
         1 => load.prop_map(|load| Step::Answered { load }),
         2 => load.prop_map(|load| Step::Succeed { load }),
+        // Often many in a row: fewer than twenty say nothing.
+        2 => load.prop_map(|load| Step::Err { load }),
         5 => (load, failure).prop_map(|(load, failure)| Step::Fail { load, failure }),
         1 => load.prop_map(|load| Step::Leave { load }),
         2 => (load, any::<bool>()).prop_map(|(server, ok)| Step::Probe { server, ok }),
@@ -80,6 +84,17 @@ impl Play {
                 self.remove(load).into_iter().for_each(|load| load.failed(now, failure));
                 let serve = |all: &[ServerStatus]| all.iter().any(serves);
                 assert!(!serve(&before) || serve(&self.servers.snapshot(now)), "the last is out");
+            }
+            Step::Err { load } => {
+                for _ in 0..30 {
+                    let load = self.servers.choose(now, !(1 << (load % before.len())));
+                    if let Some(load) = load {
+                        load.errs(now);
+                    }
+                }
+                let out = |all: &[ServerStatus]| all.iter().filter(|one| !serves(one)).count();
+                let (was, is) = (out(&before), out(&self.servers.snapshot(now)));
+                assert!(is <= was || 2 * is <= before.len(), "{is} of {} are out", before.len());
             }
             Step::Leave { load } => drop(self.remove(load)),
             Step::Probe { server, ok } => self.servers.probed(server % before.len(), now, ok),

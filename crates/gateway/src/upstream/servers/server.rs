@@ -2,6 +2,7 @@
 
 use bywash_units::{Share, Span, Time};
 
+use super::answers::{Answers, Compared, Pace};
 use super::{Failure, Options, ServerStatus, State};
 
 /// Ejections in a row that still make the next one longer.
@@ -31,8 +32,10 @@ pub(super) struct Server {
     failures: u32,
     /// Ejections in a row.
     ejections: u32,
+    answers: Answers,
     connect_failures: u64,
     response_failures: u64,
+    errors: u64,
 }
 
 /// What requests have it. Nothing changes by time alone: out until a moment and on probation after
@@ -67,7 +70,13 @@ pub(super) struct Stay {
 }
 
 /// What a request says of its server.
-pub(super) type Outcome = Result<(), Failure>;
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    Success,
+    /// An answer of 500 or more, and how the server's answers compare with those of the others.
+    Error(Compared),
+    Failed(Failure),
+}
 
 impl Server {
     pub(super) fn new(now: Time, slow_start: Span) -> Self {
@@ -82,8 +91,10 @@ impl Server {
             trials: 0,
             failures: 0,
             ejections: 0,
+            answers: Answers::default(),
             connect_failures: 0,
             response_failures: 0,
+            errors: 0,
         }
     }
 
@@ -102,7 +113,7 @@ impl Server {
         Self { running: 0, last: 0, generation: 0, trials: 0, failures: 0, standing, ..*self }
     }
 
-    const fn is_in(&self) -> bool {
+    pub(super) const fn is_in(&self) -> bool {
         matches!(self.standing, Standing::In { .. })
     }
 
@@ -138,7 +149,7 @@ impl Server {
     }
 
     /// `None`: it is down.
-    pub(super) fn rank(&self, options: &Options, now: Time) -> Option<Rank> {
+    pub(super) fn rank(&self, options: &Options, now: Time, pace: Pace) -> Option<Rank> {
         if !self.alive {
             return None;
         }
@@ -147,7 +158,8 @@ impl Server {
             Standing::Out { until } => now < until || self.trials > 0,
         };
         let due = self.owed >= 1.0 && self.running == 0;
-        let load = f64::from(self.running + 1) / self.weight(options, now);
+        let running = f64::from(self.running + 1) + self.answers.running(now, pace);
+        let load = running / self.weight(options, now);
         Some(Rank { doubtful, load: if due { 0.0 } else { load }, last: self.last })
     }
 
@@ -188,13 +200,14 @@ impl Server {
         alone: bool,
     ) {
         let counts = self.leave(stay);
-        if let Err(failure) = outcome {
+        if let Outcome::Failed(failure) = outcome {
             self.count(failure);
         }
         match outcome {
-            Ok(()) if counts => self.succeed(options, now),
-            Err(_) if counts => self.fail(options, now, alone),
-            Ok(()) | Err(_) => {}
+            _ if !counts => {}
+            Outcome::Success => self.succeed(options, now),
+            Outcome::Failed(_) => self.fail(options, now, alone),
+            Outcome::Error(compared) => self.err(options, now, compared, alone),
         }
     }
 
@@ -215,10 +228,7 @@ impl Server {
     fn fail(&mut self, options: &Options, now: Time, alone: bool) {
         self.failures = self.failures.saturating_add(1);
         match self.standing {
-            Standing::In { since, .. } if self.failures >= options.eject_after && !alone => {
-                if now.since(since) > options.eject_for * u64::from(self.ejections) {
-                    self.ejections = 0;
-                }
+            Standing::In { .. } if self.failures >= options.eject_after && !alone => {
                 self.eject(options, now);
             }
             Standing::Out { until } if now >= until => self.eject(options, now),
@@ -226,7 +236,39 @@ impl Server {
         }
     }
 
+    /// An answer was an error. In itself that says nothing: it may be the request that is bad.
+    fn err(&mut self, options: &Options, now: Time, compared: Compared, alone: bool) {
+        match (self.standing, compared) {
+            (Standing::In { .. }, Compared::Worse) if !alone => self.eject(options, now),
+            (Standing::Out { until }, Compared::Worse) if now >= until => self.eject(options, now),
+            // It is no worse than those that are in.
+            (Standing::Out { .. }, Compared::Alike) => self.enter(options, now),
+            (Standing::In { .. } | Standing::Out { .. }, _) => {}
+        }
+    }
+
+    /// Notes an answer that was no error.
+    pub(super) fn answers_well(&mut self, now: Time) {
+        self.answers.good(now);
+    }
+
+    /// Notes an error that came that long after its request was sent.
+    pub(super) fn answers_badly(&mut self, now: Time, took: Span, pace: Pace) {
+        self.errors += 1;
+        self.answers.bad(now, took, pace);
+    }
+
+    /// The share of errors among its recent answers. On probation its one answer tells.
+    pub(super) fn error_share(&self) -> Option<f64> {
+        if self.is_in() { self.answers.share() } else { Some(1.0) }
+    }
+
     fn eject(&mut self, options: &Options, now: Time) {
+        if let Standing::In { since, .. } = self.standing
+            && now.since(since) > options.eject_for * u64::from(self.ejections)
+        {
+            self.ejections = 0;
+        }
         self.ejections = (self.ejections + 1).min(LONGEST_ROW);
         self.standing = Standing::Out { until: now + options.eject_for * self.ejections.into() };
         self.renew();
@@ -269,10 +311,11 @@ impl Server {
     }
 
     /// What was sent there until now says nothing about what comes back.
-    const fn renew(&mut self) {
+    fn renew(&mut self) {
         self.generation = self.generation.wrapping_add(1);
         self.trials = 0;
         self.owed = 0.0;
+        self.answers = Answers::default();
     }
 
     pub(super) fn status(&self, options: &Options, now: Time) -> ServerStatus {
@@ -283,6 +326,7 @@ impl Server {
             ejections: self.ejections,
             connect_failures: self.connect_failures,
             response_failures: self.response_failures,
+            errors: self.errors,
         }
     }
 

@@ -17,6 +17,7 @@ const OPTIONS: Options = Options {
     fall: 3,
     eject_after: 5,
     eject_for: Span::from_secs(10),
+    eject_share: 0.5,
     slow_start: Span::from_secs(10),
 };
 
@@ -29,6 +30,8 @@ enum Nature {
     Refuses { after: Span },
     /// It takes everything and answers nothing until this timeout.
     Hangs { timeout: Span },
+    /// It works with as many workers as it has requests, but answers this share of requests with an error, after this time.
+    Errs { share: f64, after: Span, mean: Span },
 }
 
 #[derive(Clone, Copy)]
@@ -47,6 +50,9 @@ struct Case {
     /// Seconds between which all refuse.
     outage: (u64, u64),
     seed: u64,
+    eject_share: f64,
+    /// The balancer is told of errors; if not, a request that ends with one has no result.
+    tells_errors: bool,
 }
 
 #[derive(Default)]
@@ -56,6 +62,7 @@ struct Outturn {
     waited: Span,
     connect_failures: u64,
     response_failures: u64,
+    errors: [u64; 3],
     ejections: u64,
     /// Requests that no server was left for.
     refused: u64,
@@ -73,6 +80,8 @@ struct Call {
     arrived: Time,
     site: usize,
     nature: Nature,
+    /// It is answered with an error.
+    errs: bool,
     tried: u64,
     /// None with round robin.
     load: Option<Load>,
@@ -100,13 +109,14 @@ struct World {
 }
 
 fn play(case: Case, policy: Policy) -> Outturn {
+    let options = Options { eject_share: case.eject_share, ..OPTIONS };
     let mut world = World {
         case,
         now: Time::ZERO,
         dice: Dice(case.seed),
         events: BTreeMap::from([((Time::ZERO, 0), Event::Arrival)]),
         scheduled: 0,
-        servers: Arc::new(Servers::new(3, OPTIONS, Time::ZERO)),
+        servers: Arc::new(Servers::new(3, options, Time::ZERO)),
         policy,
         turns: 0,
         queue: VecDeque::new(),
@@ -134,7 +144,14 @@ impl World {
 
     fn arrive(&mut self) {
         let nature = self.case.natures[0];
-        self.queue.push_back(Call { arrived: self.now, site: 0, nature, tried: 0, load: None });
+        self.queue.push_back(Call {
+            arrived: self.now,
+            site: 0,
+            nature,
+            errs: false,
+            tried: 0,
+            load: None,
+        });
         self.fill_slots();
         let gap = self.dice.exponential(Span::from_secs_f64(1.0 / self.case.rate));
         if self.now + gap < Time::ZERO + self.case.duration {
@@ -166,7 +183,17 @@ impl World {
             }
         }
         call.nature = self.nature(call.site);
+        call.errs = match call.nature {
+            Nature::Errs { share, .. } => self.dice.throw() <= share,
+            _ => false,
+        };
         match call.nature {
+            Nature::Errs { after, .. } if call.errs => self.schedule(after, Event::End(call)),
+            Nature::Errs { mean, .. } => {
+                self.out.waited += self.now.since(call.arrived);
+                let service = self.dice.exponential(mean);
+                self.schedule(service, Event::End(call));
+            }
             Nature::Works { workers, .. } if self.busy[call.site] < workers => self.start(call),
             Nature::Works { .. } => self.lines[call.site].push_back(call),
             Nature::Refuses { after } => self.schedule(after, Event::End(call)),
@@ -202,6 +229,19 @@ impl World {
                     self.start(next);
                 }
             }
+            Nature::Errs { .. } if call.errs => {
+                self.out.errors[call.site] += 1;
+                let ejected = self.ejected(call.site);
+                let load = call.load.take().filter(|_| self.case.tells_errors);
+                if let Some(load) = load {
+                    load.errs(self.now);
+                }
+                self.out.ejections += u64::from(!ejected && self.ejected(call.site));
+            }
+            Nature::Errs { .. } => {
+                self.out.served[call.site] += 1;
+                call.load.take().into_iter().for_each(|load| load.succeeded(self.now));
+            }
             Nature::Refuses { .. } => {
                 self.out.connect_failures += 1;
                 call.tried |= 1 << call.site;
@@ -222,11 +262,13 @@ impl World {
     }
 
     fn fail(&mut self, call: &mut Call, failure: Failure) {
-        let is_out = |state| matches!(state, State::Ejected { .. });
-        let before = self.servers.snapshot(self.now)[call.site].state;
+        let ejected = self.ejected(call.site);
         call.load.take().into_iter().for_each(|load| load.failed(self.now, failure));
-        let after = self.servers.snapshot(self.now)[call.site].state;
-        self.out.ejections += u64::from(!is_out(before) && is_out(after));
+        self.out.ejections += u64::from(!ejected && self.ejected(call.site));
+    }
+
+    fn ejected(&self, site: usize) -> bool {
+        matches!(self.servers.snapshot(self.now)[site].state, State::Ejected { .. })
     }
 }
 
@@ -263,6 +305,8 @@ const EQUAL: Case = Case {
     duration: Span::from_secs(4_000),
     outage: (0, 0),
     seed: 1,
+    eject_share: OPTIONS.eject_share,
+    tells_errors: true,
 };
 
 const fn four_workers(milliseconds: u64) -> Nature {
@@ -277,6 +321,8 @@ const UNEQUAL: Case = Case {
     duration: Span::from_secs(1_000),
     outage: (0, 0),
     seed: 2,
+    eject_share: OPTIONS.eject_share,
+    tells_errors: true,
 };
 
 /// The same with a third that is dead from the start, in some way.
@@ -369,3 +415,5 @@ fn after_an_outage_of_all_every_server_serves_within_a_second() {
     let latest = out.back.map(|back| back.expect("it serves").since(end)).into_iter().max();
     assert!(latest < Some(Span::from_secs(1)), "the last was back after {latest:?}");
 }
+
+mod errors;

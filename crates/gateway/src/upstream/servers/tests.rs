@@ -1,5 +1,6 @@
 //! The rules, one at a time: choice and ejection.
 
+mod errors;
 mod returns;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ const OPTIONS: Options = Options {
     fall: 3,
     eject_after: 5,
     eject_for: Span::from_secs(10),
+    eject_share: 0.5,
     slow_start: Span::from_secs(10),
 };
 

@@ -1,0 +1,93 @@
+//! The lock: what is copied under it, and what becomes of a panic under it.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bywash_config::Config;
+
+use super::*;
+
+fn driver(sessions: u32) -> Arc<Driver> {
+    let text = format!(
+        "version = 1\nupstream.server = 'http://127.0.0.1:1'\nidentify.sessions = {sessions}"
+    );
+    let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let order = config.order.order(&classes);
+    Arc::new(Driver::new(Engine::new(classes, order, config.engine)))
+}
+
+fn known(keys: std::ops::Range<u64>) -> Knowledge {
+    let session = |key: u64| Remembered {
+        key: SessionKey(key),
+        age: Span::from_millis(1_000_000 - key),
+        served: ClassSet::NONE.with(ClassId(0)),
+    };
+    let sessions = keys.map(session).collect();
+    Knowledge {
+        sessions,
+        pace: Pace::new(Span::ZERO, 0),
+        counts: Vec::new(),
+        signals: (0, Vec::new()),
+    }
+}
+
+#[test]
+fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
+    let driver = driver(20_000);
+    assert_eq!(driver.restore(known(0..20_000)), 20_000);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for key in (0..20_000).rev().cycle() {
+                driver.with(|core, now, wakers| {
+                    let served = Event::Served {
+                        session: SessionKey(key),
+                        class: ClassId(0),
+                        signals: Signals::default(),
+                        earned: Utility::default(),
+                        in_time: true,
+                        had_begun: true,
+                    };
+                    core.tell(now, served, wakers);
+                });
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        for _ in 0..20 {
+            let sessions = driver.learned().sessions;
+            assert!(sessions.windows(2).all(|pair| pair[0].age >= pair[1].age));
+            let mut keys: Vec<u64> = sessions.iter().map(|session| session.key.0).collect();
+            keys.sort_unstable();
+            assert_eq!(keys, (0..20_000).collect::<Vec<_>>());
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Set for the process that is to abort.
+const CHILD: &str = "BYWASH_TEST_ENGINE_PANICS";
+
+#[test]
+fn a_panic_of_the_engine_aborts_the_process() {
+    const NAME: &str = "driver::tests::a_panic_of_the_engine_aborts_the_process";
+    if std::env::var_os(CHILD).is_some() {
+        let driver = driver(1);
+        let panics = Arc::clone(&driver);
+        let worker = std::thread::spawn(move || panics.with(|_, _, _| panic!("a test's own")));
+        assert!(worker.join().is_err());
+        driver.status();
+        // The process lives, which the parent sees.
+        return;
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let child = child.args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").output().unwrap();
+    assert_eq!(child.status.signal(), Some(6), "{child:?}");
+    assert!(
+        String::from_utf8_lossy(&child.stderr).contains("the engine has panicked"),
+        "{child:?}"
+    );
+}
