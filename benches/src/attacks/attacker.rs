@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(super) const SLOW: u32 = 700;
 /// A size that every program accepts and that no slow client ever reaches.
 pub(super) const LARGE: usize = 10_000_000;
+/// Bytes of a body that come at once: more than HAProxy (16 KB) and bywash (256 KiB) buffer.
+pub(super) const FIRST: usize = 300_000;
 /// Bytes of the answer that a slow reader asks for.
 pub(super) const ANSWER: usize = 5_000_000;
 /// The smallest receive buffer that the kernel grants.
@@ -59,6 +61,12 @@ impl Script {
         let opening = http::post("/upload", &format!("Content-Length: {LARGE}\r\n")).into_bytes();
         let drip = vec![b'x'; SLOW as usize];
         Self { opening, drip, take: 1024, wants_silence: true, ..Self::default() }
+    }
+
+    /// The same, but more than any program buffers comes at once.
+    pub(super) fn slow_rest_of_upload() -> Self {
+        let upload = Self::slow_upload();
+        Self { opening: [upload.opening, vec![b'x'; FIRST]].concat(), ..upload }
     }
 
     /// A GET whose large answer is read slowly.

@@ -1,7 +1,7 @@
 //! Attack on the memory: connections of every kind that make a proxy keep something, in a control
 //! group of 256 MiB, and 50 good clients beside them.
 
-use super::attacker::{Attacker, HalfHandshake, LARGE, Script, Scripted};
+use super::attacker::{Attacker, FIRST, HalfHandshake, LARGE, Script, Scripted};
 use super::honest::VISITORS;
 use super::pool::{Attack, Open, Pool};
 use super::pressure::PATIENCE;
@@ -53,7 +53,7 @@ pub(super) fn measure(
     };
     let pool = Pool::start(&attack);
     running.wait_until(whole);
-    let open = pool.open();
+    let open = pool.open()?;
     let (is_alive, own) = (target.is_alive(), procfs::peak_memory(target.pid()).unwrap_or(0));
     drop(pool);
     let answers = open_loop::within(&running.finish()?, BEFORE, whole);
@@ -93,7 +93,7 @@ fn half_head() -> Script {
 /// 300 KB of a large body; the answer is not read.
 fn unread_body() -> Script {
     let head = http::post("/upload", &format!("Content-Length: {LARGE}\r\n")).into_bytes();
-    Script { opening: [head, vec![b'x'; 300_000]].concat(), ..Script::default() }
+    Script { opening: [head, vec![b'x'; FIRST]].concat(), ..Script::default() }
 }
 
 /// A body of 100 KB of which 32 KB come at once and the rest slowly.

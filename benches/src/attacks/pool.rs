@@ -43,6 +43,8 @@ struct Shared {
     stop: AtomicBool,
     /// Connections that are open now.
     open: AtomicUsize,
+    /// Connections that have been opened so far.
+    opened: AtomicUsize,
 }
 
 impl Pool {
@@ -55,8 +57,14 @@ impl Pool {
     }
 
     /// Returns how many of its connections are open.
-    pub(super) fn open(&self) -> usize {
-        self.shared.open.load(Ordering::Relaxed)
+    ///
+    /// # Errors
+    /// If none could ever be opened: then nothing was attacked.
+    pub(super) fn open(&self) -> io::Result<usize> {
+        if self.shared.opened.load(Ordering::Relaxed) == 0 {
+            return Err(io::Error::other("no hostile connection could be opened"));
+        }
+        Ok(self.shared.open.load(Ordering::Relaxed))
     }
 }
 
@@ -81,7 +89,7 @@ fn run(attack: &Attack, shared: &Shared) {
         }
         let fresh = places.len()..attack.connections.min(places.len() + first);
         for number in fresh {
-            places.push(open(attack, number));
+            places.push(open(attack, number, shared));
         }
         let mut again = AGAIN;
         for number in (tick % period..places.len()).step_by(period) {
@@ -92,7 +100,7 @@ fn run(attack: &Attack, shared: &Shared) {
                 }
             } else if again > 0 {
                 again -= 1;
-                *place = open(attack, number);
+                *place = open(attack, number, shared);
             }
         }
         if tick % 10 == 0 {
@@ -104,10 +112,11 @@ fn run(attack: &Attack, shared: &Shared) {
 }
 
 /// Opens the connection `number`, which acts at once.
-fn open(attack: &Attack, number: usize) -> Option<Box<dyn Attacker>> {
+fn open(attack: &Attack, number: usize, shared: &Shared) -> Option<Box<dyn Attacker>> {
     let source = dial::address(number % attack.addresses);
     let mut attacker = (attack.open)(number, source).ok()?;
     attacker.act().ok()?;
+    shared.opened.fetch_add(1, Ordering::Relaxed);
     Some(attacker)
 }
 
@@ -142,7 +151,7 @@ mod tests {
         while seen.lock().unwrap().len() < 6 {
             thread::yield_now();
         }
-        assert_eq!(pool.open(), 0);
+        assert!(pool.open().is_err());
         drop(pool);
         let seen = seen.lock().unwrap();
         let [one, other] = [dial::address(0), dial::address(1)];

@@ -28,6 +28,17 @@ const ALONE: Duration = Duration::from_secs(3);
 /// How long it takes to open all connections of an attack: 5,000 a second at most.
 pub(super) const OPENING: Duration = Duration::from_secs(2);
 
+/// A slow client of HTTP/1.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Client {
+    /// Sends a body slowly.
+    Upload,
+    /// Sends 300 KB of a body at once and the rest slowly.
+    UploadRest,
+    /// Reads an answer slowly.
+    Read,
+}
+
 /// An attack on the slots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Slots {
@@ -35,8 +46,8 @@ pub(super) enum Slots {
     Nobody,
     /// So many connections from so many addresses, HTTP/1.1.
     Http1 {
-        /// Uploads if true, else reads.
-        uploads: bool,
+        /// What each does.
+        client: Client,
         /// With TLS.
         tls: bool,
         /// At once.
@@ -61,8 +72,12 @@ impl Slots {
         let second = Duration::from_secs(1);
         Ok(match self {
             Self::Nobody => None,
-            Self::Http1 { uploads, tls, connections, addresses } => {
-                let script = if uploads { Script::slow_upload() } else { Script::slow_read() };
+            Self::Http1 { client, tls, connections, addresses } => {
+                let script = match client {
+                    Client::Upload => Script::slow_upload(),
+                    Client::UploadRest => Script::slow_rest_of_upload(),
+                    Client::Read => Script::slow_read(),
+                };
                 let open = open_http1(Arc::new(script), ports, tls)?;
                 Some(Attack { connections, addresses, period: second, opening: OPENING, open })
             }
@@ -115,7 +130,7 @@ pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Resul
     visitors.wait_until(ALONE + OPENING);
     let edge = Edge::start(port, length);
     visitors.wait_until(whole);
-    let open = pool.as_ref().map_or(0, Pool::open);
+    let open = pool.as_ref().map_or(Ok(0), Pool::open)?;
     let [upload, read] = edge.finish();
     let (visitors, office) = (visitors.finish()?, office.finish()?);
     drop(pool);
@@ -151,7 +166,8 @@ mod tests {
         let origin = Origin::start(Duration::from_millis(5), 200).unwrap();
         let port = origin.port();
         let ports = Ports { http: port, h2c: port, https: port, admin: port };
-        let attack = Slots::Http1 { uploads: true, tls: false, connections: SLOTS, addresses: 2 };
+        let client = Client::Upload;
+        let attack = Slots::Http1 { client, tls: false, connections: SLOTS, addresses: 2 };
         let shares = measure(ports, attack, Duration::from_secs(2)).unwrap();
         assert!(shares[0] < 0.5 && shares[1..] == [0.0, 0.0, shares[3]], "{shares:?}");
     }

@@ -39,6 +39,6 @@ pub(super) fn measure(target: &Target, addresses: usize) -> io::Result<Vec<f64>>
     let phases = vec![Phase::new(RATE, COMING)];
     let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Never, sources: VISITORS };
     let answers = load.start().finish()?;
-    eprintln!("  {} idle connections; newcomers {}", pool.open(), open_loop::show_ends(&answers));
+    eprintln!("  {} idle connections; newcomers {}", pool.open()?, open_loop::show_ends(&answers));
     Ok(vec![open_loop::goodput(&answers).unwrap_or(0.0)])
 }

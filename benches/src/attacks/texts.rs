@@ -159,6 +159,7 @@ http {{
         listen 127.0.0.1:{http} backlog=4096;
         listen 127.0.0.1:{h2c} http2 backlog=4096;
         listen 127.0.0.1:{https} ssl http2 backlog=4096;
+        ssl_protocols TLSv1.2 TLSv1.3;
         ssl_certificate {dir}/certificate.pem; ssl_certificate_key {dir}/key.pem;
         location / {{
             proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_pass http://app;

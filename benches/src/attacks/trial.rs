@@ -1,7 +1,7 @@
 //! Which trials there are, and what each of them is run with.
 
 use super::origin::Origin;
-use super::pressure::{self, Slots};
+use super::pressure::{self, Client, Slots};
 use super::target::Target;
 use super::texts::Setup;
 use super::{black_hole, memory, seats, sessions, watchers};
@@ -55,11 +55,15 @@ impl Attack {
             Self::Nobody => vec![trial("nobody", What::Slots(Slots::Nobody))],
             Self::SlowUpload => {
                 let stream = ("1 HTTP/2 connection, 100 streams", Slots::uploading_streams());
-                slow("slow-upload", true, many, stream)
+                let mut trials = slow("slow-upload", Client::Upload, many, stream);
+                let rest = slow_http1(Client::UploadRest, false, 100, 100);
+                let label = "slow-upload after 300 KB: 100 connections, 100 addresses";
+                trials.push(trial(label, rest));
+                trials
             }
             Self::SlowRead => {
                 let stream = ("1 HTTP/2 connection, 60 streams", Slots::reading_streams());
-                slow("slow-read", false, many, stream)
+                slow("slow-read", Client::Read, many, stream)
             }
             Self::OneConnection => {
                 vec![trial("one-connection", What::Slots(Slots::one_connection()))]
@@ -82,10 +86,14 @@ impl Attack {
     }
 }
 
-/// The trials of a slow upload or read by HTTP/1.1, by TLS and by the HTTP/2 connection `stream`.
-fn slow(name: &str, uploads: bool, many: usize, stream: (&str, Slots)) -> Vec<Trial> {
+fn slow_http1(client: Client, tls: bool, connections: usize, addresses: usize) -> What {
+    What::Slots(Slots::Http1 { client, tls, connections, addresses })
+}
+
+/// The trials of `client` by HTTP/1.1 and by TLS, and of the HTTP/2 connection `stream`.
+fn slow(name: &str, client: Client, many: usize, stream: (&str, Slots)) -> Vec<Trial> {
     let http1 = |tls, connections, addresses| {
-        let what = What::Slots(Slots::Http1 { uploads, tls, connections, addresses });
+        let what = slow_http1(client, tls, connections, addresses);
         let tls = if tls { ", TLS" } else { "" };
         let from = if connections == 1 { String::new() } else { from(addresses) };
         Trial { label: format!("{name}: {}{from}{tls}", count(connections)), what }
@@ -179,7 +187,7 @@ impl Trial {
     pub(super) fn suits(&self, kind: Kind) -> bool {
         match self.what {
             What::Sessions { .. } | What::Watchers => kind == Kind::Bywash,
-            What::Slots(Slots::Http1 { uploads: false, connections, .. }) => {
+            What::Slots(Slots::Http1 { client: Client::Read, connections, .. }) => {
                 kind != Kind::Nginx || connections <= MOST_FILES
             }
             What::Slots(_) | What::Memory { .. } | What::Seats { .. } | What::BlackHole => true,
