@@ -25,13 +25,22 @@ const BEFORE: Duration = Duration::from_secs(1);
 /// Time to open all connections: 3,333 a second at most.
 const OPENING: Duration = Duration::from_secs(3);
 
+/// Which connections attack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kinds {
+    /// Half heads, unread bodies and open chunks, which cost a proxy the most.
+    Bodies,
+    /// These, and waiting bodies, idle connections, half TLS handshakes and HTTP/2 streams.
+    Every,
+}
+
 /// Attacks `target` by so many connections for `length`. Returns whether it survived (1 or 0),
 /// its peak of memory in MiB, the 99th percentile of good clients in ms (`NaN` if none was
 /// served), and the share of good clients that were served.
 pub(super) fn measure(
     target: &Target,
     group: Option<&OwnedGroup>,
-    connections: usize,
+    (kinds, connections): (Kinds, usize),
     length: Duration,
 ) -> io::Result<Vec<f64>> {
     let whole = BEFORE + OPENING + length;
@@ -49,7 +58,7 @@ pub(super) fn measure(
         addresses: 1000,
         period: Duration::from_secs(1),
         opening: OPENING,
-        open: every_kind(target.ports())?,
+        open: opener(kinds, target.ports())?,
     };
     let pool = Pool::start(&attack);
     running.wait_until(whole);
@@ -70,13 +79,17 @@ pub(super) fn measure(
     Ok(vec![if survived { 1.0 } else { 0.0 }, peak as f64 / f64::from(1 << 20), p99, served])
 }
 
-/// Opens connections of seven kinds in turns.
-fn every_kind(ports: Ports) -> io::Result<Open> {
+/// Opens connections of each of `kinds` in turns.
+fn opener(kinds: Kinds, ports: Ports) -> io::Result<Open> {
     let client = tls::Client::new()?;
-    let scripts = [half_head(), unread_body(), waiting_body(), open_chunks(), Script::idle()];
+    let scripts = [half_head(), unread_body(), open_chunks(), waiting_body(), Script::idle()];
     let scripts = scripts.map(Arc::new);
+    let count = match kinds {
+        Kinds::Bodies => 3,
+        Kinds::Every => 7,
+    };
     Ok(Arc::new(move |number, source| -> io::Result<Box<dyn Attacker>> {
-        Ok(match number % 7 {
+        Ok(match number % count {
             5 => Box::new(HalfHandshake::open(source, ports.https, &client)?),
             6 => Box::new(Streams::open(source, ports.h2c, Slow::Upload(6000), 10)?),
             kind => Box::new(Scripted::open(source, ports.http, &scripts[kind])?),

@@ -72,9 +72,9 @@ impl Shown {
             ),
             Self::Memory => format!(
                 "survived a control group of {} MiB / its peak in MiB, page cache included / 99th \
-                 percentile of 50 good clients in ms / share of them served, in percent.\nHalf heads, \
-                 unread and waiting bodies, open chunks, idle connections, TLS handshakes, HTTP/2 \
-                 streams with bodies; {seconds} s; {rounds} rounds.",
+                 percentile of 50 good clients in ms / share of them served, in percent.\nEvery kind: \
+                 half heads, unread and waiting bodies, open chunks, idle connections, TLS \
+                 handshakes, HTTP/2 streams with bodies; {seconds} s; {rounds} rounds.",
                 MOST >> 20
             ),
             Self::Shares => format!(

@@ -1,5 +1,6 @@
 //! Which trials there are, and what each of them is run with.
 
+use super::memory::Kinds;
 use super::origin::Origin;
 use super::pressure::{self, Client, Slots};
 use super::target::Target;
@@ -69,8 +70,9 @@ impl Attack {
                 vec![trial("one-connection", What::Slots(Slots::one_connection()))]
             }
             Self::Memory => vec![
-                trial("memory: 1,000 connections", What::Memory { connections: 1000 }),
-                trial(&format!("memory: {}", count(many)), What::Memory { connections: many }),
+                memory("every kind", Kinds::Every, 1000),
+                memory("every kind", Kinds::Every, many),
+                memory("heads, bodies and chunks", Kinds::Bodies, many),
             ],
             Self::IdleSeats => vec![
                 trial("idle-seats: 1 address", What::Seats { addresses: 1 }),
@@ -109,6 +111,11 @@ fn slow(name: &str, client: Client, many: usize, stream: (&str, Slots)) -> Vec<T
     ]
 }
 
+fn memory(what: &str, kinds: Kinds, connections: usize) -> Trial {
+    let label = format!("memory: {}, {what}", count(connections));
+    Trial { label, what: What::Memory { kinds, connections } }
+}
+
 fn count(connections: usize) -> String {
     match connections {
         1 => "1 connection".to_owned(),
@@ -136,7 +143,7 @@ pub(super) struct Trial {
 #[derive(Debug, Clone, Copy)]
 enum What {
     Slots(Slots),
-    Memory { connections: usize },
+    Memory { kinds: Kinds, connections: usize },
     Seats { addresses: usize },
     Sessions { addresses: usize },
     BlackHole,
@@ -213,7 +220,7 @@ impl Trial {
                 let target = start(&setup, None)?;
                 pressure::measure(target.ports(), slots, run.length)
             }
-            What::Memory { connections } => {
+            What::Memory { kinds, connections } => {
                 let group = OwnedGroup::new(memory::MOST);
                 if let Err(e) = &group {
                     let why = format!("{e}; peak memory is judged instead of a kill");
@@ -221,7 +228,7 @@ impl Trial {
                 }
                 let group = group.ok();
                 let target = start(&setup, group.as_ref().map(OwnedGroup::group))?;
-                memory::measure(&target, group.as_ref(), connections, run.length)
+                memory::measure(&target, group.as_ref(), (kinds, connections), run.length)
             }
             What::Seats { addresses } => {
                 setup.connections = seats::SEATS;
