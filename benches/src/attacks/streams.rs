@@ -166,6 +166,8 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let mut client = Streams::open(Ipv4Addr::LOCALHOST, port, Slow::Upload(16_000), 2).unwrap();
         let (mut server, _) = listener.accept().unwrap();
+        client.act().unwrap();
+        assert_eq!(client.open, [1, 3]);
         server.write_all(&frame(kind::HEADERS, END_HEADERS | END_STREAM, 1, b"\x88")).unwrap();
         while client.next < 7 {
             client.act().unwrap();
