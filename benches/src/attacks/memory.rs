@@ -68,7 +68,8 @@ pub(super) fn measure(
     let answers = open_loop::within(&running.finish()?, BEFORE, whole);
     let peak = group.and_then(OwnedGroup::most).unwrap_or(own);
     // Without a group nobody kills, so staying below counts.
-    let survived = is_alive && (group.is_some() || own <= MOST);
+    // A process whose memory cannot be read any more is about to end.
+    let survived = is_alive && own > 0 && (group.is_some() || own <= MOST);
     eprintln!(
         "  {open} hostile connections open at the end; own memory at most {} MiB; good clients {}",
         own >> 20,
