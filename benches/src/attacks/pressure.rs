@@ -25,6 +25,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 const UNCOUNTED: Duration = Duration::from_secs(1);
 /// From then on visitors are alone.
 const ALONE: Duration = Duration::from_secs(3);
+/// Below this share of visitors served before the attack, the machine is too busy to measure.
+const CALM: f64 = 0.9;
 /// How long it takes to open all connections of an attack: 5,000 a second at most.
 pub(super) const OPENING: Duration = Duration::from_secs(2);
 
@@ -142,8 +144,11 @@ pub(super) fn measure(ports: Ports, slots: Slots, length: Duration) -> io::Resul
         open_loop::show_late_ms(&during(&visitors)),
     );
     let alone = open_loop::goodput(&open_loop::within(&visitors, UNCOUNTED, ALONE));
+    let alone = alone.filter(|&alone| alone >= CALM).ok_or_else(|| {
+        io::Error::other("visitors were not served well before the attack: nothing to compare with")
+    })?;
     let share = |answers: &[Answer]| open_loop::goodput(&during(answers)).unwrap_or(0.0);
-    let useful = share(&visitors) / alone.filter(|&alone| alone > 0.0).unwrap_or(f64::NAN);
+    let useful = share(&visitors) / alone;
     let served = |is_served: bool| if is_served { 1.0 } else { 0.0 };
     Ok(vec![useful, served(upload), served(read), share(&office)])
 }
