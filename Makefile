@@ -13,7 +13,7 @@ help:
 	@echo "make test      everything that CI runs"
 	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
 	@echo "make test-all  make test, and the slow lab runs"
-	@echo "make bench     decisions, ghosts, and cost beside HAProxy and nginx (if installed)"
+	@echo "make bench     decisions, ghosts, cost and attacks beside HAProxy and nginx (if installed)"
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
 	@echo "make fuzz      every parser against random bytes, a minute each (needs rustup)"
 	@echo "make docs      write docs/reference and the dashboard anew from the program"
@@ -58,6 +58,7 @@ bench: build
 	./target/release/learned
 	./target/release/ghosts
 	./target/release/cost
+	./target/release/attacks
 
 # Its own folder: the flag is for everything that is built.
 shuttle:

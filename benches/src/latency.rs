@@ -88,7 +88,7 @@ impl Way {
         let length = Duration::from_secs(options.seconds) + WARM_UP;
         let phases = vec![Phase::new(f64::from(options.rate), length)];
         let reuse = Reuse::Turns(CONNECTIONS);
-        let load = Load { port: self.port, phases, patience: PATIENCE, reuse };
+        let load = Load { port: self.port, phases, patience: PATIENCE, reuse, sources: 0..0 };
         let answers = load.start().finish()?;
         let answers = open_loop::within(&answers, WARM_UP, length);
         if open_loop::goodput(&answers).is_none_or(|good| good < ANSWERED) {

@@ -14,6 +14,7 @@
 //! | `survival updown` | no request fails by a reload or an upgrade; after a kill 50 ms |
 //! | `survival faults` | whatever fails, the stated answer, no slot lost, normal after 2 s |
 //! | `survival pulse` | ten times the load for a minute is forgotten in 10 s |
+//! | `attacks` | visitors keep their useful work while hostile clients do their worst |
 //! | `decision` | a decision costs the same with ten waiting as with a million, and allocates nothing |
 //! | `learned` | the engine's lock is held for microseconds while ten million sessions are copied |
 //! | `orphans` | a query ends when its client leaves, another's never; a storm costs nothing |
@@ -22,6 +23,7 @@
 //! | `cores` | sharing the engine among threads costs a request little, and how far that goes |
 //! | `differential` | gateway and origin understand the same, whatever a client sends |
 
+pub mod attacks;
 pub mod confine;
 pub mod cores;
 pub mod cost;

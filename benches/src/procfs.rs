@@ -52,8 +52,19 @@ pub fn memory(pid: u32) -> io::Result<u64> {
 }
 
 fn parse_pss(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    parse_kib(text, "Pss:")
+}
+
+/// The size, in bytes, in the line that begins with `name`.
+fn parse_kib(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The most memory of its own that the process `pid` has had so far, in bytes (`VmHWM`).
+pub fn peak_memory(pid: u32) -> io::Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    parse_kib(&text, "VmHWM:").ok_or_else(|| io::Error::other(format!("no VmHWM of {pid}")))
 }
 
 /// Microseconds in `ticks` clock ticks.
@@ -144,6 +155,7 @@ mod tests {
         assert_eq!(parse_pss(text), Some(12 * 1024));
         assert_eq!(parse_pss("Pss: x"), None);
         assert!(memory(std::process::id()).is_ok_and(|bytes| bytes > 0));
+        assert!(peak_memory(std::process::id()).is_ok_and(|bytes| bytes > 0));
     }
 
     #[test]

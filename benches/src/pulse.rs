@@ -98,7 +98,8 @@ fn measure(kind: Kind, options: &Options, programs: &Programs) -> io::Result<Row
         Phase::new(CAPACITY * options.times, length),
         Phase::new(CAPACITY * CALM, AFTER),
     ];
-    let load = Load { port: proxy.port(), phases, patience: PATIENCE, reuse: Reuse::Half };
+    let load =
+        Load { port: proxy.port(), phases, patience: PATIENCE, reuse: Reuse::Half, sources: 0..0 };
     let answers = load.start().finish()?;
     let part = |from, to| open_loop::within(&answers, from, to);
     let base = open_loop::percentile_us(&part(UNCOUNTED, BEFORE), 0.99);

@@ -7,17 +7,35 @@ use std::fmt;
 pub struct Table {
     rows: Vec<Vec<String>>,
     left: usize,
+    /// It is printed as a table of Markdown, to be pasted into a page.
+    is_markdown: bool,
 }
 
 impl Table {
     /// A table whose first `left` columns hold words, the others numbers.
     pub fn new(left: usize, head: &[&str]) -> Self {
-        Self { rows: vec![head.iter().map(ToString::to_string).collect()], left }
+        let rows = vec![head.iter().map(ToString::to_string).collect()];
+        Self { rows, left, is_markdown: false }
+    }
+
+    /// A table that is printed as Markdown.
+    pub fn markdown(head: &[&str]) -> Self {
+        Self { is_markdown: true, ..Self::new(0, head) }
     }
 
     /// Adds one row, as many cells as the head has.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    fn fmt_markdown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, row) in self.rows.iter().enumerate() {
+            writeln!(f, "| {} |", row.join(" | "))?;
+            if number == 0 {
+                writeln!(f, "|{}", "---|".repeat(row.len()))?;
+            }
+        }
+        Ok(())
     }
 
     fn width(&self, column: usize) -> usize {
@@ -28,6 +46,9 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_markdown {
+            return self.fmt_markdown(f);
+        }
         for row in &self.rows {
             let cells = row.iter().enumerate().map(|(column, cell)| {
                 let width = self.width(column);
@@ -54,5 +75,12 @@ mod tests {
         table.row(vec!["GET, FIN".into(), "100".into()]);
         table.row(vec!["µs".into(), "5".into()]);
         assert_eq!(table.to_string(), "way         n\nGET, FIN  100\nµs          5\n");
+    }
+
+    #[test]
+    fn a_table_of_markdown_has_a_line_between_head_and_rows() {
+        let mut table = Table::markdown(&["way", "n"]);
+        table.row(vec!["GET".into(), "100".into()]);
+        assert_eq!(table.to_string(), "| way | n |\n|---|---|\n| GET | 100 |\n");
     }
 }

@@ -60,6 +60,18 @@ impl Client {
         }
         Ok(StreamOwned::new(connection, stream))
     }
+
+    /// The bytes of the first message of a handshake.
+    pub fn hello(&self) -> io::Result<Vec<u8>> {
+        let name = ServerName::try_from(NAME).map_err(io::Error::other)?;
+        let config = Arc::clone(&self.0);
+        let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
+        let mut hello = Vec::new();
+        while connection.wants_write() {
+            connection.write_tls(&mut hello)?;
+        }
+        Ok(hello)
+    }
 }
 
 /// A connection in clear or by TLS. Without blocking, one read takes all that has come, up to the

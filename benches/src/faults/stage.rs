@@ -121,7 +121,7 @@ impl Stage {
         let (rate, patience) = if is_crowd { (CROWD.0, CROWD.2) } else { (RATE, PATIENCE) };
         let phases =
             vec![Phase::new(RATE, BEFORE), Phase::new(rate, self.length), Phase::new(RATE, AFTER)];
-        Load { port: self.proxy.port(), phases, patience, reuse: Reuse::Half }
+        Load { port: self.proxy.port(), phases, patience, reuse: Reuse::Half, sources: 0..0 }
     }
 
     fn begin(&self) -> io::Result<()> {

@@ -85,7 +85,7 @@ pub(super) fn measure(
 
 fn flood(kind: Kind, port: u16, connections: usize) -> io::Result<Row> {
     let phases = vec![Phase::new(RATE, BEFORE + BOUND)];
-    let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Half };
+    let load = Load { port, phases, patience: PATIENCE, reuse: Reuse::Half, sources: 0..0 };
     let running = load.start();
     running.wait_until(BEFORE);
     let begun = running.elapsed();

@@ -2,9 +2,11 @@
 
 use super::exchange::{Exchange, Request, Turn};
 use super::{Answer, End, Load, Reuse};
+use crate::dial;
 use crate::sys::{self, Epoll};
 use std::collections::VecDeque;
 use std::io;
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// Nothing has to happen: as long as this is waited for an answer.
@@ -48,6 +50,8 @@ struct Driver<'a> {
     /// When patience is over, whose, and on which connection: in that order, as all have the same.
     patience: VecDeque<(Instant, usize, usize)>,
     under_way: usize,
+    /// Connections opened so far.
+    opened: usize,
     answers: Vec<Answer>,
     room: Vec<u8>,
 }
@@ -63,6 +67,7 @@ impl<'a> Driver<'a> {
             idle: VecDeque::new(),
             patience: VecDeque::new(),
             under_way: 0,
+            opened: 0,
             answers: Vec::new(),
             room: vec![0; 16384],
         })
@@ -79,7 +84,12 @@ impl<'a> Driver<'a> {
 
     /// The place of a new connection; `None` if the connect is refused at once.
     fn open(&mut self) -> io::Result<Option<usize>> {
-        let exchange = match Exchange::open(self.load.port) {
+        let source = match self.load.sources.len() {
+            0 => Ipv4Addr::LOCALHOST,
+            count => dial::address(self.load.sources.start + self.opened % count),
+        };
+        self.opened += 1;
+        let exchange = match Exchange::open(source, self.load.port) {
             Ok(exchange) => exchange,
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
             Err(e) => return Err(e),

@@ -44,9 +44,9 @@ pub(super) enum Turn {
 }
 
 impl Exchange {
-    /// A connection on its way, with nothing to carry yet.
-    pub(super) fn open(port: u16) -> io::Result<Self> {
-        let stream = dial::begin_connect(Ipv4Addr::LOCALHOST, port)?;
+    /// A connection from `source` on its way, with nothing to carry yet.
+    pub(super) fn open(source: Ipv4Addr, port: u16) -> io::Result<Self> {
+        let stream = dial::begin_connect(source, port)?;
         Ok(Self { stream, request: None, unsent: &[], refused: false, unread: Vec::new() })
     }
 

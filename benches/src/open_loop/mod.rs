@@ -11,6 +11,7 @@ use crate::stats;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,9 @@ pub struct Load {
     pub patience: Duration,
     /// How connections are used.
     pub reuse: Reuse,
+    /// Numbers of [`crate::dial::address`] from which connections come in turns; the usual address if
+    /// there are none.
+    pub sources: Range<usize>,
 }
 
 /// How a request ended.
@@ -197,7 +201,7 @@ mod tests {
 
     fn load(port: u16, reuse: Reuse) -> Load {
         let phases = vec![Phase::new(1000.0, Duration::from_millis(100))];
-        Load { port, phases, patience: Duration::from_secs(5), reuse }
+        Load { port, phases, patience: Duration::from_secs(5), reuse, sources: 0..0 }
     }
 
     #[test]

@@ -1,0 +1,249 @@
+//! The configurations of the three programs, as somebody writes them who expects hostile clients.
+//!
+//! Equal in all three: client connections, 16 slots to the application, one worker, TLS and HTTP/2
+//! to clients. Everything else is what each program offers against slow clients, in the words of
+//! its manual. No program limits an address to fewer than 600 connections, because 500 people of
+//! one office may share an address. nginx has no queue: a request above `max_conns` gets 502.
+
+use std::fmt::Write;
+use std::path::Path;
+
+/// Requests that the application works on at once.
+pub(super) const SLOTS: usize = 16;
+/// Connections that HAProxy and nginx accept from one address.
+const PER_ADDRESS: u32 = 600;
+
+/// The ports of one program, all on 127.0.0.1.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    /// HTTP/1.1 without TLS.
+    pub(super) http: u16,
+    /// HTTP/2 without TLS; a port of its own at nginx only.
+    pub(super) h2c: u16,
+    /// TLS.
+    pub(super) https: u16,
+    /// The admin listener of bywash.
+    pub(super) admin: u16,
+}
+
+/// The parts of a configuration that differ between attacks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Setup {
+    /// Ports of the application's servers.
+    pub(super) servers: Vec<u16>,
+    /// Client connections at once.
+    pub(super) connections: u32,
+    /// Servers are asked for `/healthz` and leave when they answer badly.
+    pub(super) checks: bool,
+    /// Sessions that bywash remembers; its default if not set.
+    pub(super) sessions: Option<u32>,
+    /// Lines in the language of bywash that replace or complete its configuration.
+    pub(super) extra: String,
+}
+
+/// The configuration of bywash: its defaults, and `extra`.
+pub(super) fn bywash(setup: &Setup, ports: Ports, folder: &Path) -> String {
+    let Ports { http, https, admin, .. } = ports;
+    let dir = folder.display();
+    let server = |port: &u16| format!("\"http://127.0.0.1:{port}\"");
+    let servers = setup.servers.iter().map(server).collect::<Vec<_>>().join(", ");
+    let connections = setup.connections;
+    let mut text = format!(
+        r#"version = 1
+mode = "enforce"
+[listen]
+http = "127.0.0.1:{http}"
+https = "127.0.0.1:{https}"
+admin = "127.0.0.1:{admin}"
+operators_key = "{dir}/operators.key"
+workers = 1
+[tls]
+certificates = ["{dir}/certificate.pem"]
+keys = ["{dir}/key.pem"]
+[upstream]
+server = [{servers}]
+limit = {SLOTS}
+[limits]
+connections = {connections}
+[log]
+access = "{dir}/access.log"
+"#
+    );
+    if setup.checks {
+        text.push_str("[health]\npath = \"/healthz\"\n");
+    }
+    if let Some(sessions) = setup.sessions {
+        let classes = "[class.login]\nmatch = [\"POST /login\"]\ntier = \"transact\"\n[class.pay]\n\
+                       match = [\"POST /pay\"]\ntier = \"transact\"\nafter = [\"login\"]\n";
+        let _ = write!(text, "[identify]\nsessions = {sessions}\n{classes}");
+    }
+    merge(&text, &setup.extra)
+}
+
+/// `option http-buffer-request` waits for a body, up to a buffer, before a request takes a slot;
+/// `timeout http-request` bounds that wait. `observe layer7` counts bad answers to requests.
+pub(super) fn haproxy(setup: &Setup, ports: Ports, folder: &Path) -> String {
+    let Ports { http, https, .. } = ports;
+    let (connections, dir) = (setup.connections, folder.display());
+    let slots = SLOTS / setup.servers.len().max(1);
+    let check = if setup.checks {
+        " check inter 2s observe layer7 error-limit 10 on-error mark-down"
+    } else {
+        ""
+    };
+    let httpchk = if setup.checks { "    option httpchk GET /healthz\n" } else { "" };
+    let servers: String = setup.servers.iter().fold(String::new(), |mut lines, port| {
+        let _ = writeln!(lines, "    server s{port} 127.0.0.1:{port} maxconn {slots}{check}");
+        lines
+    });
+    format!(
+        "global
+    maxconn {connections}
+    nbthread 1
+defaults
+    mode http
+    option abortonclose
+    option http-buffer-request
+    http-reuse always
+    timeout connect 5s
+    timeout client 30s
+    timeout http-request 10s
+    timeout http-keep-alive 10s
+    timeout server 60s
+    timeout queue 20s
+frontend fe
+    bind 127.0.0.1:{http}
+    bind 127.0.0.1:{https} ssl crt {dir}/both.pem alpn h2,http/1.1
+    stick-table type ip size 100k expire 1m store conn_cur
+    tcp-request connection track-sc0 src
+    tcp-request connection reject if {{ sc0_conn_cur gt {PER_ADDRESS} }}
+    default_backend app
+backend app
+    balance leastconn
+{httpchk}{servers}"
+    )
+}
+
+/// nginx reads a whole body before it asks the application (`proxy_request_buffering on`) and takes
+/// a whole answer before its client has read it (`proxy_buffering on`): files hold what memory
+/// does not.
+pub(super) fn nginx(setup: &Setup, ports: Ports, folder: &Path) -> String {
+    let Ports { http, h2c, https, .. } = ports;
+    let dir = folder.display();
+    // A proxied request holds two.
+    let connections = setup.connections * 2;
+    let slots = SLOTS / setup.servers.len().max(1);
+    let fails = if setup.checks { "max_fails=5 fail_timeout=10s" } else { "max_fails=0" };
+    let next = if setup.checks { "error timeout http_500" } else { "off" };
+    let servers: String = setup.servers.iter().fold(String::new(), |mut lines, port| {
+        let _ = writeln!(lines, "        server 127.0.0.1:{port} max_conns={slots} {fails};");
+        lines
+    });
+    format!(
+        "daemon off; master_process off; pid {dir}/nginx.pid; error_log {dir}/error.log crit;
+worker_rlimit_nofile 20000;
+events {{ worker_connections {connections}; }}
+http {{
+    access_log off;
+    client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f;
+    uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+    client_header_timeout 10s; client_body_timeout 10s; send_timeout 30s; keepalive_timeout 10s;
+    reset_timedout_connection on; client_max_body_size 20m;
+    limit_conn_zone $binary_remote_addr zone=address:10m; limit_conn address {PER_ADDRESS};
+    proxy_request_buffering on; proxy_buffering on; proxy_next_upstream {next};
+    upstream app {{
+        least_conn;
+{servers}        keepalive {SLOTS};
+    }}
+    server {{
+        listen 127.0.0.1:{http} backlog=4096;
+        listen 127.0.0.1:{h2c} http2 backlog=4096;
+        listen 127.0.0.1:{https} ssl http2 backlog=4096;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_certificate {dir}/certificate.pem; ssl_certificate_key {dir}/key.pem;
+        location / {{
+            proxy_http_version 1.1; proxy_set_header Connection \"\"; proxy_pass http://app;
+        }}
+    }}
+}}
+"
+    )
+}
+
+/// Puts the lines of `extra` into their tables of `text`. A key that both have is the one of
+/// `extra`; a table that only `extra` has is appended.
+fn merge(text: &str, extra: &str) -> String {
+    let mut tables = tables(text);
+    for (name, lines) in self::tables(extra) {
+        let Some((_, ours)) = tables.iter_mut().find(|(known, _)| *known == name) else {
+            tables.push((name, lines));
+            continue;
+        };
+        ours.retain(|line| key(line).is_none_or(|own| lines.iter().all(|l| key(l) != Some(own))));
+        ours.extend(lines);
+    }
+    let mut merged = String::new();
+    for (name, lines) in &tables {
+        for line in name.iter().chain(lines) {
+            merged.push_str(line);
+            merged.push('\n');
+        }
+    }
+    merged
+}
+
+/// The lines of each table, in their order; what stands above the first table has no name.
+fn tables(text: &str) -> Vec<(Option<&str>, Vec<&str>)> {
+    let mut tables: Vec<(Option<&str>, Vec<&str>)> = vec![(None, Vec::new())];
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if line.starts_with('[') {
+            tables.push((Some(line.trim_end()), Vec::new()));
+        } else if let Some((_, lines)) = tables.last_mut() {
+            lines.push(line);
+        }
+    }
+    tables
+}
+
+/// The name before the first equals sign.
+fn key(line: &str) -> Option<&str> {
+    line.split_once('=').map(|(key, _)| key.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORTS: Ports = Ports { http: 1, h2c: 2, https: 3, admin: 4 };
+
+    #[test]
+    fn further_lines_replace_keys_and_complete_tables() {
+        let merged = merge("a = 1\n[x]\nb = 2\nc = 3\n", "a = 7\n[x]\nb = 4\nd = 5\n[y]\ne = 6\n");
+        assert_eq!(merged, "a = 7\n[x]\nc = 3\nb = 4\nd = 5\n[y]\ne = 6\n");
+        assert_eq!(merge("a = 1\n[x]\nb = 2\n", ""), "a = 1\n[x]\nb = 2\n");
+    }
+
+    #[test]
+    fn every_program_has_the_same_slots_and_connections() {
+        let setup = Setup { servers: vec![7], connections: 123, ..Setup::default() };
+        let folder = Path::new("/scratch");
+        let text = bywash(&setup, PORTS, folder);
+        assert!(
+            text.contains("\nlimit = 16\n") && text.contains("\nconnections = 123\n"),
+            "{text}"
+        );
+        let text = haproxy(&setup, PORTS, folder);
+        assert!(text.contains("maxconn 123\n") && text.contains("s7 127.0.0.1:7 maxconn 16\n"));
+        let text = nginx(&setup, PORTS, folder);
+        assert!(text.contains("127.0.0.1:7 max_conns=16 ") && text.contains("connections 246;"));
+    }
+
+    #[test]
+    fn two_servers_share_the_slots_of_peers_that_have_them_per_server() {
+        let setup = Setup { servers: vec![7, 8], checks: true, ..Setup::default() };
+        let folder = Path::new("/scratch");
+        assert!(haproxy(&setup, PORTS, folder).contains("127.0.0.1:8 maxconn 8 check"));
+        assert!(nginx(&setup, PORTS, folder).contains("127.0.0.1:8 max_conns=8 max_fails=5"));
+        assert!(bywash(&setup, PORTS, folder).contains(":7\", \"http://127.0.0.1:8\"]"));
+    }
+}
