@@ -244,6 +244,7 @@ mod tests {
         book.found(Timestamp::UNIX_EPOCH, vec![found], Act::Propose);
         let elephant = Elephant {
             remark: None,
+            evaded: None,
             entry: book.entries()[0].clone(),
             proposed: None,
             effect: None,

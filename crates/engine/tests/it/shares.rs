@@ -126,7 +126,8 @@ fn a_holder_above_its_share_never_goes_before_others() {
                 let id = running.remove(dice.below(running.len() as u64) as usize);
                 site.tell(Event::Finished { id, end: End::ANSWERED });
             }
-            for action in site.log[before..].iter().copied().collect::<Vec<_>>() {
+            let new = site.log[before..].to_vec();
+            for action in new {
                 match action {
                     Action::Dispatch { id, .. } => {
                         let runs = |of: u64| running.iter().filter(|id| holder[*id] == of).count();
