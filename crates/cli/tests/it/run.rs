@@ -112,11 +112,11 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
     assert!(
         gateway
             .hear("it takes")
-            .contains(" 1008 connections, 403 observed requests and 100 streams"),
+            .contains(" 837 connections, 334 observed requests and 83 streams"),
         "{:?}",
         gateway.said
     );
-    let outcome = finish(with("2500"));
+    let outcome = finish(with("2756"));
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     assert!(outcome.err.contains("lower limit.max") && outcome.err.contains(": 8 connections"));
 }
