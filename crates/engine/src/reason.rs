@@ -29,11 +29,13 @@ pub enum Reason {
     RanTooLong,
     /// It was stopped: others were about to be lost, and its own run promised less.
     GaveWay,
+    /// Its body was too large for the memory that the gateway had left.
+    MemoryFull,
 }
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
@@ -47,6 +49,7 @@ impl Reason {
         Self::ClientLeft,
         Self::RanTooLong,
         Self::GaveWay,
+        Self::MemoryFull,
     ];
 
     /// The word for it in logs, metrics and headers.
@@ -65,6 +68,7 @@ impl Reason {
             Self::ClientLeft => "client_left",
             Self::RanTooLong => "ran_too_long",
             Self::GaveWay => "gave_way",
+            Self::MemoryFull => "memory_full",
         }
     }
 
@@ -88,6 +92,7 @@ impl Reason {
             }
             Self::ClientLeft => "Its client closed the connection.",
             Self::RanTooLong => "It had run as long as a request of its class may.",
+            Self::MemoryFull => "The gateway had no memory left for its body (`limits.memory`).",
             Self::GaveWay => {
                 "The queue was nearly full, and its own run promised less than those that wait."
             }

@@ -66,7 +66,7 @@ pub(crate) struct Decided {
 }
 
 /// Entries that are kept to be asked about.
-const KEPT: usize = 10_000;
+pub(crate) const KEPT: usize = 10_000;
 
 /// Of method and target so much is kept.
 pub(crate) const KEPT_MESSAGE: usize = 512;

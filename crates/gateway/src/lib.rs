@@ -13,6 +13,7 @@
 //!
 //! Rooms, lowest first; a room knows those above it in this list and none below:
 //! - `sync.rs`: locks, which the schedules of `make shuttle` exchange; `talk.rs`: what is said on standard error.
+//! - `memory.rs`: the budget for all that clients can make the gateway hold.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
 //! - `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
 //!   request goes.
@@ -50,6 +51,7 @@ mod journal;
 mod learned;
 mod levels;
 mod listen;
+mod memory;
 mod metrics;
 mod orphans;
 mod overrides;
@@ -71,5 +73,6 @@ mod worker;
 
 pub use classes::TooManyClasses;
 pub use gateway::{Gateway, GatewayError, Inheritance, Senses, prepare, start};
+pub use memory::{Budget, budget};
 pub use metrics::METRICS;
 pub use traces::EXPORTS_TRACES;

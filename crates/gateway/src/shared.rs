@@ -15,6 +15,7 @@ use crate::driver::Driver;
 use crate::elephants::Elephants;
 use crate::history::Chronicle;
 use crate::journal::Journal;
+use crate::memory::{self, Memory};
 use crate::metrics::Metrics;
 use crate::overrides::Overriding;
 use crate::settings::Settings;
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     addresses: Mutex<HashMap<IpAddr, usize>>,
     /// Streams that are counted apart from the limit.
     pub(crate) streams: AtomicUsize,
+    /// All that clients make the gateway hold.
+    pub(crate) memory: Arc<Memory>,
     /// Bytes of waiting requests' bodies that are held in memory.
     pub(crate) buffered: AtomicUsize,
     /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
@@ -104,7 +107,9 @@ impl Shared {
     ) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = settings.config.listen.workers;
+        let memory = Arc::new(Memory::new(memory::of_this_process(&settings.config)));
         Self {
+            memory,
             request_prefix: RandomState::new().hash_one("request prefix") as u32,
             driver: Arc::new(driver),
             metrics,
@@ -139,6 +144,7 @@ impl Shared {
     }
 
     pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
+        self.memory.set_budget(memory::of_this_process(&settings.config));
         self.settings.send_replace(settings);
     }
 

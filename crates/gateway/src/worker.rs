@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio::task::LocalSet;
 
 use crate::client::{self, Clients};
+use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::shared::{Door, Life, Shared};
 use crate::upstream::Pool;
@@ -66,7 +67,7 @@ impl Worker {
         mut changes: watch::Receiver<Arc<Settings>>,
     ) -> std::io::Result<Self> {
         let settings = Rc::new(Settings::clone(&changes.borrow_and_update()));
-        let pool = RefCell::new(Rc::new(new_pool(&settings)));
+        let pool = RefCell::new(Rc::new(new_pool(&settings, &shared.memory)));
         let (changes, settings) = (RefCell::new(changes), RefCell::new(settings));
         Ok(Self { shared, clients: Clients::new()?, changes, settings, pool })
     }
@@ -92,14 +93,15 @@ impl Worker {
         if same {
             self.pool.borrow().keeps(most);
         } else {
-            self.pool.replace(Rc::new(new_pool(settings))).retire();
+            self.pool.replace(Rc::new(new_pool(settings, &self.shared.memory))).retire();
         }
         *self.settings.borrow_mut() = Rc::new(settings.clone());
     }
 }
 
-fn new_pool(settings: &Settings) -> Pool {
-    Pool::new(Arc::clone(&settings.upstreams), settings.config.upstream.limit as usize)
+fn new_pool(settings: &Settings, memory: &Arc<Memory>) -> Pool {
+    let most = settings.config.upstream.limit as usize;
+    Pool::new(Arc::clone(&settings.upstreams), most, Arc::clone(memory))
 }
 
 /// Runs one worker until it is told to stop *and* its last connection has ended or is cut off.
@@ -176,7 +178,10 @@ async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
     for quarter in 1_u64.. {
         interval.tick().await;
         heartbeat.fetch_add(1, Ordering::Relaxed);
-        worker.clients.tick(&worker.settings().config.limits);
+        let (memory, mut limits) = (&worker.shared.memory, worker.settings().config.limits);
+        limits.header_timeout = memory.time(limits.header_timeout);
+        limits.idle_timeout = memory.time(limits.idle_timeout);
+        worker.clients.tick(&limits);
         if quarter.is_multiple_of(4) {
             worker.pool().tick();
         }

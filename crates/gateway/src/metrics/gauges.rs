@@ -4,10 +4,12 @@ use std::sync::atomic::Ordering;
 
 use bywash_engine::catalog::LimitSettings;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::table;
+use super::{Labels, table};
+use crate::memory::Level;
 
 /// A count that somebody else keeps.
 #[derive(Clone, Debug, Default)]
@@ -36,11 +38,14 @@ pub(crate) struct Gauges {
     pub(crate) log_dropped: Total,
     pub(crate) tap_missed: Total,
     pub(crate) bypassed: Gauge,
+    pub(crate) memory_used: Gauge,
+    pub(crate) memory_budget: Gauge,
+    memory_level: Vec<Gauge>,
 }
 
 impl Gauges {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
+        let mut this = Self::default();
         for (metric, gauge) in [
             (&table::LIMIT, &this.limit),
             (&table::LIMIT_LEAST, &this.limit_least),
@@ -52,14 +57,24 @@ impl Gauges {
             (&table::CONNECTIONS, &this.connections),
             (&table::STREAMS, &this.streams),
             (&table::BYPASSED, &this.bypassed),
+            (&table::MEMORY_USED, &this.memory_used),
+            (&table::MEMORY_BUDGET, &this.memory_budget),
             (&table::SESSIONS, &this.sessions),
             (&table::DRAINING, &this.draining),
         ] {
             metric.register(registry, gauge.clone());
         }
+        this.memory_level = levels(registry);
         table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
         table::ACCESS_LOG_DROPPED.register(registry, this.log_dropped.0.clone());
         this
+    }
+
+    /// The level of the overload manager.
+    pub(crate) fn set_memory_level(&self, now: Level) {
+        for (level, gauge) in Level::ALL.iter().zip(&self.memory_level) {
+            gauge.set(i64::from(*level == now));
+        }
     }
 
     /// Between which bounds the limit stays.
@@ -68,4 +83,12 @@ impl Gauges {
         self.limit_least.set(i64::from(*bounds.start()));
         self.limit_most.set(i64::from(*bounds.end()));
     }
+}
+
+/// One for each level of the overload manager, in their order.
+fn levels(registry: &mut Registry) -> Vec<Gauge> {
+    let family = Family::<Labels, Gauge>::default();
+    table::MEMORY_LEVEL.register(registry, family.clone());
+    let of_word = |word: &str| family.get_or_create(&vec![("level", word.to_owned())]).clone();
+    table::MEMORY_LEVEL.words().into_iter().map(of_word).collect()
 }

@@ -22,7 +22,7 @@ mod wait;
 use std::rc::Rc;
 
 use bywash_engine::{End, Outcome, Reason};
-use bywash_message::{Fault, Request};
+use bywash_message::{Fault, Framing, Request};
 use http::StatusCode;
 
 pub(crate) use answer::{Stream, Streaming};
@@ -35,7 +35,8 @@ pub(crate) use upload::Upload;
 use wait::{Ended, Waited};
 
 use crate::client::{Back, Body};
-use crate::driver::Ticket;
+use crate::driver::{Refusal, Ticket};
+use crate::memory;
 use crate::record::Record;
 use crate::reply::Reply;
 use crate::upstream::UpstreamError;
@@ -56,10 +57,14 @@ pub(crate) async fn serve(
         worker.shared.metrics.token_brought(worth);
     }
     worker.shared.metrics.customer_said(facts.said);
-    let record = Record::new(&worker, &settings, &facts, &request);
+    let mut record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
         return refuse::looping(&voice, record);
+    }
+    if let Err(refusal) = memory_for(&worker, request.framing) {
+        record.refused(&refusal, refuse::status_of_reason(refusal.reason));
+        return refuse::busy(&voice, &refusal, &record);
     }
     let upload = Upload::new(body, request.framing, request.expects_continue, &worker, &settings);
     let admitted = match admit(&worker, &facts, record, upload, &voice).await {
@@ -69,6 +74,20 @@ pub(crate) async fn serve(
     let Admitted { record, upload, ticket, deadline } = admitted;
     let forward = Forward { request, upload, facts, peer, back, name: record.name() };
     run(&worker, record, ticket, deadline, forward, &voice).await
+}
+
+/// Refuses a body that the budget of memory has no room for.
+fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
+    let length = match framing {
+        Framing::None => Some(0),
+        Framing::Length(length) => Some(length),
+        Framing::Chunked | Framing::UntilClose => None,
+    };
+    if !worker.shared.memory.refuses_body(length) {
+        return Ok(());
+    }
+    let at = worker.shared.driver.now();
+    Err(Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at })
 }
 
 /// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there

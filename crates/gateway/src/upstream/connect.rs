@@ -10,6 +10,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
+use crate::memory::{Held, Memory};
 use crate::stream::{Stream, keep_alive};
 
 /// All servers of the upstream, and what is known of them.
@@ -53,25 +54,30 @@ impl Upstreams {
     }
 
     /// A new connection.
-    pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
+    pub(crate) async fn connect(
+        &self,
+        server: usize,
+        limit: Span,
+        memory: &Arc<Memory>,
+    ) -> Result<Link, UpstreamError> {
         let limit = limit.to_std();
-        let connect = self.connect_without_limit(&self.list[server]);
+        let connect = self.connect_without_limit(&self.list[server], memory.hold(0));
         let connected = tokio::time::timeout(limit, connect).await;
         connected.map_err(|_| UpstreamError::ConnectTimeout(limit))?.map_err(UpstreamError::Connect)
     }
 
-    async fn connect_without_limit(&self, server: &Server) -> io::Result<Link> {
+    async fn connect_without_limit(&self, server: &Server, held: Held) -> io::Result<Link> {
         let (host, port) = match &server.endpoint {
             Endpoint::Unix(path) => {
                 let stream = Stream::Unix(UnixStream::connect(path).await?);
-                return Ok(Link::H1(h1::Link::new(stream)));
+                return Ok(Link::H1(h1::Link::new(stream, held)));
             }
             Endpoint::Tcp { host, port } => (host.as_str(), *port),
         };
         let stream = TcpStream::connect((host, port)).await?;
         keep_alive(&stream);
         match server.scheme {
-            Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream)))),
+            Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream), held))),
             Scheme::H2c => Ok(Link::H2(h2::Link::new(Stream::Tcp(stream), false).await?)),
             Scheme::Https => {
                 let tls = self.tls.as_ref().expect("made when a server speaks TLS");
@@ -81,7 +87,7 @@ impl Upstreams {
                 if is_h2 {
                     return Ok(Link::H2(h2::Link::new(stream, true).await?));
                 }
-                Ok(Link::H1(h1::Link::new(stream)))
+                Ok(Link::H1(h1::Link::new(stream, held)))
             }
         }
     }

@@ -19,6 +19,7 @@ use http::{Method, StatusCode};
 use super::{Outbound, UpstreamError};
 use crate::body::Piece;
 use crate::client::h1::decode;
+use crate::memory::Held;
 use crate::request::Upload;
 use crate::stream::Stream;
 use crate::wire::Wire;
@@ -30,8 +31,8 @@ pub(super) const LIMITS: Limits = Limits { target: 0, fields: 256, bytes: 64 * 1
 pub(crate) struct Link(Wire);
 
 impl Link {
-    pub(super) fn new(stream: Stream) -> Self {
-        Self(Wire::new(stream, BytesMut::new()))
+    pub(super) fn new(stream: Stream, held: Held) -> Self {
+        Self(Wire::new(stream, BytesMut::new(), held))
     }
 
     /// Whether it could carry another exchange, as far as can be known without trying: the other

@@ -1,10 +1,12 @@
 //! Connections to the servers that can carry another exchange; one pool for each worker.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use bywash_units::Span;
 
 use super::{SharedUpstreams, UpstreamError, h1, h2};
+use crate::memory::Memory;
 
 /// A connection that can carry an exchange.
 pub(crate) enum Link {
@@ -15,6 +17,8 @@ pub(crate) enum Link {
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
     most: Cell<usize>,
+    /// Buffers count against it.
+    memory: Arc<Memory>,
     servers: Vec<RefCell<Kept>>,
     /// Other servers are in force: nothing is kept any more.
     retired: Cell<bool>,
@@ -40,9 +44,9 @@ const LONGEST_IDLE: u8 = 4;
 
 impl Pool {
     /// `most`: connections that are kept, of all servers each.
-    pub(crate) fn new(upstreams: SharedUpstreams, most: usize) -> Self {
+    pub(crate) fn new(upstreams: SharedUpstreams, most: usize, memory: Arc<Memory>) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
-        Self { upstreams, most: Cell::new(most), servers, retired: Cell::new(false) }
+        Self { upstreams, most: Cell::new(most), memory, servers, retired: Cell::new(false) }
     }
 
     /// From now on so many are kept, of each server.
@@ -97,7 +101,7 @@ impl Pool {
 
     /// A new connection.
     pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
-        let link = self.upstreams.connect(server, limit).await?;
+        let link = self.upstreams.connect(server, limit, &self.memory).await?;
         if let Link::H2(link) = &link {
             // Others may use it from now on.
             self.put(server, Link::H2(link.clone()));

@@ -14,6 +14,7 @@ use tokio::task::LocalSet;
 
 use super::health::Schedule;
 use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams};
+use crate::memory::Memory;
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -66,9 +67,11 @@ async fn rounds(shared: &Shared, settings: &Settings) {
         }
         for server in schedule.due(now).collect::<Vec<_>>() {
             let (upstreams, path) = (Arc::clone(upstreams), path.clone());
+            let memory = Arc::clone(&shared.memory);
             let (limit, done) = (health.timeout, done.clone());
             tokio::task::spawn_local(async move {
-                let asked = tokio::time::timeout(limit.to_std(), ask(&upstreams, server, &path));
+                let asked =
+                    tokio::time::timeout(limit.to_std(), ask(&upstreams, server, &path, &memory));
                 let is_well = asked.await.unwrap_or(false);
                 // Whoever wants to know may have gone over to other settings.
                 let _ = done.send((server, is_well));
@@ -83,8 +86,8 @@ async fn rounds(shared: &Shared, settings: &Settings) {
 }
 
 /// Whether a server answers well.
-async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> bool {
-    let Ok(link) = upstreams.connect(server, FOREVER).await else { return false };
+async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str, memory: &Arc<Memory>) -> bool {
+    let Ok(link) = upstreams.connect(server, FOREVER, memory).await else { return false };
     let mut fields = Fields::new();
     fields.push(b"Host", upstreams.list()[server].authority().as_bytes());
     fields.push(b"User-Agent", b"bywash-health");

@@ -42,6 +42,7 @@ mod life;
 mod limits;
 mod log;
 mod malformed;
+mod memory;
 mod metrics;
 mod modes;
 mod mutated;
