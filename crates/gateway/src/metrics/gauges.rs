@@ -89,6 +89,6 @@ impl Gauges {
 fn levels(registry: &mut Registry) -> Vec<Gauge> {
     let family = Family::<Labels, Gauge>::default();
     table::MEMORY_LEVEL.register(registry, family.clone());
-    let of_word = |word: &str| family.get_or_create(&vec![("level", word.to_owned())]).clone();
+    let of_word = |word: &str| family.get_or_create(&vec![("state", word.to_owned())]).clone();
     table::MEMORY_LEVEL.words().into_iter().map(of_word).collect()
 }

@@ -88,7 +88,7 @@ pub(crate) static MEMORY_LEVEL: Metric = Metric {
     name: "bywash_memory_level",
     kind: Gauge,
     unit: "0 or 1",
-    labels: &[label("level", "what is done near the budget", || {
+    labels: &[label("state", "what is done near the budget", || {
         Level::ALL.map(Level::name).into()
     })],
     help: "1 at the level of the overload manager: calm, shrink (small windows and buffers), close (no keep-alive), refuse (no bodies, no new connections)",
