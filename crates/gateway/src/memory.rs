@@ -18,7 +18,7 @@ use bywash_units::Span;
 use crate::talk;
 
 /// One open connection with nothing on it: its task, its place among those watched, its socket.
-pub(crate) const CONNECTION: usize = 6 * KIB;
+pub(crate) const CONNECTION: usize = 10 * KIB;
 /// One request from its head to the end of its answer, without its bodies: its futures and fields.
 pub(crate) const REQUEST: usize = 8 * KIB;
 /// One TLS session, its handshake included.
