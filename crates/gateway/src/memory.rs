@@ -188,8 +188,8 @@ impl Memory {
         if peak == told && level == told {
             return;
         }
-        const MIB: usize = 1024 * KIB;
-        let (used, budget) = (self.used() / MIB, self.budget() / MIB);
+        let mebibytes = |bytes: usize| bytes as u64 / MIB;
+        let (used, budget) = (mebibytes(self.used()), mebibytes(self.budget()));
         let (name, does) = (level.name(), level.explanation());
         let was = if peak > level {
             format!(", it was {} meanwhile", peak.name())

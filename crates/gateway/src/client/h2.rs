@@ -347,12 +347,12 @@ async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane, un
     if is_empty {
         return;
     }
-    let mut held = handler.hold(0);
-    if stream_body(&mut stream, body, handler, &mut held).await.is_err() {
+    let mut backlog = handler.hold(0);
+    if stream_body(&mut stream, body, handler, &mut backlog).await.is_err() {
         // It must not look complete.
         stream.send_reset(Reason::INTERNAL_ERROR);
     } else {
-        unsent.add(held.bytes());
+        unsent.add(backlog.bytes());
     }
 }
 
