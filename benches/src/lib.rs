@@ -34,6 +34,7 @@ pub mod faults;
 pub mod floods;
 pub mod ghost;
 pub mod h2;
+pub mod hostile;
 pub mod http;
 pub mod lanes;
 pub mod latency;

@@ -131,7 +131,7 @@ impl Proxy {
         Ok(stream)
     }
 
-    /// One number of the product's `GET /v1/status`.
+    /// One number of the product's `GET /v1/status`: its name, or `memory/used`.
     pub fn status(&self, field: &str) -> io::Result<u64> {
         let mut stream = UnixStream::connect(self.scratch.join(ADMIN))?;
         stream.set_read_timeout(Some(STATUS_BOUND))?;
@@ -229,7 +229,7 @@ impl Drop for Proxy {
 /// The number `field` in the JSON object of an HTTP answer, whatever framing surrounds it.
 fn status_field(answer: &str, field: &str) -> Option<u64> {
     let object = answer.get(answer.find('{')?..=answer.rfind('}')?)?;
-    serde_json::from_str::<Value>(object).ok()?.get(field)?.as_u64()
+    serde_json::from_str::<Value>(object).ok()?.pointer(&format!("/{field}"))?.as_u64()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Survival: what is done to the gateway, and whether it is still there, serves and forgets
 //! nothing. Exit code 99 if a promise was not kept.
 
-use bywash_bench::{faults, floods, pulse, updown};
+use bywash_bench::{faults, floods, hostile, pulse, updown};
 use bywash_peer::custody;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -21,6 +21,8 @@ enum What {
     Updown(updown::Options),
     /// Failures of the upstream and of the machine
     Faults(faults::Options),
+    /// Connections that make the gateway hold memory: what each costs, and ten thousand in a control group
+    Memory(hostile::Options),
     /// Ten times the load for a minute, and how soon it is forgotten
     Pulse(pulse::Options),
 }
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         What::Floods(options) => floods::run(options),
         What::Updown(options) => updown::run(options),
         What::Faults(options) => faults::run(options),
+        What::Memory(options) => hostile::run(options),
         What::Pulse(options) => pulse::run(options),
     });
     result.unwrap_or_else(|e| {

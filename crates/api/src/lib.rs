@@ -38,4 +38,6 @@ pub use problem::{Code, Problem, Proof};
 pub use requests::{Explained, Life, Request, Requests};
 pub use routes::{Access, Body, Route, routes};
 pub use sessions::{ClassLearned, Sessions, SignalsSeen};
-pub use status::{ClassStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status};
+pub use status::{
+    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status,
+};

@@ -39,6 +39,8 @@ pub struct Status {
     pub connections: u64,
     /// `WebSocket`s and event streams, counted apart from the limit.
     pub streams: u64,
+    /// What clients make the gateway hold.
+    pub memory: MemoryStatus,
     /// Of the upstream.
     pub servers: Vec<ServerStatus>,
     /// Which waiting request gets the next slot.
@@ -55,6 +57,17 @@ pub struct Status {
     pub unwritten: Option<String>,
     /// What changes: each number is another when there is something new to ask for.
     pub revisions: Revisions,
+}
+
+/// The budget of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryStatus {
+    /// Bytes in use.
+    pub used: u64,
+    /// Bytes there may be: `limits.memory`.
+    pub budget: u64,
+    /// `calm`, `shrink`, `close` or `refuse`.
+    pub level: String,
 }
 
 /// Numbers that are others when there is something new under `/v1/elephants`, `/v1/policy` and `/v1/audit`. They are not

@@ -49,7 +49,7 @@ fn headline(status: &Value) -> String {
     });
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {}\n\
-         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}\n{unwritten}",
+         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}\n{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
@@ -60,7 +60,18 @@ fn headline(status: &Value) -> String {
         status["oldest_wait_ms"],
         status["mean_service_ms"].as_f64().unwrap_or(0.0),
         status["sessions"],
+        memory(&status["memory"]),
     )
+}
+
+/// The use of memory, where something is done about it.
+fn memory(memory: &Value) -> String {
+    let level = memory["level"].as_str().filter(|level| *level != "calm");
+    let mebibytes = |name: &str| memory[name].as_u64().unwrap_or(0) >> 20;
+    level.map_or_else(String::new, |level| {
+        let (used, budget) = (mebibytes("used"), mebibytes("budget"));
+        format!(" · memory {used} of {budget} MiB ({})", plain(level))
+    })
 }
 
 /// One server by its name; of several, how many are up.

@@ -137,6 +137,8 @@ pub struct Limits {
     pub h2_streams: u32,
     /// How long a connection may be open with no request on it.
     pub idle_timeout: Span,
+    /// Bytes that all clients together may make the gateway hold; `None` to find the number.
+    pub memory: Option<u64>,
 }
 
 /// What those are told who are refused.

@@ -32,11 +32,13 @@ pub enum Reason {
     /// It was stopped: its client was slow to send or to read, others waited, and slow clients held more
     /// slots than they may.
     SlowClient,
+    /// Its body was too large for the memory that the gateway had left.
+    MemoryFull,
 }
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
@@ -51,6 +53,7 @@ impl Reason {
         Self::RanTooLong,
         Self::GaveWay,
         Self::SlowClient,
+        Self::MemoryFull,
     ];
 
     /// The word for it in logs, metrics and headers.
@@ -70,6 +73,7 @@ impl Reason {
             Self::RanTooLong => "ran_too_long",
             Self::GaveWay => "gave_way",
             Self::SlowClient => "slow_client",
+            Self::MemoryFull => "memory_full",
         }
     }
 
@@ -93,6 +97,7 @@ impl Reason {
             }
             Self::ClientLeft => "Its client closed the connection.",
             Self::RanTooLong => "It had run as long as a request of its class may.",
+            Self::MemoryFull => "The gateway had no memory left for its body (`limits.memory`).",
             Self::GaveWay => {
                 "The queue was nearly full, and its own run promised less than those that wait."
             }

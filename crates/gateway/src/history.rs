@@ -74,8 +74,10 @@ pub(crate) async fn keep(shared: &Shared) {
     // After a pause of the whole machine one row is for all of it.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     seconds.tick().await;
+    let sockets = bywash_sense::SocketMemory::own();
     loop {
         seconds.tick().await;
+        shared.memory.tick(usize::try_from(sockets.read()).unwrap_or(0));
         shared.chronicle.read(reading(shared));
     }
 }

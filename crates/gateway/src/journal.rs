@@ -66,7 +66,7 @@ pub(crate) struct Decided {
 }
 
 /// Entries that are kept to be asked about.
-const KEPT: usize = 10_000;
+pub(crate) const KEPT: usize = 10_000;
 
 /// Bytes of method and target that are told. A longer one is kept with one byte more, which says that it was cut.
 pub(crate) const KEPT_MESSAGE: usize = 512;

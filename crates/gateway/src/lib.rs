@@ -13,6 +13,7 @@
 //!
 //! Rooms, lowest first; a room knows those above it in this list and none below:
 //! - `sync.rs`: locks, which the schedules of `make shuttle` exchange; `talk.rs`: what is said on standard error.
+//! - `memory.rs`: the budget for all that clients can make the gateway hold.
 //! - `stream.rs`, `wire.rs`, `body.rs`: a connection's bytes; buffers; pieces of bodies.
 //! - `panics.rs` counts panics; `metrics.rs`, `access_log.rs`, `journal.rs`, `traces.rs`, `orphans.rs`: where what is known of a
 //!   request goes.
@@ -54,6 +55,7 @@ mod learned;
 mod levels;
 mod listen;
 mod local_fault;
+mod memory;
 mod metrics;
 mod names;
 mod orphans;
@@ -79,5 +81,6 @@ mod worker;
 pub use classes::TooManyClasses;
 pub use files::Files;
 pub use gateway::{Gateway, GatewayError, Inheritance, Pulse, Senses, prepare, start};
+pub use memory::{Budget, budget};
 pub use metrics::METRICS;
 pub use traces::EXPORTS_TRACES;

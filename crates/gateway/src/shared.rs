@@ -16,6 +16,7 @@ use crate::elephants::Elephants;
 use crate::history::Chronicle;
 use crate::journal::Journal;
 use crate::local_fault::{FaultLog, LocalFault};
+use crate::memory::{self, Memory};
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::overrides::Overriding;
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     /// Requests that hold no slot.
     pub(crate) observed: AtomicUsize,
     faults: FaultLog,
+    /// All that clients make the gateway hold.
+    pub(crate) memory: Arc<Memory>,
     /// Bytes of waiting requests' bodies that are held in memory.
     pub(crate) buffered: AtomicUsize,
     /// What clients choose (cookies, addresses) is hashed with a key that they cannot know, so
@@ -111,7 +114,9 @@ impl Shared {
     ) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let workers = settings.config.listen.workers;
+        let memory = Arc::new(Memory::new(memory::of_this_process(&settings.config)));
         Self {
+            memory,
             driver: Arc::new(driver),
             metrics,
             journal,
@@ -149,6 +154,7 @@ impl Shared {
     }
 
     pub(crate) fn put_in_force(&self, settings: Arc<Settings>) {
+        self.memory.set_budget(memory::of_this_process(&settings.config));
         self.settings.send_replace(settings);
     }
 

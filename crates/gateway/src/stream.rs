@@ -179,6 +179,14 @@ pub(crate) fn limit_unsent(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
 
+/// Fixes the kernel's buffer for what the other side sends, if so many bytes are given. Without it the
+/// kernel finds the size, up to megabytes.
+pub(crate) fn limit_unread(stream: &TcpStream, bytes: Option<usize>) {
+    if let Some(bytes) = bytes {
+        let _ = SockRef::from(stream).set_recv_buffer_size(bytes);
+    }
+}
+
 /// Reads at least one byte more; none is the end.
 pub(crate) async fn read_more(stream: &mut TcpStream, into: &mut Vec<u8>) -> io::Result<usize> {
     let mut some = [0; 2048];

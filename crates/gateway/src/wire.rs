@@ -13,12 +13,15 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::memory::{Held, TLS_UNSENT};
 use crate::stream::Stream;
 
 pub(crate) struct Wire {
     pub(crate) stream: Stream,
     /// Read and not yet understood.
     pub(crate) input: BytesMut,
+    /// Bytes of the allocation behind `input`: a part of it keeps the whole.
+    allocated: usize,
     output: Vec<u8>,
     /// How much of `output` is written.
     written: usize,
@@ -28,6 +31,8 @@ pub(crate) struct Wire {
     tail: &'static [u8],
     /// TLS holds back what it was given until it is flushed.
     unflushed: bool,
+    /// The buffers, as they count against the budget of memory.
+    held: Held,
 }
 
 /// Read at once.
@@ -39,17 +44,41 @@ const GATHERED: usize = 32 * 1024;
 /// Data up to this size is copied rather than written by itself.
 const SMALL: usize = 4096;
 
-/// What an idle connection may keep of its buffers.
+/// What an idle connection may keep of each of its buffers. Smaller ones are not counted: they are a part
+/// of `memory::CONNECTION`.
 const KEPT: usize = 1024;
+
+/// Buffers are counted in units of so many bytes, so that few changes touch the counter.
+const UNIT: usize = 4096;
 
 thread_local! {
     static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
 }
 
 impl Wire {
-    pub(crate) fn new(stream: Stream, input: BytesMut) -> Self {
-        let (output, data) = (Vec::new(), Bytes::new());
-        Self { stream, input, output, written: 0, data, tail: b"", unflushed: false }
+    /// `held`: counts nothing yet.
+    pub(crate) fn new(stream: Stream, input: BytesMut, held: Held) -> Self {
+        let (output, data, allocated) = (Vec::new(), Bytes::new(), input.capacity());
+        let mut wire = Self {
+            stream,
+            input,
+            allocated,
+            output,
+            written: 0,
+            data,
+            tail: b"",
+            unflushed: false,
+            held,
+        };
+        wire.count();
+        wire
+    }
+
+    /// Counts the buffers as they are now.
+    fn count(&mut self) {
+        let of = |bytes: usize| if bytes <= KEPT { 0 } else { bytes.next_multiple_of(UNIT) };
+        let tls = if self.unflushed { TLS_UNSENT } else { 0 };
+        self.held.set(of(self.allocated) + of(self.output.capacity()) + of(self.data.len()) + tls);
     }
 
     /// Reads once more into `input`. None read is the end of what the other side sends.
@@ -67,9 +96,20 @@ impl Wire {
         SCRATCH.with_borrow_mut(|scratch| {
             let mut buffer = ReadBuf::new(&mut scratch[..most.min(READ)]);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
+            self.release_input();
             self.input.extend_from_slice(buffer.filled());
+            self.allocated = self.allocated.max(self.input.capacity());
+            self.count();
             Poll::Ready(Ok(buffer.filled().len()))
         })
+    }
+
+    /// Gives back a large input buffer of which all was taken: `BytesMut` keeps the whole allocation for
+    /// as long as an empty rest of it lives.
+    fn release_input(&mut self) {
+        if self.input.is_empty() && self.allocated > KEPT {
+            (self.input, self.allocated) = (BytesMut::new(), 0);
+        }
     }
 
     /// Where heads are written; they go out with the next [`Wire::poll_flush`].
@@ -110,6 +150,12 @@ impl Wire {
 
     /// Ready when everything is written.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = self.poll_write_all(cx);
+        self.count();
+        flushed
+    }
+
+    fn poll_write_all(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.pending() > 0 {
             let stream = Pin::new(&mut self.stream);
             let head = &self.output[self.written..];
@@ -151,6 +197,7 @@ impl Wire {
     pub(crate) fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Ok(1..) = ready!(self.poll_fill(cx)) {
             self.input.clear();
+            self.rest();
         }
         Poll::Ready(())
     }
@@ -160,13 +207,19 @@ impl Wire {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
-    /// Gives back what an idle connection does not need.
+    /// Gives back what a connection that waits does not need.
     pub(crate) fn rest(&mut self) {
-        if self.input.is_empty() && self.input.capacity() > KEPT {
-            self.input = BytesMut::new();
-        }
+        self.release_input();
         if self.output.is_empty() && self.output.capacity() > KEPT {
             self.output = Vec::new();
         }
+        self.count();
+    }
+
+    /// Gives back all that a connection does not need of which nothing more is understood. What is still
+    /// to be sent stays.
+    pub(crate) fn forget_input(&mut self) {
+        self.input.clear();
+        self.rest();
     }
 }

@@ -111,7 +111,7 @@ impl Worker {
 }
 
 fn new_pool(shared: &Shared, settings: &Settings) -> Pool {
-    Pool::new(Arc::clone(&settings.upstreams), bounds(shared, settings))
+    Pool::new(Arc::clone(&settings.upstreams), bounds(shared, settings), Arc::clone(&shared.memory))
 }
 
 /// How many connections to servers this worker keeps.
@@ -260,7 +260,10 @@ async fn tick(worker: Rc<Worker>, heartbeat: Arc<AtomicU64>) {
             worker.shared.traps.pass(trap);
         }
         heartbeat.fetch_add(1, Ordering::Relaxed);
-        worker.clients.tick(&worker.settings().config.limits);
+        let (memory, mut limits) = (&worker.shared.memory, worker.settings().config.limits);
+        limits.header_timeout = memory.time(limits.header_timeout);
+        limits.idle_timeout = memory.time(limits.idle_timeout);
+        worker.clients.tick(&limits);
         if quarter.is_multiple_of(4) {
             worker.pool().tick();
         }

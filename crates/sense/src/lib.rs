@@ -14,8 +14,10 @@
 
 pub mod access_log;
 mod cpu;
+mod grant;
 mod pressure;
 pub mod series;
 
 pub use cpu::Cpu;
+pub use grant::{Grant, SocketMemory, grant, machine_memory, tighter};
 pub use pressure::Pressure;

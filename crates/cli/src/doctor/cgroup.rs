@@ -1,86 +1,11 @@
-//! What a container or a unit may use: the quota of CPU time and the memory of its control group.
+//! Judges what a container or a unit may use: the quota of CPU time and the memory of its control group.
 //!
-//! A group has what the tightest of those above it leaves (cgroup-v2.rst, `cpu.max`, `memory.max`;
-//! cgroup-v1/, `cpu.cfs_quota_us`, `memory.limit_in_bytes`). A process beyond its quota stands
-//! still for the rest of each period, 100 ms as a rule: every request of it with it.
-
-use std::path::{Component, Path, PathBuf};
+//! What is granted is read by `bywash_sense`; what the gateway makes of the memory, `bywash_gateway` says.
 
 use bywash_config::Config;
+use bywash_sense::{Grant, tighter};
 
 use super::finding::Finding;
-
-/// What is granted; `None` for as much as there is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Grant {
-    /// In cores.
-    pub(super) cpu: Option<f64>,
-    /// In bytes.
-    pub(super) memory: Option<u64>,
-}
-
-const MOUNT: &str = "/sys/fs/cgroup";
-
-/// Of a process whose `/proc/PID/cgroup` says `groups`; `read` reads a file.
-pub(super) fn grant(groups: &str, read: impl Fn(&Path) -> Option<String>) -> Grant {
-    let mut grant = Grant::default();
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
-        else {
-            continue;
-        };
-        for group in groups_above(controllers, path) {
-            let file = |name: &str| read(&group.join(name));
-            let cpu = file("cpu.max").and_then(|text| quota(&text)).or_else(|| {
-                quota(&format!("{} {}", file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?))
-            });
-            let memory = file("memory.max").or_else(|| file("memory.limit_in_bytes"));
-            let memory = memory.and_then(|text| bytes(&text));
-            grant.cpu = tighter(grant.cpu, cpu);
-            grant.memory = tighter(grant.memory, memory);
-        }
-    }
-    grant
-}
-
-/// The folders of a group and of those above it. Version 2 names no controllers; of version 1
-/// each set has a folder of its own. In a container the group may lie above what is mounted: its
-/// own files are then at the top.
-fn groups_above(controllers: &str, path: &str) -> Vec<PathBuf> {
-    let top = match controllers {
-        "" => PathBuf::from(MOUNT),
-        controllers => Path::new(MOUNT).join(controllers),
-    };
-    let mut group = top.clone();
-    let mut all = vec![top];
-    for part in Path::new(path).components() {
-        if let Component::Normal(part) = part {
-            group.push(part);
-            all.push(group.clone());
-        }
-    }
-    all
-}
-
-/// `max 100000` or `150000 100000`: microseconds in each period; -1 in version 1 for any.
-fn quota(text: &str) -> Option<f64> {
-    let mut words = text.split_whitespace().map(str::parse::<f64>);
-    let (quota, period) = (words.next()?.ok()?, words.next()?.ok()?);
-    (quota > 0.0 && period > 0.0).then(|| quota / period)
-}
-
-/// Version 1 says "any" by a number near the largest that there is.
-fn bytes(text: &str) -> Option<u64> {
-    text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
-}
-
-fn tighter<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if other < one { other } else { one }),
-        (one, other) => one.or(other),
-    }
-}
 
 /// How many workers a gateway with this grant starts where the file says 0: as the standard
 /// library counts.
@@ -120,90 +45,46 @@ pub(super) fn judge_cpu(grant: &Grant, workers: usize, cores: usize) -> Finding 
 
 const MIB: u64 = 1 << 20;
 
-/// `machine` is what there is of it at all.
+/// `machine` is what there is of it at all. The arithmetic is the gateway's own.
 pub(super) fn judge_memory(grant: &Grant, machine: Option<u64>, config: &Config) -> Finding {
     let Some(have) = tighter(grant.memory, machine) else {
         return Finding::unknown(MEMORY, "/proc/meminfo cannot be read", "look with `free -m`");
     };
-    let (limits, queue) = (&config.limits, &config.queue);
-    let heads = (limits.connections as u64).saturating_mul(limits.max_header_bytes as u64);
-    let need = heads.saturating_add(queue.body_buffer_total as u64);
-    let sum = format!(
-        "heads and bodies may take {} MiB (limits.connections × limits.max_header_bytes + \
-         queue.body_buffer_total)",
-        need.div_ceil(MIB)
-    );
+    let budget = bywash_gateway::budget(config, grant.memory, machine);
     let granted = if grant.memory == Some(have) { "the limit" } else { "all there is" };
-    let found = format!("{} MiB are {granted}; {sum}", have / MIB);
-    let finding = if need > have {
+    let found = format!(
+        "{} MiB are {granted}; clients may fill {} MiB (limits.memory), the tables {} MiB, and the \
+         allocator needs {} MiB beside",
+        have / MIB,
+        budget.bytes.div_ceil(MIB),
+        budget.tables.div_ceil(MIB),
+        budget.slack.div_ceil(MIB),
+    );
+    let connections = config.limits.connections as u64;
+    let finding = if budget.whole() > have {
+        let remedy =
+            "more memory (MemoryMax= in the unit), or lower limits.memory or identify.sessions";
+        Finding::warning(MEMORY, format!("{found}: that is more than there is"), remedy)
+    } else if budget.connections() < connections {
+        let found = format!(
+            "{found}: that is room for {} connections that say nothing, and limits.connections is {connections}",
+            budget.connections()
+        );
         let remedy = "more memory (MemoryMax= in the unit), or lower limits.connections";
         Finding::warning(MEMORY, found, remedy)
     } else {
         Finding::ok(MEMORY, found)
     };
-    finding.with("memory_bytes", have).with("buffers_bytes", need)
-}
-
-/// The first line of `/proc/meminfo`, in bytes.
-pub(super) fn machine_memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1024)
+    finding
+        .with("memory_bytes", have)
+        .with("budget_bytes", budget.bytes)
+        .with("buffers_bytes", budget.whole())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::finding::Verdict;
     use super::*;
-
-    fn granted(groups: &str, files: &[(&str, &str)]) -> Grant {
-        let file = |path: &Path| {
-            let named = files.iter().find(|(name, _)| Path::new(name) == path);
-            named.map(|(_, text)| (*text).to_owned())
-        };
-        grant(groups, file)
-    }
-
-    #[test]
-    fn the_tightest_group_above_counts() {
-        let files = [
-            ("/sys/fs/cgroup/cpu.max", "max 100000\n"),
-            ("/sys/fs/cgroup/system.slice/cpu.max", "150000 100000\n"),
-            ("/sys/fs/cgroup/system.slice/bywash.service/cpu.max", "400000 100000\n"),
-            ("/sys/fs/cgroup/system.slice/bywash.service/memory.max", "268435456\n"),
-            ("/sys/fs/cgroup/system.slice/memory.max", "max\n"),
-        ];
-        let grant = granted("0::/system.slice/bywash.service\n", &files);
-        assert_eq!(grant, Grant { cpu: Some(1.5), memory: Some(256 * MIB) });
-    }
-
-    #[test]
-    fn version_1_has_a_folder_for_each_set_of_controllers() {
-        let files = [
-            ("/sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.cfs_quota_us", "50000\n"),
-            ("/sys/fs/cgroup/cpu,cpuacct/docker/a/cpu.cfs_period_us", "100000\n"),
-            ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
-            ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
-            ("/sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "9223372036854771712\n"),
-        ];
-        let grant = granted("4:memory:/docker/a\n3:cpu,cpuacct:/docker/a\n", &files);
-        assert_eq!(grant, Grant { cpu: Some(0.5), memory: None });
-    }
-
-    #[test]
-    fn a_group_that_is_not_mounted_is_looked_for_at_the_top() {
-        let files = [("/sys/fs/cgroup/cpu.max", "200000 100000")];
-        assert_eq!(granted("0::/../../pod/a\n", &files).cpu, Some(2.0));
-    }
-
-    #[test]
-    fn without_groups_there_is_no_limit() {
-        for strange in ["", "0", "0:", "0::", "nonsense\n::::"] {
-            assert_eq!(granted(strange, &[]), Grant::default(), "{strange}");
-        }
-        let strange = [("/sys/fs/cgroup/cpu.max", "0 0"), ("/sys/fs/cgroup/memory.max", "much")];
-        assert_eq!(granted("0::/", &strange), Grant::default());
-    }
 
     #[test]
     fn more_workers_than_the_quota_has_cores_is_a_warning() {
@@ -216,25 +97,23 @@ mod tests {
     }
 
     #[test]
-    fn buffers_beyond_the_memory_are_a_warning() {
-        let config = Config::for_upstream("http://127.0.0.1:3000").unwrap();
-        let memory = |bytes| Grant { cpu: None, memory: Some(bytes) };
-        assert_eq!(
-            judge_memory(&memory(64 * MIB), Some(1 << 40), &config).verdict,
-            Verdict::Warning
-        );
-        assert_eq!(
-            judge_memory(&memory(1 << 40), Some(64 * MIB), &config).verdict,
-            Verdict::Warning
-        );
-        assert_eq!(judge_memory(&memory(1 << 40), None, &config).verdict, Verdict::Ok);
-        assert_eq!(judge_memory(&Grant::default(), None, &config).verdict, Verdict::Unknown);
-    }
-
-    #[test]
-    fn the_memory_of_the_machine_is_read_in_kibibytes() {
-        let text = "MemTotal:       24603400 kB\nMemFree:  1 kB\n";
-        assert_eq!(machine_memory(text), Some(24_603_400 * 1024));
-        assert_eq!(machine_memory("MemTotal: much"), None);
+    fn the_doctor_judges_by_the_budget_that_the_gateway_keeps_to() {
+        let config = |lines: &str| {
+            let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:3000'\n{lines}");
+            let Ok((config, _)) = Config::parse(&text, "test") else { panic!("{text}") };
+            config
+        };
+        let memory = |mebibytes: u64| Grant { cpu: None, memory: Some(mebibytes * MIB) };
+        let judge =
+            |grant: &Grant, lines: &str| judge_memory(grant, Some(1 << 40), &config(lines)).verdict;
+        assert_eq!(judge(&memory(64), ""), Verdict::Warning, "the tables alone fill it");
+        assert_eq!(judge(&memory(1024), ""), Verdict::Ok);
+        let many = "limits.connections = 1000000";
+        assert_eq!(judge(&memory(1024), many), Verdict::Warning, "a million have no room");
+        let given = "limits.memory = '900MiB'";
+        assert_eq!(judge(&memory(1024), given), Verdict::Warning, "more than the tables leave");
+        assert_eq!(judge(&Grant::default(), ""), Verdict::Ok);
+        let nothing = judge_memory(&Grant::default(), None, &config(""));
+        assert_eq!(nothing.verdict, Verdict::Unknown);
     }
 }

@@ -49,14 +49,14 @@ pub(crate) fn doctor(args: &Doctor) -> Result<(), Failure> {
 fn machine(config: &Config) -> [Finding; 4] {
     let (place, gateway) = Place::of(config);
     let read = |path: &Path| std::fs::read_to_string(path).ok();
-    let grant = cgroup::grant(&place.read("cgroup").unwrap_or_default(), read);
+    let grant = bywash_sense::grant(&place.read("cgroup").unwrap_or_default(), read);
     let cores = cgroup::cores(&grant);
     let workers = match (place.workers(), config.listen.workers) {
         (Some(running), _) => running,
         (None, 0) => cores,
         (None, workers) => workers,
     };
-    let memory = read(Path::new("/proc/meminfo")).and_then(|text| cgroup::machine_memory(&text));
+    let memory = bywash_sense::machine_memory();
     [
         gateway,
         limits::files(&place, config, workers),

@@ -110,9 +110,7 @@ fn with_few_files_it_takes_fewer_clients_and_with_too_few_it_says_what_to_lower(
     };
     let mut gateway = Gateway::begin(with("4000"));
     assert!(
-        gateway
-            .hear("it takes")
-            .contains(" 837 connections, 334 observed requests and 83 streams"),
+        gateway.hear("it takes").contains(" 837 connections, 334 observed requests and 83 streams"),
         "{:?}",
         gateway.said
     );

@@ -21,6 +21,7 @@ pub(crate) static LIMITS: Section = Section {
         OBSERVED,
         H2_STREAMS,
         CLIENT_IDLE_TIMEOUT,
+        MEMORY,
     ],
 };
 pub(crate) const HEADER_TIMEOUT: Key = Key::new(
@@ -107,4 +108,18 @@ pub(crate) const CLIENT_IDLE_TIMEOUT: Key = Key::new(
     millis(100, HOUR),
     "75s",
     "How long a client's connection is kept with no request on it.",
+);
+/// The least that a gateway can do with, and more than any machine has, in bytes.
+pub(crate) const LEAST_MEMORY: u64 = 16 * MIB;
+pub(crate) const MOST_MEMORY: u64 = 1024 * super::GIB;
+pub(crate) const MEMORY: Key = Key::new(
+    "memory",
+    Kind::Text {
+        takes: "\"auto\" or a size from 16MiB to 1024GiB",
+        regex: "^(auto|[0-9]+ *(B|KiB|MiB|GiB))$",
+    },
+    "auto",
+    "All memory that clients can make the gateway hold. Near it windows shrink, then connections end after \
+     their answer, then bodies and new connections are refused. \"auto\": four fifths of what the tables leave \
+     of the control group's limit, or of half the machine's memory, at most 4 GiB.",
 );

@@ -34,6 +34,7 @@ use crate::keys;
 use crate::read::Values;
 use crate::report::{Finding, Report};
 use crate::sentry::Sentry;
+use crate::size;
 use crate::source::shown;
 use crate::upstream::Collector;
 
@@ -53,7 +54,8 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let log = document.section(&keys::LOG, report);
     let level_values = document.section(&keys::LEVELS, report);
     let names = levels::names(&level_values, report);
-    let limits = limits(&document.section(&keys::LIMITS, report));
+    let limits = document.section(&keys::LIMITS, report);
+    let limits = self::limits(&limits, report);
     let file = Inherited {
         mode,
         timeouts: upstream.timeouts,
@@ -147,7 +149,7 @@ fn buffers(values: &Values, report: &mut Report) -> Queue {
     Queue { body_buffer: one, body_buffer_total: total }
 }
 
-fn limits(values: &Values) -> Limits {
+fn limits(values: &Values, report: &mut Report) -> Limits {
     Limits {
         header_timeout: values.of(&keys::HEADER_TIMEOUT).span(),
         max_headers: values.of(&keys::MAX_HEADERS).whole() as usize,
@@ -162,7 +164,30 @@ fn limits(values: &Values) -> Limits {
         observed: values.of(&keys::OBSERVED).whole() as usize,
         h2_streams: values.of(&keys::H2_STREAMS).whole() as u32,
         idle_timeout: values.of(&keys::CLIENT_IDLE_TIMEOUT).span(),
+        memory: memory(values, report),
     }
+}
+
+/// `None` for "auto".
+fn memory(values: &Values, report: &mut Report) -> Option<u64> {
+    let text = values.of(&keys::MEMORY).text();
+    if text == "auto" {
+        return None;
+    }
+    let bytes =
+        size::parse(text).filter(|bytes| (keys::LEAST_MEMORY..=keys::MOST_MEMORY).contains(bytes));
+    if bytes.is_none() {
+        let message = format!(
+            "`limits.memory` takes \"auto\" or a size from 16MiB to 1024GiB, not \"{}\"",
+            shown(text)
+        );
+        let guess = size::guess(text).filter(|guess| guess != text);
+        let help = guess.map_or("write \"auto\" or a size".to_string(), |size| {
+            format!("did you mean \"{size}\"?")
+        });
+        report.add(Finding::new(&code::BAD_VALUE, values.at(&keys::MEMORY), message).help(help));
+    }
+    bytes
 }
 
 fn state(values: &Values) -> Option<State> {

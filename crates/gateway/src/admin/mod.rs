@@ -139,12 +139,13 @@ async fn serve(
             is_local,
             guests: Rc::clone(&guests),
             guest: Rc::clone(&guest),
-            held: Held::default(),
+            held: Held::new(&shared.memory),
             place: Rc::clone(&place),
             watches: Cell::new(false),
         };
         tokio::task::spawn_local(async move {
-            let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator);
+            let held = operator.shared.memory.hold(0);
+            let served = h1::serve(stream, BytesMut::new(), LIMITS, &operator, held);
             // A client that breaks off concerns nobody else.
             tokio::select! {
                 () = bounded(served, &operator) => {}

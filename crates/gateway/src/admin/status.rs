@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use bywash_api::{ClassStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status};
+use bywash_api::{
+    ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status,
+};
 use bywash_config::{ClassConfig, Server};
 use bywash_engine::catalog::{Decides, Settings as PolicySettings, Value as Setting};
 use bywash_engine::{ClassId, Outcome};
@@ -34,6 +36,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         sessions: status.sessions,
         connections: shared.connections.open() as u64,
         streams: shared.streams.load(Ordering::Relaxed) as u64,
+        memory: memory(shared),
         servers: servers(shared, &settings),
         policy: policy(&config.order),
         limit_policy: policy(&config.engine.limit),
@@ -41,6 +44,15 @@ pub(super) fn status(shared: &Shared) -> Status {
         classes: classes(shared, &settings),
         unwritten: shared.state_writer.unwritten(),
         revisions: revisions(shared),
+    }
+}
+
+fn memory(shared: &Shared) -> MemoryStatus {
+    let memory = &shared.memory;
+    MemoryStatus {
+        used: memory.used() as u64,
+        budget: memory.budget() as u64,
+        level: memory.level().name().to_owned(),
     }
 }
 
@@ -138,6 +150,9 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.decisions_unwritten.set(large(shared.state_writer.count_unwritten() as u64));
     gauges.stderr_dropped.set(large(crate::talk::dropped()));
     gauges.streams.set(large(shared.streams.load(Ordering::Relaxed) as u64));
+    gauges.memory_used.set(large(shared.memory.used() as u64));
+    gauges.memory_budget.set(large(shared.memory.budget() as u64));
+    gauges.set_memory_level(shared.memory.level());
     gauges.log_dropped.set(large(shared.journal.log().dropped()));
     gauges.tap_missed.set(large(shared.journal.missed()));
     let settings = shared.settings();

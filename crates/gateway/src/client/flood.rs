@@ -107,13 +107,17 @@ impl Flood {
 pub(crate) struct Answers(Walk);
 
 impl Answers {
-    /// Whether a part of one begins in these bytes, which are not acknowledgements only.
-    pub(crate) fn begin_in(&mut self, mut bytes: &[u8]) -> bool {
-        let mut answers = false;
+    /// Whether a part of one begins in these bytes, which are not acknowledgements only; and how much of
+    /// bodies the frames carry that begin in them.
+    pub(crate) fn begin_in(&mut self, mut bytes: &[u8]) -> (bool, usize) {
+        let (mut answers, mut carried) = (false, 0);
         while let Some(frame) = self.0.frame(&mut bytes) {
             answers |= matches!(frame.kind, walk::DATA | walk::HEADERS);
+            if frame.kind == walk::DATA {
+                carried += frame.length as usize;
+            }
         }
-        answers
+        (answers, carried)
     }
 }
 

@@ -26,6 +26,7 @@ use http::{Method, StatusCode, Version};
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase};
 use crate::body::{BodyError, Piece};
+use crate::memory::{Held, REQUEST};
 use crate::reply::Reply;
 use crate::stream::Stream;
 use crate::upstream::PinnedLink;
@@ -45,6 +46,8 @@ pub(crate) struct Conn {
     mark: Cell<Mark>,
     /// The connection to a server that goes with this one.
     pin: PinnedLink,
+    /// The present request, as it counts against the budget of memory.
+    request: RefCell<Held>,
     limits: Limits,
 }
 
@@ -97,17 +100,19 @@ const COPIED: usize = 4096;
 const AHEAD: usize = 4096;
 
 impl Conn {
-    fn new(stream: Stream, input: BytesMut, limits: Limits) -> Rc<Self> {
+    fn new(stream: Stream, input: BytesMut, limits: Limits, held: Held) -> Rc<Self> {
         let decoder = Decoder::new(Framing::None, &limits);
+        let request = RefCell::new(held.memory().hold(0));
         let incoming = Incoming { decoder, awaits_continue: false, pace: Pace::default() };
         Rc::new(Self {
-            wire: RefCell::new(Wire::new(stream, input)),
+            wire: RefCell::new(Wire::new(stream, input, held)),
             incoming: RefCell::new(incoming),
             answered: Cell::new(false),
             old: Cell::new(false),
             upgrades: Cell::new(false),
             mark: Cell::default(),
             pin: PinnedLink::default(),
+            request,
             limits,
         })
     }
@@ -122,6 +127,7 @@ impl Conn {
         if !is_first {
             let mut wire = self.wire.borrow_mut();
             wire.rest();
+            self.request.borrow_mut().set(0);
             handler.enter(if wire.input.is_empty() { Phase::Idle } else { Phase::Head });
         }
         let sniffs = is_first && handler.speaks_http2();
@@ -170,6 +176,7 @@ impl Conn {
         incoming.decoder = Decoder::new(request.framing, &self.limits);
         incoming.awaits_continue = request.expects_continue && !incoming.decoder.is_ended();
         incoming.pace = Pace::new(rate);
+        self.request.borrow_mut().set(REQUEST);
         self.answered.set(false);
         self.old.set(request.version == Version::HTTP_10);
         self.upgrades.set(request.upgrades);
@@ -226,7 +233,10 @@ impl Conn {
             let _ = wire.poll_flush(cx);
         }
         loop {
-            if let Some(piece) = decode(decoder, &mut wire.input).map_err(BodyError::Malformed)? {
+            let piece = decode(decoder, &mut wire.input).map_err(BodyError::Malformed)?;
+            // Of what was taken nothing is to stay here while the request waits.
+            wire.rest();
+            if let Some(piece) = piece {
                 return Poll::Ready(Ok(piece));
             }
             match wire.poll_fill(cx) {
@@ -284,8 +294,9 @@ pub(crate) async fn serve(
     input: BytesMut,
     limits: Limits,
     handler: &impl Handler,
+    held: Held,
 ) -> Ended {
-    let conn = Conn::new(stream, input, limits);
+    let conn = Conn::new(stream, input, limits, held);
     let mut is_first = true;
     loop {
         let (reply, asked) = match conn.next(handler, is_first).await {

@@ -29,12 +29,19 @@ use super::linger::Linger;
 use super::pace::Pace;
 use super::{Back, Body, Handler, Phase, Plane};
 use crate::body::{BodyError, Piece};
+use crate::memory::{self, Held};
 use crate::reply::{Answer, Reply};
 use crate::stream::Stream;
 
 /// The window for the body of one request. That of a connection is as much for each stream that it
 /// may have: no body that waits in the queue keeps another from coming.
 const STREAM_WINDOW: u32 = 64 * 1024;
+
+/// The same near the budget of memory.
+const LITTLE_WINDOW: u32 = 8 * 1024;
+
+/// The window of a connection that the protocol begins with, and the least there is (RFC 9113 §6.9.2).
+const LEAST_CONNECTION_WINDOW: u32 = 65_535;
 
 /// The largest window there is (RFC 9113 §6.9.1).
 const MOST_WINDOW: u32 = (1 << 31) - 1;
@@ -71,6 +78,8 @@ pub(crate) struct Incoming {
     /// The client sends it only when it is told to, and has not been told.
     awaits_continue: bool,
     outgoing: Rc<Outgoing>,
+    /// The window that the client may fill, until the body has come to its end.
+    window: Held,
 }
 
 /// The way back, before the answer.
@@ -102,6 +111,7 @@ impl Incoming {
 
     fn poll_trailers(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, BodyError>> {
         let trailers = ready!(self.body.poll_trailers(cx)).map_err(|_| BodyError::BrokenOff)?;
+        self.window.set(0);
         let fields = trailers.as_ref().map(Fields::from_trailers);
         Poll::Ready(Ok(Piece::End(fields.map(Box::new))))
     }
@@ -128,6 +138,9 @@ impl Outgoing {
 /// Serves requests until the connection ends.
 pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handler: Rc<Plane>) {
     let flood = Rc::default();
+    let unsent = Rc::new(Unsent(RefCell::new(handler.hold(0))));
+    let _held = handler.hold(memory::HTTP2);
+    let window = handler.window(STREAM_WINDOW, LITTLE_WINDOW);
     let io = Guarded {
         stream,
         ahead: input,
@@ -136,22 +149,24 @@ pub(super) async fn serve(stream: Stream, input: BytesMut, limits: Limits, handl
         preface: PREFACE,
         clock: handler.clock(),
         flood: Rc::clone(&flood),
+        unsent: Rc::clone(&unsent),
         handler: Rc::clone(&handler),
         linger: Linger::default(),
     };
-    let handshake = builder(&limits, &handler).handshake::<_, Bytes>(io);
+    let handshake = builder(&limits, &handler, window).handshake::<_, Bytes>(io);
     let Ok(connection) = handshake.await else { return };
-    Session { connection, flood, limits, handler, requests: FuturesUnordered::new() }.run().await;
+    let requests = FuturesUnordered::new();
+    Session { connection, flood, limits, handler, window, unsent, requests }.run().await;
 }
 
-fn builder(limits: &Limits, handler: &Plane) -> Builder {
+fn builder(limits: &Limits, handler: &Plane, window: u32) -> Builder {
     let streams = handler.streams();
     // On a connection that many users share they count for each of them.
     let local_resets = if handler.is_shared() { None } else { Some(LOCAL_RESETS) };
     let mut builder = Builder::new();
     builder
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(STREAM_WINDOW.saturating_mul(streams).min(MOST_WINDOW))
+        .initial_window_size(window)
+        .initial_connection_window_size(connection_window(window, streams))
         .max_concurrent_streams(streams)
         .max_header_list_size(u32::try_from(limits.bytes + limits.target).unwrap_or(u32::MAX))
         .max_send_buffer_size(SEND_BUFFER)
@@ -161,11 +176,19 @@ fn builder(limits: &Limits, handler: &Plane) -> Builder {
     builder
 }
 
+/// As much for each stream that the connection may have.
+fn connection_window(window: u32, streams: u32) -> u32 {
+    window.saturating_mul(streams).clamp(LEAST_CONNECTION_WINDOW, MOST_WINDOW)
+}
+
 struct Session {
     connection: Connection<Guarded, Bytes>,
     flood: Rc<Cell<Option<Flood>>>,
     limits: Limits,
     handler: Rc<Plane>,
+    /// That new streams begin with.
+    window: u32,
+    unsent: Rc<Unsent>,
     requests: FuturesUnordered<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
@@ -219,18 +242,71 @@ impl Session {
 
     fn begin(&mut self, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
         self.handler.enter(Phase::Busy);
-        let (handler, limits) = (Rc::clone(&self.handler), self.limits);
-        self.requests.push(Box::pin(exchange(handler, limits, request, respond)));
+        let link = Link {
+            handler: Rc::clone(&self.handler),
+            limits: self.limits,
+            window: self.window,
+            unsent: Rc::clone(&self.unsent),
+        };
+        self.requests.push(Box::pin(exchange(link, request, respond)));
+        self.fit_window();
+    }
+
+    /// Gives the streams that come next the window that the budget of memory allows. Those that are open
+    /// get it too (RFC 9113 §6.9.2), and are counted with what they had.
+    fn fit_window(&mut self) {
+        let window = self.handler.window(STREAM_WINDOW, LITTLE_WINDOW);
+        // An error says that the client has not acknowledged the last change yet.
+        if window != self.window && self.connection.set_initial_window_size(window).is_ok() {
+            let whole = connection_window(window, self.handler.streams());
+            self.connection.set_target_window_size(whole);
+            self.window = window;
+        }
+    }
+}
+
+/// What a stream has of its connection.
+struct Link {
+    handler: Rc<Plane>,
+    limits: Limits,
+    window: u32,
+    unsent: Rc<Unsent>,
+}
+
+/// What the library still has of answers whose exchanges are over, in bytes. It does not tell: what an
+/// exchange has handed over counts as unsent, and data that goes out of any of them as sent, for the
+/// library sends from all in turn.
+struct Unsent(RefCell<Held>);
+
+impl Unsent {
+    fn add(&self, bytes: usize) {
+        let mut held = self.0.borrow_mut();
+        let all = held.bytes() + bytes;
+        held.set(all);
+    }
+
+    fn sent(&self, bytes: usize) {
+        let mut held = self.0.borrow_mut();
+        let all = held.bytes().saturating_sub(bytes);
+        held.set(all);
+    }
+}
+
+/// What a client may fill of its window: no more than the body that it has announced.
+fn fills(window: u32, framing: Framing) -> usize {
+    match framing {
+        Framing::Length(length) => {
+            (window as usize).min(usize::try_from(length).unwrap_or(usize::MAX))
+        }
+        Framing::None => 0,
+        Framing::Chunked | Framing::UntilClose => window as usize,
     }
 }
 
 /// One request and its answer.
-async fn exchange(
-    handler: Rc<Plane>,
-    limits: Limits,
-    request: http::Request<RecvStream>,
-    respond: SendResponse<Bytes>,
-) {
+async fn exchange(link: Link, request: http::Request<RecvStream>, respond: SendResponse<Bytes>) {
+    let Link { handler, limits, window, unsent } = link;
+    let _held = handler.hold(memory::REQUEST);
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
     let ends = body.is_end_stream();
@@ -244,7 +320,8 @@ async fn exchange(
                 Body::None
             } else {
                 let outgoing = Rc::clone(&outgoing);
-                Body::H2(Box::new(Incoming { body, pace, awaits_continue, outgoing }))
+                let window = handler.hold(fills(window, request.framing));
+                Body::H2(Box::new(Incoming { body, pace, awaits_continue, outgoing, window }))
             };
             let back = Back::H2(Rc::clone(&outgoing));
             let mut served = pin!(handler.serve(request, body, back));
@@ -258,10 +335,10 @@ async fn exchange(
         }
         Err(fault) => handler.malformed(fault),
     };
-    send(&outgoing, reply, head, &handler).await;
+    send(&outgoing, reply, head, &handler, &unsent).await;
 }
 
-async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane) {
+async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane, unsent: &Unsent) {
     let Reply { status, fields, framing, body, .. } = reply;
     let mut response = Response::new(());
     *response.status_mut() = status;
@@ -275,9 +352,15 @@ async fn send(outgoing: &Outgoing, reply: Reply, head: bool, handler: &Plane) {
     outgoing.answered.set(true);
     let sent = outgoing.respond.borrow_mut().send_response(response, is_empty);
     let Ok(mut stream) = sent else { return };
-    if !is_empty && stream_body(&mut stream, body, handler).await.is_err() {
+    if is_empty {
+        return;
+    }
+    let mut backlog = handler.hold(0);
+    if stream_body(&mut stream, body, handler, &mut backlog).await.is_err() {
         // It must not look complete.
         stream.send_reset(Reason::INTERNAL_ERROR);
+    } else {
+        unsent.add(backlog.bytes());
     }
 }
 
@@ -288,6 +371,7 @@ async fn stream_body(
     stream: &mut SendStream<Bytes>,
     mut body: Answer,
     handler: &Plane,
+    held: &mut Held,
 ) -> Result<(), Broken> {
     let mut pace = Pace::new(handler.body_rate());
     let mut gathered = Gathered::default();
@@ -305,6 +389,7 @@ async fn stream_body(
             }
             if let Poll::Ready(bytes) = gathered.poll_send(stream, cx)? {
                 pace.moves(bytes);
+                held.set(SEND_BUFFER.min(held.bytes() + bytes));
             } else {
                 if body.poll_upload(cx).is_ready() {
                     return Poll::Ready(Err(Broken));
@@ -395,6 +480,7 @@ struct Guarded {
     /// In quarters of a second.
     clock: Rc<Cell<u32>>,
     flood: Rc<Cell<Option<Flood>>>,
+    unsent: Rc<Unsent>,
     handler: Rc<Plane>,
     linger: Linger,
 }
@@ -402,8 +488,12 @@ struct Guarded {
 impl Guarded {
     fn wrote(&mut self, bytes: &[u8]) {
         self.frames.wrote(bytes.len());
-        if self.out.begin_in(bytes) {
+        let (answers, carried) = self.out.begin_in(bytes);
+        if answers {
             self.handler.moves();
+        }
+        if carried > 0 {
+            self.unsent.sent(carried);
         }
     }
 }

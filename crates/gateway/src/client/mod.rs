@@ -31,11 +31,12 @@ use tokio::net::TcpStream;
 use crate::body::{BodyError, Piece};
 use crate::connections::Seat;
 use crate::elephants::NoLane;
+use crate::memory::{self, Held};
 use crate::reply::{Answer, Reply};
 use crate::request::{self, Peer};
 use crate::settings::Settings;
 use crate::shared::Door;
-use crate::stream::{keep_alive, limit_unsent};
+use crate::stream::{keep_alive, limit_unread, limit_unsent};
 use crate::upstream::PinnedLink;
 use crate::worker::Worker;
 pub(crate) use flood::Flood;
@@ -132,8 +133,13 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
         shared.metrics.connection_refused();
         return;
     };
+    if shared.memory.refuses_connections() {
+        shared.metrics.connection_refused();
+        return;
+    }
     keep_alive(&stream);
     limit_unsent(&stream);
+    limit_unread(&stream, shared.memory.socket_buffer());
     let half_close = settings.config.listen.half_close;
     let Ok(client) = worker.clients.admit(&stream, half_close, &seat.held) else {
         shared.metrics.connection_refused();
@@ -142,6 +148,7 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
     let worker = Rc::clone(worker);
     tokio::task::spawn_local(async move {
         let mut seat = seat;
+        let _held = worker.shared.memory.hold(memory::CONNECTION);
         let connection = pin!(connection(&worker, stream, peer, door, &client, &mut seat));
         live(&client, connection).await;
     });
@@ -177,6 +184,8 @@ async fn connection(
         worker.shared.metrics.connection_refused();
         return;
     }
+    let tls = if door == Door::Tls { memory::TLS } else { 0 };
+    let held = worker.shared.memory.hold(tls);
     let opened = Box::pin(opening::open(worker, stream, ahead, door)).await;
     let Ok(opened) = opened.inspect_err(not_opened) else { return };
     let plane = Plane::new(worker, client, peer, opened.secure);
@@ -185,13 +194,14 @@ async fn connection(
         h1::Ended::Http2(opened.stream, opened.input)
     } else {
         client.may_be_told(true);
-        h1::serve(opened.stream, opened.input, limits, &plane).await
+        h1::serve(opened.stream, opened.input, limits, &plane, plane.hold(0)).await
     };
     client.may_be_told(false);
     if let h1::Ended::Http2(stream, input) = ended {
         client.speaks_http2();
         Box::pin(h2::serve(stream, input, limits, Rc::new(plane))).await;
     }
+    drop(held);
 }
 
 /// The data plane, as one connection sees it.
@@ -226,6 +236,16 @@ impl Plane {
     /// Bytes of an answer have gone out.
     fn moves(&self) {
         self.client.moves();
+    }
+
+    /// Counts bytes that the client makes the gateway hold.
+    fn hold(&self, bytes: usize) -> Held {
+        self.worker.shared.memory.hold(bytes)
+    }
+
+    /// The window for one stream of a connection.
+    fn window(&self, calm: u32, little: u32) -> u32 {
+        if self.worker.shared.memory.shrinks(1, 0) == 0 { little } else { calm }
     }
 
     /// Streams that one connection may have open at once.
@@ -294,7 +314,10 @@ impl Handler for Plane {
     }
 
     fn is_stopping(&self) -> bool {
-        self.client.ends_soon() || self.worker.shared.is_draining.load(Ordering::Relaxed)
+        let shared = &self.worker.shared;
+        self.client.ends_soon()
+            || shared.is_draining.load(Ordering::Relaxed)
+            || shared.memory.closes()
     }
 
     fn body_rate(&self) -> u64 {

@@ -4,10 +4,12 @@ use std::sync::atomic::Ordering;
 
 use bywash_engine::catalog::LimitSettings;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::table;
+use super::{Labels, table};
+use crate::memory::Level;
 
 /// A count that somebody else keeps.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +41,14 @@ pub(crate) struct Gauges {
     pub(crate) decisions_unwritten: Gauge,
     pub(crate) state_unreadable: Gauge,
     pub(crate) stderr_dropped: Total,
+    pub(crate) memory_used: Gauge,
+    pub(crate) memory_budget: Gauge,
+    memory_level: Vec<Gauge>,
 }
 
 impl Gauges {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let this = Self::default();
+        let mut this = Self::default();
         for (metric, gauge) in [
             (&table::LIMIT, &this.limit),
             (&table::LIMIT_LEAST, &this.limit_least),
@@ -57,15 +62,25 @@ impl Gauges {
             (&table::BYPASSED, &this.bypassed),
             (&table::DECISIONS_UNWRITTEN, &this.decisions_unwritten),
             (&table::STATE_UNREADABLE, &this.state_unreadable),
+            (&table::MEMORY_USED, &this.memory_used),
+            (&table::MEMORY_BUDGET, &this.memory_budget),
             (&table::SESSIONS, &this.sessions),
             (&table::DRAINING, &this.draining),
         ] {
             metric.register(registry, gauge.clone());
         }
+        this.memory_level = levels(registry);
         table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
         table::STDERR_DROPPED.register(registry, this.stderr_dropped.0.clone());
         table::ACCESS_LOG_DROPPED.register(registry, this.log_dropped.0.clone());
         this
+    }
+
+    /// The level of the overload manager.
+    pub(crate) fn set_memory_level(&self, now: Level) {
+        for (level, gauge) in Level::ALL.iter().zip(&self.memory_level) {
+            gauge.set(i64::from(*level == now));
+        }
     }
 
     /// Between which bounds the limit stays.
@@ -74,4 +89,12 @@ impl Gauges {
         self.limit_least.set(i64::from(*bounds.start()));
         self.limit_most.set(i64::from(*bounds.end()));
     }
+}
+
+/// One for each level of the overload manager, in their order.
+fn levels(registry: &mut Registry) -> Vec<Gauge> {
+    let family = Family::<Labels, Gauge>::default();
+    table::MEMORY_LEVEL.register(registry, family.clone());
+    let of_word = |word: &str| family.get_or_create(&vec![("state", word.to_owned())]).clone();
+    table::MEMORY_LEVEL.words().into_iter().map(of_word).collect()
 }

@@ -39,8 +39,9 @@ use wait::{Ended, NoBody, Waited};
 
 use crate::body::BodyError;
 use crate::client::{Back, Body};
-use crate::driver::Ticket;
+use crate::driver::{Refusal, Ticket};
 use crate::local_fault::LocalFault;
+use crate::memory;
 use crate::record::Record;
 use crate::reply::Reply;
 use crate::shared::{CountedSeat, Shared};
@@ -65,7 +66,7 @@ pub(crate) async fn serve(
     if let Some(doubt) = facts.doubt {
         worker.shared.metrics.forwarding_doubted(doubt);
     }
-    let record = Record::new(&worker, &settings, &facts, &request);
+    let mut record = Record::new(&worker, &settings, &facts, &request);
     let voice = Voice::new(&settings, &peer, &request.fields, record.name());
     if forward::loops(&request.fields) {
         return refuse::looping(&voice, record);
@@ -73,6 +74,10 @@ pub(crate) async fn serve(
     let most = settings.max_body_bytes(&facts.request);
     if matches!(request.framing, Framing::Length(length) if length > most) {
         return refuse::upload(&worker, record, BodyError::TooLarge);
+    }
+    if let Err(refusal) = memory_for(&worker, request.framing) {
+        record.refused(&refusal, refuse::status_of_reason(refusal.reason));
+        return refuse::busy(&voice, &refusal, &record);
     }
     let asks = request.expects_continue;
     let upload = Upload::new(body, request.framing, asks, most, &worker, &settings);
@@ -84,6 +89,20 @@ pub(crate) async fn serve(
     let Admitted { record, upload, ticket, deadline, client } = admitted;
     let forward = Forward { request, upload, facts, peer, back, client, name: record.name() };
     run(&worker, record, ticket, deadline, forward, &voice).await
+}
+
+/// Refuses a body that the budget of memory has no room for.
+fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
+    let length = match framing {
+        Framing::None => Some(0),
+        Framing::Length(length) => Some(length),
+        Framing::Chunked | Framing::UntilClose => None,
+    };
+    if !worker.shared.memory.refuses_body(length) {
+        return Ok(());
+    }
+    let at = worker.shared.driver.now();
+    Err(Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at })
 }
 
 /// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there

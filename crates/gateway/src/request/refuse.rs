@@ -150,6 +150,7 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::WaitedTooLong
         | Reason::Reconfigured
         | Reason::Throttled
+        | Reason::MemoryFull
         | Reason::ClientLeft
         | Reason::SlowClient => StatusCode::SERVICE_UNAVAILABLE,
         Reason::RanTooLong | Reason::GaveWay => StatusCode::GATEWAY_TIMEOUT,

@@ -44,18 +44,20 @@ struct Held {
 impl Held {
     fn has_room(&self) -> bool {
         let all = self.worker.shared.buffered.load(Ordering::Relaxed);
-        self.bytes < self.most && all < self.most_of_all
+        self.bytes < self.worker.shared.memory.read_ahead(self.most) && all < self.most_of_all
     }
 
     fn add(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.worker.shared.buffered.fetch_add(bytes, Ordering::Relaxed);
+        self.worker.shared.memory.add(bytes);
     }
 
     fn release(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         if bytes > 0 {
             self.worker.shared.buffered.fetch_sub(bytes, Ordering::Relaxed);
+            self.worker.shared.memory.sub(bytes);
         }
     }
 }

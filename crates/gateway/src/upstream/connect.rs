@@ -12,6 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 use super::names::{Cause, Name};
 use super::servers::{Options, Servers};
 use super::{Link, UpstreamError, h1, h2};
+use crate::memory::{Held, Memory};
 use crate::stream::{Stream, keep_alive};
 
 /// All servers of the upstream, and what is known of them.
@@ -64,9 +65,15 @@ impl Upstreams {
     }
 
     /// A new connection.
-    pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
+    pub(crate) async fn connect(
+        &self,
+        server: usize,
+        limit: Span,
+        memory: &Arc<Memory>,
+    ) -> Result<Link, UpstreamError> {
         let limit = limit.to_std();
-        let connected = tokio::time::timeout(limit, self.connect_without_limit(server)).await;
+        let connected =
+            tokio::time::timeout(limit, self.connect_without_limit(server, memory.hold(0))).await;
         connected.map_err(|_| self.late(server, limit))?
     }
 
@@ -78,22 +85,32 @@ impl Upstreams {
         }
     }
 
-    async fn connect_without_limit(&self, server: usize) -> Result<Link, UpstreamError> {
+    async fn connect_without_limit(
+        &self,
+        server: usize,
+        held: Held,
+    ) -> Result<Link, UpstreamError> {
         let Server { scheme, endpoint } = &self.list[server];
         if let Endpoint::Unix(path) = endpoint {
             let stream =
                 UnixStream::connect(path).await.map_err(busy).map_err(UpstreamError::of_connect)?;
-            return Ok(Link::H1(h1::Link::new(Stream::Unix(stream))));
+            return Ok(Link::H1(h1::Link::new(Stream::Unix(stream), held)));
         }
         let name = self.names[server].as_ref().expect("made for each server on the network");
         let stream = name.connect().await?;
         keep_alive(&stream);
-        self.open(*scheme, name.host(), stream).await.map_err(UpstreamError::Connect)
+        self.open(*scheme, name.host(), stream, held).await.map_err(UpstreamError::Connect)
     }
 
-    async fn open(&self, scheme: Scheme, host: &str, stream: TcpStream) -> io::Result<Link> {
+    async fn open(
+        &self,
+        scheme: Scheme,
+        host: &str,
+        stream: TcpStream,
+        held: Held,
+    ) -> io::Result<Link> {
         match scheme {
-            Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream)))),
+            Scheme::Http => Ok(Link::H1(h1::Link::new(Stream::Tcp(stream), held))),
             Scheme::H2c => Ok(Link::H2(h2::Link::new(Stream::Tcp(stream), false).await?)),
             Scheme::Https => {
                 let tls = self.tls.as_ref().expect("made when a server speaks TLS");
@@ -103,7 +120,7 @@ impl Upstreams {
                 if is_h2 {
                     return Ok(Link::H2(h2::Link::new(stream, true).await?));
                 }
-                Ok(Link::H1(h1::Link::new(stream)))
+                Ok(Link::H1(h1::Link::new(stream, held)))
             }
         }
     }
@@ -146,7 +163,8 @@ mod tests {
         let Ok((config, _)) = Config::parse(text, "test") else { panic!("{text}") };
         // Nobody looks the name up here.
         let upstreams = Upstreams::new(&config.upstream, Time::ZERO, None).unwrap();
-        let failed = upstreams.connect(0, Span::from_millis(20)).await;
+        let memory = Arc::new(Memory::new(1 << 20));
+        let failed = upstreams.connect(0, Span::from_millis(20), &memory).await;
         assert!(matches!(failed, Err(UpstreamError::Name(Cause::Temporary))));
     }
 }

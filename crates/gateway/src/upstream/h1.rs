@@ -19,6 +19,7 @@ use http::{Method, StatusCode};
 use super::{Outbound, UpstreamError};
 use crate::body::Piece;
 use crate::client::h1::decode;
+use crate::memory::Held;
 use crate::request::Upload;
 use crate::stream::Stream;
 use crate::wire::Wire;
@@ -34,8 +35,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(stream: Stream) -> Self {
-        Self { wire: Wire::new(stream, BytesMut::new()), authenticated: false }
+    pub(super) fn new(stream: Stream, held: Held) -> Self {
+        Self { wire: Wire::new(stream, BytesMut::new(), held), authenticated: false }
     }
 
     /// Whether it could carry another exchange, as far as can be known without trying: the other

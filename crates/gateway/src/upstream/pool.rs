@@ -1,12 +1,14 @@
 //! Connections to the servers that can carry another exchange; one pool for each worker.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use bywash_config::Upstream;
 use bywash_units::Span;
 
 use super::pinned::Pins;
 use super::{SharedUpstreams, UpstreamError, h1, h2};
+use crate::memory::Memory;
 
 /// A connection that can carry an exchange.
 pub(crate) enum Link {
@@ -17,6 +19,8 @@ pub(crate) enum Link {
 pub(crate) struct Pool {
     upstreams: SharedUpstreams,
     bounds: Cell<Bounds>,
+    /// Buffers count against it.
+    memory: Arc<Memory>,
     servers: Vec<RefCell<Kept>>,
     /// Those that belong to a client connection each.
     pins: RefCell<Pins>,
@@ -61,10 +65,10 @@ struct Idle<L> {
 }
 
 impl Pool {
-    pub(crate) fn new(upstreams: SharedUpstreams, bounds: Bounds) -> Self {
+    pub(crate) fn new(upstreams: SharedUpstreams, bounds: Bounds, memory: Arc<Memory>) -> Self {
         let servers = upstreams.list().iter().map(|_| RefCell::default()).collect();
         let (bounds, pins) = (Cell::new(bounds), RefCell::default());
-        Self { upstreams, bounds, servers, pins, retired: Cell::new(false) }
+        Self { upstreams, bounds, memory, servers, pins, retired: Cell::new(false) }
     }
 
     /// Changes the bounds.
@@ -134,7 +138,7 @@ impl Pool {
 
     /// A new connection.
     pub(crate) async fn connect(&self, server: usize, limit: Span) -> Result<Link, UpstreamError> {
-        let link = self.upstreams.connect(server, limit).await?;
+        let link = self.upstreams.connect(server, limit, &self.memory).await?;
         if let Link::H2(link) = &link {
             // Others may use it from now on.
             self.put(server, Link::H2(link.clone()));
@@ -189,8 +193,11 @@ mod tests {
         for (keep_alive, seconds) in [("4s", 4), ("1s", 1), ("90s", 90)] {
             let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             let _other_side = listener.accept().await.unwrap();
-            let pool = Pool::new(Arc::clone(&upstreams), Bounds::of(&upstream(keep_alive), 1));
-            pool.put(0, Link::H1(h1::Link::new(Stream::Tcp(stream))));
+            let memory = Arc::new(Memory::new(1 << 20));
+            let held = memory.hold(0);
+            let pool =
+                Pool::new(Arc::clone(&upstreams), Bounds::of(&upstream(keep_alive), 1), memory);
+            pool.put(0, Link::H1(h1::Link::new(Stream::Tcp(stream), held)));
             let is_kept = || !pool.servers[0].borrow().idle.is_empty();
             (0..seconds).for_each(|_| pool.tick());
             assert!(is_kept(), "after {seconds} s");

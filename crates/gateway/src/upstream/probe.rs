@@ -15,6 +15,7 @@ use tokio::task::LocalSet;
 use super::health::Schedule;
 use super::{Exchange, MOST_HEADS, Outbound, SharedUpstreams, UpstreamError, names};
 use crate::local_fault::LocalFault;
+use crate::memory::Memory;
 use crate::request::Upload;
 use crate::settings::Settings;
 use crate::shared::{Life, Shared};
@@ -73,9 +74,11 @@ async fn rounds(shared: &Shared, settings: &Settings) {
         }
         for server in schedule.due(now).collect::<Vec<_>>() {
             let (upstreams, path) = (Arc::clone(upstreams), path.clone());
+            let memory = Arc::clone(&shared.memory);
             let (limit, done) = (health.timeout, done.clone());
             tokio::task::spawn_local(async move {
-                let asked = tokio::time::timeout(limit.to_std(), ask(&upstreams, server, &path));
+                let asked = ask(&upstreams, server, &path, &memory);
+                let asked = tokio::time::timeout(limit.to_std(), asked);
                 let is_well = asked.await.unwrap_or(Ok(false));
                 // Whoever wants to know may have gone over to other settings.
                 let _ = done.send((server, is_well));
@@ -90,8 +93,13 @@ async fn rounds(shared: &Shared, settings: &Settings) {
 }
 
 /// Whether a server answers well; or why this machine could not ask it.
-async fn ask(upstreams: &SharedUpstreams, server: usize, path: &str) -> Result<bool, LocalFault> {
-    let link = match upstreams.connect(server, FOREVER).await {
+async fn ask(
+    upstreams: &SharedUpstreams,
+    server: usize,
+    path: &str,
+    memory: &Arc<Memory>,
+) -> Result<bool, LocalFault> {
+    let link = match upstreams.connect(server, FOREVER, memory).await {
         Ok(link) => link,
         Err(UpstreamError::Local(fault)) => return Err(fault),
         Err(_) => return Ok(false),

@@ -46,6 +46,7 @@ mod limits;
 mod local_faults;
 mod log;
 mod malformed;
+mod memory;
 mod metrics;
 mod modes;
 mod mutated;

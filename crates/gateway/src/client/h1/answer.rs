@@ -214,6 +214,8 @@ impl Conn {
 
     /// Closes so that the client can read what it was told.
     pub(super) async fn linger(&self) {
+        self.wire.borrow_mut().forget_input();
+        self.request.borrow_mut().set(0);
         let mut linger = Linger::default();
         poll_fn(|cx| linger.poll(&mut self.wire.borrow_mut().stream, cx)).await;
     }

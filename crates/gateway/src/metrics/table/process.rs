@@ -1,10 +1,11 @@
 //! Of the gateway's process.
 
 use bywash_metrics::Kind::{Counter, Gauge};
-use bywash_metrics::Remedy::Do;
+use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject};
 
 use super::label;
+use crate::memory::Level;
 use crate::panics::Thread;
 
 pub(super) static SUBJECT: Subject = Subject {
@@ -15,6 +16,9 @@ pub(super) static SUBJECT: Subject = Subject {
         &DECISIONS_UNWRITTEN,
         &STATE_UNREADABLE,
         &DRAINING,
+        &MEMORY_USED,
+        &MEMORY_BUDGET,
+        &MEMORY_LEVEL,
         &PANICS,
         &WORKER_RESTARTS,
         &ACCESS_LOG_DROPPED,
@@ -122,4 +126,35 @@ pub(crate) static DROPPED_SPANS: Metric = Metric {
     labels: &[],
     help: "Spans that did not arrive at the collector of log.traces",
     remedy: Do("Is the collector there, does it keep up? Requests did not wait for it."),
+};
+pub(crate) static MEMORY_USED: Metric = Metric {
+    name: "bywash_memory_used_bytes",
+    kind: Gauge,
+    unit: "bytes",
+    labels: &[],
+    help: "Memory that clients make the gateway hold: buffers, connections, requests, bodies, answers",
+    remedy: Do(
+        "Near bywash_memory_budget_bytes: more memory, or fewer `limits.connections`. `bywash doctor` has the arithmetic.",
+    ),
+};
+pub(crate) static MEMORY_BUDGET: Metric = Metric {
+    name: "bywash_memory_budget_bytes",
+    kind: Gauge,
+    unit: "bytes",
+    labels: &[],
+    help: "The most of it that there may be: limits.memory",
+    remedy: Nothing("It is what bywash_memory_used_bytes is compared with."),
+};
+pub(crate) static MEMORY_LEVEL: Metric = Metric {
+    name: "bywash_memory_level",
+    kind: Gauge,
+    unit: "0 or 1",
+    labels: &[label("state", "what is done near the budget", || {
+        Level::ALL.map(Level::name).into()
+    })],
+    help: "1 at the level of the overload manager: calm, shrink (small windows and buffers), close (no keep-alive), refuse (no bodies, no new connections)",
+    remedy: Do(
+        "Beyond calm: see who holds memory, in bywash_connections and `bywash status`. Many connections from few addresses are \
+         an attack: `limits.connections_per_address`. Else: more memory.",
+    ),
 };

@@ -1,0 +1,345 @@
+//! The budget for all memory that clients can make the gateway hold, and what is done near it.
+//!
+//! Every buffer that a client can fill is counted in one number: a [`Held`] counts one holder's bytes
+//! and gives them back when it is dropped. Buffers are counted when their capacity changes. The state
+//! of the HTTP/2 and TLS libraries cannot be asked for its size: it is counted by the constants below,
+//! which `survival memory` measures.
+//!
+//! Near the budget an overload manager acts in three levels (as Envoy's does): it first shrinks what
+//! each client may fill, then ends connections after their answer, then refuses bodies and new
+//! connections. A level ends [`BACK`] percent of the budget below the mark at which it begins.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use bywash_config::{Config, Scheme};
+use bywash_units::Span;
+
+use crate::talk;
+
+/// One open connection with nothing on it: its task, its place among those watched, its socket.
+pub(crate) const CONNECTION: usize = 10 * KIB;
+/// One request from its head to the end of its answer, without its bodies: its futures and fields.
+pub(crate) const REQUEST: usize = 8 * KIB;
+/// One TLS session, its handshake included.
+pub(crate) const TLS: usize = 24 * KIB;
+/// What rustls keeps of data that its client does not read: the library's limit.
+pub(crate) const TLS_UNSENT: usize = 64 * KIB;
+/// One HTTP/2 connection: the library's buffers for frames and its two HPACK tables.
+pub(crate) const HTTP2: usize = 40 * KIB;
+
+/// A body of up to this size is never refused for want of memory: a login, an order.
+const SMALL_BODY: u64 = 16 * 1024;
+/// What may be read ahead of a waiting body near the budget.
+const LITTLE_AHEAD: usize = 16 * KIB;
+/// Bytes that the kernel may hold of what a client has sent, near the budget.
+const LITTLE_SOCKET: usize = 32 * KIB;
+/// For the head of a request, and for the next request, from [`Level::Close`] on.
+const LITTLE_TIME: Span = Span::from_secs(3);
+
+/// After so long a client whose body was refused may come again: timeouts free what others hold.
+pub(crate) const RETRY_AFTER: Span = Span::from_secs(10);
+
+/// By so many percent of the budget use must fall below a level's mark before the level ends.
+const BACK: usize = 5;
+
+/// How far use has come towards the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Nothing is done.
+    Calm,
+    /// Windows and buffers for what comes next are small.
+    Shrink,
+    /// Connections end with their present request.
+    Close,
+    /// Large bodies and new connections are refused.
+    Refuse,
+}
+
+impl Level {
+    pub(crate) const ALL: [Self; 4] = [Self::Calm, Self::Shrink, Self::Close, Self::Refuse];
+
+    /// The word for it in the log, the metrics and the status.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Calm => "calm",
+            Self::Shrink => "shrink",
+            Self::Close => "close",
+            Self::Refuse => "refuse",
+        }
+    }
+
+    /// The percentage of the budget at which it begins.
+    const fn begins(self) -> usize {
+        match self {
+            Self::Calm => 0,
+            Self::Shrink => 60,
+            Self::Close => 75,
+            Self::Refuse => 90,
+        }
+    }
+
+    const fn explanation(self) -> &'static str {
+        match self {
+            Self::Calm => "nothing is held back",
+            Self::Shrink => "windows and buffers are small",
+            Self::Close => "connections end after their answer",
+            Self::Refuse => "bodies and new connections are refused",
+        }
+    }
+
+    fn of(number: u8) -> Self {
+        Self::ALL[usize::from(number).min(Self::ALL.len() - 1)]
+    }
+
+    /// The level for this use, coming from `self`.
+    fn next(self, used: usize, budget: usize) -> Self {
+        let holds = |level: &&Self| {
+            let mark =
+                if **level <= self { level.begins().saturating_sub(BACK) } else { level.begins() };
+            used >= budget / 100 * mark
+        };
+        Self::ALL.iter().rev().find(holds).copied().unwrap_or(Self::Calm)
+    }
+}
+
+/// What all clients of one gateway hold together.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    used: AtomicUsize,
+    /// The kernel's buffers, where the control group pays for them; read once a second.
+    kernel: AtomicUsize,
+    budget: AtomicUsize,
+    level: AtomicU8,
+    /// The highest level since the last line in the log.
+    peak: AtomicU8,
+    /// The level that the last line in the log named.
+    told: AtomicU8,
+}
+
+impl Memory {
+    pub(crate) fn new(budget: usize) -> Self {
+        Self {
+            used: AtomicUsize::new(0),
+            kernel: AtomicUsize::new(0),
+            budget: AtomicUsize::new(budget),
+            level: AtomicU8::new(0),
+            peak: AtomicU8::new(0),
+            told: AtomicU8::new(0),
+        }
+    }
+
+    /// Counts so many bytes for as long as the value lives.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
+        let mut held = Held { memory: Arc::clone(self), bytes: 0 };
+        held.set(bytes);
+        held
+    }
+
+    /// Counts more bytes, for holders that give back what they counted themselves.
+    pub(crate) fn add(&self, bytes: usize) {
+        self.look(self.used.fetch_add(bytes, Ordering::Relaxed) + bytes);
+    }
+
+    /// Counts fewer bytes.
+    pub(crate) fn sub(&self, bytes: usize) {
+        self.look(self.used.fetch_sub(bytes, Ordering::Relaxed) - bytes);
+    }
+
+    /// Finds the level for this use. Of two threads that do so at once the later one may have the
+    /// older number: the next change, or the next second, mends it.
+    fn look(&self, counted: usize) {
+        let used = counted + self.kernel.load(Ordering::Relaxed);
+        let now = self.level();
+        let next = now.next(used, self.budget());
+        if next != now {
+            self.level.store(next as u8, Ordering::Relaxed);
+            self.peak.fetch_max(next as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that clients hold.
+    pub(crate) fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed) + self.kernel.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn budget(&self) -> usize {
+        self.budget.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        Level::of(self.level.load(Ordering::Relaxed))
+    }
+
+    /// Puts another budget in force.
+    pub(crate) fn set_budget(&self, budget: usize) {
+        self.budget.store(budget, Ordering::Relaxed);
+        self.look(self.used.load(Ordering::Relaxed));
+    }
+
+    /// A second has passed: takes what the kernel holds for the process's sockets, and logs the level
+    /// if it is another, or was a higher one meanwhile.
+    pub(crate) fn tick(&self, kernel: usize) {
+        self.kernel.store(kernel, Ordering::Relaxed);
+        self.look(self.used.load(Ordering::Relaxed));
+        let level = self.level();
+        let peak = Level::of(self.peak.swap(level as u8, Ordering::Relaxed)).max(level);
+        let told = Level::of(self.told.swap(level as u8, Ordering::Relaxed));
+        if peak == told && level == told {
+            return;
+        }
+        let mebibytes = |bytes: usize| bytes as u64 / MIB;
+        let (used, budget) = (mebibytes(self.used()), mebibytes(self.budget()));
+        let (name, does) = (level.name(), level.explanation());
+        let was = if peak > level {
+            format!(", it was {} meanwhile", peak.name())
+        } else {
+            String::new()
+        };
+        talk::say(format_args!(
+            "memory of clients: level {name}{was} ({used} of {budget} MiB): {does}"
+        ));
+    }
+
+    /// Whether a body is refused. `length`: in bytes, `None` if its head does not say.
+    pub(crate) fn refuses_body(&self, length: Option<u64>) -> bool {
+        self.level() == Level::Refuse && length.is_none_or(|length| length > SMALL_BODY)
+    }
+
+    /// Whether new connections are refused.
+    pub(crate) fn refuses_connections(&self) -> bool {
+        self.level() == Level::Refuse
+    }
+
+    /// Whether connections end after their present request.
+    pub(crate) fn closes(&self) -> bool {
+        self.level() >= Level::Close
+    }
+
+    /// How much of a waiting request's body may be read ahead, if the file allows `most`.
+    pub(crate) fn read_ahead(&self, most: usize) -> usize {
+        self.shrinks(most, LITTLE_AHEAD)
+    }
+
+    /// The kernel's buffer for what a new connection sends, if it is to be a small one.
+    pub(crate) fn socket_buffer(&self) -> Option<usize> {
+        (self.level() >= Level::Shrink).then_some(LITTLE_SOCKET)
+    }
+
+    /// `calm`, or no more than `little` near the budget.
+    pub(crate) fn shrinks(&self, calm: usize, little: usize) -> usize {
+        if self.level() >= Level::Shrink { calm.min(little) } else { calm }
+    }
+
+    /// How long a client may take, if the file allows `calm`.
+    pub(crate) fn time(&self, calm: Span) -> Span {
+        if self.closes() { calm.min(LITTLE_TIME) } else { calm }
+    }
+}
+
+/// Bytes of one holder, counted until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Arc<Memory>,
+    bytes: usize,
+}
+
+impl Held {
+    /// The holder has so many bytes now.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        match bytes.cmp(&before) {
+            std::cmp::Ordering::Greater => self.memory.add(bytes - before),
+            std::cmp::Ordering::Less => self.memory.sub(before - bytes),
+            std::cmp::Ordering::Equal => {}
+        }
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) const fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+const KIB: usize = 1024;
+const MIB: u64 = 1 << 20;
+
+/// What a gateway may give its clients, and from what this follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// All that clients may make the gateway hold.
+    pub bytes: u64,
+    /// What the gateway holds whatever clients do: its tables at their limits.
+    pub tables: u64,
+    /// What the allocator needs beside: memory that is free and not given back yet.
+    pub slack: u64,
+    /// What one connection that says nothing takes of the budget.
+    pub connection: u64,
+}
+
+impl Budget {
+    /// How many connections that say nothing have room before keep-alive ends.
+    pub const fn connections(&self) -> u64 {
+        self.bytes / 100 * Level::Close.begins() as u64 / self.connection
+    }
+
+    /// All that the process may come to.
+    pub const fn whole(&self) -> u64 {
+        self.bytes.saturating_add(self.tables).saturating_add(self.slack)
+    }
+}
+
+/// The program, its threads and its runtimes, before the first client.
+const PROGRAM: u64 = 24 * MIB;
+/// An entry of the journal with its method and target, at most.
+const ENTRY: u64 = 1024;
+/// A remembered session.
+const SESSION: u64 = 256;
+/// What an answer from an HTTP/2 server may fill before its client reads it.
+const UPSTREAM_WINDOW: u64 = 256 * 1024;
+/// Without a limit of a control group: the share of the machine, and the most of it.
+const OF_MACHINE: u64 = 2;
+const MOST_OF_MACHINE: u64 = 4096 * MIB;
+/// However large the tables are.
+const LEAST: u64 = 16 * MIB;
+
+/// The budget of a gateway with this configuration. `limit` is that of its control group, `machine`
+/// what the machine has. If neither is known the machine is taken to have 1 GiB.
+///
+/// The budget takes four fifths of what the tables leave. The rest is for the allocator.
+pub fn budget(config: &Config, limit: Option<u64>, machine: Option<u64>) -> Budget {
+    let tables = tables(config);
+    let machine = (machine.unwrap_or(1024 * MIB) / OF_MACHINE).min(MOST_OF_MACHINE);
+    let have = limit.unwrap_or(machine);
+    let bytes =
+        config.limits.memory.unwrap_or_else(|| (have.saturating_sub(tables) / 5 * 4).max(LEAST));
+    Budget { bytes, tables, slack: bytes / 4, connection: CONNECTION as u64 }
+}
+
+/// The same for this process, in bytes.
+pub(crate) fn of_this_process(config: &Config) -> usize {
+    let limit = bywash_sense::Grant::own().memory;
+    let machine = bywash_sense::machine_memory();
+    usize::try_from(budget(config, limit, machine).bytes).unwrap_or(usize::MAX)
+}
+
+fn tables(config: &Config) -> u64 {
+    let is_http2 = config.upstream.servers.iter().any(|server| server.scheme != Scheme::Http);
+    let slots = if is_http2 { u64::from(config.upstream.limit) } else { 0 };
+    PROGRAM
+        + 2 * crate::journal::KEPT as u64 * ENTRY
+        + u64::from(config.engine.sessions) * SESSION
+        + slots * UPSTREAM_WINDOW
+}
+
+#[cfg(test)]
+mod tests;
