@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 pub struct Options {
     #[command(flatten)]
     common: Common,
-    /// Connections of each kind in the first part
-    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+    /// Connections of each kind in the first part; 0 leaves it out
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=2_000))]
     each: u32,
     /// Connections of all kinds together in the second part; 0 leaves it out
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(0..=50_000))]
@@ -57,7 +57,10 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::raise_descriptor_limit()?;
     let bench = Bench::set(&[peer::Kind::Bywash], &options.common.programs);
     sys::pin_to(LOAD_CORE)?;
-    let mut reports = vec![costs(&options.common.programs, options.each)?];
+    let mut reports = Vec::new();
+    if options.each > 0 {
+        reports.push(costs(&options.common.programs, options.each)?);
+    }
     if options.crowd > 0 {
         match crowd(options) {
             Ok(report) => reports.push(report),
@@ -71,7 +74,13 @@ fn costs(programs: &Programs, count: u32) -> io::Result<Report> {
     let head = ["connection", "KiB each", "counted KiB"];
     let (mut table, mut list) = (Table::new(1, &head), Vec::new());
     for kind in Kind::ALL {
-        let (each, counted) = cost(kind, programs, count)?;
+        let (each, counted) = match cost(kind, programs, count) {
+            Ok(cost) => cost,
+            Err(e) => {
+                not_available(&kind.to_string(), &e.to_string());
+                continue;
+            }
+        };
         let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
         let told = counted.map_or("-".to_owned(), kib);
         table.row(vec![kind.to_string(), kib(each), told]);
