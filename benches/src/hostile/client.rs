@@ -130,13 +130,13 @@ impl Hostile {
             }
             Kind::IdlePost => {
                 stream.write_all(http::post("/item", "Content-Length: 60000\r\n").as_bytes())?;
-                stream.write_all(&[b'a'; 60_000])?;
+                stream.write_all(&vec![b'a'; 60_000])?;
                 answered(&mut stream)?;
             }
             Kind::Holder => stream.write_all(http::get("/hold").as_bytes())?,
             Kind::Refused | Kind::Waiting => {
                 let head = http::post("/x", "Content-Length: 10000000\r\n");
-                fill(&mut stream, &[head.as_bytes(), &[b'a'; 300_000]].concat())?;
+                fill(&mut stream, &[head.as_bytes(), &vec![b'a'; 300_000]].concat())?;
             }
             Kind::Chunks => {
                 let head = http::post("/x", "Transfer-Encoding: chunked\r\n");
