@@ -98,7 +98,7 @@ fn not_allowed(kind: &Kind) -> Vec<String> {
         Kind::Texts { alone: true, .. } => {
             vec!["[]".into(), "[\"zzz\"]".into(), "\"zzz\"".into(), "\"\"".into()]
         }
-        Kind::Texts { least: 0, .. } => vec!["[\"zzz\"]".into()],
+        Kind::Texts { least: 0, .. } => vec!["[\"zz z\"]".into()],
         Kind::Texts { .. } => vec!["[]".into(), "[\"zzz\"]".into()],
     }
 }

@@ -32,7 +32,8 @@ impl Drop for KeyFile {
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";
 
 fn read(identify: &str, rest: &str) -> Result<(Config, Problems), Problems> {
-    let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\n";
+    // Without a word about case every enforced class is warned of.
+    let server = "[upstream]\nserver = \"http://127.0.0.1:3000\"\nignore_case = false\n";
     Config::parse(&format!("version = 1\n[identify]\n{identify}{server}{rest}"), "bywash.toml")
 }
 

@@ -83,7 +83,7 @@ pub(crate) const TOTAL_TIMEOUT: Key = Key::new(
     "How long a request may take from its slot to the last byte of its answer. WebSockets and \
      server-sent events may last.",
 );
-pub(crate) const IGNORE_CASE: Key = Key::new(
+pub(crate) const IGNORE_CASE: Key = Key::optional(
     "ignore_case",
     Kind::Truth,
     super::TRUTH_NO,

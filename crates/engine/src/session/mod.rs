@@ -429,7 +429,7 @@ mod tests {
                 (0..20).for_each(|key| sessions.served(at(key % 3), SessionKey(key), LOGIN));
                 let mut random = seed;
                 let mut number = || {
-                    random = random * 6_364_136_223_846_793_005_u64 % 1_000_003 + 7;
+                    random = u64::wrapping_mul(random, 6_364_136_223_846_793_005) % 1_000_003 + 7;
                     random
                 };
                 // 0 to 9 stay: they are served before anybody is evicted. 10 to 19 come and go.

@@ -135,7 +135,7 @@ fn filters_leave_out_what_was_not_asked_for() {
         ("?outcome=served&decision=run&reason=slot_free&client=127.0.0.1&status=404", "/missing"),
     ];
     let mut watchers: Vec<Wire> = cases.iter().map(|(filter, _)| tap(&gateway, filter)).collect();
-    let mut never = tap(&gateway, "?class=none");
+    let mut never = tap(&gateway, "?class=page&status=404");
     for target in ["/p/1", "/missing", "/last"] {
         gateway.get(target);
     }

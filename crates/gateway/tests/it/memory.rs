@@ -129,7 +129,10 @@ fn a_session_by_tls_is_counted_from_its_first_byte() {
 #[test]
 fn a_refused_client_that_lingers_holds_none_of_what_it_has_sent() {
     let (upstream, calls) = Upstream::by_hand();
-    let gateway = full(&upstream, "1GiB").set("order.capacity", "1").start();
+    let gateway = full(&upstream, "1GiB")
+        .set("queue.body_buffer", "'64KiB'")
+        .set("order.capacity", "1")
+        .start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
     let _waiting = gateway.asks("/waits");
@@ -137,7 +140,7 @@ fn a_refused_client_that_lingers_holds_none_of_what_it_has_sent() {
     let before = used(&gateway);
     // It lingers for two seconds, which are over soon on a slow machine: then once more.
     eventually("one that lingers holds next to nothing", || {
-        let mut refused = gateway.sends(head_of_post(10_000_000) + &"a".repeat(200_000));
+        let mut refused = gateway.sends(head_of_post(10_000_000) + &"a".repeat(300_000));
         assert_eq!(refused.head().unwrap().status(), Some(503));
         let status = gateway.status();
         let held = status["memory"]["used"].as_u64().unwrap() - before;
