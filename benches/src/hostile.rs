@@ -59,7 +59,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     sys::pin_to(LOAD_CORE)?;
     let mut reports = Vec::new();
     if options.each > 0 {
-        reports.push(costs(&options.common.programs, options.each)?);
+        reports.push(costs(&options.common.programs, options.each));
     }
     if options.crowd > 0 {
         match crowd(options) {
@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> io::Result<ExitCode> {
     bench.publish(&reports, &options.common)
 }
 
-fn costs(programs: &Programs, count: u32) -> io::Result<Report> {
+fn costs(programs: &Programs, count: u32) -> Report {
     let head = ["connection", "KiB each", "counted KiB"];
     let (mut table, mut list) = (Table::new(1, &head), Vec::new());
     for kind in Kind::ALL {
@@ -90,7 +90,7 @@ fn costs(programs: &Programs, count: u32) -> io::Result<Report> {
         "PSS of the process: more for each of {count} connections of a kind, all slots taken. counted: what \
          the gateway says of it (`memory.used`)."
     );
-    Ok(Report { table, method, json: json!({ "costs": list }), broken: Vec::new() })
+    Report { table, method, json: json!({ "costs": list }), broken: Vec::new() }
 }
 
 /// Bytes of one connection: of memory, and as the gateway counts them if it does.

@@ -91,31 +91,38 @@ impl ClientRate {
     /// began, and tells the engine at the end of each second what that comes to.
     pub(super) fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
         if self.window.is_none() && !waits {
+            self.judge(None, ticket);
             return;
         }
         let now = Instant::now();
         let window = self.window.get_or_insert_with(|| Window::new(now, moved, waits));
         window.waits(now, waits);
-        while window.over.as_mut().poll(cx).is_ready() {
-            let elapsed = now - window.since;
-            let waited =
-                window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
-            let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();
-            let rate = self.rate.map_or(last, |rate| rate + (last - rate) * WEIGHT);
-            self.rate = Some(rate);
-            let is_slow = waited * 2 > elapsed;
-            if is_slow {
-                ticket.client_slow(rate as u64);
-            } else if self.is_slow {
-                ticket.client_caught_up();
-            }
-            self.is_slow = is_slow;
-            if !waits {
-                // The next wait begins the next window.
-                self.window = None;
-                return;
-            }
-            *window = Window::new(now, moved, waits);
+        if window.over.as_mut().poll(cx).is_pending() {
+            return;
         }
+        let elapsed = now - window.since;
+        let waited = window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
+        let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();
+        let rate = self.rate.map_or(last, |rate| rate + (last - rate) * WEIGHT);
+        self.rate = Some(rate);
+        // A request that does not wait for its client now is not slow, whatever was before: its body may be
+        // complete, and the application works on it. The next wait begins the next window.
+        let is_slow = waits && waited * 2 > elapsed;
+        self.window = waits.then(|| Window::new(now, moved, waits));
+        if let Some(window) = &mut self.window {
+            // So that the end of the next second wakes whoever polls.
+            let _ = window.over.as_mut().poll(cx);
+        }
+        self.judge(is_slow.then_some(rate as u64), ticket);
+    }
+
+    /// Tells the engine at what rate the client is slow, or that it is not any more.
+    fn judge(&mut self, slow: Option<u64>, ticket: &Ticket) {
+        match slow {
+            Some(rate) => ticket.client_slow(rate),
+            None if self.is_slow => ticket.client_caught_up(),
+            None => {}
+        }
+        self.is_slow = slow.is_some();
     }
 }

@@ -44,7 +44,12 @@ struct Held {
 impl Held {
     fn has_room(&self) -> bool {
         let all = self.worker.shared.buffered.load(Ordering::Relaxed);
-        self.bytes < self.worker.shared.memory.read_ahead(self.most) && all < self.most_of_all
+        self.may_have_more() && all < self.most_of_all
+    }
+
+    /// Whether it holds less than one request may.
+    fn may_have_more(&self) -> bool {
+        self.bytes < self.worker.shared.memory.read_ahead(self.most)
     }
 
     fn add(&mut self, bytes: usize) {
@@ -147,9 +152,9 @@ impl Upload {
         self.ended
     }
 
-    /// Whether the client has sent less than may be held in memory, and not the end.
+    /// Whether the client has sent less than may be held of one request, and not the end.
     pub(super) fn is_awaited(&self) -> bool {
-        !self.ended && self.held.as_ref().is_some_and(Held::has_room)
+        !self.ended && self.held.as_ref().is_some_and(Held::may_have_more)
     }
 
     /// The next piece for the upstream. Not to be asked after the end.

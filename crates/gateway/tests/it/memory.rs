@@ -275,7 +275,7 @@ fn near_the_budget_less_is_read_ahead_and_windows_are_small() {
     assert_eq!(first_window(&mut frames), 64 * 1024);
 }
 
-/// SETTINGS_INITIAL_WINDOW_SIZE of the settings that come first.
+/// `SETTINGS_INITIAL_WINDOW_SIZE` of the settings that come first.
 fn first_window(frames: &mut Frames) -> u32 {
     let mut head = [0; 9];
     frames.0.read_exact(&mut head).unwrap();
@@ -285,7 +285,7 @@ fn first_window(frames: &mut Frames) -> u32 {
     let window = settings
         .filter(|setting| setting[..2] == [0, 4])
         .map(|setting| u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]));
-    window.last().unwrap_or(65_535)
+    window.next_back().unwrap_or(65_535)
 }
 
 #[test]

@@ -272,3 +272,28 @@ fn a_body_is_no_larger_than_its_class_lets_it_be() {
     };
     assert_eq!([chunked(1), chunked(2)], [Some(200), Some(413)]);
 }
+
+/// It was slow to begin, and then its body came: it is the application that takes long.
+#[test]
+fn a_client_that_has_sent_its_body_is_slow_no_longer() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = enforcing(&upstream, 2).start();
+    let asks = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
+    let mut clients: Vec<Wire> = (0..2).map(|_| gateway.sends(asks)).collect();
+    for client in &mut clients {
+        assert_eq!(client.head().unwrap().status(), Some(100));
+        client.send("abc");
+    }
+    let running = [calls.next(), calls.next()];
+    let mut visitor = gateway.asks("/");
+    gateway.waits_for("waiting", 1);
+    assert_eq!(gateway.outcome("terminated"), 0, "none is stopped for the visitor");
+    for call in running {
+        call.answer("read");
+    }
+    calls.next().answer("visited");
+    assert_eq!(visitor.answer().unwrap().text(), "visited");
+    for client in &mut clients {
+        assert_eq!(client.answer().unwrap().text(), "read");
+    }
+}
