@@ -282,7 +282,7 @@ fn first_window(frames: &mut Frames) -> u32 {
     let mut payload = vec![0; usize::from(u16::from_be_bytes([head[1], head[2]]))];
     frames.0.read_exact(&mut payload).unwrap();
     let settings = payload.chunks(6);
-    let window = settings
+    let mut window = settings
         .filter(|setting| setting[..2] == [0, 4])
         .map(|setting| u32::from_be_bytes([setting[2], setting[3], setting[4], setting[5]]));
     window.next_back().unwrap_or(65_535)
