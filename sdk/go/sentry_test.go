@@ -390,6 +390,10 @@ func TestNothingIsLeasedAfterTheStopOfItsRequest(t *testing.T) {
 	isStopped := map[string]bool{}
 	for _, order := range strings.Split(d.says(), "; ") {
 		words := strings.Fields(order)
+		if len(words) == 0 {
+			// Every request was left before its query: nothing was said.
+			continue
+		}
 		if words[0] == "LEASE" && isStopped[words[1]] {
 			t.Error(words[1], "leases although its stop was said")
 		}
