@@ -77,6 +77,11 @@ impl ClientRate {
         self.is_slow
     }
 
+    /// Its body is complete, or the server takes no more of it now.
+    pub(super) fn catches_up(&mut self, ticket: &Ticket) {
+        self.judge(None, ticket);
+    }
+
     /// Its request is stopped because it is slow.
     pub(super) const fn stops(&mut self) {
         self.was_stopped = true;

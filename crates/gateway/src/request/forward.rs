@@ -110,7 +110,11 @@ pub(super) async fn forward(
         };
         let slow = |cx: &mut Context<'_>, exchange: &Exchange| {
             if let Some(ticket) = ticket {
-                client.look(cx, exchange.waits_for_client(), exchange.sent(), ticket);
+                let waits = exchange.waits_for_client();
+                client.look(cx, waits, exchange.sent(), ticket);
+                if !waits {
+                    client.catches_up(ticket);
+                }
             }
         };
         let answer = head(&mut exchange, &mut deadline, slow, hints, upgrade.is_some()).await;
