@@ -284,6 +284,7 @@ impl Engine {
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
+            behaved: self.behaved(now, standing, holder.map(Holder::of)),
             stoppable: request.stoppable,
             since: now,
         };
@@ -371,6 +372,9 @@ impl Engine {
             return;
         };
         self.ran(now, id, since, end);
+        if matches!(end, End::Answered { done: true, .. }) && !self.slow.has(id) {
+            self.requests.took_answer(now, id);
+        }
         let way = match end {
             End::Answered { held_up: false, .. } => Way::Answered,
             End::TimedOut => Way::TimedOut,
@@ -463,6 +467,7 @@ impl Engine {
     /// `is_load`: because there is so much to do.
     fn refuse(&mut self, now: Time, id: RequestId, reason: Reason, is_load: bool) -> Action {
         self.lost(now, id);
+        self.requests.was_refused(now, id);
         self.requests.set(id, State::Free);
         if is_load {
             let Waiting { stops_as, .. } = *self.moment(now).waiting(id);

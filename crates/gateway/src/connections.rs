@@ -11,6 +11,9 @@
 //!    `limits.connections`);
 //! 3. if there is none either, the newcomer is refused.
 //!
+//! The same holds, whatever the number of connections, while the budget of memory is nearly used up
+//! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused.
+//!
 //! Two bounds keep one address from using this rule against the others:
 //!
 //! - A newcomer never takes the place of an address that has fewer connections than its own (the
@@ -250,10 +253,12 @@ struct Bounds {
     per_address: usize,
     /// Proven connections that no stranger takes the place of.
     reserve: usize,
+    /// Each newcomer takes the place of another.
+    makes_room: bool,
 }
 
 impl Bounds {
-    fn of(settings: &Settings) -> Self {
+    fn of(settings: &Settings, makes_room: bool) -> Self {
         let limits = &settings.config.limits;
         let most = limits.connections;
         let reserve = most * usize::from(limits.proven_reserve) / 100;
@@ -262,7 +267,7 @@ impl Bounds {
             0 => share,
             fixed => fixed.min(share),
         };
-        Self { most, per_address, reserve }
+        Self { most, per_address, reserve, makes_room }
     }
 }
 
@@ -363,7 +368,8 @@ impl Seat {
         let held = Held::new(inbox, is_hop);
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
         let connections = &shared.connections;
-        connections.enter(&held, owner, Bounds::of(settings)).ok()?;
+        let bounds = Bounds::of(settings, shared.memory.replaces_connections());
+        connections.enter(&held, owner, bounds).ok()?;
         if is_hop {
             connections.proof_changed(true);
         }
@@ -378,7 +384,8 @@ impl Seat {
         }
         self.counted = counted;
         let owner = counted.map_or_else(Owner::alone, Owner::Address);
-        self.shared.connections.change_owner(&self.held, owner, Bounds::of(settings)).is_ok()
+        let bounds = Bounds::of(settings, false);
+        self.shared.connections.change_owner(&self.held, owner, bounds).is_ok()
     }
 }
 

@@ -6,8 +6,8 @@
 //! which `survival memory` measures.
 //!
 //! Near the budget an overload manager acts in three levels (as Envoy's does): it first shrinks what
-//! each client may fill, then ends connections after their answer, then refuses bodies and new
-//! connections. A level ends [`BACK`] percent of the budget below the mark at which it begins.
+//! each client may fill, then ends connections after their answer, then refuses bodies and lets new
+//! connections take the place of idle ones. A level ends [`BACK`] percent of the budget below the mark at which it begins.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ pub(crate) enum Level {
     Shrink,
     /// Connections end with their present request.
     Close,
-    /// Large bodies and new connections are refused.
+    /// Large bodies are refused. A new connection takes the place of an idle one, or is refused.
     Refuse,
 }
 
@@ -84,7 +84,7 @@ impl Level {
             Self::Calm => "nothing is held back",
             Self::Shrink => "windows and buffers are small",
             Self::Close => "connections end after their answer",
-            Self::Refuse => "bodies and new connections are refused",
+            Self::Refuse => "large bodies are refused, new connections take the place of idle ones",
         }
     }
 
@@ -206,8 +206,8 @@ impl Memory {
         self.level() == Level::Refuse && length.is_none_or(|length| length > SMALL_BODY)
     }
 
-    /// Whether new connections are refused.
-    pub(crate) fn refuses_connections(&self) -> bool {
+    /// Whether a new connection must take the place of another.
+    pub(crate) fn replaces_connections(&self) -> bool {
         self.level() == Level::Refuse
     }
 

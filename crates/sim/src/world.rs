@@ -22,7 +22,7 @@ use crate::stations::Stations;
 use people::{Guest, Live};
 
 /// How often the gateway judges whether a client is slow.
-const JUDGED: Span = Span::from_secs(1);
+const JUDGED: Span = Span::from_millis(500);
 
 /// The stream of how much later or earlier than others a refused client is told to come again.
 const JITTER: u64 = 0x2000;
@@ -300,7 +300,7 @@ impl<'a> World<'a> {
         self.out.waited += waited;
     }
 
-    /// Tells the engine of a client that is slow, and each second again, as the gateway does.
+    /// Tells the engine of a client that is slow, and twice a second again, as the gateway does.
     fn client_slow(&mut self, id: u32, serial: u64) {
         let Some(live) = self.requests.get(id).filter(|live| live.serial == serial) else { return };
         if let Some(slow) = live.slow.filter(|_| self.servers.serves(id)) {

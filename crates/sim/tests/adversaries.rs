@@ -156,7 +156,7 @@ fn slow_clients_leave_visitors_nearly_all_of_their_useful_work() {
         scenario.length = Length::Duration(Span::from_secs(1200));
         cell(&scenario, policy).useful_work
     };
-    for attack in ["slow-upload", "slow-read", "one-connection"] {
+    for attack in ["slow-again", "slow-upload", "slow-read", "one-connection"] {
         let kept = |policy| {
             let attacked = play(&format!("attack-{attack}.toml"), policy);
             attacked / play("attack-slow-none.toml", policy)

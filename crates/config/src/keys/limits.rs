@@ -120,6 +120,6 @@ pub(crate) const MEMORY: Key = Key::new(
     },
     "auto",
     "All memory that clients can make the gateway hold. Near it windows shrink, then connections end after \
-     their answer, then bodies and new connections are refused. \"auto\": three fifths of what the tables leave \
-     of the control group's limit, or of half the machine's memory, at most 4 GiB.",
+     their answer, then large bodies are refused and new connections take the place of idle ones. \"auto\": three \
+     fifths of what the tables leave of the control group's limit, or of half the machine's memory, at most 4 GiB.",
 );

@@ -13,17 +13,23 @@
 //! 4. then the one that has run for longest.
 //!
 //! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
+//!
+//! A client that is stopped may ask again at once. So its holder is remembered as slow, and its requests wait
+//! behind all others ([`Trust`]). Where as many requests as there are slots are stopped within [`ATTACK`], more
+//! such clients are to be expected: for as long, requests of holders of whom nothing is known wait behind those of
+//! holders whose clients have taken an answer before, and requests of holders that come again and again although
+//! they are refused behind these. Sessions that have proven themselves are known.
 
 use alloc::vec::Vec;
 
-use bywash_units::Time;
+use bywash_units::{Span, Time};
 
 use super::Engine;
 use crate::action::Action;
 use crate::limit::Way;
-use crate::queue::State;
+use crate::queue::{Behaved, Holder, State, Trust};
 use crate::reason::Reason;
-use crate::request::RequestId;
+use crate::request::{RequestId, Standing};
 
 /// The running requests whose clients are slow. There are no more than requests that run.
 #[derive(Debug, Default)]
@@ -33,12 +39,20 @@ pub(super) struct SlowClients {
     /// minute's share.
     credit: Option<f64>,
     looked: Time,
+    /// Stops of late: each counts less as [`ATTACK`] passes.
+    stops: f64,
+    stopped: Time,
+    /// Until then requests of unknown holders wait behind the others.
+    attacked: Time,
 }
+
+/// How long stops of slow clients count, and how long strangers wait behind others because of them.
+const ATTACK: Span = Span::from_secs(10);
 
 /// Their share of so many seconds can be saved up.
 const SAVED: f64 = 60.0;
 
-/// Seconds between two looks at a slow client while others wait, at most: the driver says each second that it is
+/// Seconds between two looks at a slow client while others wait, at most: the driver says twice a second that it is
 /// slow. What is more was a time in which nobody waited.
 const BETWEEN: f64 = 1.0;
 
@@ -69,6 +83,21 @@ impl SlowClients {
         self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
     }
 
+    /// A request was stopped, where there are so many slots.
+    fn stop(&mut self, now: Time, slots: u32) {
+        let left = 1.0 - now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
+        self.stops = self.stops * left.max(0.0) + 1.0;
+        self.stopped = now;
+        if self.stops >= f64::from(slots) {
+            self.attacked = now + ATTACK;
+        }
+    }
+
+    /// Whether the client of this request is slow.
+    pub(super) fn has(&self, id: RequestId) -> bool {
+        self.requests.iter().any(|(known, _)| *known == id)
+    }
+
     /// The request does not run any more, or its client is not slow any more.
     pub(super) fn forget(&mut self, id: RequestId) {
         self.requests.retain(|(known, _)| *known != id);
@@ -85,6 +114,22 @@ impl Engine {
             self.slow.save(now, self.share_of_slow());
         }
         self.slow.note(id, rate);
+    }
+
+    /// Returns where a request ranks because of how the clients of its holder have behaved.
+    pub(super) fn behaved(
+        &self,
+        now: Time,
+        standing: Standing,
+        holder: Option<Holder>,
+    ) -> Behaved {
+        match self.requests.trust(now, holder) {
+            Trust::Slow => Behaved::Slowly,
+            Trust::Known => Behaved::Well,
+            _ if standing != Standing::New || now >= self.slow.attacked => Behaved::Well,
+            Trust::Unknown => Behaved::Unknown,
+            Trust::Insistent => Behaved::Insistent,
+        }
     }
 
     /// How many slots requests with slow clients may hold while others wait.
@@ -109,6 +154,8 @@ impl Engine {
             let Some((id, since)) = self.slowest() else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
+            self.slow.stop(now, self.limit.slots());
+            self.requests.was_slow(now, id);
             self.take_back(now, id, since, Way::Void);
             let retry_after = self.come_again(now, false);
             actions.push(Action::Terminate { id, reason: Reason::SlowClient, retry_after });

@@ -22,7 +22,7 @@ use bywash_units::{Share, Span, Time};
 
 pub use by_class::ByClass;
 pub(crate) use floor::Floor;
-pub(crate) use holders::{Holder, Holders};
+pub(crate) use holders::{Holder, Holders, Trust};
 pub(crate) use lists::Lists;
 pub use principals::Principal;
 pub(crate) use principals::Principals;
@@ -57,10 +57,25 @@ pub struct Waiting {
     pub principal: Option<Principal>,
     /// For whom it holds a slot while it runs, if that is known.
     pub(crate) holder: Option<Holder>,
+    /// Whether it ranks behind others because of how the clients of its holder have behaved.
+    pub(crate) behaved: Behaved,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
     pub since: Time,
+}
+
+/// Where a request ranks because of how the clients of its holder have behaved ([`Trust`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Behaved {
+    /// Where its class and its session rank.
+    Well,
+    /// Behind those: nothing is known of it, and slow clients hold the slots at present.
+    Unknown,
+    /// Behind those, as it comes again and again although it is refused.
+    Insistent,
+    /// Behind all others.
+    Slowly,
 }
 
 /// Whether a request repeats one that was not answered.
@@ -357,6 +372,26 @@ impl Requests {
     /// How many requests hold a slot for the same holder as this one.
     pub(crate) fn running_of_holder(&self, id: RequestId) -> u32 {
         self.holders.running(self.entries[id.index()].waiting.holder)
+    }
+
+    /// A client has taken its answer at once.
+    pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
+        self.holders.took_answer(now, self.entries[id.index()].waiting.holder);
+    }
+
+    /// A request was stopped because its client was slow.
+    pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
+        self.holders.was_slow(now, self.entries[id.index()].waiting.holder);
+    }
+
+    /// Returns how the clients of a holder have behaved.
+    pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
+        self.holders.trust(now, holder)
+    }
+
+    /// A request was refused.
+    pub(crate) fn was_refused(&mut self, now: Time, id: RequestId) {
+        self.holders.was_refused(now, self.entries[id.index()].waiting.holder);
     }
 
     /// So many may run at once.

@@ -14,8 +14,14 @@
 //!
 //! **Running share.** While others wait, one holder (a proven session, or else an address) may hold
 //! no more than `running_share` of the slots (two at the least). When a slot is to be given, the requests of a holder that has so
-//! many go into the last cell: they run when nothing else waits, or when their holder has given slots back.
-//! None is refused for it. At most [`MOST_SET_BACK`] are moved for one slot, so the cost stays bounded.
+//! many are set back into a cell behind the others: they run when nothing else waits, or when their holder has
+//! given slots back. None is refused for it. At most [`MOST_SET_BACK`] are moved for one slot, so the cost stays
+//! bounded.
+//!
+//! **Slow clients.** Requests whose holder had requests stopped because its clients are slow wait in the last cell
+//! of all. While many are stopped, requests of holders of whom nothing is known wait behind the others, and
+//! behind these the requests of those that are refused and come again and again ([`Behaved`]). The floor share is
+//! for neither the slow nor the insistent.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +31,7 @@ use bywash_units::{Share, Span, Time};
 use super::departures::Departures;
 use super::floor::Floor;
 use super::principals::Principals;
-use super::{Lists, Moment, Order, Push, Repeats, Waiting, filled};
+use super::{Behaved, Lists, Moment, Order, Push, Repeats, Waiting, filled};
 use crate::catalog::Settings;
 use crate::event::{Meter, Reading};
 use crate::overload::Detector;
@@ -96,6 +102,10 @@ pub(super) struct Ranked<R> {
     retries: Retries,
 }
 
+/// Cells behind those of the policy: of strangers while slow clients hold the slots, of those that insist, of
+/// holders that have their share of the slots, and of slow holders.
+const BEHIND: usize = 4;
+
 /// How many requests are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
 
@@ -131,8 +141,7 @@ impl Occupied {
 impl<R: Ranking> Ranked<R> {
     /// From the parameters that all of them have.
     pub(super) fn new(ranking: R, settings: &Settings, classes: &[Class]) -> Self {
-        // The last one is for requests of holders that have their share of the slots.
-        let cells = ranking.cells() + 1;
+        let cells = ranking.cells() + BEHIND;
         let capacity = settings.count("capacity");
         Self {
             ranking,
@@ -155,6 +164,12 @@ impl<R: Ranking> Ranked<R> {
 
     /// The cell that a request belongs to.
     fn cell_of(&self, waiting: &Waiting) -> usize {
+        match waiting.behaved {
+            Behaved::Well => {}
+            Behaved::Unknown => return self.cell.len() - BEHIND,
+            Behaved::Insistent => return self.cell.len() - BEHIND + 1,
+            Behaved::Slowly => return self.cell.len() - 1,
+        }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
             Retries::All => waiting.repeats != Repeats::No,
@@ -168,7 +183,7 @@ impl<R: Ranking> Ranked<R> {
         let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
             return;
         };
-        cells.push(self.last_cell() as u32);
+        cells.extend((self.cell.len() - BEHIND..self.cell.len()).map(|cell| cell as u32));
         if regrouped {
             self.regroup(moment);
         }
@@ -216,7 +231,9 @@ impl<R: Ranking> Ranked<R> {
         let (_, class) = self.last_slot.iter().enumerate().filter_map(waits).min()?;
         let head = moment.oldest_of(class)?;
         let standing = moment.waiting(head).standing.index();
-        if self.newest_first_in(moment, standing) { moment.newest_of(class) } else { Some(head) }
+        let newest = self.newest_first_in(moment, standing);
+        let next = if newest { moment.newest_of(class) } else { Some(head) };
+        next.filter(|id| moment.waiting(*id).behaved <= Behaved::Unknown)
     }
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
@@ -246,8 +263,8 @@ impl<R: Ranking> Ranked<R> {
     }
 
     /// The cell of requests whose holders have their share of the slots.
-    const fn last_cell(&self) -> usize {
-        self.rank.len() - 1
+    const fn set_back_cell(&self) -> usize {
+        self.rank.len() - 2
     }
 
     /// The best request whose holder has room in its share of the slots. Those before it are set back.
@@ -256,13 +273,13 @@ impl<R: Ranking> Ranked<R> {
         for _ in 0..MOST_SET_BACK {
             let best = self.occupied.best()?;
             let id = self.end_of(moment, best, true)?;
-            let is_last = self.cell[best as usize] as usize == self.last_cell();
-            if is_last || !moment.exceeds_share(id, self.running_share) {
+            let is_behind = self.cell[best as usize] as usize >= self.set_back_cell();
+            if is_behind || !moment.exceeds_share(id, self.running_share) {
                 return Some(id);
             }
             self.leave_cell(moment, id);
-            self.cells.push_back(self.last_cell(), id);
-            self.occupied.set(self.rank[self.last_cell()], true);
+            self.cells.push_back(self.set_back_cell(), id);
+            self.occupied.set(self.rank[self.set_back_cell()], true);
         }
         let best = self.occupied.best()?;
         self.end_of(moment, best, true)
@@ -272,7 +289,7 @@ impl<R: Ranking> Ranked<R> {
     fn readmit(&mut self, moment: &Moment<'_>) {
         let share = self.running_share;
         let has_room = |id: &RequestId| !moment.exceeds_share(*id, share);
-        let set_back = self.cells.iter(self.last_cell()).take(MOST_SET_BACK).find(has_room);
+        let set_back = self.cells.iter(self.set_back_cell()).take(MOST_SET_BACK).find(has_room);
         if let Some(id) = set_back {
             self.leave_cell(moment, id);
             self.enter_cell(moment, id);
@@ -333,10 +350,10 @@ impl<R: Ranking> Order for Ranked<R> {
     fn pop(&mut self, moment: &Moment<'_>) -> Option<(RequestId, Reason)> {
         self.follow(moment);
         self.occupied.best()?;
-        let (id, reason) = if self.floor.due() {
-            (self.longest_waiting(moment)?, Reason::FloorShare)
-        } else {
-            (self.best_within_share(moment)?, Reason::Best)
+        let floor = if self.floor.due() { self.longest_waiting(moment) } else { None };
+        let (id, reason) = match floor {
+            Some(id) => (id, Reason::FloorShare),
+            None => (self.best_within_share(moment)?, Reason::Best),
         };
         let waiting = moment.waiting(id);
         self.last_slot[waiting.class.index()] = moment.now;

@@ -281,3 +281,110 @@ fn with_all_slots_for_slow_clients_none_is_stopped() {
     site.pass(Span::from_millis(10));
     assert_eq!(stopped(&site.log), []);
 }
+
+/// A site with two slots of which one address has just lost one, as it is slow, to a visitor who still waits.
+fn site_with_slow_address(given: &[(&str, &str)]) -> Site {
+    let mut site = site(2, given);
+    let ids = [from(&mut site, 1), from(&mut site, 1)];
+    for id in ids {
+        slow(&mut site, id, 700);
+    }
+    from(&mut site, 2);
+    assert_eq!(stopped(&site.log), ids[..1]);
+    site
+}
+
+#[test]
+fn an_address_that_was_stopped_as_slow_waits_behind_all_others() {
+    let mut site = site_with_slow_address(&[("floor_share", "0.5")]);
+    let again = from(&mut site, 1);
+    let others: Vec<RequestId> = (10..14).map(|address| from(&mut site, address)).collect();
+    assert_eq!(site.drain(), [&others[..], &[again]].concat());
+}
+
+#[test]
+fn a_slow_address_is_trusted_again_after_ten_minutes() {
+    let mut site = site_with_slow_address(&[]);
+    site.now = site.now + Span::from_secs(600);
+    let again = from(&mut site, 1);
+    let other = from(&mut site, 10);
+    assert_eq!(site.drain(), [again, other]);
+}
+
+#[test]
+fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_patient_ones() {
+    let mut site = site(2, &[("capacity", "3")]);
+    for address in 1..=2 {
+        for _ in 0..2 {
+            let id = from(&mut site, address);
+            slow(&mut site, id, 700);
+        }
+        from(&mut site, 50);
+        empty(&mut site);
+    }
+    // Four are refused: the queue is full.
+    let _running = [from(&mut site, 50), from(&mut site, 50)];
+    let known: Vec<RequestId> = (0..3).map(|_| from(&mut site, 50)).collect();
+    let refused = (0..4).map(|_| from(&mut site, 60)).collect::<Vec<_>>();
+    assert!(refused.iter().all(|id| site.refusal(*id).is_some()));
+    assert_eq!(site.next(), known[0]);
+    let insistent = from(&mut site, 60);
+    assert_eq!(site.next(), known[1]);
+    let patient = from(&mut site, 61);
+    assert_eq!(site.drain(), [known[2], patient, insistent]);
+}
+
+/// Everybody who runs or waits is answered.
+fn empty(site: &mut Site) {
+    while site.engine.running() > 0 {
+        site.finish();
+    }
+}
+
+#[test]
+fn an_address_whose_other_clients_take_their_answers_is_not_slow() {
+    let mut site = site(2, &[]);
+    for _ in 0..16 {
+        from(&mut site, 1);
+    }
+    empty(&mut site);
+    let ids = [from(&mut site, 1), from(&mut site, 1)];
+    for id in ids {
+        slow(&mut site, id, 700);
+    }
+    from(&mut site, 2);
+    assert_eq!(stopped(&site.log), ids[..1]);
+    let (again, other) = (from(&mut site, 1), from(&mut site, 10));
+    assert_eq!(site.drain(), [again, other]);
+}
+
+#[test]
+fn while_many_are_slow_addresses_of_which_nothing_is_known_wait_behind_known_ones() {
+    let mut site = site(2, &[]);
+    from(&mut site, 50);
+    site.prove(7, &[MAIN]);
+    empty(&mut site);
+    // Two slots, and two stops within ten seconds.
+    for address in 1..=2 {
+        for _ in 0..2 {
+            let id = from(&mut site, address);
+            slow(&mut site, id, 700);
+        }
+        from(&mut site, 50);
+        empty(&mut site);
+    }
+    assert_eq!(stopped(&site.log).len(), 2);
+    let order = |site: &mut Site, stranger: u64| {
+        let _running = [from(site, 50), from(site, 50)];
+        let stranger = from(site, stranger);
+        let (visitor, proven) = (from(site, 50), site.arrive_in(7, MAIN));
+        let order = site.drain();
+        empty(site);
+        (order, [proven, visitor, stranger], [proven, stranger, visitor])
+    };
+    let (got, behind, _) = order(&mut site, 60);
+    assert_eq!(got, behind);
+    site.now = site.now + Span::from_secs(10);
+    let (got, _, as_they_came) = order(&mut site, 61);
+    assert_eq!(got, as_they_came);
+}

@@ -133,10 +133,6 @@ pub(crate) fn serve(worker: &Rc<Worker>, stream: TcpStream, peer: SocketAddr, do
         shared.metrics.connection_refused();
         return;
     };
-    if shared.memory.refuses_connections() {
-        shared.metrics.connection_refused();
-        return;
-    }
     keep_alive(&stream);
     limit_unsent(&stream);
     limit_unread(&stream, shared.memory.socket_buffer());

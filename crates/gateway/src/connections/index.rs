@@ -174,7 +174,10 @@ impl Index {
             self.look(&now);
             told.push(self.evict_own(owner).ok_or(NoRoom)?);
         }
-        while others - told.len() >= bounds.most {
+        let lacks_room = |told: &[Told]| {
+            others - told.len() >= bounds.most || (bounds.makes_room && told.is_empty())
+        };
+        while lacks_room(&told) {
             self.look(&now);
             // Those of a list that was read before may have closed.
             let spared = proven.saturating_sub(told.len()) <= bounds.reserve;

@@ -30,7 +30,7 @@ fn each_level_does_what_it_says_and_what_comes_before_it() {
         held.set(bytes);
         let span = memory.time(Span::from_secs(75));
         let shrinks = memory.read_ahead(1 << 20) < 1 << 20 && memory.socket_buffer().is_some();
-        let refuses = memory.refuses_connections() && memory.refuses_body(None);
+        let refuses = memory.replaces_connections() && memory.refuses_body(None);
         (shrinks, memory.closes() && span < Span::from_secs(75), refuses)
     };
     assert_eq!(does(0), (false, false, false));

@@ -1,10 +1,10 @@
 //! Whether a running request waits for its client, and how fast that client sends or reads.
 //!
 //! A request holds its slot while its body arrives and while its answer is read. Where that is slow, the
-//! client and not the application decides for how long. Once a second the request is judged: if the gateway
-//! has waited for the client for more than half of that second, the engine is told so, with the rate at which
+//! client and not the application decides for how long. Twice a second the request is judged: if the gateway
+//! has waited for the client for more than half of that time, the engine is told so, with the rate at which
 //! the client moves bytes, and may stop the request while others wait (`Event::ClientSlow`). The rate is an
-//! average that gives the last second a weight of an eighth, so a burst does not pass for a fast client.
+//! average that gives the last half second a weight of a sixteenth, so a burst does not pass for a fast client.
 //!
 //! Nothing is computed, and no timer is set, until the gateway waits for the client for the first time.
 
@@ -17,10 +17,13 @@ use tokio::time::{Instant, Sleep};
 use crate::driver::Ticket;
 
 /// Time between two judgements.
-const WINDOW: Duration = Duration::from_secs(1);
+const WINDOW: Duration = Duration::from_millis(500);
 
-/// Weight of the last second in the average rate.
-const WEIGHT: f64 = 1.0 / 8.0;
+/// Weight of the last window in the average rate.
+const WEIGHT: f64 = 1.0 / 16.0;
+
+/// Bytes a second of a client that was not asked for its body before: less than most honest clients send.
+const NOT_ASKED: u64 = 8192;
 
 /// The client of one running request, in both directions.
 #[derive(Default)]
@@ -65,11 +68,10 @@ impl Window {
 
 impl ClientRate {
     /// Begins with a client whose body has not come: it counts as slow from the start, so that nobody holds slots
-    /// by asking for them again and again. How fast it will be nobody knows: it is taken for the fastest of the
-    /// slow ones until it is judged.
-    pub(super) fn begins_slow(&mut self, ticket: &Ticket) {
+    /// by asking for them again and again. `rate`: bytes a second of its body so far; `None` if it was not asked for.
+    pub(super) fn begins_slow(&mut self, rate: Option<u64>, ticket: &Ticket) {
         self.is_slow = true;
-        ticket.client_slow(u64::MAX);
+        ticket.client_slow(rate.unwrap_or(NOT_ASKED));
     }
 
     /// Whether the engine was told that the client is slow: then the request may be stopped.
@@ -77,8 +79,9 @@ impl ClientRate {
         self.is_slow
     }
 
-    /// Its body is complete, or the server takes no more of it now.
+    /// Its body is complete, or the server takes no more of it now: it is not slow, whatever was before.
     pub(super) fn catches_up(&mut self, ticket: &Ticket) {
+        self.window = None;
         self.judge(None, ticket);
     }
 
@@ -93,7 +96,7 @@ impl ClientRate {
     }
 
     /// Takes note of whether the gateway waits for the client, which has moved so many bytes since the request
-    /// began, and tells the engine at the end of each second what that comes to.
+    /// began, and tells the engine at the end of each window what that comes to.
     pub(super) fn look(&mut self, cx: &mut Context<'_>, waits: bool, moved: u64, ticket: &Ticket) {
         if self.window.is_none() && !waits {
             self.judge(None, ticket);
@@ -107,18 +110,22 @@ impl ClientRate {
         }
         let elapsed = now - window.since;
         let waited = window.waited + window.waits_since.map_or(Duration::ZERO, |since| now - since);
+        let mostly_waited = waited * 2 > elapsed;
+        if mostly_waited && !waits {
+            // It takes a piece for which there was room. Whether the client took the ones before shows when the
+            // gateway waits next.
+            return;
+        }
         let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();
         let rate = self.rate.map_or(last, |rate| rate + (last - rate) * WEIGHT);
         self.rate = Some(rate);
-        // A request that does not wait for its client now is not slow, whatever was before: its body may be
-        // complete, and the application works on it. The next wait begins the next window.
-        let is_slow = waits && waited * 2 > elapsed;
+        // Without a wait now, the next one begins the next window.
         self.window = waits.then(|| Window::new(now, moved, waits));
         if let Some(window) = &mut self.window {
-            // So that the end of the next second wakes whoever polls.
+            // So that the end of the next window wakes whoever polls.
             let _ = window.over.as_mut().poll(cx);
         }
-        self.judge(is_slow.then_some(rate as u64), ticket);
+        self.judge(mostly_waited.then_some(rate as u64), ticket);
     }
 
     /// Tells the engine at what rate the client is slow, or that it is not any more.

@@ -153,6 +153,7 @@ async fn admit(
     if shared.is_bypassed() {
         return Ok(Admitted { record, upload, ticket: None, deadline, client });
     }
+    let began = shared.driver.now();
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
@@ -179,7 +180,7 @@ async fn admit(
         }
     }
     if record.is_enforced() && upload.is_awaited() {
-        client.begins_slow(&ticket);
+        client.begins_slow(upload.rate(shared.driver.now().since(began)), &ticket);
     }
     Ok(Admitted { record, upload, ticket: Some(ticket), deadline, client })
 }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::BytesMut;
 use bywash_message::{Fields, Framing};
+use bywash_units::Span;
 
 use crate::body::{BodyError, Piece};
 use crate::client::Body;
@@ -155,6 +156,12 @@ impl Upload {
     /// Whether the client has sent less than may be held of one request, and not the end.
     pub(super) fn is_awaited(&self) -> bool {
         !self.ended && self.held.as_ref().is_some_and(Held::may_have_more)
+    }
+
+    /// Returns how many bytes a second have come in that time; `None` if the client was not asked for any.
+    pub(super) fn rate(&self, time: Span) -> Option<u64> {
+        let rate = self.ahead.len() as f64 / time.as_secs_f64();
+        (!self.expects_continue).then_some(rate as u64)
     }
 
     /// The next piece for the upstream. Not to be asked after the end.
