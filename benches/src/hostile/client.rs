@@ -55,18 +55,6 @@ impl Kind {
         Self::TlsSilent,
         Self::TlsIdle,
     ];
-    /// Of these is the crowd, all in clear.
-    pub(super) const CROWD: [Self; 8] = [
-        Self::Half,
-        Self::HalfLarge,
-        Self::Waiting,
-        Self::Chunks,
-        Self::Silent,
-        Self::Http2,
-        Self::Http2Bodies,
-        Self::Idle,
-    ];
-
     pub(super) fn is_tls(self) -> bool {
         matches!(self, Self::TlsSilent | Self::TlsIdle)
     }
@@ -148,18 +136,6 @@ impl Hostile {
         }
         stream.set_nonblocking(true)?;
         Ok(Self { wire: tls::Wire::Clear(stream) })
-    }
-
-    /// Whether the other side has closed it. What it says is read and forgotten.
-    pub(super) fn is_over(&mut self) -> bool {
-        let mut room = [0; 4096];
-        loop {
-            match self.wire.socket().read(&mut room) {
-                Ok(0) => return true,
-                Ok(_) => {}
-                Err(e) => return e.kind() != ErrorKind::WouldBlock,
-            }
-        }
     }
 }
 

@@ -284,7 +284,6 @@ impl Engine {
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
-            behaved: self.behaved(now, standing, holder.map(Holder::of)),
             stoppable: request.stoppable,
             since: now,
         };

@@ -15,7 +15,7 @@
 //! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
 //! A client that is stopped may ask again at once. So its holder is remembered as slow, and its requests wait
-//! behind all others ([`Trust`]). Where as many requests as there are slots are stopped within [`ATTACK`], more
+//! behind all others (`queue/holders.rs`). Where as many requests as there are slots are stopped within [`ATTACK`], more
 //! such clients are to be expected: for as long, requests of holders of whom nothing is known wait behind those of
 //! holders whose clients have taken an answer before, and requests of holders that come again and again although
 //! they are refused behind these. Sessions that have proven themselves are known.
@@ -27,9 +27,9 @@ use bywash_units::{Span, Time};
 use super::Engine;
 use crate::action::Action;
 use crate::limit::Way;
-use crate::queue::{Behaved, Holder, State, Trust};
+use crate::queue::State;
 use crate::reason::Reason;
-use crate::request::{RequestId, Standing};
+use crate::request::RequestId;
 
 /// The running requests whose clients are slow. There are no more than requests that run.
 #[derive(Debug, Default)]
@@ -42,8 +42,6 @@ pub(super) struct SlowClients {
     /// Stops of late: each counts less as [`ATTACK`] passes.
     stops: f64,
     stopped: Time,
-    /// Until then requests of unknown holders wait behind the others.
-    attacked: Time,
 }
 
 /// How long stops of slow clients count, and how long strangers wait behind others because of them.
@@ -83,14 +81,12 @@ impl SlowClients {
         self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
     }
 
-    /// A request was stopped, where there are so many slots.
-    fn stop(&mut self, now: Time, slots: u32) {
+    /// A request was stopped. Whether as many as there are slots were stopped of late.
+    fn stop(&mut self, now: Time, slots: u32) -> bool {
         let left = 1.0 - now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
         self.stops = self.stops * left.max(0.0) + 1.0;
         self.stopped = now;
-        if self.stops >= f64::from(slots) {
-            self.attacked = now + ATTACK;
-        }
+        self.stops >= f64::from(slots)
     }
 
     /// Whether the client of this request is slow.
@@ -116,22 +112,6 @@ impl Engine {
         self.slow.note(id, rate);
     }
 
-    /// Returns where a request ranks because of how the clients of its holder have behaved.
-    pub(super) fn behaved(
-        &self,
-        now: Time,
-        standing: Standing,
-        holder: Option<Holder>,
-    ) -> Behaved {
-        match self.requests.trust(now, holder) {
-            Trust::Slow => Behaved::Slowly,
-            Trust::Known => Behaved::Well,
-            _ if standing != Standing::New || now >= self.slow.attacked => Behaved::Well,
-            Trust::Unknown => Behaved::Unknown,
-            Trust::Insistent => Behaved::Insistent,
-        }
-    }
-
     /// How many slots requests with slow clients may hold while others wait.
     fn share_of_slow(&self) -> f64 {
         f64::from(self.limit.slots()) * self.options.slow_share.get()
@@ -154,7 +134,9 @@ impl Engine {
             let Some((id, since)) = self.slowest() else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
-            self.slow.stop(now, self.limit.slots());
+            if self.slow.stop(now, self.limit.slots()) {
+                self.requests.is_attacked_until(now + ATTACK);
+            }
             self.requests.was_slow(now, id);
             self.take_back(now, id, since, Way::Void);
             let retry_after = self.come_again(now, false);

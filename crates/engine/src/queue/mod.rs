@@ -57,8 +57,6 @@ pub struct Waiting {
     pub principal: Option<Principal>,
     /// For whom it holds a slot while it runs, if that is known.
     pub(crate) holder: Option<Holder>,
-    /// Whether it ranks behind others because of how the clients of its holder have behaved.
-    pub(crate) behaved: Behaved,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
@@ -144,6 +142,22 @@ impl Moment<'_> {
         let holder = self.waiting(id).holder;
         let most = ((f64::from(*slots) * share.get()) as u32).max(2);
         holders.running(holder) >= most && self.length() > holders.waiting(holder) as usize
+    }
+
+    /// Where a request ranks because of how the clients of its holder have behaved.
+    pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
+        let is_stranger = waiting.standing == Standing::New && self.is_attacked();
+        match self.requests.holders.trust(self.now, waiting.holder) {
+            Trust::Slow => Behaved::Slowly,
+            Trust::Unknown if is_stranger => Behaved::Unknown,
+            Trust::Insistent if is_stranger => Behaved::Insistent,
+            Trust::Known | Trust::Unknown | Trust::Insistent => Behaved::Well,
+        }
+    }
+
+    /// Whether many slow clients were stopped of late.
+    pub(crate) fn is_attacked(&self) -> bool {
+        self.now < self.requests.attacked
     }
 
     /// The request of a class that came last.
@@ -262,6 +276,8 @@ pub(crate) struct Requests {
     holders: Holders,
     /// How many may run at once, as of the last time that a slot was given.
     slots: u32,
+    /// Until then requests of unknown holders wait behind the others.
+    attacked: Time,
 }
 
 impl Requests {
@@ -273,6 +289,7 @@ impl Requests {
             stoppable: Lists::new(classes * Standing::COUNT),
             holders: Holders::new(),
             slots: 0,
+            attacked: Time::ZERO,
         }
     }
 
@@ -384,9 +401,9 @@ impl Requests {
         self.holders.was_slow(now, self.entries[id.index()].waiting.holder);
     }
 
-    /// Returns how the clients of a holder have behaved.
-    pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
-        self.holders.trust(now, holder)
+    /// Until then requests of unknown holders wait behind the others.
+    pub(crate) const fn is_attacked_until(&mut self, then: Time) {
+        self.attacked = then;
     }
 
     /// A request was refused.

@@ -100,6 +100,8 @@ pub(super) struct Ranked<R> {
     running_share: Share,
     floor: Floor,
     retries: Retries,
+    /// Requests stand where they belong while slow clients attack.
+    attacked: bool,
 }
 
 /// Cells behind those of the policy: of strangers while slow clients hold the slots, of those that insist, of
@@ -159,12 +161,13 @@ impl<R: Ranking> Ranked<R> {
             running_share: settings.share("running_share"),
             floor: Floor::new(settings.share("floor_share")),
             retries: Retries::new(settings),
+            attacked: false,
         }
     }
 
     /// The cell that a request belongs to.
-    fn cell_of(&self, waiting: &Waiting) -> usize {
-        match waiting.behaved {
+    fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
+        match moment.behaved(waiting) {
             Behaved::Well => {}
             Behaved::Unknown => return self.cell.len() - BEHIND,
             Behaved::Insistent => return self.cell.len() - BEHIND + 1,
@@ -180,6 +183,10 @@ impl<R: Ranking> Ranked<R> {
 
     /// Ranks the cells anew if what they rank by has changed.
     fn follow(&mut self, moment: &Moment<'_>) {
+        let was_attacked = core::mem::replace(&mut self.attacked, moment.is_attacked());
+        if self.attacked && !was_attacked {
+            self.regroup(moment);
+        }
         let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
             return;
         };
@@ -199,11 +206,18 @@ impl<R: Ranking> Ranked<R> {
     fn regroup(&mut self, moment: &Moment<'_>) {
         for standing in 0..Standing::COUNT {
             for id in self.standings.iter(standing).collect::<Vec<_>>() {
-                let cell = self.cell_of(moment.waiting(id));
-                self.cells.remove(id);
-                self.cells.push_back(cell, id);
+                self.changes_cell(id, self.cell_of(moment, moment.waiting(id)));
             }
         }
+    }
+
+    /// Moves a request that waits to another cell, as the last to come.
+    fn changes_cell(&mut self, id: RequestId, cell: usize) {
+        if let Some(before) = self.cells.remove(id) {
+            self.occupied.set(self.rank[before], self.cells.length(before) > 0);
+        }
+        self.cells.push_back(cell, id);
+        self.occupied.set(self.rank[cell], true);
     }
 
     /// Whether the newest of this standing go first, after a look at how old its oldest is.
@@ -233,7 +247,7 @@ impl<R: Ranking> Ranked<R> {
         let standing = moment.waiting(head).standing.index();
         let newest = self.newest_first_in(moment, standing);
         let next = if newest { moment.newest_of(class) } else { Some(head) };
-        next.filter(|id| moment.waiting(*id).behaved <= Behaved::Unknown)
+        next.filter(|id| moment.behaved(moment.waiting(*id)) <= Behaved::Unknown)
     }
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
@@ -243,7 +257,7 @@ impl<R: Ranking> Ranked<R> {
 
     fn enter_cell(&mut self, moment: &Moment<'_>, id: RequestId) {
         let waiting = moment.waiting(id);
-        let cell = self.cell_of(waiting);
+        let cell = self.cell_of(moment, waiting);
         self.cells.push_back(cell, id);
         self.standings.push_back(waiting.standing.index(), id);
         self.occupied.set(self.rank[cell], true);
@@ -267,19 +281,27 @@ impl<R: Ranking> Ranked<R> {
         self.rank.len() - 2
     }
 
-    /// The best request whose holder has room in its share of the slots. Those before it are set back.
+    /// The best request whose holder has room in its share of the slots. Those before it are set back, and those that
+    /// rank elsewhere by now change their cells.
     fn best_within_share(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
         self.readmit(moment);
         for _ in 0..MOST_SET_BACK {
             let best = self.occupied.best()?;
             let id = self.end_of(moment, best, true)?;
-            let is_behind = self.cell[best as usize] as usize >= self.set_back_cell();
-            if is_behind || !moment.exceeds_share(id, self.running_share) {
+            let cell = self.cell[best as usize] as usize;
+            if cell >= self.set_back_cell() {
                 return Some(id);
             }
-            self.leave_cell(moment, id);
-            self.cells.push_back(self.set_back_cell(), id);
-            self.occupied.set(self.rank[self.set_back_cell()], true);
+            if moment.exceeds_share(id, self.running_share) {
+                self.leave_cell(moment, id);
+                self.changes_cell(id, self.set_back_cell());
+                continue;
+            }
+            let belongs = self.cell_of(moment, moment.waiting(id));
+            if belongs == cell {
+                return Some(id);
+            }
+            self.changes_cell(id, belongs);
         }
         let best = self.occupied.best()?;
         self.end_of(moment, best, true)
@@ -299,7 +321,7 @@ impl<R: Ranking> Ranked<R> {
     /// Who has to go so that `id` can wait; `None` when it is `id` itself.
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<RequestId> {
         let waiting = moment.waiting(id);
-        let cell = self.cell_of(waiting);
+        let cell = self.cell_of(moment, waiting);
         let arriving = self.rank[cell];
         let worst = self.occupied.worst().filter(|worst| *worst >= arriving)?;
         let newest = self.newest_first_in(moment, waiting.standing.index());

@@ -101,8 +101,13 @@ fn memory_for(worker: &Worker, framing: Framing) -> Result<(), Refusal> {
     if !worker.shared.memory.refuses_body(length) {
         return Ok(());
     }
+    Err(memory_full(worker))
+}
+
+/// The refusal of a request for whose body there is no memory.
+fn memory_full(worker: &Worker) -> Refusal {
     let at = worker.shared.driver.now();
-    Err(Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at })
+    Refusal { reason: Reason::MemoryFull, retry_after: memory::RETRY_AFTER, at }
 }
 
 /// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there
@@ -161,6 +166,11 @@ async fn admit(
             Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, voice))),
             Err(NoBody::Broken(error)) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
+            }
+            Err(NoBody::NoMemory) => {
+                let refusal = memory_full(worker);
+                record.refused(&refusal, refuse::status_of_reason(refusal.reason));
+                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
             }
         }
     }

@@ -158,6 +158,13 @@ impl Upload {
         !self.ended && self.held.as_ref().is_some_and(Held::may_have_more)
     }
 
+    /// Whether what is held of it is too much for the budget of memory at present.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.held
+            .as_ref()
+            .is_some_and(|held| held.worker.shared.memory.refuses_body(Some(held.bytes as u64)))
+    }
+
     /// Returns how many bytes a second have come in that time; `None` if the client was not asked for any.
     pub(super) fn rate(&self, time: Span) -> Option<u64> {
         let rate = self.ahead.len() as f64 / time.as_secs_f64();

@@ -346,6 +346,39 @@ fn at_the_budget_large_bodies_and_new_connections_are_refused() {
 }
 
 #[test]
+fn at_the_budget_a_new_connection_takes_the_place_of_an_idle_one() {
+    let crowd = Crowd::new();
+    let gateway = &crowd.gateway;
+    // Past the queue: the slot is taken for good.
+    gateway.gateway().bypass(true);
+    let mut idle = gateway.asks("/good");
+    crowd.serves_good();
+    idle.answer().unwrap();
+    crowd.under("17MiB", "refuse");
+    let mut client = gateway.asks("/good");
+    crowd.serves_good();
+    assert_eq!(client.answer().unwrap().status(), Some(200));
+    assert!(idle.is_closed());
+    assert_eq!(gateway.metric("bywash_refused_connections_total"), 0.0);
+}
+
+#[test]
+fn at_the_budget_a_body_that_has_come_in_part_is_given_up() {
+    let crowd = Crowd::new();
+    let gateway = &crowd.gateway;
+    let before = used(gateway);
+    let part =
+        |bytes| gateway.sends([head_of_post(1 << 20).as_bytes(), &vec![b'a'; bytes]].concat());
+    let (mut large, mut small) = (part(120_000), part(8_000));
+    eventually("both are held", || used(gateway) > before + 128_000);
+    crowd.under("17MiB", "refuse");
+    let answer = large.answer().unwrap();
+    assert_eq!(answer.status(), Some(503));
+    assert!(answer.field("proxy-status").unwrap().contains("bywash-reason=memory_full"));
+    assert!(small.has_nothing_to_read());
+}
+
+#[test]
 fn a_slow_upload_of_8_mb_is_served() {
     let (upstream, calls) = Upstream::by_hand();
     let gateway = Setup::before(&upstream).limit(1).start();
