@@ -42,7 +42,8 @@ pub(crate) static SESSIONS_EVICTED: Metric = Metric {
     labels: &[label("segment", "`fresh`: had proven nothing; `proven`", || SEGMENTS.into())],
     help: "Sessions forgotten before their time to make room for others, as identify.sessions was reached",
     remedy: Do(
-        "`proven`: buyers lose their standing. Raise `identify.sessions`, or give tokens (`identify.token_keys`). Many `fresh`          ones are crawlers or invented cookies; raise it as well if they are your visitors.",
+        "`proven`: buyers lose their standing. Raise `identify.sessions`, or give tokens (`identify.token_keys`). Many `fresh` \
+         ones are crawlers or invented cookies; raise it as well if they are your visitors.",
     ),
 };
 pub(crate) const SEGMENTS: [&str; 2] = ["fresh", "proven"];
@@ -53,7 +54,8 @@ pub(crate) static SESSIONS_OVER_QUOTA: Metric = Metric {
     labels: &[],
     help: "Those of the evicted sessions whose address held more than a 1024th of the full table",
     remedy: Do(
-        "One address has very many sessions: an attack, or a proxy that is not in `listen.trusted_proxies`. The access log          says which.",
+        "One address has very many sessions: an attack, or a proxy that is not in `listen.trusted_proxies`. The access log \
+         says which.",
     ),
 };
 pub(crate) static TOKENS: Metric = Metric {
