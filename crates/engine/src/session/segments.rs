@@ -65,7 +65,7 @@ impl Segments {
         Self {
             recency: Lists::new(Segment::COUNT),
             of_address: Lists::new(Segment::COUNT * entries),
-            over_quota: Lists::new(Segment::COUNT * WEIGHTS),
+            over_quota: Lists::with_room(Segment::COUNT * WEIGHTS, Segment::COUNT * entries),
             entries,
             quota: (capacity / QUOTA).max(LEAST_QUOTA),
             reserve: capacity / RESERVE,
