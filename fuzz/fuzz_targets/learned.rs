@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use bywash_config::Config;
-use bywash_engine::{AddressKey, ClassId, End, Engine, Options, Request, SessionKey};
+use bywash_engine::{AddressKey, AnswerKind, ClassId, End, Engine, Options, Request, SessionKey};
 use bywash_units::Utility;
 use libfuzzer_sys::fuzz_target;
 
@@ -93,7 +93,10 @@ fuzz_target!(|bytes: &[u8]| {
     let tickets: Vec<_> = (0..3).map(|class| next.driver.arrive(request(class), true)).collect();
     for ticket in tickets {
         let _ = (next.driver.on_timer(), next.driver.status());
-        ticket.answered(Some(driver::Progress { session, earned, in_time: true }), End::ANSWERED);
+        ticket.answered(
+            Some(driver::Progress { session, answer: AnswerKind::Content, earned, in_time: true }),
+            End::ANSWERED,
+        );
     }
     assert_eq!(next.driver.status().running, 0);
 });

@@ -14,7 +14,9 @@ use bywash_bench::machine::Machine;
 use bywash_bench::stats;
 use bywash_bench::table::Table;
 use bywash_engine::session::Sessions;
-use bywash_engine::{ClassId, Cursor, Remembered, SessionKey, Slice};
+use bywash_engine::{
+    AddressKey, ClassId, ClassSet, Cursor, Remembered, Service, SessionKey, Slice,
+};
 use bywash_units::{Span, Time};
 
 const SIZES: [u32; 3] = [65_536, 1_000_000, 10_000_000];
@@ -43,14 +45,21 @@ fn main() -> ExitCode {
 
 /// So many sessions, each served once or more, in random order.
 fn table_of(size: u32) -> Sessions {
-    let (mut dice, mut sessions) = (Dice::new(1), Sessions::new(size, Span::from_secs(3600)));
+    let proving = ClassSet::NONE.with(ClassId(1));
+    let mut sessions = Sessions::new(size, Span::from_secs(3600), proving);
+    let mut dice = Dice::new(1);
+    let service = |class, address| Service {
+        address: Some(AddressKey(address)),
+        ..Service::content(ClassId(class))
+    };
     let key = |number: u64| SessionKey(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     for number in 0..u64::from(size) {
-        sessions.served(Time::ZERO, key(number), ClassId(0));
+        sessions.served(Time::ZERO, key(number), service(0, number));
     }
     for number in 0..u64::from(size) {
         let now = Time::from_nanos(number);
-        sessions.served(now, key(dice.below(size.into())), ClassId(1));
+        let session = dice.below(size.into());
+        sessions.served(now, key(session), service(1, session));
     }
     sessions
 }

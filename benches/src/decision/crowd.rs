@@ -9,7 +9,7 @@ use super::{BATCH, SESSIONS, Site, Way};
 use bywash_engine::terminate::Bounds;
 use bywash_engine::{
     Action, AddressKey, AttemptKey, Class, ClassId, ClassSet, End, Engine, Event, Learn, Meter,
-    Options, Reading, Request, RequestId, SessionKey, Signals, Tier, catalog,
+    Options, Reading, Request, RequestId, Service, SessionKey, Signals, Tier, catalog,
 };
 use bywash_units::{Share, Span, Time, Utility};
 
@@ -145,11 +145,10 @@ impl Crowd {
             self.enter(Request { session: Some(session), ..Request::of(PAY) });
             self.tell(Event::Served {
                 session,
-                class: PAY,
+                service: Service::content(PAY),
                 signals: Signals::NONE,
                 earned: Utility::new(1.0),
                 in_time: true,
-                had_begun: false,
             });
             let id = self.running;
             self.tell(Event::Finished { id, end: End::ANSWERED });

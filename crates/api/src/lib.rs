@@ -37,7 +37,7 @@ pub use policy::{Audit, ClassPolicy, Exported, Mode, Policy, SetBypass, SetClass
 pub use problem::{Code, Problem, Proof};
 pub use requests::{Explained, Life, Request, Requests};
 pub use routes::{Access, Body, Route, routes};
-pub use sessions::{ClassLearned, Sessions, SignalsSeen};
+pub use sessions::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 pub use status::{
     ClassStatus, MemoryStatus, OutcomeCounts, PolicyInForce, Revisions, ServerStatus, Status,
 };

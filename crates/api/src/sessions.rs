@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 /// What was learned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
+    /// Sessions that are remembered.
+    pub remembered: u32,
+    /// Those of them that are proven: they were served a class that another one names in `after`, or a
+    /// transaction.
+    pub proven: u32,
+    /// Sessions that were forgotten before their time.
+    pub evicted: SessionsEvicted,
     /// Answers that earned, older ones counting less.
     pub orders: f64,
     /// Enough was seen to rank requests by what they are worth.
@@ -16,6 +23,17 @@ pub struct Sessions {
     pub classes: Vec<ClassLearned>,
     /// Each combination of signals that a session has begun with.
     pub signals: Vec<SignalsSeen>,
+}
+
+/// Sessions that made room for others, as the table was full, since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsEvicted {
+    /// Those that had proven nothing.
+    pub fresh: u64,
+    /// Those that were proven.
+    pub proven: u64,
+    /// Those of both whose address held more than its quota.
+    pub over_quota: u64,
 }
 
 /// What was learned of a class.

@@ -24,11 +24,18 @@ fn headline(learned: &Value) -> String {
     } else {
         "not enough to rank by worth yet"
     };
+    let evicted = &learned["evicted"];
     format!(
-        "{:.0} orders seen, older ones counting less: {state}\n\
+        "{} sessions remembered, {} proven · evicted: {} fresh, {} proven, {} of them over the quota of \
+         an address\n{:.0} orders seen, older ones counting less: {state}\n\
          visits: that began a session + others · worth: revenue expected of a session from there \
          on ·\nchange: in the last hour or less · index: worth per second of a slot, of sessions \
          that come\nthere (that begin there) · next: what is asked for next\n",
+        learned["remembered"],
+        learned["proven"],
+        evicted["fresh"],
+        evicted["proven"],
+        evicted["over_quota"],
         number(&learned["orders"])
     )
 }

@@ -12,14 +12,14 @@ use bywash_units::{Share, Span, Time, Utility};
 use crate::action::Action;
 use crate::catalog::{LimitSettings, TerminationSettings};
 use crate::classify::strict;
-use crate::event::{End, Event, Meter};
+use crate::event::{End, Event, Meter, Service};
 use crate::limit::{Ended, Limit, Load, Way};
 use crate::pace::Pace;
 use crate::queue::{Floor, Holder, Moment, Order, Principal, Push, Requests, State, Waiting};
 use crate::reason::Reason;
 use crate::request::{Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals, Standing};
 use crate::retry::{Attempts, RetryAfter};
-use crate::session::Sessions;
+use crate::session::{Evictions, Sessions, proving};
 use crate::terminate::Terminate;
 use crate::throttle::Lanes;
 use crate::value::{Learn, Learning, Values};
@@ -124,6 +124,7 @@ impl Engine {
             requests: Requests::new(classes.len()),
             learning: Learning::new(classes.len(), options.learn),
             any_stops: any_stops(&classes),
+            sessions: Sessions::new(options.sessions, options.session_ttl, proving(&classes)),
             classes,
             order,
             limit: options.limit.limit(),
@@ -134,7 +135,6 @@ impl Engine {
             floor: Floor::new(throttled::FLOOR),
             slow: SlowClients::default(),
             running: 0,
-            sessions: Sessions::new(options.sessions, options.session_ttl),
             attempts: Attempts::new(options.retry_window),
             retry_after: RetryAfter::CALM,
             pace: Pace::UNKNOWN,
@@ -159,9 +159,8 @@ impl Engine {
             Event::ClientCaughtUp { id } => self.slow.forget(id),
             Event::Finished { id, end } => self.finished(now, id, end),
             Event::Withdrawn { id } => self.withdrawn(now, id),
-            Event::Served { session, class, signals, earned, in_time, had_begun } => {
-                let served = Served { class, signals, earned, in_time, had_begun };
-                self.served(now, session, served);
+            Event::Served { session, service, signals, earned, in_time } => {
+                self.served(now, session, Served { service, signals, earned, in_time });
             }
             Event::Renamed { from, to } => self.sessions.renamed(from, to),
             Event::Read(reading) => self.order.read(reading),
@@ -253,6 +252,21 @@ impl Engine {
     /// What a request that waits or runs had proven when it came.
     pub fn standing_of(&self, id: RequestId) -> Standing {
         self.moment(Time::ZERO).waiting(id).standing
+    }
+
+    /// How many of the sessions that are remembered are proven.
+    pub fn proven_sessions(&self) -> u32 {
+        self.sessions.proven()
+    }
+
+    /// Sessions that made room for others.
+    pub const fn evictions(&self) -> Evictions {
+        self.sessions.evictions()
+    }
+
+    /// Whether a session gets on by an answer, or begins with it.
+    pub fn gets_on(&self, now: Time, session: Option<SessionKey>, service: &Service) -> bool {
+        self.sessions.gets_on(now, session, service)
     }
 
     /// What a session was served, as far as it is remembered.
@@ -493,11 +507,10 @@ impl Engine {
 /// What the application has answered to a session.
 #[derive(Clone, Copy, Debug)]
 struct Served {
-    class: ClassId,
+    service: Service,
     signals: Signals,
     earned: Utility,
     in_time: bool,
-    had_begun: bool,
 }
 
 /// Apart from [`Engine::moment`] so that the order can be borrowed beside it.

@@ -2,7 +2,7 @@
 
 use bywash_units::{Share, Utility};
 
-use crate::request::{ClassId, Request, RequestId, SessionKey, Signals};
+use crate::request::{AddressKey, ClassId, Request, RequestId, SessionKey, Signals};
 
 /// Something that happened. Every driver must be able to say each of these.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +57,12 @@ pub enum Event {
         /// Which.
         id: RequestId,
     },
-    /// A session was served a request of this class: it has come so far.
+    /// A session was served: it has come so far.
     Served {
         /// Whose session.
         session: SessionKey,
         /// What it was served.
-        class: ClassId,
+        service: Service,
         /// What the request showed of its visitor.
         signals: Signals,
         /// What the answer brought, by the word of the application; mostly nothing.
@@ -70,9 +70,6 @@ pub enum Event {
         /// Whether it came while somebody still waited for it. What came later was work done, and
         /// proves a path, but says nothing of what visitors do next.
         in_time: bool,
-        /// Somebody whom the driver believes says that the session had begun before: of what is
-        /// not remembered of it, this is not the beginning.
-        had_begun: bool,
     },
     /// A session goes on under another name: its application has given it a new cookie.
     Renamed {
@@ -86,11 +83,44 @@ pub enum Event {
 }
 
 impl Event {
-    /// A session was served a request of `class`, in time, and it brought nothing.
+    /// A session was served content of `class`, in time, and it brought nothing.
     pub fn served(session: SessionKey, class: ClassId) -> Self {
         let (signals, earned) = (Signals::NONE, Utility::default());
-        Self::Served { session, class, signals, earned, in_time: true, had_begun: false }
+        Self::Served { session, service: Service::content(class), signals, earned, in_time: true }
     }
+}
+
+/// What a session was served.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// The class of the request.
+    pub class: ClassId,
+    /// The client's address, if it is known.
+    pub address: Option<AddressKey>,
+    /// The kind of the answer.
+    pub answer: AnswerKind,
+    /// Somebody whom the driver believes says that the session had begun before: of what is
+    /// not remembered of it, this is not the beginning.
+    pub had_begun: bool,
+}
+
+impl Service {
+    /// Content of `class`, at an unknown address.
+    pub const fn content(class: ClassId) -> Self {
+        Self { class, address: None, answer: AnswerKind::Content, had_begun: false }
+    }
+}
+
+/// The kind of an answer, as far as it says that a session was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerKind {
+    /// What was asked for.
+    Content,
+    /// A redirection. It is how a login or an order is answered, and also how a server answers a static route
+    /// without any work.
+    Redirect,
+    /// What the client has already is still valid.
+    NotModified,
 }
 
 /// How a request that ran came to its end.

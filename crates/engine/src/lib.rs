@@ -42,12 +42,12 @@ pub mod value;
 
 pub use action::Action;
 pub use engine::{Engine, Options, Status};
-pub use event::{End, Event, Meter, Reading};
+pub use event::{AnswerKind, End, Event, Meter, Reading, Service};
 pub use pace::Pace;
 pub use reason::{Outcome, Reason};
 pub use request::{
     AddressKey, AttemptKey, Class, ClassId, ClassSet, Request, RequestId, SessionKey, Signals,
     Standing, Tier,
 };
-pub use session::{Cursor, Remembered, Slice};
+pub use session::{Cursor, Evictions, Remembered, Slice};
 pub use value::{Counts, Learn, Learned, Learning};

@@ -23,9 +23,9 @@ use std::time::Instant;
 use bywash_engine::queue::Order;
 use bywash_engine::throttle::{Rule, RuleId};
 use bywash_engine::{
-    Action, Class, ClassId, ClassSet, Counts, Cursor, End, Engine, Event, Learning, Meter, Options,
-    Pace, Reading, Reason, Remembered, Request, RequestId, SessionKey, Signals, Slice, Standing,
-    Status,
+    Action, AddressKey, AnswerKind, Class, ClassId, ClassSet, Counts, Cursor, End, Engine, Event,
+    Evictions, Learning, Meter, Options, Pace, Reading, Reason, Remembered, Request, RequestId,
+    Service, SessionKey, Signals, Slice, Standing, Status,
 };
 use bywash_units::{Span, Time, Utility};
 
@@ -91,6 +91,7 @@ pub(crate) enum Decision {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) session: SessionKey,
+    pub(crate) answer: AnswerKind,
     /// What the answer brought.
     pub(crate) earned: Utility,
     /// Whether it came within the patience of its class.
@@ -120,8 +121,8 @@ impl Driver {
             (id, core.engine.standing_of(id), at_once)
         });
         let driver = Arc::clone(self);
-        let Request { class, session, signals, proven, .. } = request;
-        let claimed = Claimed { class, session, signals, had_begun: !proven.is_empty() };
+        let Request { class, session, address, signals, proven, .. } = request;
+        let claimed = Claimed { class, session, address, signals, had_begun: !proven.is_empty() };
         Ticket { driver, id, standing, claimed, measured: obeyed || at_once, done: false }
     }
 
@@ -243,9 +244,20 @@ impl Driver {
         sessions.filter(|session| core.engine.restore_session(now, *session)).count()
     }
 
+    /// Whether a session gets on by an answer, or begins with it.
+    pub(crate) fn gets_on(&self, session: Option<SessionKey>, service: &Service) -> bool {
+        self.lock().engine.gets_on(self.now(), session, service)
+    }
+
     /// What a session was served, as far as it is remembered.
     pub(crate) fn path(&self, session: SessionKey) -> ClassSet {
         self.lock().engine.path(self.now(), session)
+    }
+
+    /// How many sessions are proven, and how many made room for others.
+    pub(crate) fn session_counts(&self) -> (u32, Evictions) {
+        let core = self.lock();
+        (core.engine.proven_sessions(), core.engine.evictions())
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -359,6 +371,7 @@ pub(crate) struct Ticket {
 struct Claimed {
     class: ClassId,
     session: Option<SessionKey>,
+    address: Option<AddressKey>,
     signals: Signals,
     /// A token says so.
     had_begun: bool,
@@ -434,15 +447,16 @@ impl Ticket {
     /// The upstream has answered in full. `progress`: of the session that has got on by it, which
     /// is the request's own or one that the answer has begun.
     pub(crate) fn answered(mut self, progress: Option<Progress>, end: End) {
-        let Claimed { class, session: claimed, signals, had_begun } = self.claimed;
+        let Claimed { class, session: claimed, address, signals, had_begun } = self.claimed;
         let how = self.ended(end);
         self.done = true;
         self.driver.with(|core, now, wakers| {
-            if let Some(Progress { session, earned, in_time }) = progress {
+            if let Some(Progress { session, answer, earned, in_time }) = progress {
                 if let Some(from) = claimed.filter(|from| *from != session) {
                     core.tell(now, Event::Renamed { from, to: session }, wakers);
                 }
-                let served = Event::Served { session, class, signals, earned, in_time, had_begun };
+                let service = Service { class, address, answer, had_begun };
+                let served = Event::Served { session, service, signals, earned, in_time };
                 core.tell(now, served, wakers);
             }
             core.leave(now, self.id, how, wakers);

@@ -7,7 +7,7 @@ mod instruments;
 mod people;
 
 use bywash_engine::throttle::{Rule, RuleId};
-use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId};
+use bywash_engine::{Action, ClassId, End, Engine, Event, Options, RequestId, Service};
 use bywash_scenario::arrivals::Starts;
 use bywash_scenario::{Client, Closes, Ending, Of, Stream, Tally, Throttle, WaitsFor};
 use bywash_units::{Span, Time, Utility};
@@ -197,11 +197,13 @@ impl<'a> World<'a> {
         }
         self.tell(Event::Served {
             session: live.served_session(),
-            class: ClassId(live.of.class as u8),
+            service: Service {
+                address: live.address,
+                ..Service::content(ClassId(live.of.class as u8))
+            },
             signals: live.signals,
             earned: self.earned(live.of),
             in_time: !live.abandoned,
-            had_begun: false,
         });
         let end = End::Answered { in_time: !live.abandoned, held_up: false, done: true };
         self.tell(Event::Finished { id: RequestId(id), end });

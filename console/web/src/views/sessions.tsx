@@ -85,7 +85,8 @@ export function Sessions({ status }: Seen) {
                         {value.ranked_by_worth
                             ? 'enough to rank requests by what they are worth.'
                             : 'not enough yet to rank requests by what they are worth.'}{' '}
-                        Sessions remembered now: {count(status?.sessions)}.
+                        Sessions remembered now: {count(value.remembered)}, of which {count(value.proven)} are proven.
+                        Evicted: {count(value.evicted.fresh)} fresh, {count(value.evicted.proven)} proven.
                     </p>
                     <Panel
                         title="From class to class"

@@ -38,20 +38,21 @@ impl Engine {
 
     /// A session was served.
     pub(super) fn served(&mut self, now: Time, session: SessionKey, served: Served) {
-        let Served { class, signals, earned, in_time, had_begun } = served;
-        if in_time {
-            let page = Page { class, signals, earns: earned > Utility::default() };
-            let step = self.sessions.steps(now, session, page, had_begun);
-            if let Some(place) = step.visit {
-                self.learning.visited(place, step.new, step.signals);
-            }
-            // The first time: who looks at her receipt again has not ordered again.
-            if step.new && page.earns {
-                self.learning.earned(class, &step, earned.get());
-                self.sessions.ordered(now, session);
-            }
+        let Served { service, signals, earned, in_time } = served;
+        if !self.sessions.served(now, session, service) || !in_time {
+            return;
         }
-        self.sessions.served(now, session, class);
+        let class = service.class;
+        let page = Page { class, signals, earns: earned > Utility::default() };
+        let step = self.sessions.steps(session, page);
+        if let Some(place) = step.visit {
+            self.learning.visited(place, step.new, step.signals);
+        }
+        // The first time: who looks at her receipt again has not ordered again.
+        if step.new && page.earns {
+            self.learning.earned(class, &step, earned.get());
+            self.sessions.ordered(session);
+        }
     }
 
     /// A request has run, and came to this end.

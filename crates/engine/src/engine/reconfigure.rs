@@ -14,6 +14,7 @@ use crate::action::Action;
 use crate::queue::Order;
 use crate::reason::Reason;
 use crate::request::{Class, RequestId};
+use crate::session::proving;
 
 impl Engine {
     /// From now on these classes, this order and these options hold.
@@ -35,15 +36,15 @@ impl Engine {
     /// - **what the order knew**: overload detectors, and the floor share that was earned, start
     ///   new with a new order. The age of the queue's head tells at the next look whether it is
     ///   overload; the CPU with the next reading;
-    /// - **sessions**: they stay. With less room those served longest ago are forgotten. Whether
-    ///   one is too old is asked with the new `session_ttl`: a longer one can bring back a
+    /// - **sessions**: they stay. With less room some are forgotten, fresh ones first. Which are proven is asked
+    ///   again if other classes prove it. Whether one is too old is asked with the new `session_ttl`: a longer one can bring back a
     ///   session that was too old before;
     /// - **the pace** of services, and all that was learned of what requests are worth, stay;
     /// - **timers**: [`Engine::next_timer`] and [`Engine::meter`] may answer otherwise
     ///   afterwards. A shorter `max_wait` expires nobody here, but at that timer.
     ///
-    /// Takes time in proportion to the queue, and to the sessions if their room changes, and
-    /// allocates.
+    /// Takes time in proportion to the queue, and to the sessions if their room or the classes that prove them
+    /// change, and allocates.
     ///
     /// # Panics
     /// If there are fewer classes than before, or more and no order for them. A class keeps its
@@ -59,7 +60,7 @@ impl Engine {
         let (before, after) = (self.classes.len(), classes.len());
         assert!(after >= before, "{before} classes cannot become {after}");
         assert!(after == before || order.is_some(), "new classes need an order that knows them");
-        self.sessions.resize(options.sessions, options.session_ttl);
+        self.sessions.resize(now, options.sessions, options.session_ttl, proving(&classes));
         self.attempts.reconfigure(options.retry_window);
         if self.learning.kinds() != options.learn.kinds {
             self.sessions.forget_signals();

@@ -134,10 +134,42 @@ fn what_the_engine_has_seen_itself_counts_more_than_what_it_is_told() {
     site.prove(1, &[MAIN]);
     assert!(!site.engine.restore_session(site.now, remembered(1, Span::ZERO)), "served since");
     site.prove(2, &[MAIN]);
-    assert!(!site.engine.restore_session(site.now, remembered(3, SECOND)), "full of younger ones");
+    let fresh = Remembered { served: ClassSet::NONE.with(MAIN), ..remembered(3, SECOND) };
+    assert!(!site.engine.restore_session(site.now, fresh), "full of younger ones");
     let known: Vec<SessionKey> = export(&site).iter().map(|session| session.key).collect();
     assert_eq!(known, [SessionKey(1), SessionKey(2)]);
     assert_eq!(export(&site)[0].served, ClassSet::NONE.with(MAIN));
+}
+
+#[test]
+fn a_proven_session_takes_the_place_of_a_younger_fresh_one_and_not_of_a_younger_proven_one() {
+    let mut site = site(2);
+    site.prove(1, &[LOGIN]);
+    site.prove(2, &[MAIN]);
+    assert!(site.engine.restore_session(site.now, remembered(3, SECOND)));
+    assert!(!site.engine.restore_session(site.now, remembered(4, SECOND * 2)));
+    let known: Vec<SessionKey> = export(&site).iter().map(|session| session.key).collect();
+    assert_eq!(known, [SessionKey(3), SessionKey(1)]);
+    assert_eq!(site.engine.proven_sessions(), 2);
+}
+
+/// Which sessions a restart keeps as proven: those that would be evicted last.
+#[test]
+fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
+    let mut old = site(32);
+    for session in 0..32 {
+        old.pass(SECOND);
+        old.prove(session, &[if session % 3 == 0 { LOGIN } else { MAIN }]);
+    }
+    let mut new = restart(&old, 32);
+    assert_eq!(new.engine.proven_sessions(), old.engine.proven_sessions());
+    for newcomer in 100..140 {
+        for site in [&mut old, &mut new] {
+            site.prove(newcomer, &[MAIN]);
+        }
+        assert_eq!(standings(&new), standings(&old), "{newcomer}");
+        assert_eq!(new.engine.evictions(), old.engine.evictions(), "{newcomer}");
+    }
 }
 
 #[test]

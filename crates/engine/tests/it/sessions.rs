@@ -1,10 +1,13 @@
 //! What the engine remembers of sessions, against a list that is searched from end to end.
 
-use bywash_engine::{ClassId, ClassSet, Options, Request, SessionKey, Standing};
-use bywash_units::{Span, Time};
+use bywash_engine::{
+    AddressKey, ClassId, ClassSet, Event, Evictions, Options, Request, Service, SessionKey,
+    Signals, Standing,
+};
+use bywash_units::{Span, Time, Utility};
 
 use crate::dice::Dice;
-use crate::site::{CONFIRM, LOGIN, MAIN, PAYMENT, SHIPPING, Site, classes};
+use crate::site::{CONFIRM, DETAILS, LOGIN, MAIN, PAYMENT, SHIPPING, Site, classes};
 
 const TTL: Span = Span::from_secs(60);
 
@@ -120,15 +123,27 @@ struct Reference(Vec<(u64, Vec<ClassId>, Time)>);
 impl Reference {
     fn served(&mut self, now: Time, key: u64, class: ClassId, capacity: usize) {
         let at = self.0.iter().position(|(other, ..)| *other == key);
+        if at.is_none() && self.0.len() == capacity {
+            self.0.remove(self.makes_room(now, capacity));
+        }
         let (_, mut path, last) = at.map_or((key, vec![], now), |at| self.0.remove(at));
         if now.since(last) > TTL {
             path.clear();
         }
         path.push(class);
         self.0.push((key, path, now));
-        if self.0.len() > capacity {
-            self.0.remove(0);
-        }
+    }
+
+    /// The first proven one that is too old, or fresh one; or else of the segment that is to go.
+    fn makes_room(&self, now: Time, capacity: usize) -> usize {
+        let is_proven = |(_, path, _): &(u64, Vec<ClassId>, Time)| {
+            path.iter().any(|class| [LOGIN, SHIPPING, PAYMENT, CONFIRM].contains(class))
+        };
+        let first = |proven| self.0.iter().position(|session| is_proven(session) == proven);
+        let is_old = |at: &usize| now.since(self.0[*at].2) > TTL;
+        let old = first(true).filter(is_old).or_else(|| first(false).filter(is_old));
+        let fresh = self.0.iter().filter(|session| !is_proven(session)).count();
+        old.or_else(|| first(fresh <= capacity / 16)).expect("one of each segment that may go")
     }
 
     /// Of a payment, which comes after shipping.
@@ -147,17 +162,96 @@ impl Reference {
 fn the_table_of_sessions_does_what_a_plain_list_would_do() {
     for seed in 0..40 {
         let mut dice = Dice::new(seed);
-        let capacity = 1 + dice.below(6) as u32;
+        let capacity = 1 + dice.below(40) as u32;
+        let keys = u64::from(capacity) + 5;
         let (mut site, mut reference) = (site(capacity), Reference::default());
         for step in 0..2_000 {
-            site.now = site.now + Span::from_secs(dice.below(8) * dice.below(8));
-            let (key, class) = (dice.below(9), ClassId(dice.below(8) as u8));
+            site.now = site.now + Span::from_secs(dice.below(3) * dice.below(3));
+            let (key, class) = (dice.below(keys), ClassId(dice.below(8) as u8));
             site.prove(key, &[class]);
             reference.served(site.now, key, class, capacity as usize);
-            for key in 0..9 {
+            for key in 0..keys {
                 let expected = reference.standing(site.now, key);
                 assert_eq!(standing(&site, key, PAYMENT), expected, "seed {seed}, step {step}");
             }
         }
     }
+}
+
+/// A session is served this, a microsecond later.
+fn serve(site: &mut Site, session: u64, address: u64, class: ClassId) {
+    site.now = site.now + Span::from_micros(1);
+    site.tell(Event::Served {
+        session: SessionKey(session),
+        service: Service { address: Some(AddressKey(address)), ..Service::content(class) },
+        signals: Signals::NONE,
+        earned: Utility::default(),
+        in_time: true,
+    });
+}
+
+/// How many of so many buyers keep their standing while an attack has them think: between two of their steps each
+/// address of the attackers is served `hits` requests, each for a session of its own, or for one that is used twice.
+fn keep(buyers: u64, behind: impl Fn(u64) -> u64, attack: (u64, u64, &[ClassId])) -> u64 {
+    const STEPS: [ClassId; 4] = [LOGIN, SHIPPING, PAYMENT, CONFIRM];
+    let mut site = site(10_000);
+    let (addresses, hits, classes) = attack;
+    let mut invented = 1 << 32;
+    for step in STEPS {
+        for buyer in 0..buyers {
+            serve(&mut site, buyer, behind(buyer), step);
+        }
+        for hit in 0..hits * addresses {
+            invented += 1;
+            for class in classes {
+                serve(&mut site, invented, (1 << 40) + hit % addresses, *class);
+            }
+        }
+    }
+    let has_paid = |buyer| standing(&site, buyer, CONFIRM) == Standing::Transaction;
+    (0..buyers).filter(|buyer| has_paid(*buyer)).count() as u64
+}
+
+#[test]
+fn invented_cookies_never_take_the_place_of_a_proven_session() {
+    for addresses in [1, 12, 5_000] {
+        assert_eq!(keep(1_000, |buyer| buyer, (addresses, 60_000 / addresses, &[MAIN])), 1_000);
+    }
+    // Nor do cookies that are used twice.
+    assert_eq!(keep(1_000, |buyer| buyer, (12, 2_500, &[MAIN, DETAILS])), 1_000);
+}
+
+#[test]
+fn a_dozen_addresses_with_a_cheap_proof_take_no_place_of_a_buyer_nor_of_an_office() {
+    assert_eq!(keep(1_000, |buyer| buyer, (12, 2_500, &[LOGIN])), 1_000);
+    assert_eq!(keep(500, |_| 7, (12, 2_500, &[LOGIN])), 500, "all behind one address");
+    assert_eq!(keep(500, |_| 7, (12, 2_500, &[MAIN])), 500, "all behind one address");
+}
+
+#[test]
+fn an_office_that_fills_the_table_alone_is_served_as_without_a_quota() {
+    assert_eq!(keep(10_000, |_| 7, (0, 0, &[])), 10_000);
+    let mut site = site(10_000);
+    for session in 0..10_500 {
+        serve(&mut site, session, 7, MAIN);
+    }
+    let known = |session| standing(&site, session, MAIN) == Standing::InProgress;
+    assert!((0..500).all(|session| !known(session)) && (500..10_500).all(known));
+    assert_eq!((site.status().sessions, site.engine.proven_sessions()), (10_000, 0));
+    let evictions = Evictions { fresh: 500, proven: 0, over_quota: 500 };
+    assert_eq!(site.engine.evictions(), evictions);
+}
+
+#[test]
+fn newcomers_become_known_even_if_the_table_is_full_of_proven_sessions() {
+    let mut site = site(1_600);
+    for session in 0..1_600 {
+        serve(&mut site, session, session, LOGIN);
+    }
+    for newcomer in 2_000..3_000 {
+        serve(&mut site, newcomer, newcomer, MAIN);
+    }
+    let evictions = Evictions { fresh: 899, proven: 101, over_quota: 0 };
+    assert_eq!((site.engine.evictions(), site.engine.proven_sessions()), (evictions, 1_499));
+    assert_eq!(standing(&site, 2_999, MAIN), Standing::InProgress);
 }

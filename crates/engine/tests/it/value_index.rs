@@ -1,8 +1,8 @@
 //! The order by worth: what it learns from sessions, and whom that puts first.
 
 use bywash_engine::{
-    Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, SessionKey,
-    Signals,
+    Class, ClassId, ClassSet, End, Event, Learn, Learned, Options, Request, RequestId, Service,
+    SessionKey, Signals,
 };
 use bywash_units::{Span, Utility};
 
@@ -33,11 +33,10 @@ fn served(site: &mut Site, session: u64, class: ClassId, signals: Signals) {
     let earned = Utility::new(if class == CONFIRM { 1.0 } else { 0.0 });
     site.tell(Event::Served {
         session: key,
-        class,
+        service: Service::content(class),
         signals,
         earned,
         in_time: true,
-        had_begun: false,
     });
     site.finish();
 }
@@ -208,20 +207,18 @@ fn a_session_that_began_elsewhere_is_no_beginning_here() {
     let session = SessionKey(7);
     site.tell(Event::Served {
         session,
-        class: PAYMENT,
+        service: Service { had_begun: true, ..Service::content(PAYMENT) },
         signals,
         earned: Utility::default(),
         in_time: true,
-        had_begun: true,
     });
     site.arrive_in(7, CONFIRM);
     site.tell(Event::Served {
         session,
-        class: CONFIRM,
+        service: Service { had_begun: true, ..Service::content(CONFIRM) },
         signals,
         earned,
         in_time: true,
-        had_begun: true,
     });
     assert!(learned(&site, PAYMENT).first_visits <= 0.0);
     assert!((site.engine.learning().orders() - 1.0).abs() < 0.01);

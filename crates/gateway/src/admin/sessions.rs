@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bywash_api::{ClassLearned, Sessions, SignalsSeen};
+use bywash_api::{ClassLearned, Sessions, SessionsEvicted, SignalsSeen};
 use bywash_config::Signal;
 use bywash_engine::{Class, Learned, Learning, Signals};
 
@@ -13,7 +13,15 @@ pub(super) fn sessions(shared: &Shared) -> Sessions {
     let (learning, classes) = shared.driver.learning();
     let learned = learning.learned(&classes);
     let kinds = &shared.settings().config.identify.signals;
+    let (proven, evictions) = shared.driver.session_counts();
     Sessions {
+        remembered: shared.driver.status().sessions,
+        proven,
+        evicted: SessionsEvicted {
+            fresh: evictions.fresh,
+            proven: evictions.proven,
+            over_quota: evictions.over_quota,
+        },
         orders: learning.orders(),
         ranked_by_worth: learning.is_known(),
         classes: learned.iter().map(|of| class(of, &classes)).collect(),

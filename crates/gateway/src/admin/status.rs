@@ -142,6 +142,7 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.lanes.set(i64::from(shared.elephants.lanes.missing().is_none()));
     gauges.newest_first.set(i64::from(status.newest_first));
     gauges.sessions.set(i64::from(status.sessions));
+    gauges.set_evictions(shared.driver.session_counts().1);
     let connections = shared.connections.open();
     gauges.connections.set(i64::try_from(connections).unwrap_or(i64::MAX));
     gauges.draining.set(i64::from(shared.is_leaving.load(Ordering::Relaxed)));

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use bywash_config::Config;
 use bywash_engine::terminate::Bounds;
-use bywash_engine::{Class, ClassId, End, Engine, Request, SessionKey};
+use bywash_engine::{AnswerKind, Class, ClassId, End, Engine, Request, SessionKey};
 use bywash_units::{Span, Utility};
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
@@ -57,7 +57,8 @@ fn observed(driver: &Arc<Driver>) -> JoinHandle<()> {
 fn is_served(ticket: Ticket) {
     assert!(matches!(decided(&ticket), Decision::Granted { .. }));
     let (session, earned) = (SessionKey(1), Utility::default());
-    ticket.answered(Some(Progress { session, earned, in_time: true }), End::ANSWERED);
+    let answer = AnswerKind::Content;
+    ticket.answered(Some(Progress { session, answer, earned, in_time: true }), End::ANSWERED);
 }
 
 /// It waits for its slot, and its client leaves.

@@ -44,11 +44,14 @@ fn every_session_is_copied_the_oldest_first_while_others_change_the_table() {
                 driver.with(|core, now, wakers| {
                     let served = Event::Served {
                         session: SessionKey(key),
-                        class: ClassId(0),
+                        service: Service {
+                            address: Some(AddressKey(key % 7)),
+                            had_begun: true,
+                            ..Service::content(ClassId(0))
+                        },
                         signals: Signals::default(),
                         earned: Utility::default(),
                         in_time: true,
-                        had_begun: true,
                     };
                     core.tell(now, served, wakers);
                 });

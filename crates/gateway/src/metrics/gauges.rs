@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use bywash_engine::Evictions;
 use bywash_engine::catalog::LimitSettings;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -33,6 +34,8 @@ pub(crate) struct Gauges {
     pub(crate) newest_first: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) sessions: Gauge,
+    sessions_evicted: [Total; 2],
+    sessions_over_quota: Total,
     pub(crate) draining: Gauge,
     pub(crate) streams: Gauge,
     pub(crate) log_dropped: Total,
@@ -72,8 +75,24 @@ impl Gauges {
         this.memory_level = levels(registry);
         table::TAP_MISSED.register(registry, this.tap_missed.0.clone());
         table::STDERR_DROPPED.register(registry, this.stderr_dropped.0.clone());
+        let evicted = Family::<Labels, Counter>::default();
+        table::SESSIONS_EVICTED.register(registry, evicted.clone());
+        this.sessions_evicted = table::SEGMENTS.map(|segment| {
+            Total(evicted.get_or_create(&vec![("segment", segment.to_owned())]).clone())
+        });
+        table::SESSIONS_OVER_QUOTA.register(registry, this.sessions_over_quota.0.clone());
         table::ACCESS_LOG_DROPPED.register(registry, this.log_dropped.0.clone());
         this
+    }
+
+    pub(crate) fn set_evictions(&self, evictions: Evictions) {
+        let Evictions { fresh, proven, over_quota } = evictions;
+        let [of_fresh, of_proven] = &self.sessions_evicted;
+        for (total, count) in
+            [(of_fresh, fresh), (of_proven, proven), (&self.sessions_over_quota, over_quota)]
+        {
+            total.0.inner().store(count, Ordering::Relaxed);
+        }
     }
 
     /// The level of the overload manager.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use bywash_engine::{End, Outcome, SessionKey};
+use bywash_engine::{AnswerKind, End, Outcome, SessionKey};
 use bywash_message::{Fields, Framing, Name, Response};
 use bywash_units::Utility;
 use http::StatusCode;
@@ -99,7 +99,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     let earned = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     if endless {
-        running.gives_slot_back(served.filter(|_| gets_on(status)), earned);
+        running.gives_slot_back(served.filter(|_| gets_on(status)), status, earned);
     }
     let (shared, facts) = (&running.worker.shared, running.record.facts());
     let paced = shared.elephants.paced(facts.request.rule);
@@ -141,7 +141,7 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     fields.push(b"Upgrade", &protocol);
     let earned = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
-    running.gives_slot_back(served, earned);
+    running.gives_slot_back(served, status, earned);
     running.record.ends(Outcome::Served, status);
     let body = Answer::Tunnel(Box::new(Tunnel { wire, request: running }));
     Reply { status, reason, fields, framing: Framing::None, close: false, body }
@@ -161,9 +161,18 @@ fn gives_back(pool: &Rc<Pool>, owner: Option<&Back>, server: usize, link: Link) 
     }
 }
 
-/// Whether a session gets on by an answer with this status.
+/// Whether a session may get on by an answer with this status: its [`kind`] decides.
 pub(super) fn gets_on(status: StatusCode) -> bool {
     status.is_success() || status.is_redirection()
+}
+
+/// The kind of an answer with this status.
+pub(super) fn kind(status: StatusCode) -> AnswerKind {
+    match status {
+        StatusCode::NOT_MODIFIED => AnswerKind::NotModified,
+        _ if status.is_redirection() => AnswerKind::Redirect,
+        _ => AnswerKind::Content,
+    }
 }
 
 impl Streaming {
@@ -194,19 +203,24 @@ impl Streaming {
     }
 
     /// It goes on without a slot.
-    fn gives_slot_back(&mut self, served: Option<SessionKey>, earned: Utility) {
+    fn gives_slot_back(&mut self, served: Option<SessionKey>, status: StatusCode, earned: Utility) {
         self.record.earned(earned);
         if let Some(ticket) = self.ticket.take() {
             self.record.decided(&ticket);
             // How long it took to begin says nothing about how long requests take.
-            ticket.answered(self.progress(served, earned), End::Failed);
+            ticket.answered(self.progress(served, status, earned), End::Failed);
         }
     }
 
     /// The session's, if it is one's.
-    fn progress(&self, served: Option<SessionKey>, earned: Utility) -> Option<Progress> {
-        let session = served?;
-        Some(Progress { session, earned, in_time: self.record.is_in_time() })
+    fn progress(
+        &self,
+        served: Option<SessionKey>,
+        status: StatusCode,
+        earned: Utility,
+    ) -> Option<Progress> {
+        let (session, answer) = (served?, kind(status));
+        Some(Progress { session, answer, earned, in_time: self.record.is_in_time() })
     }
 
     fn has_no_place(self, voice: &Voice) -> Reply {
@@ -346,7 +360,7 @@ impl Stream {
     fn end(&mut self) {
         let Some(running) = self.running.take() else { return };
         let got_on = self.served.filter(|_| gets_on(self.status));
-        let progress = running.progress(got_on, self.earned);
+        let progress = running.progress(got_on, self.status, self.earned);
         let Streaming { worker, mut record, ticket, pool, owner, load, .. } = running;
         if !self.endless {
             record.earned(self.earned);

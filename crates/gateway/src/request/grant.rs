@@ -12,13 +12,13 @@
 //!
 //! **Not in mode observe,** which promises to change nothing, nor while bypassed.
 
-use bywash_engine::{ClassSet, SessionKey};
+use bywash_engine::{AnswerKind, ClassSet, Service, SessionKey};
 use bywash_message::Fields;
 use bywash_token::{Moment, SessionName};
 use bywash_units::Utility;
 use http::StatusCode;
 
-use super::answer::gets_on;
+use super::answer::{gets_on, kind};
 use super::cacheable::{keep_private, may_be_kept};
 use super::{Facts, examine};
 use crate::access_log::wall_clock_ms;
@@ -38,7 +38,8 @@ pub(super) fn session_served(
     let begun = examine::session_begun(settings, fields);
     let session = begun.map(|cookie| shared.session_key(cookie)).or(facts.request.session);
     let Some(tokens) = &settings.tokens else { return session };
-    if !(asked && record.class_enforces() && gets_on(status)) || may_be_kept(status, fields) {
+    let gives = asked && record.class_enforces() && gets_on(status);
+    if !gives || may_be_kept(status, fields) || !begins_or_gets_on(record, status) {
         return session;
     }
     let begins = session != facts.request.session;
@@ -56,6 +57,19 @@ pub(super) fn session_served(
     };
     give(record, tokens, (name, begins), earned, fields);
     Some(session)
+}
+
+/// Whether the table of sessions counts an answer with this status: a token proves no more than it does.
+fn begins_or_gets_on(record: &Record, status: StatusCode) -> bool {
+    let request = record.facts().request;
+    let service = Service {
+        class: request.class,
+        address: request.address,
+        answer: kind(status),
+        had_begun: !request.proven.is_empty(),
+    };
+    service.answer == AnswerKind::Content
+        || record.shared().driver.gets_on(request.session, &service)
 }
 
 /// Puts the token of this session into the head, if one is due; always if the session `begins`.

@@ -1,6 +1,6 @@
 //! Who goes first: what a session has proven, and what it only claims.
 
-use crate::setup::{Running, Setup};
+use crate::setup::{Running, Setup, admin};
 use crate::upstream::{Calls, Upstream, ok, with_fields};
 use crate::wire::{Message, Wire};
 
@@ -133,15 +133,77 @@ fn an_answer_that_is_an_error_proves_nothing() {
     }
 }
 
-#[test]
-fn a_redirection_proves_a_session() {
-    let upstream = Upstream::app(|_| {
-        b"HTTP/1.1 303 See Other\r\nSet-Cookie: sid=1\r\nContent-Length: 0\r\n\r\n".to_vec()
+/// A gateway before an application that answers everything with this status; `/login` opens `/pay`.
+fn answers(status: &'static str, fields: &'static str) -> (Upstream, Running) {
+    let upstream = Upstream::app(move |_| {
+        format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n").into_bytes()
     });
-    let gateway = Setup::before(&upstream).start();
+    let gateway = Setup::before(&upstream)
+        .set("class.login", "{ match = ['* /login'] }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['login'] }")
+        .start();
+    (upstream, gateway)
+}
+
+#[test]
+fn a_redirection_proves_a_session_where_its_class_proves_something() {
+    for request in ["POST /login", "GET /login", "POST /pay"] {
+        let (_upstream, gateway) = answers("303 See Other", "");
+        gateway.sends(with_cookie(request, "1")).answer().unwrap();
+        gateway.is_idle_again();
+        assert_eq!(gateway.count("sessions"), 1, "{request}");
+    }
+    let (_upstream, gateway) = answers("303 See Other", "Set-Cookie: sid=1\r\n");
     gateway.get("/login");
     gateway.is_idle_again();
     assert_eq!(gateway.count("sessions"), 1);
+}
+
+#[test]
+fn a_redirection_of_another_class_and_an_answer_that_is_not_modified_begin_no_session() {
+    for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"] {
+        let (_upstream, gateway) = answers(status, "");
+        gateway.sends(with_cookie("GET /", "1")).answer().unwrap();
+        gateway.is_idle_again();
+        assert_eq!(gateway.count("sessions"), 0, "{status}");
+    }
+    for request in ["GET /", "GET /login"] {
+        let (_upstream, gateway) = answers("304 Not Modified", "");
+        gateway.sends(with_cookie(request, "1")).answer().unwrap();
+        gateway.is_idle_again();
+        assert_eq!(gateway.count("sessions"), 0, "{request}");
+    }
+}
+
+#[test]
+fn invented_cookies_take_nothing_from_a_session_that_has_proven_something() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = Setup::before(&upstream)
+        .limit(1)
+        .set("order.capacity", "1")
+        .set("identify.sessions", "100")
+        .set("class.login", "{ match = ['POST /login'], tier = 'transact' }")
+        .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['login'] }")
+        .start();
+    let mut buyer = gateway.client();
+    visit(&calls, &mut buyer, &with_cookie("POST /login", "buyer"), "");
+    let mut attacker = gateway.client();
+    for number in 0..150 {
+        let request = with_cookie("GET /", &format!("invented-{number}"));
+        visit(&calls, &mut attacker, &request, "");
+    }
+    gateway.is_idle_again();
+    assert_eq!(gateway.count("sessions"), 100);
+    let evicted = |segment| {
+        gateway.metric(&format!("bywash_sessions_evicted_total{{segment=\"{segment}\"}}"))
+    };
+    assert_eq!((evicted("fresh"), evicted("proven")), (51.0, 0.0));
+    assert_eq!(gateway.metric("bywash_sessions_over_quota_total"), 51.0);
+    let told = admin(gateway.admin(), "/v1/sessions").text();
+    assert!(told.contains("\"proven\":1,"), "{told}");
+    let [_running, mut newcomer] = crowd(&gateway, &calls);
+    buyer.send(with_cookie("POST /pay", "buyer"));
+    assert_eq!(reason(&newcomer.answer().unwrap()), "pushed_out");
 }
 
 #[test]

@@ -338,13 +338,30 @@ fn an_error_and_what_a_cache_may_keep_bring_no_token() {
         let answer = format!("HTTP/1.1 {head}Content-Length: 0\r\n\r\n");
         let upstream = Upstream::app(move |_| answer.clone().into_bytes());
         let gateway = keys.shop(&upstream).start();
-        let answer = gateway.sends(with_cookie("GET /", "sid=1")).answer().unwrap();
+        let answer = gateway.sends(with_cookie("GET /p/1", "sid=1")).answer().unwrap();
         assert_eq!(token(&answer).is_some(), brings, "{head}");
         let said = answer.all("cache-control").join(", ");
         let is_private = said.contains("private") || said.contains("no-store");
         assert!(!brings || is_private, "{head}: {said}");
         assert!(brings || head.contains("Cache-Control") != said.is_empty(), "{head}: {said}");
     }
+}
+
+#[test]
+fn a_redirection_of_a_class_that_proves_nothing_brings_a_token_only_to_a_session_that_is_known() {
+    let keys = KeyFile::new("redirected");
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = keys.shop(&upstream).start();
+    let mut visitor = gateway.client();
+    let mut redirected = || {
+        visitor.send(with_cookie("GET /", "sid=1"));
+        calls.next().send("HTTP/1.1 303 See Other\r\nContent-Length: 0\r\n\r\n");
+        token(&visitor.answer().unwrap())
+    };
+    assert_eq!(redirected(), None);
+    visit(&mut gateway.client(), &calls, "GET /p/1", "sid=1", "");
+    gateway.is_idle_again();
+    assert!(redirected().is_some());
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(super) struct Live {
     /// It names its session: whoever makes it has a cookie, or pretends to.
     claims: bool,
     pub(super) of: Of,
+    pub(super) address: Option<AddressKey>,
     pub(super) signals: Signals,
     pub(super) demand: Span,
     /// Its client keeps the slot beyond the service.
@@ -190,6 +191,7 @@ impl World<'_> {
             session,
             claims: request.session.is_some(),
             of,
+            address: request.address,
             signals: request.signals,
             demand: self.case.scenario.servers.demand(self.now, of.class, demand),
             slow: None,

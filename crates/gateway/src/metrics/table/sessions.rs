@@ -11,7 +11,7 @@ use crate::levels::Said;
 pub(super) static TOKENS_SUBJECT: Subject = Subject {
     title: "Sessions",
     about: "What is remembered of visitors, and what they bring to prove it (`identify`).",
-    metrics: &[&SESSIONS, &TOKENS],
+    metrics: &[&SESSIONS, &SESSIONS_EVICTED, &SESSIONS_OVER_QUOTA, &TOKENS],
 };
 pub(super) static LEVELS_SUBJECT: Subject = Subject {
     title: "Levels",
@@ -33,6 +33,29 @@ pub(crate) static SESSIONS: Metric = Metric {
     help: "Sessions remembered",
     remedy: Do(
         "If it is 0 while visitors are there: `identify.session` does not name the cookie that the application sets.",
+    ),
+};
+pub(crate) static SESSIONS_EVICTED: Metric = Metric {
+    name: "bywash_sessions_evicted",
+    kind: Counter,
+    unit: "sessions",
+    labels: &[label("segment", "`fresh`: had proven nothing; `proven`", || SEGMENTS.into())],
+    help: "Sessions forgotten before their time to make room for others, as identify.sessions was reached",
+    remedy: Do(
+        "`proven`: buyers lose their standing. Raise `identify.sessions`, or give tokens (`identify.token_keys`). Many `fresh` \
+         ones are crawlers or invented cookies; raise it as well if they are your visitors.",
+    ),
+};
+pub(crate) const SEGMENTS: [&str; 2] = ["fresh", "proven"];
+pub(crate) static SESSIONS_OVER_QUOTA: Metric = Metric {
+    name: "bywash_sessions_over_quota",
+    kind: Counter,
+    unit: "sessions",
+    labels: &[],
+    help: "Those of the evicted sessions whose address held more than a 1024th of the full table",
+    remedy: Do(
+        "One address has very many sessions: an attack, or a proxy that is not in `listen.trusted_proxies`. The access log \
+         says which.",
     ),
 };
 pub(crate) static TOKENS: Metric = Metric {

@@ -1,0 +1,259 @@
+//! Which session makes room in a full table.
+//!
+//! **Two segments.** A session is *proven* once it was served a class that opens another one (some class names it
+//! in `after`) or a transaction. Every other session is *fresh*. A fresh session makes room first. Only while fresh
+//! ones have no more than a sixteenth of the table does a proven one make room, so that newcomers can always become
+//! known. This is the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System
+//! Performance», Computer 27(3), 1994. It differs in what promotes an entry: there a second access does. Here that
+//! would cost an attacker one more cheap request for each invented cookie, and a proof costs what the site asks of
+//! its buyers.
+//!
+//! **A quota for each address.** A proof can be cheap as well, where a product page is one. So in each segment the
+//! address that holds most makes room, with its own session that was served longest ago, if it holds more than its
+//! quota, which is a 1024th of the table and 16 at least. Addresses are compared by the binary logarithm of how
+//! many they hold; of those that are equal, the newcomer's own comes first. If no address holds more than its
+//! quota, the session of the segment that was served longest ago makes room. A table that is not full has no
+//! quota. This is stochastic fairness queueing (INFOCOM 1990), which also takes from the longest queue.
+//! As there, addresses are told apart by a keyed hash in a table of fixed size: nothing is allocated for a
+//! new address, and two addresses with the same entry count as one.
+//!
+//! Every operation takes constant time. A session whose address is not known has no quota.
+
+use super::Segment;
+use crate::queue::Lists;
+use crate::request::{AddressKey, RequestId};
+
+/// The share of the table that fresh sessions have whatever else happens: one in so many.
+const RESERVE: u32 = 16;
+/// The share of the table that one address may have in a segment of a full table: one in so many.
+const QUOTA: u32 = 1024;
+/// The least quota: in a small table as well, a household or a small office has its sessions.
+const LEAST_QUOTA: u32 = 16;
+/// Bounds on how many addresses are told apart: powers of two.
+const LEAST_ENTRIES: usize = 1024;
+const MOST_ENTRIES: usize = 65_536;
+/// How many binary logarithms a count can have.
+const WEIGHTS: usize = 32;
+
+/// The places of all sessions by segment and by address.
+#[derive(Debug)]
+pub(super) struct Segments {
+    /// By segment, the session served longest ago in front. Numbers are places.
+    recency: Lists,
+    /// By segment and entry of the table of addresses, in the same order. Numbers are places.
+    of_address: Lists,
+    /// The lists of `of_address` that hold more than the quota, by segment and weight. Numbers are lists.
+    over_quota: Lists,
+    entries: usize,
+    quota: u32,
+    reserve: u32,
+}
+
+/// The session that makes room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Victim {
+    pub(super) place: u32,
+    pub(super) segment: Segment,
+    /// Its address holds more than its quota.
+    pub(super) over_quota: bool,
+}
+
+impl Segments {
+    pub(super) fn new(capacity: usize) -> Self {
+        let entries = capacity.next_power_of_two().clamp(LEAST_ENTRIES, MOST_ENTRIES);
+        let capacity = capacity as u32;
+        Self {
+            recency: Lists::new(Segment::COUNT),
+            of_address: Lists::new(Segment::COUNT * entries),
+            over_quota: Lists::with_room(Segment::COUNT * WEIGHTS, Segment::COUNT * entries),
+            entries,
+            quota: (capacity / QUOTA).max(LEAST_QUOTA),
+            reserve: capacity / RESERVE,
+        }
+    }
+
+    /// Makes the session in `place` the one of its segment and of its address that was served last.
+    pub(super) fn put(&mut self, place: u32, segment: Segment, address: Option<AddressKey>) {
+        let id = RequestId(place);
+        self.recency.remove(id);
+        self.recency.push_back(segment as usize, id);
+        if let Some(list) = self.of_address.remove(id) {
+            self.has_changed(list, self.of_address.length(list) + 1);
+        }
+        if let Some(address) = address {
+            let list = self.list(segment, address);
+            self.of_address.push_back(list, id);
+            self.has_changed(list, self.of_address.length(list) - 1);
+        }
+    }
+
+    /// How many sessions a segment holds.
+    pub(super) fn length(&self, segment: Segment) -> u32 {
+        self.recency.length(segment as usize)
+    }
+
+    /// The session of a segment that was served longest ago.
+    pub(super) fn oldest(&self, segment: Segment) -> Option<u32> {
+        self.recency.front(segment as usize).map(|RequestId(place)| place)
+    }
+
+    /// The places of a segment, the session served longest ago first.
+    pub(super) fn iter(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
+        self.recency.iter(segment as usize).map(|RequestId(place)| place)
+    }
+
+    /// The session of a full table that makes room for one of `newcomer`.
+    pub(super) fn victim(&self, newcomer: Option<AddressKey>) -> Option<Victim> {
+        let fresh_go = self.length(Segment::Fresh) > self.reserve;
+        let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
+        let heaviest = self.heaviest(segment, newcomer);
+        let RequestId(place) = match heaviest {
+            Some(list) => self.of_address.front(list)?,
+            None => self.recency.front(segment as usize)?,
+        };
+        Some(Victim { place, segment, over_quota: heaviest.is_some() })
+    }
+
+    /// The list of an address that holds more than its quota and at least half as many as any other.
+    fn heaviest(&self, segment: Segment, newcomer: Option<AddressKey>) -> Option<usize> {
+        let of_weight = |weight| self.over_quota.front(segment as usize * WEIGHTS + weight);
+        let heaviest = (0..WEIGHTS).rev().find_map(of_weight)?.index();
+        let weight = |list| self.weight(self.of_address.length(list));
+        let own = newcomer.map(|address| self.list(segment, address));
+        Some(own.filter(|own| weight(*own) == weight(heaviest)).unwrap_or(heaviest))
+    }
+
+    fn list(&self, segment: Segment, AddressKey(key): AddressKey) -> usize {
+        // Keys are hashes in the gateway and small numbers in the simulator.
+        const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+        let entry = key.wrapping_mul(MIX) >> (u64::BITS - self.entries.trailing_zeros());
+        segment as usize * self.entries + entry as usize
+    }
+
+    fn weight(&self, length: u32) -> Option<usize> {
+        (length > self.quota).then(|| length.ilog2() as usize)
+    }
+
+    /// Files a list by its weight, if that is another than with the length `before`.
+    fn has_changed(&mut self, list: usize, before: u32) {
+        let weight = self.weight(self.of_address.length(list));
+        if weight == self.weight(before) {
+            return;
+        }
+        let id = RequestId(list as u32);
+        self.over_quota.remove(id);
+        if let Some(weight) = weight {
+            self.over_quota.push_back(list / self.entries * WEIGHTS + weight, id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const CAPACITY: usize = 200;
+    const RESERVED: usize = CAPACITY / RESERVE as usize;
+    const FULL_QUOTA: usize = LEAST_QUOTA as usize;
+
+    /// A plain list of sessions, the one served longest ago first.
+    #[derive(Default)]
+    struct Reference(Vec<(u32, Segment, Option<AddressKey>)>);
+
+    impl Reference {
+        fn put(&mut self, place: u32, segment: Segment, address: Option<AddressKey>) {
+            self.0.retain(|session| session.0 != place);
+            self.0.push((place, segment, address));
+        }
+
+        fn of(
+            &self,
+            segment: Segment,
+        ) -> impl Iterator<Item = &(u32, Segment, Option<AddressKey>)> {
+            self.0.iter().filter(move |session| session.1 == segment)
+        }
+
+        fn count(&self, segment: Segment, address: Option<AddressKey>) -> usize {
+            self.of(segment).filter(|session| session.2 == address).count()
+        }
+
+        fn heaviest(&self, segment: Segment) -> usize {
+            let known = self.of(segment).filter(|session| session.2.is_some());
+            known.map(|session| self.count(segment, session.2)).max().unwrap_or(0)
+        }
+
+        /// What the rule says of a victim.
+        fn allows(&self, newcomer: Option<AddressKey>, victim: Victim) {
+            let fresh_go = self.of(Segment::Fresh).count() > RESERVED;
+            let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };
+            assert_eq!(victim.segment, segment);
+            let heaviest = self.heaviest(segment);
+            assert_eq!(victim.over_quota, heaviest > FULL_QUOTA, "{heaviest}");
+            if !victim.over_quota {
+                assert_eq!(Some(victim.place), self.of(segment).next().map(|session| session.0));
+                return;
+            }
+            let of = self.0.iter().find(|session| session.0 == victim.place);
+            let address = of.expect("the victim is a session").2;
+            let its = self.count(segment, address);
+            assert!(its > FULL_QUOTA && its.ilog2() == heaviest.ilog2(), "{its} of {heaviest}");
+            let oldest = self.of(segment).find(|session| session.2 == address);
+            assert_eq!(oldest.map(|session| session.0), Some(victim.place), "its oldest");
+            let own = newcomer.map_or(0, |_| self.count(segment, newcomer));
+            if own > FULL_QUOTA && own.ilog2() == heaviest.ilog2() {
+                assert_eq!(address, newcomer, "its own makes room");
+            }
+        }
+    }
+
+    #[test]
+    fn the_session_that_makes_room_is_the_one_that_the_rule_names() {
+        let (mut over_quota, mut within) = (0, 0);
+        for seed in 0..30_u64 {
+            let mut state = seed;
+            let mut below = |most: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
+                (state >> 33) % most
+            };
+            let (mut segments, mut reference) = (Segments::new(CAPACITY), Reference::default());
+            let proven_share = 1 + below(9);
+            for step in 0..4_000 {
+                // A few addresses have most of the sessions, and some sessions no address.
+                let address = [below(3), below(10), below(100)][below(3) as usize];
+                let address = (below(20) > 0).then_some(AddressKey(address));
+                let proven = below(10) < proven_share;
+                let mut place = step % CAPACITY as u32;
+                if step >= CAPACITY as u32 {
+                    place = below(CAPACITY as u64) as u32;
+                    if below(2) == 0 {
+                        let victim = segments.victim(address).expect("the table is full");
+                        reference.allows(address, victim);
+                        over_quota += u32::from(victim.over_quota);
+                        within += u32::from(!victim.over_quota);
+                        place = victim.place;
+                    }
+                }
+                let segment = if proven { Segment::Proven } else { Segment::Fresh };
+                segments.put(place, segment, address);
+                reference.put(place, segment, address);
+                for segment in [Segment::Fresh, Segment::Proven] {
+                    let places = reference.of(segment).map(|session| session.0);
+                    assert!(segments.iter(segment).eq(places), "seed {seed}, step {step}");
+                }
+            }
+        }
+        assert!(over_quota > 1_000 && within > 1_000, "{over_quota}, {within}");
+    }
+
+    #[test]
+    fn addresses_of_this_test_do_not_share_an_entry() {
+        let segments = Segments::new(CAPACITY);
+        let list = |address| segments.list(Segment::Fresh, AddressKey(address));
+        let mut lists: Vec<usize> = (0..100).map(list).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        assert_eq!(lists.len(), 100);
+    }
+}
