@@ -87,7 +87,7 @@ impl fmt::Display for Kind {
 
 /// A connection.
 pub(super) struct Hostile {
-    wire: tls::Wire,
+    _wire: tls::Wire,
 }
 
 /// An answer takes no longer; a write may stop when the other side does not read.
@@ -104,7 +104,7 @@ impl Hostile {
             let mut wire = tls::Wire::Tls(Box::new(tls::Client::new()?.connect(stream)?));
             wire.write_all(http::get("/item").as_bytes())?;
             answered(&mut wire)?;
-            return Ok(Self { wire });
+            return Ok(Self { _wire: wire });
         }
         match what {
             Kind::Silent | Kind::TlsIdle => {}
@@ -135,7 +135,7 @@ impl Hostile {
             Kind::Http2Bodies => fill(&mut stream, &bodies(20, 60_000))?,
         }
         stream.set_nonblocking(true)?;
-        Ok(Self { wire: tls::Wire::Clear(stream) })
+        Ok(Self { _wire: tls::Wire::Clear(stream) })
     }
 }
 

@@ -12,7 +12,8 @@
 //! 3. if there is none either, the newcomer is refused.
 //!
 //! The same holds, whatever the number of connections, while the budget of memory is nearly used up
-//! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused.
+//! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused. Then a connection
+//! that has sent no whole head counts as idle at once, because the heads may be what the memory is used for.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
@@ -125,13 +126,14 @@ impl State {
         Some(Self { phase, since: (word >> 8) as u32, proven, http2 })
     }
 
-    /// For how long it has been idle, if another may take its place.
-    fn idle(self, now: u32) -> Option<u32> {
+    /// For how long it has been idle, if another may take its place. `grace`: of one that has sent no whole head, in
+    /// quarters of a second.
+    fn idle(self, now: u32, grace: u32) -> Option<u32> {
         let lasted = now.wrapping_sub(self.since);
         let least = match self.phase {
             Phase::Idle if self.http2 => GRACE,
             Phase::Idle => 0,
-            Phase::Open | Phase::Head => GRACE,
+            Phase::Open | Phase::Head => grace,
             Phase::Busy | Phase::Tunnel => return None,
         };
         (lasted >= least).then_some(lasted)
@@ -258,6 +260,11 @@ struct Bounds {
 }
 
 impl Bounds {
+    /// For how long one that has sent no whole head does not count as idle.
+    const fn grace(&self) -> u32 {
+        if self.makes_room { 0 } else { GRACE }
+    }
+
     fn of(settings: &Settings, makes_room: bool) -> Self {
         let limits = &settings.config.limits;
         let most = limits.connections;

@@ -171,14 +171,14 @@ impl Index {
         let of_owner = |this: &Self| this.owners.get(&owner).map_or(0, |owned| owned.stay);
         let is_address = matches!(owner, Owner::Address(_));
         if is_address && of_owner(self) >= bounds.per_address {
-            self.look(&now);
+            self.look(&now, bounds.grace());
             told.push(self.evict_own(owner).ok_or(NoRoom)?);
         }
         let lacks_room = |told: &[Told]| {
             others - told.len() >= bounds.most || (bounds.makes_room && told.is_empty())
         };
         while lacks_room(&told) {
-            self.look(&now);
+            self.look(&now, bounds.grace());
             // Those of a list that was read before may have closed.
             let spared = proven.saturating_sub(told.len()) <= bounds.reserve;
             match self.evict(owner, spared) {
@@ -245,8 +245,8 @@ impl Index {
         Some(Told { held, word })
     }
 
-    /// Finds all idle connections anew, if it is not too soon.
-    fn look(&mut self, now: &impl Fn() -> Span) {
+    /// Finds all idle connections anew, if it is not too soon. `grace`: see [`State::idle`].
+    fn look(&mut self, now: &impl Fn() -> Span, grace: u32) {
         let now = now();
         if now < self.looks_at {
             return;
@@ -259,7 +259,7 @@ impl Index {
         for entry in behind.iter().chain(before).take(seen).filter(|entry| !entry.leaving) {
             let word = entry.held.word();
             let Some(state) = State::of(word) else { continue };
-            let Some(age) = state.idle(entry.held.inbox.now()) else { continue };
+            let Some(age) = state.idle(entry.held.inbox.now(), grace) else { continue };
             let candidate = Candidate { age, word, held: Arc::clone(&entry.held) };
             found.push((entry.owner, usize::from(state.proven), candidate));
         }
