@@ -24,7 +24,8 @@ impl Config {
         }
         let mut report = Report::new(Source::new(name, text));
         let document = Document::parse(text, &mut report);
-        let config = resolve::config(&document, &mut report);
+        let mut config = resolve::config(&document, &mut report);
+        config.hash = hash(text);
         report.finish(config)
     }
 
@@ -54,13 +55,35 @@ impl Config {
     /// told only where the application is.
     pub fn for_upstream(url: &str) -> Result<Self, Problems> {
         let mut report = Report::new(Source::new("--upstream", url));
-        let config = resolve::config(&Document::for_upstream(url), &mut report);
+        let mut config = resolve::config(&Document::for_upstream(url), &mut report);
+        config.hash = hash(url);
         report.finish(config).map(|(config, _)| config)
     }
+}
+
+/// The first half of what `sha256sum FILE | cut -c1-16` prints is enough to compare configurations.
+fn hash(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unreadable(name: &str, why: &Unreadable) -> Problems {
     let message = format!("cannot read {}: {}", shown(name), shown(&why.to_string()));
     let report = Report::new(Source::new(name, ""));
     report.give_up(Finding::new(&code::UNREADABLE, 0..0, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_what_sha256sum_begins_with() {
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(hash("abc"), "ba7816bf8f01cfea");
+        let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n";
+        let hash_of = |text: &str| Config::parse(text, "test").expect("it is right").0.hash;
+        assert_eq!(hash_of(text), hash(text));
+        assert_ne!(hash_of(text), hash_of(&format!("{text}# a comment\n")));
+    }
 }
