@@ -34,7 +34,7 @@ use bywash_units::{Span, Time, Utility};
 
 pub(crate) use self::lock::LockTimes;
 use self::lock::Locked;
-use crate::sync::{Mutex, TryLockError};
+use crate::sync::Mutex;
 
 /// Sessions that are copied while the lock is held once.
 const SLICE: usize = 2048;
@@ -284,15 +284,19 @@ impl Driver {
     }
 
     fn lock(&self) -> Locked<'_> {
-        match self.core.try_lock() {
-            Ok(core) => Locked::at_once(core),
-            Err(TryLockError::WouldBlock) => {
-                let began = Instant::now();
-                let core = self.core.lock().unwrap_or_else(|_| has_panicked());
-                Locked::after(core, began.elapsed())
-            }
-            Err(TryLockError::Poisoned(_)) => has_panicked(),
+        if let Ok(core) = self.core.try_lock() {
+            return Locked::new(core);
         }
+        self.lock_of_others()
+    }
+
+    /// Another thread has it, or has panicked while it had.
+    #[cold]
+    fn lock_of_others(&self) -> Locked<'_> {
+        let began = Instant::now();
+        let mut core = self.core.lock().unwrap_or_else(|_| has_panicked());
+        core.times.waited.count(began.elapsed());
+        Locked::new(core)
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {

@@ -9,10 +9,10 @@
 //! under a lock; what is relaxed is a count that nobody decides by.
 
 #[cfg(not(all(test, shuttle)))]
-pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError, atomic};
+pub(crate) use std::sync::{Mutex, MutexGuard, atomic};
 
 #[cfg(all(test, shuttle))]
-pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError, atomic};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, atomic};
 
 /// Runs `scene` on many orders of its threads' turns, half of them drawn evenly and half by
 /// priorities with three changes; `SCHEDULES` says how many.

@@ -37,15 +37,11 @@ pub(crate) struct Times {
 }
 
 impl<'a> Locked<'a> {
-    pub(super) fn at_once(mut core: MutexGuard<'a, Core>) -> Self {
+    #[inline]
+    pub(super) fn new(mut core: MutexGuard<'a, Core>) -> Self {
         core.times.taken += 1;
         let is_timed = core.times.taken.is_multiple_of(TIMED);
         Self { core, since: is_timed.then(Instant::now) }
-    }
-
-    pub(super) fn after(mut core: MutexGuard<'a, Core>, wait: Duration) -> Self {
-        core.times.waited.count(wait);
-        Self::at_once(core)
     }
 }
 
@@ -64,6 +60,7 @@ impl DerefMut for Locked<'_> {
 }
 
 impl Drop for Locked<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(since) = self.since {
             self.core.times.held.count(since.elapsed());
@@ -75,7 +72,7 @@ impl Times {
     /// Seconds: from a quick call to the longest that the engine is known to compute.
     const BOUNDS: [f64; 6] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
-    fn count(&mut self, duration: Duration) {
+    pub(super) fn count(&mut self, duration: Duration) {
         let seconds = duration.as_secs_f64();
         let place = Self::BOUNDS.iter().position(|bound| seconds <= *bound);
         self.counts[place.unwrap_or(Self::BOUNDS.len())] += 1;
