@@ -78,9 +78,11 @@ impl Handshake {
 pub(super) async fn in_time<T>(client: &Client, opening: impl Future<Output = T>) -> Option<T> {
     let mut opening = pin!(opening);
     client.may_be_told(true);
-    let opened = poll_fn(|cx| match client.is_too_slow() {
-        true => Poll::Ready(None),
-        false => opening.as_mut().poll(cx).map(Some),
+    let opened = poll_fn(|cx| {
+        if client.is_too_slow() {
+            return Poll::Ready(None);
+        }
+        opening.as_mut().poll(cx).map(Some)
     });
     let opened = opened.await;
     client.may_be_told(false);

@@ -18,8 +18,8 @@ pub(crate) async fn meet(
     served: &Served,
 ) -> Meeting<HandshakeFailure> {
     let (near, far) = tokio::io::duplex(1 << 16);
-    let (client, server) = tokio::join!(connector.connect(host, near), served.accept(far));
-    Meeting { client, server }
+    let (client, accepted) = tokio::join!(connector.connect(host, near), served.accept(far));
+    Meeting { client, server: accepted }
 }
 
 pub(crate) async fn meet_acceptor(
