@@ -192,14 +192,14 @@ async fn connection(
     let opening = opening::in_time(client, opening::open(worker, stream, ahead, door));
     let opened = Box::pin(opening).await;
     client.postpones_departure(false);
-    let ended = |how| worker.shared.metrics.handshake_ended(how);
+    let handshake = |how| worker.shared.metrics.handshake_ended(how);
     let opened = match opened {
         Some(Ok(opened)) => opened,
-        Some(Err(failure)) => return ended(Handshake::Failed(failure)),
-        None => return ended(Handshake::Timeout),
+        Some(Err(failure)) => return handshake(Handshake::Failed(failure)),
+        None => return handshake(Handshake::Timeout),
     };
     if opened.secure {
-        ended(Handshake::Done);
+        handshake(Handshake::Done);
     }
     let plane = Plane::new(worker, client, peer, opened.secure);
     let limits = worker.settings().limits;

@@ -168,11 +168,11 @@ fn each_cause_of_a_failed_handshake_is_counted_by_itself() {
     assert!(answer(&mut tls, &last("/")).is_ok());
     is_counted("ok", 1.0);
     // Each leaves as soon as it has said why: its reason and its end come together.
-    for _ in 0..10 {
+    for _ in 0..30 {
         let mut tls = connect(https(&gateway), "shop.example", config(&[], &[]));
         assert!(answer(&mut tls, &last("/")).is_err());
     }
-    is_counted("certificate_refused", 10.0);
+    is_counted("certificate_refused", 30.0);
     let mut tls = connect(https(&gateway), "other.example", config(&[&ours], &[]));
     assert!(answer(&mut tls, &last("/")).is_err());
     is_counted("unknown_name", 1.0);
@@ -187,7 +187,7 @@ fn each_cause_of_a_failed_handshake_is_counted_by_itself() {
     }
     drop(Wire::connect(https(&gateway)));
     is_counted("gone", 1.0);
-    assert_eq!(all_handshakes(&gateway), 16.0);
+    assert_eq!(all_handshakes(&gateway), 36.0);
     gateway.waits_for("connections", 0);
 }
 
@@ -207,6 +207,23 @@ fn a_handshake_and_a_proxy_header_that_do_not_end_have_taken_too_long() {
     client.send("PROXY TCP4 ");
     assert!(client.is_closed());
     assert_eq!(gateway.metric("bywash_connections_not_opened_total{why=\"timeout\"}"), 1.0);
+}
+
+/// What the client has said comes with its end, and is read first.
+#[test]
+fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
+    let certified = Certified::new("breath", &["shop.example"]);
+    let upstream = Upstream::echo();
+    let gateway = serving(&upstream, &[&certified]).start();
+    for _ in 0..100 {
+        let mut client = Wire::connect(https(&gateway));
+        client.send(old_hello());
+        client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        client.rest();
+    }
+    gateway.waits_for("connections", 0);
+    assert_eq!(handshakes(&gateway, "old_version"), 100.0);
+    assert_eq!(all_handshakes(&gateway), 100.0);
 }
 
 /// What departs in the handshake has departed when it is over.
