@@ -6,7 +6,7 @@
 //! the age of the queue's head there. [`Pressure`] says for how long somebody waited for the CPU
 //! meanwhile; in a container, in the container.
 //!
-//! [`Process`] says what this process uses of it.
+//! [`Process`] says which resources this process uses.
 //!
 //! [`access_log`] turns a line of an access log into a request: when, what, by whom, how it ended.
 //!

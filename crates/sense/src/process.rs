@@ -1,12 +1,12 @@
-//! What this process uses of the machine, from `/proc/self` (`proc(5)`): the numbers that every Prometheus client library
-//! tells of its own process.
+//! The resources of the machine that this process uses, from `/proc/self` (`proc(5)`): the numbers that every Prometheus
+//! client library tells of its own process.
 
 use std::fs;
 
 use crate::cpu::PER_SECOND;
 use crate::series::parse_stat;
 
-/// What a process uses at one moment.
+/// The resources that a process uses at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Process {
     /// Bytes of memory that it has.

@@ -1,8 +1,7 @@
 //! Why a handshake with a client fails, in few words, so that it can be counted.
 //!
-//! The library's error says what broke the protocol. What the client has asked for is known from its first message: a
-//! client that refuses a certificate after it asked for a name that no certificate has is told apart from one that does
-//! not trust the issuer.
+//! The library's error says what broke the protocol, and the client's first message which name it asked for. So a client
+//! that refuses a certificate because no certificate has its name is told apart from one that does not trust the issuer.
 
 use std::io;
 
@@ -13,7 +12,7 @@ use rustls::{AlertDescription, Error, InvalidMessage, PeerIncompatible};
 pub enum HandshakeFailure {
     /// The connection ended first.
     Gone,
-    /// What the client sent is not TLS.
+    /// The client sent something other than TLS.
     NotTls,
     /// The client offers no version from TLS 1.2 on.
     OldVersion,

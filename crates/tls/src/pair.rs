@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read on a day of a certificate for 2030.
+    /// Reads a certificate for 2030 on a day.
     fn loaded_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Loaded {
         let place = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
@@ -154,7 +154,7 @@ mod tests {
         load(&pair, now).unwrap()
     }
 
-    /// What is said about it.
+    /// The warnings about it.
     fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
         let mut warnings = loaded_on(seconds, purpose).warnings;
         for warning in &mut warnings {

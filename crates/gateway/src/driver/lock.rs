@@ -1,7 +1,7 @@
 //! How long the engine's lock is held and waited for.
 //!
-//! A request takes the lock two to four times, so its clock is not read each time: a wait is timed only if there is one,
-//! and one hold in [`TIMED`] is. What is counted lies under the lock itself and costs no atomic operation.
+//! A request takes the lock two to four times, so the clock is not read each time. A wait is timed if there is one. Of
+//! [`TIMED`] holds one is timed. The counts lie under the lock itself, so they cost no atomic operation.
 
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub(super) struct Locked<'a> {
     since: Option<Instant>,
 }
 
-/// What was counted so far.
+/// The counts since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTimes {
     taken: u64,

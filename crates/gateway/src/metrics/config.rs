@@ -1,4 +1,4 @@
-//! What is told of the configuration in force.
+//! Metrics of the configuration in force.
 
 use bywash_tls::Expiry;
 use prometheus_client::metrics::counter::Counter;
@@ -39,7 +39,7 @@ impl ConfigMetrics {
         self.last_successful.set(successfully.into());
     }
 
-    /// What is in force, since this second of the wall clock.
+    /// Tells of the configuration in force, and of the second of the wall clock since which it is.
     pub(super) fn set(&self, hash: &str, since: i64, expiries: &[Expiry]) {
         self.info.clear();
         self.info.get_or_create(&vec![(table::HASH, hash.to_owned())]).set(1);

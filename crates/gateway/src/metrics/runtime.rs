@@ -1,4 +1,4 @@
-//! What is told of the program and of what it uses of the machine: read when somebody asks.
+//! Metrics of the program and of the machine's resources that it uses, read when somebody asks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// What it had when it was last read. Clones are the same.
+/// The buckets as they were last read. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot(Arc<Mutex<Buckets>>);
 

@@ -102,7 +102,7 @@ pub(crate) struct Servers {
     traffic: Box<[Arc<Traffic>]>,
 }
 
-/// What is counted of a server's requests.
+/// Counts of a server's requests.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     /// Requests that were sent on a connection that was opened for them.
@@ -225,7 +225,7 @@ impl Servers {
         self.lock().servers.iter().map(|server| server.status(&self.options, now)).collect()
     }
 
-    /// What is counted of each, in the order of the configuration.
+    /// The counts of each server, in the order of the configuration.
     pub(crate) fn traffic(&self) -> &[Arc<Traffic>] {
         &self.traffic
     }

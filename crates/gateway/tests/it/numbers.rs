@@ -209,7 +209,7 @@ fn a_handshake_and_a_proxy_header_that_do_not_end_have_taken_too_long() {
     assert_eq!(gateway.metric("bywash_connections_not_opened_total{why=\"timeout\"}"), 1.0);
 }
 
-/// What the client has said comes with its end, and is read first.
+/// The cause and the end of the connection come together: the cause is read first.
 #[test]
 fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
     let certified = Certified::new("breath", &["shop.example"]);
@@ -226,7 +226,7 @@ fn a_client_that_fails_and_leaves_in_one_breath_is_counted_by_its_cause() {
     assert_eq!(all_handshakes(&gateway), 100.0);
 }
 
-/// What departs in the handshake has departed when it is over.
+/// A departure during the handshake takes effect when it is over.
 #[test]
 fn a_client_that_leaves_behind_its_handshake_has_left() {
     let certified = Certified::new("half", &["shop.example"]);
@@ -351,7 +351,7 @@ fn one_hold_of_the_engines_lock_in_64_is_timed() {
     assert!(gateway.metric("bywash_engine_lock_wait_seconds_count") >= 0.0);
 }
 
-/// Whatever clients send: nobody can make the gateway hold more of it.
+/// The number of lines depends on the configuration alone.
 #[test]
 fn nothing_that_a_client_sends_becomes_a_label() {
     let certified = Certified::new("labels", &["shop.example"]);

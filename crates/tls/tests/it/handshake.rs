@@ -16,7 +16,7 @@ fn served(authority: &Authority) -> Served {
     server(&[authority.issue("a", &["a.test"])], true).unwrap()
 }
 
-/// What becomes of a client that sends these bytes and leaves.
+/// Returns the failure of a client that sends these bytes and leaves.
 async fn sends(bytes: &[u8]) -> HandshakeFailure {
     let (mut near, far) = tokio::io::duplex(1 << 16);
     near.write_all(bytes).await.unwrap();
