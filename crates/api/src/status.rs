@@ -15,6 +15,9 @@ pub struct Status {
     pub mode: String,
     /// Number of the process.
     pub pid: u32,
+    /// The beginning of the SHA-256 of the configuration file in force, in 16 hexadecimal digits: as
+    /// `sha256sum FILE | cut -c1-16` prints it.
+    pub config_hash: String,
     /// It is about to end.
     pub draining: bool,
     /// Since its start.

@@ -86,6 +86,7 @@ impl Life<'_> {
                 Err(error) => say(format!("bywash: still the old configuration: {error}")),
             },
             Err(wrong) => {
+                self.gateway.reload_failed();
                 wrong.tell();
                 say("bywash: still the old configuration");
             }

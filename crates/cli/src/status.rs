@@ -48,12 +48,13 @@ fn headline(status: &Value) -> String {
         format!("decisions hold until the process ends; they could not be written down: {why}\n")
     });
     format!(
-        "bywash {} · {} · {state} · {} ({order}) · upstream {}\n\
+        "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
          running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}\n{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
         servers(status),
+        word(&status["config_hash"]),
         status["running"],
         status["limit"],
         status["waiting"],

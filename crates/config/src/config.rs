@@ -19,6 +19,8 @@ use crate::upstream::{Collector, Timeouts, Upstream};
 pub struct Config {
     /// Where it was read, if it stands in a file.
     pub file: Option<PathBuf>,
+    /// The beginning of the SHA-256 of the text that it was read from, in 16 hexadecimal digits.
+    pub hash: String,
     /// The mode of classes that set none.
     pub mode: Mode,
     /// Where clients and operators come in.

@@ -24,7 +24,8 @@ impl Config {
         }
         let mut report = Report::new(Source::new(name, text));
         let document = Document::parse(text, &mut report);
-        let config = resolve::config(&document, &mut report);
+        let mut config = resolve::config(&document, &mut report);
+        config.hash = hash(text);
         report.finish(config)
     }
 
@@ -54,13 +55,36 @@ impl Config {
     /// told only where the application is.
     pub fn for_upstream(url: &str) -> Result<Self, Problems> {
         let mut report = Report::new(Source::new("--upstream", url));
-        let config = resolve::config(&Document::for_upstream(url), &mut report);
+        let mut config = resolve::config(&Document::for_upstream(url), &mut report);
+        config.hash = hash(url);
         report.finish(config).map(|(config, _)| config)
     }
+}
+
+/// Returns what `sha256sum FILE | cut -c1-16` prints: enough to tell configurations apart.
+fn hash(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let first = digest.as_ref().first_chunk().expect("it has 32 bytes");
+    format!("{:016x}", u64::from_be_bytes(*first))
 }
 
 fn unreadable(name: &str, why: &Unreadable) -> Problems {
     let message = format!("cannot read {}: {}", shown(name), shown(&why.to_string()));
     let report = Report::new(Source::new(name, ""));
     report.give_up(Finding::new(&code::UNREADABLE, 0..0, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_what_sha256sum_begins_with() {
+        // `printf '' | sha256sum | cut -c1-16`
+        assert_eq!(hash(""), "e3b0c44298fc1c14");
+        let text = "version = 1\nupstream.server = 'http://127.0.0.1:1'\n";
+        let hash_of = |text: &str| Config::parse(text, "test").expect("it is right").0.hash;
+        assert_eq!(hash_of(text), hash(text));
+        assert_ne!(hash_of(text), hash_of(&format!("{text}# a comment\n")));
+    }
 }

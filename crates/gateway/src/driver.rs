@@ -10,10 +10,13 @@
 //! class that can be stopped fills the queue, for one in a second that brings its estimate up to date) and
 //! never while waking somebody: wakers are taken out and called after it. The table of
 //! sessions is copied in slices, one under each hold of the lock (measured by `benches`, `learned`).
+//! How long it is held and waited for is counted under it (`lock.rs`).
 //!
 //! **What was only observed** runs at once, whatever the engine says. If that was the same the
 //! other way round (the engine had it start at once as well) its end tells as much as any; if
 //! not, the engine forgets it without learning anything.
+
+mod lock;
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -29,7 +32,9 @@ use bywash_engine::{
 };
 use bywash_units::{Span, Time, Utility};
 
-use crate::sync::{Mutex, MutexGuard};
+pub(crate) use self::lock::LockTimes;
+use self::lock::Locked;
+use crate::sync::Mutex;
 
 /// Sessions that are copied while the lock is held once.
 const SLICE: usize = 2048;
@@ -46,6 +51,7 @@ struct Core {
     free: Vec<u32>,
     /// Reused from call to call.
     actions: Vec<Action>,
+    times: LockTimes,
 }
 
 enum Seat {
@@ -103,7 +109,13 @@ type Wakers = Vec<Waker>;
 
 impl Driver {
     pub(crate) fn new(engine: Engine) -> Self {
-        let core = Core { engine, seats: Vec::new(), free: Vec::new(), actions: Vec::new() };
+        let core = Core {
+            engine,
+            seats: Vec::new(),
+            free: Vec::new(),
+            actions: Vec::new(),
+            times: LockTimes::default(),
+        };
         Self { started: Instant::now(), core: Mutex::new(core) }
     }
 
@@ -278,13 +290,25 @@ impl Driver {
         (0..classes).map(|class| core.engine.waiting_of(ClassId(class as u8))).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(|_| {
-            // Its tables may be half changed, and going on would hand out slots that nobody gives
-            // back: starting anew is the quickest way to serve again.
-            crate::talk::say("the engine has panicked; this is a fault in bywash. Aborting.");
-            std::process::abort()
-        })
+    /// How long the lock was held and waited for.
+    pub(crate) fn lock_times(&self) -> LockTimes {
+        self.lock().times.clone()
+    }
+
+    fn lock(&self) -> Locked<'_> {
+        if let Ok(core) = self.core.try_lock() {
+            return Locked::new(core);
+        }
+        self.lock_of_others()
+    }
+
+    /// Another thread has it, or has panicked while it had.
+    #[cold]
+    fn lock_of_others(&self) -> Locked<'_> {
+        let began = Instant::now();
+        let mut core = self.core.lock().unwrap_or_else(|_| has_panicked());
+        core.times.waited.count(began.elapsed());
+        Locked::new(core)
     }
 
     fn with<R>(&self, act: impl FnOnce(&mut Core, Time, &mut Wakers) -> R) -> R {
@@ -296,6 +320,13 @@ impl Driver {
         wakers.into_iter().for_each(Waker::wake);
         result
     }
+}
+
+/// Its tables may be half changed, and going on would hand out slots that nobody gives back: starting anew is the
+/// quickest way to serve again.
+fn has_panicked() -> ! {
+    crate::talk::say("the engine has panicked; this is a fault in bywash. Aborting.");
+    std::process::abort()
 }
 
 impl Core {

@@ -316,6 +316,17 @@ impl Gateway {
     /// # Errors
     /// When it cannot be: then nothing has changed.
     pub fn reload(&self, config: Config) -> Result<(), GatewayError> {
+        let exchanged = self.exchange(config);
+        self.shared.metrics.reloaded(exchanged.is_ok());
+        exchanged
+    }
+
+    /// Counts a reload that failed before there was another configuration: its file cannot be read, or is wrong.
+    pub fn reload_failed(&self) {
+        self.shared.metrics.reloaded(false);
+    }
+
+    fn exchange(&self, config: Config) -> Result<(), GatewayError> {
         // Files are read without the lock of decisions: these do not wait for a disk, and are put in force again at the end.
         let _reload = self.reloads.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.shared.settings();

@@ -7,11 +7,14 @@
 //! only.
 
 mod class;
+mod config;
 mod durations;
 mod gauges;
 mod latencies;
 mod levels;
+mod runtime;
 mod servers;
+mod snapshot;
 mod table;
 
 use std::fmt::Error;
@@ -19,14 +22,18 @@ use std::fmt::Error;
 use bywash_config::{Config, Mode};
 use bywash_message::Fault;
 use bywash_metrics::Metric;
+use bywash_sense::Process;
+use bywash_tls::Expiry;
 use bywash_token::Refusal;
+use http::StatusCode;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-use crate::client::{Flood, NotOpened};
+use crate::client::{Flood, Handshake, NotOpened};
 use crate::connections::Evicted;
+use crate::driver::LockTimes;
 use crate::elephants::NoLane;
 use crate::levels::Said;
 use crate::local_fault::LocalFault;
@@ -34,13 +41,16 @@ use crate::orphans::Counts;
 use crate::panics::Thread;
 use crate::request::Doubt;
 use crate::upstream::names::Cause;
-use crate::upstream::servers::ServerStatus;
+use crate::upstream::servers::{ServerStatus, Traffic};
 
 pub(crate) use self::class::ClassMetrics;
-use self::class::Families;
+use self::class::{Families, Responses};
+use self::config::ConfigMetrics;
+pub(crate) use self::durations::Durations;
 use self::gauges::Gauges;
 use self::levels::LevelFamilies;
 pub(crate) use self::levels::LevelMetrics;
+use self::runtime::RuntimeMetrics;
 use self::servers::ServerFamilies;
 pub use self::table::METRICS;
 
@@ -49,10 +59,13 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
+    /// Of messages that are no requests.
+    classless: Responses,
     levels: LevelFamilies,
     malformed: Vec<Counter>,
     doubts: Vec<Counter>,
     not_opened: Vec<Counter>,
+    handshakes: Vec<Counter>,
     floods: Vec<Counter>,
     tokens_refused: Vec<Counter>,
     tokens_good: Counter,
@@ -71,6 +84,8 @@ pub(crate) struct Metrics {
     orphans: Counts,
     gauges: Gauges,
     servers: ServerFamilies,
+    config: ConfigMetrics,
+    runtime: RuntimeMetrics,
 }
 
 /// Of requests that the stop daemon is to be told of.
@@ -87,8 +102,10 @@ impl Metrics {
         let registry = &mut Registry::default();
         let tokens = labelled(registry, &table::TOKENS);
         let (given_and_good, tokens_refused) = tokens.split_at(2);
+        let families = Families::register(registry);
         Self {
-            families: Families::register(registry),
+            classless: families.classless(),
+            families,
             levels: LevelFamilies::register(registry),
             tokens_given: given_and_good[0].clone(),
             tokens_good: given_and_good[1].clone(),
@@ -96,6 +113,7 @@ impl Metrics {
             malformed: labelled(registry, &table::MALFORMED_MESSAGES),
             doubts: labelled(registry, &table::IGNORED_FORWARDING_FIELDS),
             not_opened: labelled(registry, &table::CONNECTIONS_NOT_OPENED),
+            handshakes: labelled(registry, &table::TLS_HANDSHAKES),
             floods: labelled(registry, &table::HTTP2_FLOODS),
             too_slow: counter(registry, &table::SLOW_CLIENTS),
             refused_connections: counter(registry, &table::REFUSED_CONNECTIONS),
@@ -111,6 +129,8 @@ impl Metrics {
             orphans: orphans(registry),
             gauges: Gauges::register(registry),
             servers: ServerFamilies::register(registry),
+            config: ConfigMetrics::register(registry),
+            runtime: RuntimeMetrics::register(registry),
             registry: std::mem::take(registry),
         }
     }
@@ -140,6 +160,11 @@ impl Metrics {
         self.malformed[fault as usize].inc();
     }
 
+    /// A message that is no request is answered with this status.
+    pub(crate) fn message_refused(&self, status: StatusCode) {
+        self.classless.count(status, false);
+    }
+
     /// Something that a trusted hop says of a request's client is not believed.
     pub(crate) fn forwarding_doubted(&self, doubt: Doubt) {
         self.doubts[doubt as usize].inc();
@@ -147,6 +172,10 @@ impl Metrics {
 
     pub(crate) fn not_opened(&self, why: NotOpened) {
         self.not_opened[why as usize].inc();
+    }
+
+    pub(crate) fn handshake_ended(&self, how: Handshake) {
+        self.handshakes[how.number()].inc();
     }
 
     pub(crate) fn flooded(&self, flood: Flood) {
@@ -225,9 +254,24 @@ impl Metrics {
     /// Brings what is said of the servers up to date.
     pub(crate) fn set_servers<'a>(
         &self,
-        servers: impl Iterator<Item = (&'a bywash_config::Server, ServerStatus)>,
+        servers: impl Iterator<Item = ((&'a bywash_config::Server, ServerStatus), &'a Traffic)>,
     ) {
         self.servers.set(servers);
+    }
+
+    /// The configuration was to be exchanged.
+    pub(crate) fn reloaded(&self, successfully: bool) {
+        self.config.reloaded(successfully);
+    }
+
+    /// Brings what is said of the configuration in force up to date.
+    pub(crate) fn set_config(&self, hash: &str, since: i64, expiries: &[Expiry]) {
+        self.config.set(hash, since, expiries);
+    }
+
+    /// Brings what is said of the process up to date.
+    pub(crate) fn set_runtime(&self, process: Option<Process>, lock: &LockTimes) {
+        self.runtime.set(process, lock);
     }
 
     /// Everything, as Prometheus reads it.

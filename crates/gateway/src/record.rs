@@ -37,6 +37,8 @@ pub(crate) struct Record {
     verdict: Verdict,
     status: Option<StatusCode>,
     outcome: Option<Outcome>,
+    /// The status is the application's.
+    is_upstreams: bool,
     /// Its time was over before its answer was complete.
     out_of_time: bool,
     server: Option<usize>,
@@ -90,6 +92,7 @@ impl Record {
             verdict: Verdict::None,
             status: None,
             outcome: None,
+            is_upstreams: false,
             seat: None,
             out_of_time: false,
             server: None,
@@ -260,6 +263,11 @@ impl Record {
         self.status = Some(status);
     }
 
+    /// Its client gets the application's answer, and not one of the gateway.
+    pub(crate) const fn is_answered_upstream(&mut self) {
+        self.is_upstreams = true;
+    }
+
     /// Nobody waits for it any longer, as its time is over.
     pub(crate) const fn is_out_of_time(&mut self) {
         self.out_of_time = true;
@@ -335,6 +343,9 @@ impl Drop for Record {
         let service = self.started.map(|started| now.since(started));
         let metrics = self.settings.class_metrics(self.class());
         metrics.earned(self.earned);
+        if let Some(status) = self.status {
+            metrics.responded(status, self.is_upstreams);
+        }
         metrics.ended(outcome, waited, service);
         metrics.decided(self.mode(), self.verdict);
         if !self.is_enforced() {

@@ -11,6 +11,7 @@ use bywash_control::Overrides;
 use bywash_engine::classify::strict;
 use bywash_engine::{ClassId, ClassSet, Request};
 use bywash_message::Limits;
+use bywash_tls::Expiry;
 use bywash_units::{Span, Time};
 
 use crate::access_log::wall_clock_ms;
@@ -121,6 +122,12 @@ impl Settings {
     /// What the file says of each class: how it is treated, and of how many of a hundred visitors.
     pub(crate) fn of_file(&self) -> &[(Mode, u8)] {
         &self.of_file
+    }
+
+    /// When each certificate ends, of those for clients and of the one for servers.
+    pub(crate) fn expiries(&self) -> Vec<Expiry> {
+        let served = self.tls.iter().flat_map(|served| served.expiries());
+        served.chain(self.upstreams.certificate().cloned()).collect()
     }
 
     pub(crate) fn class_names(&self) -> Vec<&str> {

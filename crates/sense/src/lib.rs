@@ -6,6 +6,8 @@
 //! the age of the queue's head there. [`Pressure`] says for how long somebody waited for the CPU
 //! meanwhile; in a container, in the container.
 //!
+//! [`Process`] says which resources this process uses.
+//!
 //! [`access_log`] turns a line of an access log into a request: when, what, by whom, how it ended.
 //!
 //! [`series`] says how much of each resource was used between two moments: of a host, of processes and
@@ -16,8 +18,10 @@ pub mod access_log;
 mod cpu;
 mod grant;
 mod pressure;
+mod process;
 pub mod series;
 
 pub use cpu::Cpu;
 pub use grant::{Grant, SocketMemory, grant, machine_memory, tighter};
 pub use pressure::Pressure;
+pub use process::Process;

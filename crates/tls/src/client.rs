@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::negotiated::protocols;
-use crate::{Pair, TlsError, VERSIONS, pair, pem, provider};
+use crate::{Expiry, Pair, TlsError, VERSIONS, pair, pem, provider};
 
 /// How to speak TLS to an upstream.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,7 @@ pub struct ClientOptions {
 pub struct Connector {
     tls: TlsConnector,
     name: Option<ServerName<'static>>,
+    expiry: Option<Expiry>,
 }
 
 impl std::fmt::Debug for Connector {
@@ -56,10 +57,12 @@ pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
         None => system_authorities()?,
     };
     let builder = builder().with_root_certificates(roots);
+    let mut expiry = None;
     let mut config = match options.certificate {
         Some((chain, key)) => {
-            let ours = pair::load(&Pair { chain, key }, UnixTime::now())?.certified;
-            let always = rustls::sign::SingleCertAndKey::from(ours);
+            let ours = pair::load(&Pair { chain, key }, UnixTime::now())?;
+            expiry = Some(ours.expiry);
+            let always = rustls::sign::SingleCertAndKey::from(ours.certified);
             builder.with_client_cert_resolver(Arc::new(always))
         }
         None => builder.with_no_client_auth(),
@@ -69,7 +72,7 @@ pub fn client(options: ClientOptions) -> Result<Connector, TlsError> {
         Some(name) => Some(server_name(&name).ok_or(TlsError::BadName { name })?),
         None => None,
     };
-    Ok(Connector { tls: TlsConnector::from(Arc::new(config)), name })
+    Ok(Connector { tls: TlsConnector::from(Arc::new(config)), name, expiry })
 }
 
 fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
@@ -79,6 +82,11 @@ fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
 }
 
 impl Connector {
+    /// When the certificate that is shown to servers ends, if there is one.
+    pub const fn expiry(&self) -> Option<&Expiry> {
+        self.expiry.as_ref()
+    }
+
     /// Speaks TLS on `stream` with the upstream `host`, a name or an address (of version 6 also
     /// in the brackets of a URL). It bounds no time: whoever awaits it does.
     ///

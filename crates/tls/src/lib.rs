@@ -9,7 +9,8 @@
 //! - `pem` reads files, `pair` makes a certificate and its key of two of them and checks that they
 //!   belong together, `names` finds the certificate for a name.
 //! - [`Served`] is the side towards clients, [`Connector`] the one towards upstreams.
-//! - [`TlsError`] is what cannot be used, [`Warning`] what can but should not stay.
+//! - [`TlsError`] is what cannot be used, [`Warning`] what can but should not stay, [`HandshakeFailure`] why a client
+//!   did not get in.
 //!
 //! What cannot be configured, on purpose: verification of an upstream is never off, early data
 //! (0-RTT) is never accepted, since it can be replayed (RFC 8446 section 8), and protocols below
@@ -18,6 +19,7 @@
 
 mod client;
 mod error;
+mod handshake;
 mod names;
 mod negotiated;
 mod pair;
@@ -35,6 +37,7 @@ use rustls_pki_types::UnixTime;
 
 pub use client::{ClientOptions, Connector, advice, client};
 pub use error::TlsError;
+pub use handshake::HandshakeFailure;
 pub use negotiated::Negotiated;
 pub use server::{Served, server};
 pub use warning::Warning;
@@ -46,6 +49,15 @@ pub struct Pair {
     pub chain: PathBuf,
     /// PEM: the private key, not encrypted.
     pub key: PathBuf,
+}
+
+/// When a certificate of the configuration ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// The certificate's file.
+    pub path: PathBuf,
+    /// The last second in which it is valid, in seconds since 1970.
+    pub not_after: u64,
 }
 
 /// Reads everything as [`server`] would and says what should be mended, without serving.

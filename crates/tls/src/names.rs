@@ -14,7 +14,7 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::UnixTime;
 
 use crate::pair::{self, Loaded};
-use crate::{Pair, TlsError, Warning};
+use crate::{Expiry, Pair, TlsError, Warning};
 
 /// One name's certificates in the order of the configuration, with different kinds of keys.
 type Choices = Vec<Arc<CertifiedKey>>;
@@ -27,13 +27,19 @@ pub(crate) struct Names {
     wildcard: HashMap<String, Choices>,
     /// Never empty.
     default: Choices,
+    /// Of each certificate, in the order of the configuration.
+    expiries: Vec<Expiry>,
 }
 
 impl Names {
     /// Reads every pair, or stops at the first that cannot be used.
     pub(crate) fn load(pairs: &[Pair], now: UnixTime) -> Result<(Self, Vec<Warning>), TlsError> {
-        let mut names =
-            Self { exact: HashMap::new(), wildcard: HashMap::new(), default: Choices::new() };
+        let mut names = Self {
+            exact: HashMap::new(),
+            wildcard: HashMap::new(),
+            default: Choices::new(),
+            expiries: Vec::new(),
+        };
         let mut warnings = Vec::new();
         let mut first_name = None;
         for pair in pairs {
@@ -54,7 +60,8 @@ impl Names {
     }
 
     fn add(&mut self, pair: &Pair, loaded: Loaded) -> Vec<Warning> {
-        let Loaded { certified, names, mut warnings } = loaded;
+        let Loaded { certified, names, expiry, mut warnings } = loaded;
+        self.expiries.push(expiry);
         for name in names {
             let choices = match name.strip_prefix("*.") {
                 Some(parent) => self.wildcard.entry(parent.to_owned()).or_default(),
@@ -85,6 +92,16 @@ impl Names {
                 .or(several.first())
                 .cloned(),
         }
+    }
+
+    /// When each certificate ends.
+    pub(crate) fn expiries(&self) -> &[Expiry] {
+        &self.expiries
+    }
+
+    /// Whether a certificate has this name.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.choices(name).is_some()
     }
 
     /// `name` in lower case, as rustls hands out SNI.

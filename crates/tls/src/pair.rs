@@ -11,18 +11,22 @@ use rustls::{Error, InconsistentKeys};
 use rustls_pki_types::{CertificateDer, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
-use crate::{Pair, TlsError, Warning, pem, provider};
+use crate::{Expiry, Pair, TlsError, Warning, pem, provider};
 
 /// Certificates that live 90 days are renewed 30 days before their end (Let's Encrypt's advice);
 /// two weeks before it, the renewal has failed for a while.
 const SOON: Duration = Duration::from_secs(14 * DAY);
 const DAY: u64 = 86_400;
 
+/// The first second of the year 10000, which no certificate can name (RFC 5280 section 4.1.2.5.2).
+const AFTER_ALL: u64 = 253_402_300_800;
+
 /// A certificate that can be served.
 pub(crate) struct Loaded {
     pub(crate) certified: Arc<CertifiedKey>,
     /// Lower case; a wildcard as `*.example.org`.
     pub(crate) names: Vec<String>,
+    pub(crate) expiry: Expiry,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -41,7 +45,8 @@ pub(crate) fn load(pair: &Pair, now: UnixTime) -> Result<Loaded, TlsError> {
     if mode & 0o007 != 0 {
         warnings.push(Warning::KeyReadable { path: pair.key.clone(), mode });
     }
-    Ok(Loaded { certified: Arc::new(certified), names, warnings })
+    let expiry = Expiry { path: pair.chain.clone(), not_after: not_after(&leaf) };
+    Ok(Loaded { certified: Arc::new(certified), names, expiry, warnings })
 }
 
 /// The key, and the permission bits of its file.
@@ -113,6 +118,17 @@ fn validity(pair: &Pair, leaf: &EndEntityCert<'_>, now: UnixTime) -> Option<Warn
     }
 }
 
+/// When it ends, in seconds since 1970. webpki says it of a certificate that has ended: so it is asked about a time at
+/// which each has.
+fn not_after(leaf: &EndEntityCert<'_>) -> u64 {
+    let end = UnixTime::since_unix_epoch(Duration::from_secs(AFTER_ALL));
+    match leaf.verify_for_usage(&[], &[], &[], end, KeyUsage::server_auth(), None, None) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => not_after.as_secs(),
+        // Its dates contradict each other: it has never been valid.
+        Ok(_) | Err(_) => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -122,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// What is said on a day about a certificate for 2030.
-    fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
+    /// Reads a certificate for 2030 on a day.
+    fn loaded_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Loaded {
         let place = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
         let mut certificate = CertificateParams::new(["a.test".to_owned()]).unwrap();
@@ -135,7 +151,12 @@ mod tests {
         fs::write(&pair.key, key.serialize_pem()).unwrap();
         fs::set_permissions(&pair.key, fs::Permissions::from_mode(0o600)).unwrap();
         let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds.try_into().unwrap()));
-        let mut warnings = load(&pair, now).unwrap().warnings;
+        load(&pair, now).unwrap()
+    }
+
+    /// The warnings about it.
+    fn said_on(seconds: i64, purpose: ExtendedKeyUsagePurpose) -> Vec<Warning> {
+        let mut warnings = loaded_on(seconds, purpose).warnings;
         for warning in &mut warnings {
             let (Warning::Expired { path, .. }
             | Warning::ExpiresSoon { path, .. }
@@ -152,6 +173,19 @@ mod tests {
     fn on(year: i32, month: u8, day: u8) -> Vec<Warning> {
         let seconds = date_time_ymd(year, month, day).unix_timestamp();
         said_on(seconds, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_known_at_any_time_and_whatever_it_is_for() {
+        let end = date_time_ymd(2031, 1, 1).unix_timestamp();
+        for now in [end - 86_400, end + 86_400, 0] {
+            for purpose in
+                [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth]
+            {
+                let not_after = loaded_on(now, purpose).expiry.not_after;
+                assert_eq!(i64::try_from(not_after).unwrap(), end);
+            }
+        }
     }
 
     #[test]

@@ -9,15 +9,17 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::crypto::ring::Ticketer;
-use rustls::server::{ClientHello, ResolvesServerCert, ServerSessionMemoryCache};
+use rustls::server::{Acceptor, ClientHello, ResolvesServerCert, ServerSessionMemoryCache};
 use rustls::sign::CertifiedKey;
 use rustls::{ConfigBuilder, ServerConfig, WantsVerifier};
 use rustls_pki_types::UnixTime;
-use tokio_rustls::TlsAcceptor;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::names::Names;
 use crate::negotiated::protocols;
-use crate::{Pair, TlsError, VERSIONS, provider};
+use crate::{Expiry, HandshakeFailure, Pair, TlsError, VERSIONS, provider};
 
 /// Sessions of TLS 1.2 that are remembered here, for clients that take no tickets; one more
 /// forgets the oldest. With tickets, and so in TLS 1.3, clients keep their session themselves.
@@ -60,10 +62,27 @@ fn builder() -> ConfigBuilder<ServerConfig, WantsVerifier> {
 }
 
 impl Served {
-    /// What makes a TLS stream of an accepted connection. It bounds no time: whoever awaits the
-    /// handshake does.
-    pub fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(Arc::clone(&self.config))
+    /// Makes a TLS stream of an accepted connection. It bounds no time: whoever awaits it does.
+    ///
+    /// # Errors
+    /// When the handshake fails, and why.
+    pub async fn accept<S>(&self, stream: S) -> Result<TlsStream<S>, HandshakeFailure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await;
+        let start = start.map_err(|error| HandshakeFailure::of(&error, true))?;
+        let asked = start.client_hello().server_name().map(str::to_owned);
+        let accepted = start.into_stream(Arc::clone(&self.config)).await;
+        accepted.map_err(|error| {
+            let knows_name = asked.is_none_or(|name| self.certificates.now().knows(&name));
+            HandshakeFailure::of(&error, knows_name)
+        })
+    }
+
+    /// When each certificate that is served ends.
+    pub fn expiries(&self) -> Vec<Expiry> {
+        self.certificates.now().expiries().to_vec()
     }
 
     /// Serves other certificates from the next handshake on. Tickets stay valid.
@@ -80,10 +99,15 @@ impl Served {
 #[derive(Debug)]
 struct Certificates(RwLock<Arc<Names>>);
 
+impl Certificates {
+    fn now(&self) -> Arc<Names> {
+        // Under a poisoned lock lies a whole table all the same: it is swapped in one step.
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // Under a poisoned lock lies a whole table all the same: it is swapped in one step.
-        let names = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
-        names.choose(hello.server_name(), hello.signature_schemes())
+        self.now().choose(hello.server_name(), hello.signature_schemes())
     }
 }

@@ -223,6 +223,28 @@ fn the_grace_is_the_one_in_force_and_not_what_the_file_says_now() {
 }
 
 #[test]
+fn a_file_that_is_wrong_is_a_failed_reload_until_another_is_in_force() {
+    let (upstream, folder) = (Upstream::new(), Folder::new());
+    let file = folder.file("bywash.toml", text(&upstream, ""));
+    let mut gateway = Gateway::start(&["--config", &file]);
+    let operators = gateway.operators();
+    let says = |line: &str| get(&operators, "/metrics").contains(&format!("\n{line}\n"));
+    assert!(says("bywash_config_last_reload_successful 1"));
+    folder.file("bywash.toml", text(&upstream, "nonsense = 1"));
+    gateway.signal("HUP");
+    gateway.hear("still the old configuration");
+    assert!(says("bywash_config_last_reload_successful 0"));
+    assert!(says("bywash_config_reloads_total{result=\"success\"} 0"));
+    folder.file("bywash.toml", text(&upstream, "stop.grace = \"18s\""));
+    gateway.signal("HUP");
+    gateway.hear("the new configuration is in force");
+    assert!(says("bywash_config_last_reload_successful 1"));
+    let status = bywash(&["status", "--admin", &operators]).out;
+    let hash = status.split("configuration ").nth(1).unwrap().lines().next().unwrap().to_owned();
+    assert!(says(&format!("bywash_config_info{{hash=\"{hash}\"}} 1")), "{status}");
+}
+
+#[test]
 fn a_reload_to_a_name_that_does_not_resolve_stands_and_is_said() {
     let (upstream, folder) = (Upstream::new(), Folder::new());
     let file = folder.file("bywash.toml", text(&upstream, ""));

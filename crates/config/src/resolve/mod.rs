@@ -68,6 +68,7 @@ pub(crate) fn config(document: &Document<'_>, report: &mut Report) -> Config {
     let identify = identify::identify(&identify, &classes, report);
     Config {
         file: None,
+        hash: String::new(),
         mode,
         tls: tls::tls(document, &listeners, report),
         listen,

@@ -24,6 +24,7 @@ pub(super) fn status(shared: &Shared) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode: if shared.is_bypassed() { "bypass" } else { config.mode.name() }.to_owned(),
         pid: std::process::id(),
+        config_hash: config.hash.clone(),
         draining: shared.is_leaving.load(Ordering::Relaxed),
         uptime_ms: shared.driver.now().since(Time::ZERO).as_millis(),
         limit: status.limit,
@@ -157,7 +158,11 @@ pub(super) fn read_gauges(shared: &Shared) {
     gauges.log_dropped.set(large(shared.journal.log().dropped()));
     gauges.tap_missed.set(large(shared.journal.missed()));
     let settings = shared.settings();
-    shared.metrics.set_servers(standings(shared, &settings));
+    let traffic = settings.upstreams.servers.traffic().iter().map(|traffic| &**traffic);
+    shared.metrics.set_servers(standings(shared, &settings).zip(traffic));
+    let since = large(settings.read / 1000);
+    shared.metrics.set_config(&settings.config.hash, since, &settings.expiries());
+    shared.metrics.set_runtime(bywash_sense::Process::own(), &shared.driver.lock_times());
     // In the middle of a reload the engine has classes that these settings do not know yet.
     let known = settings.config.classes.len();
     for (class, waiting) in shared.driver.waiting_by_class().into_iter().take(known).enumerate() {

@@ -40,7 +40,7 @@ use crate::stream::{keep_alive, limit_unread, limit_unsent};
 use crate::upstream::PinnedLink;
 use crate::worker::Worker;
 pub(crate) use flood::Flood;
-pub(crate) use opening::NotOpened;
+pub(crate) use opening::{Handshake, NotOpened};
 use watch::Wish;
 pub(crate) use watch::{Client, Clients, Phase};
 
@@ -173,7 +173,8 @@ async fn connection(
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
     // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
     let mut ahead = Vec::new();
-    let peer = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead)).await;
+    let whence = opening::whence(worker, &mut stream, from, &mut ahead);
+    let peer = Box::pin(opening::in_time(client, whence)).await.unwrap_or(Err(NotOpened::Timeout));
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
     // Before the handshake, which is the dearest thing that a stranger can ask for.
     if !seat.belongs_to(&worker.settings(), peer.ip()) {
@@ -182,8 +183,20 @@ async fn connection(
     }
     let tls = if door == Door::Tls { memory::TLS } else { 0 };
     let held = worker.shared.memory.hold(tls);
-    let opened = Box::pin(opening::open(worker, stream, ahead, door)).await;
-    let Ok(opened) = opened.inspect_err(not_opened) else { return };
+    // A client that refuses the certificate says so, and leaves: what it says is read first.
+    client.postpones_departure(true);
+    let opening = opening::in_time(client, opening::open(worker, stream, ahead, door));
+    let opened = Box::pin(opening).await;
+    client.postpones_departure(false);
+    let handshake = |how| worker.shared.metrics.handshake_ended(how);
+    let opened = match opened {
+        Some(Ok(opened)) => opened,
+        Some(Err(failure)) => return handshake(Handshake::Failed(failure)),
+        None => return handshake(Handshake::Timeout),
+    };
+    if opened.secure {
+        handshake(Handshake::Done);
+    }
     let plane = Plane::new(worker, client, peer, opened.secure);
     let limits = worker.settings().limits;
     let ended = if opened.http2 {

@@ -2,11 +2,16 @@
 //!
 //! All of it counts as the head of the first request and has the same time.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::Poll;
 
 use bytes::BytesMut;
+use bywash_tls::{HandshakeFailure, Negotiated};
 use tokio::net::TcpStream;
 
+use super::Client;
 use super::proxy_header::{self, Parsed};
 use crate::shared::Door;
 use crate::stream::{Rewound, Stream, read_more};
@@ -21,27 +26,67 @@ pub(super) struct Opened {
     pub(super) http2: bool,
 }
 
-/// Why a connection did not get as far as HTTP.
+/// Why a connection did not get as far as TLS or HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotOpened {
     /// No PROXY header from one who must send it, or a broken one.
     ProxyHeader,
-    /// The TLS handshake failed.
-    Tls,
+    /// The header took too long.
+    Timeout,
     /// The client has gone.
     Gone,
 }
 
 impl NotOpened {
-    pub(crate) const ALL: [Self; 3] = [Self::ProxyHeader, Self::Tls, Self::Gone];
+    pub(crate) const ALL: [Self; 3] = [Self::ProxyHeader, Self::Timeout, Self::Gone];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::ProxyHeader => "proxy_header",
-            Self::Tls => "tls",
+            Self::Timeout => "timeout",
             Self::Gone => "gone",
         }
     }
+}
+
+/// How a TLS handshake ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handshake {
+    Done,
+    /// It took too long.
+    Timeout,
+    Failed(HandshakeFailure),
+}
+
+impl Handshake {
+    /// Every word for an end, in the order of their numbers.
+    pub(crate) fn names() -> Vec<&'static str> {
+        let failures = HandshakeFailure::ALL.map(HandshakeFailure::name);
+        ["ok", "timeout"].into_iter().chain(failures).collect()
+    }
+
+    pub(crate) const fn number(self) -> usize {
+        match self {
+            Self::Done => 0,
+            Self::Timeout => 1,
+            Self::Failed(failure) => 2 + failure as usize,
+        }
+    }
+}
+
+/// Awaits what comes before HTTP; `None` if the client takes longer than it may.
+pub(super) async fn in_time<T>(client: &Client, opening: impl Future<Output = T>) -> Option<T> {
+    let mut opening = pin!(opening);
+    client.may_be_told(true);
+    let opened = poll_fn(|cx| {
+        if client.is_too_slow() {
+            return Poll::Ready(None);
+        }
+        opening.as_mut().poll(cx).map(Some)
+    });
+    let opened = opened.await;
+    client.may_be_told(false);
+    opened
 }
 
 /// Where a connection comes from, as it says itself or its PROXY header does. What was read behind
@@ -65,19 +110,18 @@ pub(super) async fn open(
     stream: TcpStream,
     ahead: Vec<u8>,
     door: Door,
-) -> Result<Opened, NotOpened> {
+) -> Result<Opened, HandshakeFailure> {
     let settings = worker.settings();
-    let acceptor = match door {
+    let served = match door {
         Door::Clear => None,
-        Door::Tls => settings.tls.as_ref().map(|served| served.acceptor()),
+        Door::Tls => settings.tls.as_ref(),
     };
-    let Some(acceptor) = acceptor else {
+    let Some(served) = served else {
         let (stream, input) = (Stream::Tcp(stream), BytesMut::from(&ahead[..]));
         return Ok(Opened { stream, input, secure: false, http2: false });
     };
-    let accepted = acceptor.accept(Rewound { stream, ahead }).await;
-    let tls = accepted.map_err(|_| NotOpened::Tls)?;
-    let http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+    let tls = served.accept(Rewound { stream, ahead }).await?;
+    let http2 = tls.is_h2();
     let (stream, input) = (Stream::TlsClient(Box::new(tls)), BytesMut::new());
     Ok(Opened { stream, input, secure: true, http2 })
 }

@@ -45,6 +45,10 @@ pub(crate) struct Client {
     held: Arc<Held>,
     /// It speaks a protocol in which it can be told that it is too slow.
     may_be_told: Cell<bool>,
+    /// Its departure takes effect later.
+    postpones: Cell<bool>,
+    /// It has left meanwhile.
+    has_left: Cell<bool>,
     quarters: Rc<Cell<u32>>,
     seat: u32,
     seats: Rc<RefCell<Seats>>,
@@ -114,6 +118,8 @@ impl Clients {
             waker: RefCell::new(None),
             held: Arc::clone(held),
             may_be_told: Cell::new(false),
+            postpones: Cell::new(false),
+            has_left: Cell::new(false),
             quarters: Rc::clone(&self.quarters),
             seat,
             seats: Rc::clone(&self.seats),
@@ -137,7 +143,7 @@ impl Clients {
     fn departed(&self, token: u64) {
         let client = self.find(token);
         if let Some(client) = client.filter(|client| client.state().phase != Phase::Tunnel) {
-            client.wishes(Wish::End);
+            client.departs();
         }
     }
 
@@ -267,6 +273,21 @@ impl Client {
     /// Whether it can be told that it is too slow, before it is ended.
     pub(crate) fn may_be_told(&self, yes: bool) {
         self.may_be_told.set(yes);
+    }
+
+    fn departs(&self) {
+        self.has_left.set(true);
+        if !self.postpones.get() {
+            self.wishes(Wish::End);
+        }
+    }
+
+    /// Postpones the effect of a departure, for somebody who reads to the end of what the client has sent.
+    pub(crate) fn postpones_departure(&self, yes: bool) {
+        self.postpones.set(yes);
+        if !yes && self.has_left.get() {
+            self.wishes(Wish::End);
+        }
     }
 
     /// It speaks HTTP/2, which has a word for the end: idle, it is told before it is ended.

@@ -94,3 +94,28 @@ fn a_panic_of_the_engine_aborts_the_process() {
         "{child:?}"
     );
 }
+
+#[test]
+fn one_hold_in_64_is_timed_and_a_wait_is_if_there_is_one() {
+    let driver = driver(1);
+    let counted = |times: &lock::Times| times.read().0.iter().map(|(_, count)| count).sum::<u64>();
+    for _ in 0..640 {
+        driver.status();
+    }
+    let times = driver.lock_times();
+    assert_eq!((counted(&times.held), counted(&times.waited)), (10, 0));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                driver.status();
+            }
+        });
+        while counted(&driver.lock_times().waited) == 0 {
+            driver.with(|_, _, _| std::thread::yield_now());
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let waited = driver.lock_times().waited.read();
+    assert!(waited.1 > 0.0);
+}

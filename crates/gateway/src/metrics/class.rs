@@ -8,6 +8,7 @@ use bywash_config::{ClassConfig, Mode};
 use bywash_engine::{Class, Outcome, Reason};
 use bywash_history::{ClassCounts, Shadowed};
 use bywash_units::{Span, Utility};
+use http::StatusCode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -25,6 +26,7 @@ type Amount = Counter<f64, AtomicU64>;
 #[derive(Clone)]
 pub(crate) struct ClassMetrics {
     outcomes: Vec<Counter>,
+    responses: Responses,
     /// Of the orphaned, those that never ran.
     left_waiting: Counter,
     /// By mode.
@@ -78,6 +80,11 @@ impl ClassMetrics {
         } else if outcome == Outcome::Orphaned {
             self.left_waiting.inc();
         }
+    }
+
+    /// A request is answered with this status, by the application or by the gateway.
+    pub(crate) fn responded(&self, status: StatusCode, by_upstream: bool) {
+        self.responses.count(status, by_upstream);
     }
 
     /// A request was only observed, and this is what the engine would have made of it.
@@ -145,6 +152,36 @@ impl ClassMetrics {
     }
 }
 
+/// Answers to clients, by source and class of status. The gateway itself says no more than 4xx and 5xx.
+#[derive(Clone)]
+pub(super) struct Responses {
+    upstream: [Counter; 5],
+    gateway: [Counter; 2],
+}
+
+impl Responses {
+    fn of(family: &Family<Labels, Counter>, class: &str) -> Self {
+        let counter = |code: &str, source: &str| {
+            let (code, source) = (("code", code.to_owned()), ("source", source.to_owned()));
+            family.get_or_create(&vec![("class", class.to_owned()), code, source]).clone()
+        };
+        Self {
+            upstream: table::CODES.map(|code| counter(code, table::UPSTREAM)),
+            gateway: [3, 4].map(|at: usize| counter(table::CODES[at], table::GATEWAY)),
+        }
+    }
+
+    pub(super) fn count(&self, status: StatusCode, by_upstream: bool) {
+        // The message layer lets none through that is not from 100 to 599.
+        let hundreds = usize::from(status.as_u16() / 100).clamp(1, 5);
+        if by_upstream {
+            self.upstream[hundreds - 1].inc();
+        } else {
+            self.gateway[hundreds.saturating_sub(4)].inc();
+        }
+    }
+}
+
 /// Seconds: from less than a fast answer takes to longer than anyone waits.
 pub(super) const BUCKETS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
@@ -156,6 +193,7 @@ fn histogram() -> Histogram {
 /// The families of metrics that have a label for the class.
 pub(super) struct Families {
     outcomes: Family<Labels, Counter>,
+    responses: Family<Labels, Counter>,
     decisions: Family<Labels, Counter>,
     shadow: Family<Labels, Counter>,
     work: Family<Labels, Amount>,
@@ -172,6 +210,7 @@ impl Families {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let this = Self {
             outcomes: Family::default(),
+            responses: Family::default(),
             decisions: Family::default(),
             shadow: Family::default(),
             work: Family::default(),
@@ -183,6 +222,7 @@ impl Families {
             info: Family::default(),
         };
         table::REQUESTS.register(registry, this.outcomes.clone());
+        table::RESPONSES.register(registry, this.responses.clone());
         table::DECISIONS.register(registry, this.decisions.clone());
         table::SHADOW_REQUESTS.register(registry, this.shadow.clone());
         table::WORK_SECONDS.register(registry, this.work.clone());
@@ -192,6 +232,11 @@ impl Families {
         table::EARNED.register(registry, this.earned.clone());
         table::CLASS_INFO.register(registry, this.info.clone());
         this
+    }
+
+    /// Of messages that are of no class, as they are no requests.
+    pub(super) fn classless(&self) -> Responses {
+        Responses::of(&self.responses, table::NO_CLASS)
     }
 
     pub(super) fn class(&self, name: &str, mode: Mode, percent: u8) -> ClassMetrics {
@@ -216,6 +261,7 @@ impl Families {
             |kind: &str| self.work.get_or_create(&vec![class(), ("kind", kind.to_owned())]).clone();
         ClassMetrics {
             outcomes: Outcome::ALL.iter().map(outcome).collect(),
+            responses: Responses::of(&self.responses, name),
             left_waiting: Counter::default(),
             decisions: [decisions(Mode::Observe), decisions(Mode::Enforce)],
             shadow: Shadowed::ALL.iter().map(shadow).collect(),

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bywash_units::Span;
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
 use super::class::BUCKETS;
+use super::snapshot::{self, Buckets};
 
 /// Clones count together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Durations(Arc<Counts>);
+pub(crate) struct Durations(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -27,23 +28,24 @@ struct Counts {
 }
 
 impl Durations {
-    pub(super) fn observe(&self, span: Span) {
+    pub(crate) fn observe(&self, span: Span) {
         let seconds = span.as_secs_f64();
         // A bound belongs to its bucket, as Prometheus has it.
         let place = BUCKETS.iter().position(|bound| seconds <= *bound).unwrap_or(BUCKETS.len());
         self.0.buckets[place].fetch_add(1, Ordering::Relaxed);
         self.0.sum.fetch_add(span.as_micros(), Ordering::Relaxed);
     }
+
+    pub(super) fn read(&self) -> Buckets {
+        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
+        let counts = self.0.buckets.iter().map(|count| count.load(Ordering::Relaxed));
+        (bounds.zip(counts).collect(), self.0.sum.load(Ordering::Relaxed) as f64 / 1e6)
+    }
 }
 
 impl EncodeMetric for Durations {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), Error> {
-        let bounds = BUCKETS.into_iter().chain([f64::INFINITY]);
-        let counts = self.0.buckets.iter().map(|count| count.load(Ordering::Relaxed));
-        let buckets: Vec<(f64, u64)> = bounds.zip(counts).collect();
-        let all = buckets.iter().map(|(_, count)| count).sum();
-        let seconds = self.0.sum.load(Ordering::Relaxed) as f64 / 1e6;
-        encoder.encode_histogram::<NoLabelSet>(seconds, all, &buckets, None)
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), Error> {
+        snapshot::encode(&self.read(), encoder)
     }
 
     fn metric_type(&self) -> MetricType {

@@ -8,11 +8,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::snapshot::Snapshot;
 use super::{Labels, table};
-use crate::upstream::servers::{ServerStatus, State};
+use crate::upstream::servers::{ServerStatus, State, Traffic};
 
 /// The families of metrics that have a label for the server.
 pub(super) struct ServerFamilies {
+    requests: Family<Labels, Counter>,
+    to_head: Family<Labels, Snapshot>,
     running: Family<Labels, Gauge>,
     state: Family<Labels, Gauge>,
     failures: Family<Labels, Counter>,
@@ -22,11 +25,15 @@ pub(super) struct ServerFamilies {
 impl ServerFamilies {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let this = Self {
+            requests: Family::default(),
+            to_head: Family::default(),
             running: Family::default(),
             state: Family::default(),
             failures: Family::default(),
             errors: Family::default(),
         };
+        table::SERVER_REQUESTS.register(registry, this.requests.clone());
+        table::SERVER_RESPONSE_HEAD.register(registry, this.to_head.clone());
         table::SERVER_RUNNING.register(registry, this.running.clone());
         table::SERVER_STATE.register(registry, this.state.clone());
         table::SERVER_FAILURES.register(registry, this.failures.clone());
@@ -34,14 +41,31 @@ impl ServerFamilies {
         this
     }
 
-    pub(super) fn set<'a>(&self, servers: impl Iterator<Item = (&'a Server, ServerStatus)>) {
+    pub(super) fn set<'a>(
+        &self,
+        servers: impl Iterator<Item = ((&'a Server, ServerStatus), &'a Traffic)>,
+    ) {
+        self.requests.clear();
+        self.to_head.clear();
         self.running.clear();
         self.state.clear();
         self.failures.clear();
         self.errors.clear();
-        for (server, status) in servers {
+        for ((server, status), traffic) in servers {
             self.write(&server.to_string(), &status);
+            self.write_traffic(&server.to_string(), traffic);
         }
+    }
+
+    fn write_traffic(&self, name: &str, traffic: &Traffic) {
+        let server = || ("server", name.to_owned());
+        let of = [(table::NEW, &traffic.on_new), (table::REUSED, &traffic.on_reused)];
+        for (connection, count) in of {
+            let labels = vec![server(), ("connection", connection.to_owned())];
+            let count = count.load(Ordering::Relaxed);
+            self.requests.get_or_create(&labels).inner().store(count, Ordering::Relaxed);
+        }
+        self.to_head.get_or_create(&vec![server()]).set(traffic.to_head.read());
     }
 
     fn write(&self, name: &str, status: &ServerStatus) {

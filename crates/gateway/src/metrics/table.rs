@@ -4,9 +4,11 @@
 //! dashboard (`examples/prometheus`, `examples/grafana`) are held against it.
 
 mod clients;
+mod config;
 mod elephants;
 mod process;
 mod requests;
+mod runtime;
 mod servers;
 mod sessions;
 mod slots;
@@ -15,15 +17,17 @@ use bywash_engine::Outcome;
 use bywash_metrics::{Label, Subject, Words};
 
 pub(super) use clients::*;
+pub(super) use config::*;
 pub(super) use elephants::*;
 pub(super) use process::*;
 pub(super) use requests::*;
+pub(super) use runtime::*;
 pub(super) use servers::*;
 pub(super) use sessions::*;
 pub(super) use slots::*;
 
 /// What the gateway counts.
-pub static METRICS: [&Subject; 10] = [
+pub static METRICS: [&Subject; 12] = [
     &requests::SUBJECT,
     &slots::SUBJECT,
     &servers::SUBJECT,
@@ -34,6 +38,8 @@ pub static METRICS: [&Subject; 10] = [
     &clients::CONNECTIONS_SUBJECT,
     &clients::MESSAGES,
     &process::SUBJECT,
+    &config::SUBJECT,
+    &runtime::SUBJECT,
 ];
 
 const CLASS: Label =

@@ -77,7 +77,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     let Forwarded { exchange, response, mut load, deadline, takes_trailers, client, owner, .. } =
         forwarded;
     let now = running.worker.shared.driver.now();
-    load.shows_life(now);
+    load.head_came(now);
     if !response.status.is_server_error() {
         load.answered(now);
     }
@@ -96,6 +96,7 @@ pub(super) fn answer(mut running: Streaming, forwarded: Forwarded, voice: &Voice
     if !takes_trailers {
         fields.remove(Name::Trailer);
     }
+    running.record.is_answered_upstream();
     let earned = success::earned(&running.record, status, &mut fields);
     let served = running.session_served(status, earned, &mut fields);
     if endless {
@@ -137,6 +138,7 @@ fn switch(mut running: Streaming, exchange: Exchange, response: Response, voice:
     if !running.becomes_a_stream() {
         return running.has_no_place(voice);
     }
+    running.record.is_answered_upstream();
     fields.remove_hop_by_hop();
     fields.push(b"Upgrade", &protocol);
     let earned = success::earned(&running.record, status, &mut fields);

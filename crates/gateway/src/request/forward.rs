@@ -91,10 +91,11 @@ pub(super) async fn forward(
     let bodiless = has_no_body(request.framing);
     let mut may_be_stale = true;
     loop {
-        let Connected { link, load, reused } = sender.connect(may_be_stale, &deadline).await?;
+        let Connected { link, mut load, reused } = sender.connect(may_be_stale, &deadline).await?;
         // How long connecting took is no measure of how long the answer may take.
         deadline.progressed();
         let now = worker.shared.driver.now();
+        load.is_sent(now, reused);
         let begins = stopped_at.map_or(Span::MAX, |at| at.since(now)).min(timeouts.response);
         facts.told.write(&mut request.fields, sender.waited(now), begins, deadline.left());
         if let Some((levels, level)) = level {

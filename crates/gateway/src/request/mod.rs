@@ -113,14 +113,17 @@ fn memory_full(worker: &Worker) -> Refusal {
 /// Answers what is no message. Nothing of it was forwarded, and the connection is closed, as there
 /// is no telling where the next message begins.
 pub(crate) fn malformed(worker: &Worker, peer: &Peer, fault: Fault) -> Reply {
+    let status = refuse::status_of_fault(fault);
     worker.shared.metrics.malformed(fault);
-    worker.shared.journal.refused_message(peer, fault.name(), refuse::status_of_fault(fault));
+    worker.shared.metrics.message_refused(status);
+    worker.shared.journal.refused_message(peer, fault.name(), status);
     refuse::malformed(fault)
 }
 
 /// Answers a head that does not come to its end.
 pub(crate) fn too_slow(worker: &Worker, peer: &Peer) -> Reply {
     worker.shared.metrics.too_slow();
+    worker.shared.metrics.message_refused(StatusCode::REQUEST_TIMEOUT);
     worker.shared.journal.refused_message(peer, "slow_head", StatusCode::REQUEST_TIMEOUT);
     refuse::too_slow()
 }

@@ -64,6 +64,11 @@ impl Upstreams {
         &self.list
     }
 
+    /// When the certificate that servers are shown ends, if there is one.
+    pub(crate) fn certificate(&self) -> Option<&bywash_tls::Expiry> {
+        self.tls.as_ref()?.expiry()
+    }
+
     /// A new connection.
     pub(crate) async fn connect(
         &self,

@@ -45,7 +45,8 @@
 //! **Locks.** All workers share one table behind one mutex: each server's count, standing and
 //! rows, and the number of choices. It is held for a few walks over at most 64 servers, without
 //! allocation (but for `snapshot`), and never while anybody is called. A request takes it twice:
-//! to choose and to end. When a server last showed life is beside the table, without a lock.
+//! to choose and to end. When a server last showed life, and what is counted of it for operators, is beside the table,
+//! without a lock.
 
 mod answers;
 mod server;
@@ -57,6 +58,7 @@ use bywash_units::{Share, Span, Time};
 
 use self::answers::{Compared, Pace, compare};
 use self::server::{Outcome, Rank, Server, Stay};
+use crate::metrics::Durations;
 use crate::sync::{Mutex, MutexGuard};
 
 /// As many servers as a set of those already tried can name.
@@ -96,6 +98,19 @@ pub(crate) struct Servers {
     /// By server: when it last showed life, in nanoseconds. One that is written over by an older one
     /// is so by what came in the same moment.
     alive: Box<[AtomicU64]>,
+    /// By server; that of one that a reload keeps goes on.
+    traffic: Box<[Arc<Traffic>]>,
+}
+
+/// Counts of a server's requests.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// Requests that were sent on a connection that was opened for them.
+    pub(crate) on_new: AtomicU64,
+    /// Those on a connection that had carried another before.
+    pub(crate) on_reused: AtomicU64,
+    /// From the request to the head of its answer.
+    pub(crate) to_head: Durations,
 }
 
 /// One server, as the status page shows it.
@@ -153,7 +168,7 @@ impl Servers {
     /// who could spare them anything.
     pub(crate) fn new(count: usize, options: Options, now: Time) -> Self {
         debug_assert!(count <= MOST, "the configuration takes no more than {MOST} servers");
-        Self::of((0..count).map(|_| Server::new(now, Span::ZERO)), options)
+        Self::of((0..count).map(|_| (Server::new(now, Span::ZERO), Arc::default())), options)
     }
 
     /// The servers after a reload; `kept` says for each which one of these it was. One that was
@@ -164,20 +179,24 @@ impl Servers {
     /// counting them is wrong for as long as a request takes.
     pub(crate) fn reloaded(&self, kept: &[Option<usize>], options: Options, now: Time) -> Self {
         let table = self.lock();
-        let server = |was: &Option<usize>| match was.and_then(|was| table.servers.get(was)) {
-            Some(server) => server.renewed(&options, now),
-            None => Server::new(now, options.slow_start),
-        };
-        Self::of(kept.iter().map(server), options)
+        let kept = kept.iter().map(|was| {
+            let before = was.and_then(|was| table.servers.get(was).zip(self.traffic.get(was)));
+            match before {
+                Some((server, traffic)) => (server.renewed(&options, now), Arc::clone(traffic)),
+                None => (Server::new(now, options.slow_start), Arc::default()),
+            }
+        });
+        Self::of(kept, options)
     }
 
-    fn of(servers: impl Iterator<Item = Server>, options: Options) -> Self {
-        let servers: Vec<Server> = servers.take(MOST).collect();
+    fn of(servers: impl Iterator<Item = (Server, Arc<Traffic>)>, options: Options) -> Self {
+        let (servers, traffic): (Vec<_>, Vec<_>) = servers.take(MOST).unzip();
         let alive = servers.iter().map(|_| AtomicU64::new(0)).collect();
         Self {
             options,
             table: Mutex::new(Table { servers, choices: 0, pace: Pace::default() }),
             alive,
+            traffic: traffic.into(),
         }
     }
 
@@ -185,7 +204,7 @@ impl Servers {
     /// server n. `None`: every one is down or tried.
     pub(crate) fn choose(self: &Arc<Self>, now: Time, tried: u64) -> Option<Load> {
         let stay = self.lock().choose(&self.options, now, tried)?;
-        Some(Load { servers: Arc::clone(self), stay, since: now, over: false })
+        Some(Load { servers: Arc::clone(self), stay, since: now, sent: now, over: false })
     }
 
     /// The result of a probe.
@@ -204,6 +223,11 @@ impl Servers {
     /// Every server, in the order of the configuration.
     pub(crate) fn snapshot(&self, now: Time) -> Vec<ServerStatus> {
         self.lock().servers.iter().map(|server| server.status(&self.options, now)).collect()
+    }
+
+    /// The counts of each server, in the order of the configuration.
+    pub(crate) fn traffic(&self) -> &[Arc<Traffic>] {
+        &self.traffic
     }
 
     fn shows_life(&self, server: usize, now: Time) {
@@ -227,6 +251,8 @@ pub(crate) struct Load {
     stay: Stay,
     /// When the server was chosen for it.
     since: Time,
+    /// When the request was sent there.
+    sent: Time,
     over: bool,
 }
 
@@ -234,6 +260,24 @@ impl Load {
     /// Its index in the configuration.
     pub(crate) const fn server(&self) -> usize {
         self.stay.server
+    }
+
+    /// The request is sent on a connection that has carried another before, or on a new one.
+    pub(crate) fn is_sent(&mut self, now: Time, reused: bool) {
+        self.sent = now;
+        let traffic = self.traffic();
+        let count = if reused { &traffic.on_reused } else { &traffic.on_new };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The head of the answer has come.
+    pub(crate) fn head_came(&self, now: Time) {
+        self.shows_life(now);
+        self.traffic().to_head.observe(now.since(self.sent));
+    }
+
+    fn traffic(&self) -> &Traffic {
+        &self.servers.traffic[self.stay.server]
     }
 
     /// A head has come, of whatever status, also of a hint: the server does not hang.

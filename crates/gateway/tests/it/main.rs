@@ -51,6 +51,7 @@ mod metrics;
 mod modes;
 mod mutated;
 mod names;
+mod numbers;
 mod orphans;
 mod overrides;
 mod proxy_protocol;

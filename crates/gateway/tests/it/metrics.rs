@@ -4,6 +4,7 @@ use bywash_gateway::METRICS;
 use bywash_metrics::differences;
 
 use crate::setup::Setup;
+use crate::tls::{Certified, serving};
 use crate::upstream::Upstream;
 
 #[test]
@@ -12,7 +13,8 @@ fn a_running_gateway_says_what_the_table_of_metrics_has_and_nothing_else() {
     let keys = tempfile::NamedTempFile::new().unwrap();
     let key = "0123456789abcdef".repeat(4);
     std::fs::write(keys.path(), format!("{key}\n{}\n", key.replace('0', "1"))).unwrap();
-    let gateway = Setup::before(&upstream)
+    let certified = Certified::new("metrics", &["shop.example"]);
+    let gateway = serving(&upstream, &[&certified])
         .set("levels.names", "['high', 'low']")
         .set("levels.key_file", &format!("'{}'", keys.path().display()))
         .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', earns = 2 }")

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream as StdStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rcgen::{CertifiedKey, KeyPair};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -35,12 +35,27 @@ impl Certified {
 
     /// Another one in the same files.
     fn renew(&mut self, names: &[&str]) {
+        self.renew_until(names, 4096);
+    }
+
+    /// The same, until the first second of a year.
+    pub(crate) fn renew_until(&mut self, names: &[&str], year: i32) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let CertifiedKey { cert, signing_key }: CertifiedKey<KeyPair> =
-            rcgen::generate_simple_self_signed(names).unwrap();
-        std::fs::write(&self.chain, cert.pem()).unwrap();
-        std::fs::write(&self.key, signing_key.serialize_pem()).unwrap();
-        self.der = cert.der().clone();
+        let mut certificate = CertificateParams::new(names).unwrap();
+        certificate.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let signed = certificate.self_signed(&key).unwrap();
+        std::fs::write(&self.chain, signed.pem()).unwrap();
+        std::fs::write(&self.key, key.serialize_pem()).unwrap();
+        self.der = signed.der().clone();
+    }
+
+    pub(crate) fn chain(&self) -> &Path {
+        &self.chain
+    }
+
+    pub(crate) fn key(&self) -> &Path {
+        &self.key
     }
 }
 
@@ -258,7 +273,7 @@ fn what_is_no_tls_is_closed_and_counted() {
     client.send(get("/"));
     client.rest();
     eventually("it is counted", || {
-        gateway.metric("bywash_connections_not_opened_total{why=\"tls\"}") == 1.0
+        gateway.metric("bywash_tls_handshakes_total{result=\"not_tls\"}") == 1.0
     });
     gateway.waits_for("connections", 0);
     assert_eq!(upstream.accepted(), 0);

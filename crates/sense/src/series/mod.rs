@@ -57,6 +57,7 @@ pub use groups::Group;
 pub use meter::{Meter, Unread, Used};
 pub use network::Network;
 pub use processes::Processes;
+pub(crate) use processes::parse as parse_stat;
 pub use processors::Processors;
 pub use resource::{Reading, Resource, Unit, Use, Value};
 pub use sadf::{NoSadf, Sadf, Told};

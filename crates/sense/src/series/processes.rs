@@ -49,12 +49,12 @@ enum Chosen {
 
 /// One of the host, chosen or not.
 #[derive(Clone, Copy, Debug)]
-struct Process {
+pub(crate) struct Process {
     parent: u32,
     /// Ticks since boot; with the number it is the same process and not another with its number.
-    started: u64,
+    pub(crate) started: u64,
     /// Ticks of its threads.
-    own: u64,
+    pub(crate) own: u64,
     /// Ticks of those children that it has waited for, and of theirs.
     ended: u64,
     chosen: bool,
@@ -177,7 +177,7 @@ fn is_within(line: &str, group: &str) -> bool {
 }
 
 /// `PID (NAME) STATE PPID` and so on (`proc_pid_stat(5)`). A name may hold anything, also `) R 1`.
-fn parse(stat: &str) -> Option<(&str, Process)> {
+pub(crate) fn parse(stat: &str) -> Option<(&str, Process)> {
     let (before, counters) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let words: Vec<&str> = counters.split_ascii_whitespace().collect();

@@ -63,6 +63,5 @@ async fn raw(
     let connector = TlsConnector::from(Arc::new(config));
     let (near, far) = tokio::io::duplex(1 << 16);
     let host = ServerName::try_from("a.test").unwrap();
-    let acceptor = served.acceptor();
-    tokio::join!(connector.connect(host, near), acceptor.accept(far)).0
+    tokio::join!(connector.connect(host, near), served.accept(far)).0
 }

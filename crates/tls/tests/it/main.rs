@@ -8,6 +8,7 @@ mod meeting;
 
 mod alpn;
 mod files;
+mod handshake;
 mod mutual;
 mod names;
 mod reload;

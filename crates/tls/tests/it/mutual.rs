@@ -34,7 +34,7 @@ fn asking(
 }
 
 /// The error of a refused client: of its handshake, or of its first read (TLS 1.3).
-async fn refusal(meeting: Meeting) -> std::io::Error {
+async fn refusal(meeting: Meeting<std::io::Error>) -> std::io::Error {
     assert!(meeting.server.is_err(), "the upstream must refuse");
     match meeting.client {
         Err(error) => error,

@@ -84,8 +84,8 @@ async fn two_kinds_of_key_for_one_name_are_chosen_by_what_the_client_verifies() 
     let connector = only_ecdsa(&authority);
     for host in names {
         let (near, far) = tokio::io::duplex(1 << 16);
-        let (name, acceptor) = (ServerName::try_from(host).unwrap(), served.acceptor());
-        let (client, _server) = tokio::join!(connector.connect(name, near), acceptor.accept(far));
+        let name = ServerName::try_from(host).unwrap();
+        let (client, _server) = tokio::join!(connector.connect(name, near), served.accept(far));
         let client = client.unwrap();
         let shown = client.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned();
         assert_eq!(shown, leaf(&old), "{host}: by its name, and as the first certificate's");

@@ -54,14 +54,14 @@ async fn one_bad_file_keeps_every_old_certificate() {
 }
 
 #[tokio::test]
-async fn an_acceptor_taken_before_a_reload_serves_the_new_certificate() {
+async fn a_clone_made_before_a_reload_serves_the_new_certificate() {
     let authority = Authority::new();
     let pair = authority.issue("a", &["a.test"]);
     let served = server(std::slice::from_ref(&pair), true).unwrap();
-    let before = served.acceptor();
+    let before = served.clone();
     authority.issue("a", &["a.test"]);
-    served.clone().reload(std::slice::from_ref(&pair)).unwrap();
-    let meeting = crate::meeting::meet_acceptor(&authority.client(), "a.test", &before).await;
+    served.reload(std::slice::from_ref(&pair)).unwrap();
+    let meeting = meet(&authority.client(), "a.test", &before).await;
     assert_eq!(meeting.shown(), leaf(&pair));
 }
 

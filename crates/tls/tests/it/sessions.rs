@@ -34,8 +34,8 @@ fn config(
 async fn visit(config: &Arc<ClientConfig>, host: &'static str, served: &Served) -> HandshakeKind {
     let (near, far) = tokio::io::duplex(1 << 16);
     let host = ServerName::try_from(host).unwrap();
-    let (connector, acceptor) = (TlsConnector::from(Arc::clone(config)), served.acceptor());
-    let (client, accepted) = tokio::join!(connector.connect(host, near), acceptor.accept(far));
+    let connector = TlsConnector::from(Arc::clone(config));
+    let (client, accepted) = tokio::join!(connector.connect(host, near), served.accept(far));
     let (mut client, mut accepted) = (client.unwrap(), accepted.unwrap());
     accepted.write_all(b"x").await.unwrap();
     accepted.flush().await.unwrap();

@@ -18,7 +18,7 @@ async fn bytes_go_both_ways_over_a_socket() {
     let address = listener.local_addr().unwrap();
     let upstream = tokio::spawn(async move {
         let (stream, _peer) = listener.accept().await.unwrap();
-        let mut stream = served.acceptor().accept(stream).await.unwrap();
+        let mut stream = served.accept(stream).await.unwrap();
         let mut read = vec![0; 100_000];
         stream.read_exact(&mut read).await.unwrap();
         stream.write_all(&read).await.unwrap();

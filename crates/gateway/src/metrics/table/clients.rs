@@ -6,7 +6,7 @@ use bywash_metrics::Remedy::Do;
 use bywash_metrics::{Metric, Subject};
 
 use super::label;
-use crate::client::{Flood, NotOpened};
+use crate::client::{Flood, Handshake, NotOpened};
 use crate::connections::Evicted;
 use crate::local_fault::LocalFault;
 use crate::request::Doubt;
@@ -22,6 +22,7 @@ pub(super) static CONNECTIONS_SUBJECT: Subject = Subject {
     metrics: &[
         &CONNECTIONS,
         &CONNECTIONS_NOT_OPENED,
+        &TLS_HANDSHAKES,
         &REFUSED_CONNECTIONS,
         &EVICTED_CONNECTIONS,
         &FAILED_ACCEPTS,
@@ -79,11 +80,25 @@ pub(crate) static CONNECTIONS_NOT_OPENED: Metric = Metric {
     kind: Counter,
     unit: "connections",
     labels: &[label("why", "why", || NotOpened::ALL.map(NotOpened::name).into())],
-    help: "Connections that did not get as far as HTTP",
+    help: "Connections that ended with their PROXY header",
     remedy: Do(
-        "`tls`: has a certificate expired, do clients want something older than TLS 1.2? `proxy_header`: the hop in \
-         front does not send the PROXY header that `listen.proxy_protocol` says. `gone` are clients, or probes of a \
-         load balancer.",
+        "`proxy_header`, `timeout`: the hop in front does not send the PROXY header that `listen.proxy_protocol` says. \
+         `gone` are clients, or probes of a load balancer.",
+    ),
+};
+pub(crate) static TLS_HANDSHAKES: Metric = Metric {
+    name: "bywash_tls_handshakes",
+    kind: Counter,
+    unit: "connections",
+    labels: &[label("result", "`ok`, or why it failed", Handshake::names)],
+    help: "TLS handshakes with clients",
+    remedy: Do(
+        "`certificate_refused`: a certificate has expired, lacks its chain, or is of an authority that clients do not \
+         know (`bywash doctor`). `unknown_name`: clients ask for a name that no certificate has; add it to \
+         `tls.certificates`, or correct DNS. `old_version`: clients older than TLS 1.2. `nothing_in_common`: clients that \
+         take none of the keys or suites; an RSA certificate beside an ECDSA one helps old ones. `not_tls`: plain HTTP at \
+         the TLS port. `timeout`: `limits.header_timeout` was over. `client_alert`, `gone`, `other`: scanners and probes, \
+         unless they are many.",
     ),
 };
 pub(crate) static REFUSED_CONNECTIONS: Metric = Metric {

@@ -15,6 +15,7 @@ pub(super) static SUBJECT: Subject = Subject {
             it of one request.",
     metrics: &[
         &REQUESTS,
+        &RESPONSES,
         &DECISIONS,
         &SHADOW_REQUESTS,
         &WORK_SECONDS,
@@ -61,6 +62,30 @@ pub(crate) static REQUESTS: Metric = Metric {
          `throttled`: `bywash elephants list` says by which rule.",
     ),
 };
+pub(crate) static RESPONSES: Metric = Metric {
+    name: "bywash_responses",
+    kind: Counter,
+    unit: "answers",
+    labels: &[
+        Label { says: "a class of the configuration; `-`: the message was no request", ..CLASS },
+        label("code", "the class of its status", || CODES.into()),
+        label(
+            "source",
+            "`upstream`: the application's answer; `gateway`: one of bywash itself",
+            || vec![UPSTREAM, GATEWAY],
+        ),
+    ],
+    help: "Answers to clients, counted at their end; a request whose client left before has none",
+    remedy: Do(
+        "`5xx` of the `upstream`: look at the application's log; bywash_server_errors_total says of which server. `5xx` of          the `gateway`: refusals and failed servers, as bywash_requests_total and bywash_decisions_total say. `4xx` of the          `gateway`: bywash_malformed_messages_total, `limits` and `principal_cap`.",
+    ),
+};
+/// Classes of a status.
+pub(crate) const CODES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+pub(crate) const UPSTREAM: &str = "upstream";
+pub(crate) const GATEWAY: &str = "gateway";
+/// No class of a configuration has this name.
+pub(crate) const NO_CLASS: &str = "-";
 pub(crate) static DECISIONS: Metric = Metric {
     name: "bywash_decisions",
     kind: Counter,

@@ -1,6 +1,6 @@
 //! Of the application's servers.
 
-use bywash_metrics::Kind::{Counter, Gauge};
+use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
 use bywash_metrics::{Label, Metric, Subject, Words};
 
@@ -13,6 +13,8 @@ pub(super) static SUBJECT: Subject = Subject {
     title: "Servers",
     about: "How each server of `upstream.server` stands. Those that a reload takes away are told no more.",
     metrics: &[
+        &SERVER_REQUESTS,
+        &SERVER_RESPONSE_HEAD,
         &SERVER_RUNNING,
         &SERVER_STATE,
         &SERVER_FAILURES,
@@ -37,6 +39,33 @@ const FAILURE: Label =
 pub(crate) const CONNECT: &str = "connect";
 pub(crate) const RESPONSE: &str = "response";
 
+const CONNECTION: Label =
+    label("connection", "`new`: opened for this request; `reused`: it had carried another", || {
+        vec![NEW, REUSED]
+    });
+pub(crate) const NEW: &str = "new";
+pub(crate) const REUSED: &str = "reused";
+
+pub(crate) static SERVER_REQUESTS: Metric = Metric {
+    name: "bywash_server_requests",
+    kind: Counter,
+    unit: "requests",
+    labels: &[SERVER, CONNECTION],
+    help: "Requests that were sent to the server, those that are sent again among them",
+    remedy: Do(
+        "If many are `new`: the server closes connections after each answer or too soon; let it keep them for longer than          `upstream.keep_alive`.",
+    ),
+};
+pub(crate) static SERVER_RESPONSE_HEAD: Metric = Metric {
+    name: "bywash_server_response_head_seconds",
+    kind: Histogram,
+    unit: "seconds",
+    labels: &[SERVER],
+    help: "Time from the request, once its connection stood, to the head of the answer; with the time that the client's body took",
+    remedy: Do(
+        "One server is slower than the others: look at its machine. All are, and bywash_service_seconds with them: the          application or its database has become slower.",
+    ),
+};
 pub(crate) static SERVER_RUNNING: Metric = Metric {
     name: "bywash_server_running",
     kind: Gauge,

@@ -1,0 +1,87 @@
+//! How long the engine's lock is held and waited for.
+//!
+//! A request takes the lock two to four times, so the clock is not read each time. A wait is timed if there is one. Of
+//! [`TIMED`] holds one is timed. The counts lie under the lock itself, so they cost no atomic operation.
+
+use std::ops::{Deref, DerefMut};
+use std::time::{Duration, Instant};
+
+use super::Core;
+use crate::sync::MutexGuard;
+
+/// One hold in so many is timed.
+const TIMED: u64 = 64;
+
+/// The engine, locked.
+pub(super) struct Locked<'a> {
+    core: MutexGuard<'a, Core>,
+    /// If this hold is timed.
+    since: Option<Instant>,
+}
+
+/// The counts since the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LockTimes {
+    taken: u64,
+    /// Of one hold in [`TIMED`].
+    pub(crate) held: Times,
+    /// Of those that had to wait.
+    pub(crate) waited: Times,
+}
+
+/// Durations, by size.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times {
+    counts: [u64; Times::BOUNDS.len() + 1],
+    sum: Duration,
+}
+
+impl<'a> Locked<'a> {
+    #[inline]
+    pub(super) fn new(mut core: MutexGuard<'a, Core>) -> Self {
+        core.times.taken += 1;
+        let is_timed = core.times.taken.is_multiple_of(TIMED);
+        Self { core, since: is_timed.then(Instant::now) }
+    }
+}
+
+impl Deref for Locked<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(since) = self.since {
+            self.core.times.held.count(since.elapsed());
+        }
+    }
+}
+
+impl Times {
+    /// Seconds: from a quick call to the longest that the engine is known to compute.
+    const BOUNDS: [f64; 6] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
+
+    pub(super) fn count(&mut self, duration: Duration) {
+        let seconds = duration.as_secs_f64();
+        let place = Self::BOUNDS.iter().position(|bound| seconds <= *bound);
+        self.counts[place.unwrap_or(Self::BOUNDS.len())] += 1;
+        self.sum += duration;
+    }
+
+    /// How many lie in each bucket, by its bound in seconds, and the sum of all in seconds.
+    pub(crate) fn read(&self) -> (Vec<(f64, u64)>, f64) {
+        let bounds = Self::BOUNDS.into_iter().chain([f64::INFINITY]);
+        (bounds.zip(self.counts).collect(), self.sum.as_secs_f64())
+    }
+}

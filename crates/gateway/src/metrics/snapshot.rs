@@ -1,0 +1,42 @@
+//! A histogram that somebody else keeps.
+
+use std::fmt::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::{MetricType, TypedMetric};
+
+/// The buckets as they were last read. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot(Arc<Mutex<Buckets>>);
+
+/// How many lie in each bucket, by its bound in seconds, and the sum of all in seconds.
+pub(crate) type Buckets = (Vec<(f64, u64)>, f64);
+
+impl Snapshot {
+    pub(crate) fn set(&self, buckets: Buckets) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = buckets;
+    }
+}
+
+impl EncodeMetric for Snapshot {
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), Error> {
+        encode(&self.0.lock().unwrap_or_else(PoisonError::into_inner), encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+impl TypedMetric for Snapshot {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
+pub(super) fn encode(
+    (buckets, seconds): &Buckets,
+    mut encoder: MetricEncoder<'_>,
+) -> Result<(), Error> {
+    let all = buckets.iter().map(|(_, count)| count).sum();
+    encoder.encode_histogram::<NoLabelSet>(*seconds, all, buckets, None)
+}

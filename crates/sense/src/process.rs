@@ -1,0 +1,103 @@
+//! The resources of the machine that this process uses, from `/proc/self` (`proc(5)`): the numbers that every Prometheus
+//! client library tells of its own process.
+
+use std::fs;
+
+use crate::cpu::PER_SECOND;
+use crate::series::parse_stat;
+
+/// The resources that a process uses at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Process {
+    /// Bytes of memory that it has.
+    pub resident: u64,
+    /// Files that it has open.
+    pub open_files: u64,
+    /// Files that it may have open.
+    pub most_files: u64,
+    /// Seconds of CPU time in its programs and in the kernel, since its start.
+    pub cpu: f64,
+    /// Its threads.
+    pub threads: u64,
+    /// Seconds from 1970 to its start.
+    pub started: f64,
+}
+
+impl Process {
+    /// Reads what this process uses now; `None` if `/proc` cannot be read.
+    pub fn own() -> Option<Self> {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        // The folder that is being read is open meanwhile.
+        let files = fs::read_dir("/proc/self/fd").ok()?.count() as u64;
+        Self::parse(
+            &read("/proc/self/status")?,
+            &read("/proc/self/stat")?,
+            &read("/proc/self/limits")?,
+            &read("/proc/stat")?,
+            files.saturating_sub(1),
+        )
+    }
+
+    fn parse(
+        status: &str,
+        stat: &str,
+        limits: &str,
+        machine: &str,
+        open_files: u64,
+    ) -> Option<Self> {
+        let (_, used) = parse_stat(stat)?;
+        Some(Self {
+            resident: number(status, "VmRSS:")? * 1024,
+            open_files,
+            most_files: number(limits, "Max open files").unwrap_or(u64::MAX),
+            cpu: used.own as f64 / PER_SECOND,
+            threads: number(status, "Threads:")?,
+            started: number(machine, "btime")? as f64 + used.started as f64 / PER_SECOND,
+        })
+    }
+}
+
+/// The first number in the line of this name.
+fn number(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_is_read_where_the_kernel_writes_it() {
+        let status = "Name:\tbywash\nVmPeak:\t 9000 kB\nVmRSS:\t 2048 kB\nThreads:\t7\n";
+        let stat = "77 (by) wash) S 1 1 1 0 -1 4194560 9 9 0 0 150 50 9 9 20 0 7 0 1234 0 0\n";
+        let limits = |most: &str| {
+            format!(
+                "Limit          Soft Limit  Hard Limit  Units\nMax open files {most} 4096 files\n"
+            )
+        };
+        let machine = "cpu  1 2 3 4\nintr 5\nbtime 1700000000\n";
+        let parse = |most| Process::parse(status, stat, &limits(most), machine, 12);
+        let wanted = Process {
+            resident: 2 << 20,
+            open_files: 12,
+            most_files: 1024,
+            cpu: 2.0,
+            threads: 7,
+            started: 1_700_000_012.34,
+        };
+        assert_eq!(parse("1024"), Some(wanted));
+        assert_eq!(parse("unlimited").unwrap().most_files, u64::MAX);
+        assert_eq!(Process::parse("", stat, &limits("1"), machine, 0), None);
+    }
+
+    #[test]
+    fn an_open_file_more_is_a_file_more() {
+        let files = || Process::own().unwrap().open_files;
+        let before = files();
+        let opened: Vec<_> = (0..50).map(|_| fs::File::open("/dev/null").unwrap()).collect();
+        // Other tests open files as well, but not fifty.
+        assert!(files() >= before + 25, "{before} and then {}", files());
+        drop(opened);
+    }
+}
