@@ -289,12 +289,12 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
     open(&mut world, owner(1), 3);
     open(&mut world, owner(2), 1);
     world.enter_phase(1, Phase::Busy, false);
-    let mut enter = |from| {
+    let mut enter = |from| -> Result<Vec<Owner>, NoRoom> {
         world.now += Span::from_secs(1);
         let (held, now) = (Held::new(&world.inbox, false), world.now);
         let told = world.index.enter(&held, from, bounds, 0, || now)?;
         world.known.push(Known { held, owner: from, leaving: false });
-        Ok(told.iter().map(|told| world.known[world.find(&told.held)].owner).collect::<Vec<_>>())
+        Ok(told.iter().map(|told| world.known[world.find(&told.held)].owner).collect())
     };
     assert_eq!(enter(owner(3)), Ok(vec![owner(1)]), "of the address with most");
     assert_eq!(enter(owner(3)), Ok(vec![owner(1)]));
