@@ -11,7 +11,7 @@ SCHEDULES ?= 10000
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
 	@echo "make test      everything that CI runs"
-	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
+	@echo "make check     formatting, lints, spelling, licences, known vulnerabilities, layering, generated pages"
 	@echo "make test-all  make test, and the slow lab runs"
 	@echo "make bench     decisions, ghosts, cost and attacks beside HAProxy and nginx (if installed)"
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
@@ -40,6 +40,8 @@ check: tools
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
 	$(CARGO) deny --log-level error --manifest-path native/levels/python/Cargo.toml --config deny.toml check bans licenses sources
+	scripts/check-advisories --self-test
+	scripts/check-advisories
 	scripts/check-docs
 	scripts/check-claims
 
