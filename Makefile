@@ -36,6 +36,7 @@ test: check
 
 check: tools
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
@@ -45,12 +46,14 @@ check: tools
 	scripts/check-docs
 	scripts/check-claims
 
-# What takes longer than CI has time for: clients that are given ten seconds, and the lab.
+# What takes longer than CI has time for: clients that are given ten seconds, fuzzing, Miri and sanitizers, and the lab.
 test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	$(MAKE) -C native/sert test TIMES=100000
 	native/sert/tests/teeth
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --bins --locked
+	fuzz/run --replay
+	fuzz/run 30
+	scripts/test-sanitizers
 	scripts/check-packaging target/release/bywash
 	scripts/lab-all out/lab
 
