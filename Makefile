@@ -11,7 +11,7 @@ SCHEDULES ?= 10000
 help:
 	@echo "make demo      a shop that keeps selling through a flash crowd, beside one that does not"
 	@echo "make test      everything that CI runs"
-	@echo "make check     formatting, lints, spelling, licences, layering, generated pages"
+	@echo "make check     formatting, lints, spelling, licences, known vulnerabilities, layering, generated pages"
 	@echo "make test-all  make test, and the slow lab runs"
 	@echo "make bench     decisions, ghosts, cost and attacks beside HAProxy and nginx (if installed)"
 	@echo "make shuttle   what threads share, on 10,000 orders of their turns for each scene"
@@ -36,19 +36,24 @@ test: check
 
 check: tools
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	typos
 	$(CARGO) deny --log-level error check bans licenses sources
 	$(CARGO) deny --log-level error --manifest-path native/levels/python/Cargo.toml --config deny.toml check bans licenses sources
+	scripts/check-advisories --self-test
+	scripts/check-advisories
 	scripts/check-docs
 	scripts/check-claims
 
-# What takes longer than CI has time for: clients that are given ten seconds, and the lab.
+# What takes longer than CI has time for: clients that are given ten seconds, fuzzing, Miri and sanitizers, and the lab.
 test-all: test build shuttle
 	$(CARGO) test -p bywash-gateway --test it --locked -- --ignored
 	$(MAKE) -C native/sert test TIMES=100000
 	native/sert/tests/teeth
-	$(CARGO) check --manifest-path fuzz/Cargo.toml --bins --locked
+	fuzz/run --replay
+	fuzz/run 30
+	scripts/test-sanitizers
 	scripts/check-packaging target/release/bywash
 	scripts/lab-all out/lab
 

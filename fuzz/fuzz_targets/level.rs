@@ -5,9 +5,7 @@
 #![no_main]
 
 use bywash_token::level::LONGEST;
-use bywash_token::{
-    LevelKeys, Moment, Secret, Secrets, is_level_name, read_level, sign_level,
-};
+use bywash_token::{LevelKeys, Moment, Secret, Secrets, is_level_name, read_level, sign_level};
 use bywash_units::Span;
 use libfuzzer_sys::fuzz_target;
 

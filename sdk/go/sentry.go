@@ -17,7 +17,7 @@ import (
 const (
 	// againAfter is how long nobody tries to connect after that has failed.
 	againAfter     = 200 * time.Millisecond
-	usualSocket    = "/run/bywash/sentry.sock"
+	usualSocket    = "/run/bywash-sentry/sentry.sock"
 	socketVariable = "BYWASH_SENTRY"
 )
 

@@ -131,7 +131,7 @@ export interface SentryStats {
   stops: number
 }
 
-/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash/sentry.sock. One for each process. */
+/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash-sentry/sentry.sock. One for each process. */
 export class Sentry {
   constructor (path?: string, options?: { clock?: () => number, patience?: number })
   readonly path: string

@@ -144,11 +144,49 @@ test('whoever has no good token is told what to run, and keeps where she was goi
         .getByRole('textbox')
         .fill(token.replace(/.$/, last => (last === 'A' ? 'B' : 'A')).replace(/\.d\./, '.r.'));
     await page.getByRole('button', { name: 'Enter' }).click();
-    await page.locator('.login .problem').waitFor();
+    await page.locator('.login form .problem', { hasText: 'Not allowed' }).waitFor();
     await page.getByRole('textbox').fill(gateway.link('--by', 'ana'));
     await page.getByRole('button', { name: 'Enter' }).click();
     await page.locator('h1', { hasText: 'Class search' }).waitFor();
     assert.match(page.url(), /#\/classes\/search\?range=24h$/);
+    await context.close();
+});
+
+test('a link changes who looks only if its token is good and the operator agrees', async () => {
+    const { page, faults, context } = await browser.open();
+    await page.goto(gateway.link('--by', 'ana'));
+    await page.locator('.operator', { hasText: 'ana' }).waitFor();
+    // Nothing in the address bar, nor one step back.
+    assert.doesNotMatch(page.url(), /login/);
+    const leads = hash => page.evaluate(hash => void (location.hash = hash), hash);
+    // What merely looks like one, as any page can make it.
+    await leads('#/login/v1.9999999999999.d.YQ.x');
+    await page.getByText('So the link changes nothing').waitFor();
+    assert.match(await page.locator('.operator').innerText(), /ana/);
+    assert.deepEqual(await axe(page), []);
+    await page.getByRole('button', { name: 'Good' }).click();
+
+    const bob = gateway.link('--by', 'bob').split('/#')[1];
+    await leads(`#${bob}`);
+    const asks = page.locator('dialog[open]', { hasText: 'Go on as another operator?' });
+    await asks.waitFor();
+    assert.deepEqual(await axe(page), []);
+    await screenshot(page, 'another-operator-light-1280');
+    await page.getByRole('button', { name: 'Stay' }).click();
+    await asks.waitFor({ state: 'detached' });
+    assert.match(await page.locator('.operator').innerText(), /ana/);
+    assert.doesNotMatch(page.url(), /login/);
+
+    await leads(`#${bob}`);
+    await page.getByRole('button', { name: 'Go on as bob' }).click();
+    await page.locator('.operator', { hasText: 'bob' }).waitFor();
+    // It stays with the page that is loaded again, and is in no other.
+    await page.reload();
+    await page.locator('.operator', { hasText: 'bob' }).waitFor();
+    const other = await context.newPage();
+    await other.goto(gateway.admin);
+    await other.locator('.login').waitFor();
+    assert.deepEqual(faults, []);
     await context.close();
 });
 

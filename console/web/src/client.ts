@@ -3,6 +3,7 @@
 import type { paths } from './api';
 import { inSlices, readInSteps } from './slices';
 import { token } from './operator';
+import type { Token } from './token';
 import type { Problem } from './shapes';
 import { Signal } from './signal';
 
@@ -79,10 +80,22 @@ export async function post<P extends Poster>(
     return answer.json();
 }
 
+/** Milliseconds until a gateway that is asked about a token is taken for one that does not answer. */
+const PATIENCE = 5000;
+
+/** Why the gateway does not take this token, if so. */
+export async function refusal(of: Token): Promise<Refused | undefined> {
+    try {
+        await ask('/v1/status', { signal: AbortSignal.timeout(PATIENCE) }, of);
+        return undefined;
+    } catch (error) {
+        return error instanceof Refused ? error : new Refused(0, 'unreachable', 'The gateway does not answer.');
+    }
+}
+
 /** The answer, if it is a success. */
-export async function ask(at: string, init: RequestInit = {}): Promise<Response> {
+export async function ask(at: string, init: RequestInit = {}, asked = token.value): Promise<Response> {
     const headers = new Headers(init.headers);
-    const asked = token.value;
     if (asked) headers.set('Authorization', `Bearer ${asked.text}`);
     let answer: Response;
     try {

@@ -2,17 +2,16 @@
 // go.
 import { visible } from './visible';
 import { useState } from 'preact/hooks';
-import { closed, type Refused } from './client';
-import { takeToken } from './operator';
+import { type Refused } from './client';
+import { enterByHand } from './enter';
+import { Problem } from './problem';
 
 export function Login({ why }: { why: Refused }) {
     const [pasted, setPasted] = useState('');
-    const [isWrong, setWrong] = useState(false);
-    const enter = (event: Event): void => {
+    const [refused, setRefused] = useState<Refused>();
+    const enter = async (event: Event): Promise<void> => {
         event.preventDefault();
-        const isGood = takeToken(pasted);
-        setWrong(!isGood);
-        if (isGood) closed.set(undefined);
+        setRefused(await enterByHand(pasted));
     };
     return (
         <section class="login panel">
@@ -22,7 +21,7 @@ export function Login({ why }: { why: Refused }) {
             </p>
             <p>Run this where the gateway runs, and open the link that it prints:</p>
             <pre>bywash console</pre>
-            <form onSubmit={enter}>
+            <form onSubmit={event => void enter(event)}>
                 <label for="token">Or paste the link, or the token in it</label>
                 <div class="row">
                     <input
@@ -37,7 +36,7 @@ export function Login({ why }: { why: Refused }) {
                         Enter
                     </button>
                 </div>
-                {isWrong && <p role="alert">That is no token: it begins with `v1.` and has five parts.</p>}
+                <Problem of={refused} />
             </form>
         </section>
     );

@@ -19,7 +19,6 @@ import { watchOtherPages } from './operator';
 
 beginTheme();
 watchOtherPages();
-beginPlace();
 const place = document.getElementById('console');
 // Reading the script is a task by itself, and a long one.
-if (place) soon(() => render(<Shell />, place));
+void beginPlace().then(() => place && soon(() => render(<Shell />, place)));

@@ -1,36 +1,34 @@
 // Who looks: the token and what it says, or, where none is needed (a socket that only the operator opens), a name that
-// was asked for once. Both stay in this browser, under this origin.
+// was asked for once. The token stays in this tab and ends with it; the name stays in this browser. Both are under this
+// origin.
 import { Signal } from './signal';
-import { readToken, tokenIn, type Token } from './token';
+import { readToken, type Token } from './token';
 
 const TOKEN = 'bywash.token';
 const NAME = 'bywash.name';
 
-export const token = new Signal<Token | undefined>(readToken(kept(TOKEN)));
-export const name = new Signal<string>(kept(NAME));
+export const token = new Signal<Token | undefined>(readToken(kept(() => sessionStorage, TOKEN)));
+export const name = new Signal<string>(kept(() => localStorage, NAME));
 
-export function takeToken(pasted: string): boolean {
-    const read = tokenIn(pasted);
-    if (!read) return false;
-    keep(TOKEN, read.text);
-    token.set(read);
-    return true;
+/** For this tab: `./enter` has asked whether it is good. */
+export function keepToken(taken: Token): void {
+    keep(() => sessionStorage, TOKEN, taken.text);
+    token.set(taken);
 }
 
 export function forgetToken(): void {
-    keep(TOKEN, '');
+    keep(() => sessionStorage, TOKEN, '');
     token.set(undefined);
 }
 
 export function takeName(given: string): void {
-    keep(NAME, given);
+    keep(() => localStorage, NAME, given);
     name.set(given);
 }
 
-/** Another page of this browser may have got a newer token. */
+/** Another page of this browser may have got a name. */
 export function watchOtherPages(): void {
     addEventListener('storage', event => {
-        if (event.key === TOKEN) token.set(readToken(event.newValue ?? ''));
         if (event.key === NAME) name.set(event.newValue ?? '');
     });
 }
@@ -39,18 +37,19 @@ export function watchOtherPages(): void {
 export const mayNotDecide = (of: Token | undefined): string | undefined =>
     of && !of.decides ? 'Your token only reads. `bywash console` prints a link that decides.' : undefined;
 
-function kept(key: string): string {
+// A browser that allows no storage throws as soon as it is named.
+function kept(of: () => Storage, key: string): string {
     try {
-        return localStorage.getItem(key) ?? '';
+        return of().getItem(key) ?? '';
     } catch {
         return '';
     }
 }
 
-function keep(key: string, text: string): void {
+function keep(of: () => Storage, key: string, text: string): void {
     try {
-        if (text) localStorage.setItem(key, text);
-        else localStorage.removeItem(key);
+        if (text) of().setItem(key, text);
+        else of().removeItem(key);
     } catch {
         // Storage is switched off: it lasts as long as this page.
     }

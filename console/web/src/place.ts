@@ -1,7 +1,6 @@
 // Where one is now, as the address bar says it. A link with a token is taken out of the address bar, and one is again
 // where one was.
-import { closed, Refused } from './client';
-import { takeToken } from './operator';
+import { enterByLink } from './enter';
 import { readRoute, type Route } from './route';
 import { Signal } from './signal';
 
@@ -10,25 +9,24 @@ const WAS = 'bywash.was';
 
 export const place = new Signal<Route>(readRoute(''));
 
-export function beginPlace(): void {
-    look();
-    addEventListener('hashchange', look);
+/** Ends when the token that one came with, if any, was looked at. */
+export async function beginPlace(): Promise<void> {
+    addEventListener('hashchange', () => void look());
+    await look();
 }
 
 /** Changes what is selected without a step back to before. */
 export function replace(hash: string): void {
     history.replaceState(null, '', hash);
-    look();
+    void look();
 }
 
-function look(): void {
-    if (location.hash.startsWith(LOGIN)) {
-        const isGood = takeToken(location.hash);
-        history.replaceState(null, '', remembered());
-        closed.set(isGood ? undefined : new Refused(401, 'unauthorised', 'That link has no token that can be read.'));
-    }
+async function look(): Promise<void> {
+    const link = location.hash;
+    if (link.startsWith(LOGIN)) history.replaceState(null, '', remembered());
     remember(location.hash);
     place.set(readRoute(location.hash));
+    if (link.startsWith(LOGIN)) await enterByLink(link);
 }
 
 function remember(hash: string): void {

@@ -9,6 +9,7 @@ import { clock, lasting } from './format';
 import { LETTERS, listenToKeys } from './keys';
 import { begin, connection, gatewayNow, heard, isStale, revisions, rows, tick } from './live';
 import { Login } from './login';
+import { Declined, Offer } from './offer';
 import { forgetToken, mayNotDecide, name, token } from './operator';
 import { place } from './place';
 import { Problem } from './problem';
@@ -90,6 +91,7 @@ export function Shell() {
                     <Login why={shut} />
                 ) : (
                     <>
+                        <Declined />
                         <Freshness />
                         {!status.value && status.problem && (
                             <Problem of={status.problem} again={() => void status.reload()} />
@@ -98,6 +100,7 @@ export function Shell() {
                     </>
                 )}
             </main>
+            <Offer />
             {isHelp && <Keys onClose={() => setHelp(false)} />}
         </div>
     );
@@ -263,7 +266,7 @@ function Operator() {
         >
             {visible(known.name)}
             {!known.decides && <small>reads only</small>}
-            <button type="button" class="quiet" onClick={forgetToken} title="This browser forgets your token">
+            <button type="button" class="quiet" onClick={forgetToken} title="This page forgets your token">
                 leave
             </button>
         </span>

@@ -68,7 +68,7 @@ SIGUSR2 starts the program anew, hands it the listening sockets, and ends when t
 const SENTRY_EXAMPLES: &str = "\
 Examples:
   bywash sentry --config bywash.toml
-  printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash/sentry.sock
+  printf '1 STOP 5f1c9a7e00000d42 client_left\\n' | socat - UNIX:/run/bywash-sentry/sentry.sock
 
 Whoever works for a request leases its connection to a database, the gateway says whose client has
 left, and the query of that request is cancelled, no other. One line of JSON for each goes to standard

@@ -27,6 +27,7 @@
 //!   `reply.rs` what goes back.
 //! - `client/` accepts, speaks the client's protocol, watches for departures and dawdlers.
 //! - `admin/` answers operators on a listener and a thread of its own.
+//! - `fuzz.rs`: what `fuzz/` tries of what is not public.
 //! - `worker.rs` is one thread of the data plane, `listen.rs` its doors, and [`start`] in
 //!   `gateway.rs` the composition root; `classes.rs` and `learned.rs` are what goes on from one
 //!   configuration, and from one process, to the next.
@@ -48,6 +49,8 @@ mod connections;
 mod driver;
 mod elephants;
 mod files;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod gateway;
 mod history;
 mod journal;

@@ -55,10 +55,11 @@ fn is_whole(pool: &Pool, threads: usize) {
 
 #[test]
 fn every_task_is_run_once_and_may_borrow() {
+    const TASKS: usize = if cfg!(miri) { 50 } else { 1000 };
     let pool = pool(4);
     for level in ["high", "low"] {
         let mut request = pool.request(level).unwrap();
-        let counts: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
+        let counts: Vec<AtomicUsize> = (0..TASKS).map(|_| AtomicUsize::new(0)).collect();
         request.scope(|scope| {
             for count in &counts {
                 scope.spawn(move || {
@@ -67,7 +68,7 @@ fn every_task_is_run_once_and_may_borrow() {
             }
         });
         assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
-        request.parallel_for(0..1000, |i| {
+        request.parallel_for(0..TASKS, |i| {
             counts[i].fetch_add(1, Ordering::Relaxed);
         });
         assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 2));
@@ -94,10 +95,10 @@ fn a_task_may_spawn_others_down_to_any_depth() {
             scope.spawn(move || count(scope, depth - 1, leaves));
         }
     }
-    let pool = pool(3);
+    let (pool, depth) = (pool(3), if cfg!(miri) { 5 } else { 10 });
     let leaves = AtomicUsize::new(0);
-    pool.request("high").unwrap().scope(|scope| count(scope, 10, &leaves));
-    assert_eq!(leaves.load(Ordering::Relaxed), 1 << 10);
+    pool.request("high").unwrap().scope(|scope| count(scope, depth, &leaves));
+    assert_eq!(leaves.load(Ordering::Relaxed), 1 << depth);
     is_whole(&pool, 3);
 }
 

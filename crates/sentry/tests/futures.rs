@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -125,6 +125,7 @@ fn one_that_is_dropped_wakes_nobody_and_another_may_follow() {
 
 #[test]
 fn a_waker_may_drop_what_it_wakes() {
+    static SERVER: OnceLock<TcpStream> = OnceLock::new();
     struct Drops(mpsc::Sender<Reason>, std::sync::Mutex<Option<Watching<'static>>>);
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
@@ -140,7 +141,7 @@ fn a_waker_may_drop_what_it_wakes() {
         }
     }
     let (client, server) = pair();
-    let server: &'static TcpStream = Box::leak(Box::new(server));
+    let server = SERVER.get_or_init(|| server);
     let (sender, receiver) = mpsc::channel();
     let mut watching = watch(server, Interest::default()).unwrap();
     let drops = Arc::new(Drops(sender, std::sync::Mutex::new(None)));

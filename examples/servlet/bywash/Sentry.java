@@ -46,7 +46,7 @@ public final class Sentry {
 
     private static Path usual() {
         String named = System.getenv("BYWASH_SENTRY");
-        return Path.of(named == null || named.isEmpty() ? "/run/bywash/sentry.sock" : named);
+        return Path.of(named == null || named.isEmpty() ? "/run/bywash-sentry/sentry.sock" : named);
     }
 
     /** That of this process: at the socket of BYWASH_SENTRY, or at the usual one. */

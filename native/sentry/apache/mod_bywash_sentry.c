@@ -1,7 +1,7 @@
 /* Apache httpd: the client of a request leaves, and the stop daemon hears of it while the request runs.
  *
  *   LoadModule bywash_sentry_module modules/mod_bywash_sentry.so
- *   BywashSentrySocket /run/bywash/sentry.sock
+ *   BywashSentrySocket /run/bywash-sentry/sentry.sock
  *   BywashTrustedPeer 192.0.2.7
  *   <Location /shop>
  *       BywashSentry On
@@ -80,7 +80,7 @@ static struct {
     unsigned long number; /* of the last line */
     int is_silent;        /* that it cannot be reached has been said */
 } daemon_line = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
-#define USUAL_PATH "/run/bywash/sentry.sock"
+#define USUAL_PATH "/run/bywash-sentry/sentry.sock"
 static char daemon_path[sizeof((struct sockaddr_un *)0)->sun_path];
 
 static void hang_up(void) {

@@ -16,7 +16,7 @@
  *
  * Environment: BYWASH_REQUEST, the request's name (the module sets it, or the server that passes the gateway's header
  * on: `fastcgi_param BYWASH_REQUEST $http_bywash_request;`), BYWASH_SENTRY (the module sets it; else
- * /run/bywash/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
+ * /run/bywash-sentry/sentry.sock), BYWASH_SENTRY_PATIENCE (100: milliseconds). */
 declare(strict_types=1);
 
 namespace Bywash;
@@ -165,7 +165,7 @@ final class Desk
         if (!self::$is_asked) {
             self::$is_asked = true;
             $request = $_SERVER['BYWASH_REQUEST'] ?? '';
-            $path = getenv('BYWASH_SENTRY') ?: '/run/bywash/sentry.sock';
+            $path = getenv('BYWASH_SENTRY') ?: '/run/bywash-sentry/sentry.sock';
             $is_name = preg_match('/\A[A-Za-z0-9._:-]{1,128}\z/', $request) === 1;
             $line = $is_name ? @stream_socket_client("unix://$path", timeout: patience() / 1000) : false;
             if ($line !== false) {

@@ -8,7 +8,7 @@
 
 const { connect } = require('node:net')
 
-const SOCKET = '/run/bywash/sentry.sock'
+const SOCKET = '/run/bywash-sentry/sentry.sock'
 
 /** Milliseconds in which the daemon answers (a test of something else has more), and until it is looked for again. */
 const PATIENCE = 100
@@ -105,7 +105,7 @@ class Conversation {
   }
 }
 
-/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash/sentry.sock. One for each process. */
+/** The stop daemon at `path`, else at BYWASH_SENTRY, else at /run/bywash-sentry/sentry.sock. One for each process. */
 class Sentry {
   #conversation = null
   #notBefore = -Infinity

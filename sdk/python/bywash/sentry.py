@@ -15,7 +15,7 @@ from typing import Callable, Dict, Optional
 
 from .conversation import Conversation
 
-SOCKET = "/run/bywash/sentry.sock"
+SOCKET = "/run/bywash-sentry/sentry.sock"
 
 #: Seconds in which the daemon answers; a test of something else has more.
 PATIENCE = 0.1
@@ -57,7 +57,7 @@ class SentryStats:
 
 
 class Sentry:
-    """The stop daemon at `path`, else at `BYWASH_SENTRY`, else at /run/bywash/sentry.sock. One for each process.
+    """The stop daemon at `path`, else at `BYWASH_SENTRY`, else at /run/bywash-sentry/sentry.sock. One for each process.
 
     Every method may be called from every thread.
     """

@@ -72,7 +72,7 @@ impl Sentry {
     /// lease.
     pub fn new() -> Self {
         let named = env::var_os("BYWASH_SENTRY").filter(|path| !path.is_empty());
-        Self::at(named.unwrap_or_else(|| "/run/bywash/sentry.sock".into()))
+        Self::at(named.unwrap_or_else(|| "/run/bywash-sentry/sentry.sock".into()))
     }
 
     /// Speaks to the daemon at this socket.

@@ -26,7 +26,7 @@ pub(crate) static SENTRY: Section = Section {
 pub(crate) const SOCKET: Key = Key::optional(
     "socket",
     Kind::Path,
-    "/run/bywash/sentry.sock",
+    "/run/bywash-sentry/sentry.sock",
     "The unix socket of `bywash sentry`. Without it the gateway tells nobody.",
 );
 pub(crate) const SENTRY_MODE: Key = Key::optional(

@@ -12,6 +12,8 @@ mod deadline;
 mod examine;
 mod forward;
 mod forwarded;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) mod fuzz;
 mod grant;
 mod peer;
 mod refuse;

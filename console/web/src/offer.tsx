@@ -1,0 +1,49 @@
+// A link with a token, while an operator is here: any page may have led to it.
+import { declined, offered, take } from './enter';
+import { Dialog } from './dialog';
+import { token } from './operator';
+import { Problem } from './problem';
+import { use } from './signal';
+import { visible } from './visible';
+
+/** Asks whether another operator's token shall take the place of the one that is here. */
+export function Offer() {
+    const next = use(offered);
+    const here = use(token);
+    if (!next) return null;
+    const stay = (): void => offered.set(undefined);
+    return (
+        <Dialog title="Go on as another operator?" onClose={stay}>
+            <p>
+                A link has a good token of <b>{visible(next.name)}</b>
+                {next.decides ? '' : ', which only reads'}. You are <b>{visible(here?.name ?? 'nobody')}</b>. What you
+                decide then is in the other name. If you have not opened such a link, stay.
+            </p>
+            <footer class="row end">
+                <button type="button" onClick={() => take(next)}>
+                    Go on as {visible(next.name)}
+                </button>
+                <button type="button" class="main" autofocus onClick={stay}>
+                    Stay
+                </button>
+            </footer>
+        </Dialog>
+    );
+}
+
+/** Says that a link's token was not taken. */
+export function Declined() {
+    const why = use(declined);
+    if (!why) return null;
+    return (
+        <div class="declined">
+            <Problem of={why} />
+            <p>
+                So the link changes nothing.{' '}
+                <button type="button" onClick={() => declined.set(undefined)}>
+                    Good
+                </button>
+            </p>
+        </div>
+    );
+}

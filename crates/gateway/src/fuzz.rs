@@ -1,0 +1,108 @@
+//! What no bytes may do to parts of the gateway that are not public: the bodies of two targets of `fuzz/`.
+//!
+//! They are compiled for tests too, so a change that breaks them does not stay unseen, and a test plays their seeds.
+#![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]
+
+use bywash_config::Config;
+use bywash_engine::{AddressKey, AnswerKind, ClassId, End, Engine, Options, Request, SessionKey};
+use bywash_units::{Time, Utility};
+use prometheus_client::metrics::counter::Counter;
+
+use crate::access_log::AccessLog;
+use crate::driver::{Driver, Progress};
+use crate::journal::Journal;
+use crate::learned::{self, For, Learned};
+use crate::metrics::Metrics;
+use crate::settings::Settings;
+use crate::shared::{Secret, Shared};
+
+pub use crate::request::fuzz::examine;
+
+const SESSIONS: u32 = 8;
+
+/// Returns the configuration of this text.
+pub(crate) fn config(lines: &str) -> Config {
+    let text = format!("version = 1\nupstream.server = 'http://127.0.0.1:1'\n{lines}");
+    match Config::parse(&text, "fuzz") {
+        Ok((config, _)) => config,
+        Err(problems) => panic!("{}", problems.render(false)),
+    }
+}
+
+/// Returns a gateway without threads and listeners.
+pub(crate) fn shared(config: Config, secret: Secret) -> Shared {
+    let classes: Vec<_> = config.classes.iter().map(|class| class.class.clone()).collect();
+    let order = config.order.order(&classes);
+    let options = Options { limit: 1.into(), sessions: SESSIONS, ..config.engine.clone() };
+    let driver = Driver::new(Engine::new(classes, order, options));
+    let log = AccessLog::open(&bywash_config::AccessLog::Off, Counter::default());
+    let metrics = Metrics::new();
+    let settings = Settings::new(config, &metrics, Time::ZERO, None).expect("it asks for nothing");
+    let journal = Journal::new(log.expect("there is none to open"));
+    Shared::new(settings, driver, metrics, journal, secret)
+}
+
+/// Returns a gateway that starts with this, and how many sessions it remembers.
+fn started(learned: Learned) -> (Shared, usize) {
+    let classes = "[class.cart]\nmatch = ['* /cart']\n[class.pay]\nmatch = ['* /pay']\n";
+    let shared = shared(config(classes), learned.secret());
+    let remembered = learned.restore(&shared, &shared.settings());
+    (shared, remembered)
+}
+
+/// Checks that a gateway starts with any state file, and can read what it then writes.
+pub fn learned(bytes: &[u8]) {
+    let Some(first) = Learned::read(bytes) else { return };
+    let (first, remembered) = started(first);
+    assert!(first.driver.status().sessions <= SESSIONS);
+    assert!(first.driver.status().sessions as usize <= remembered);
+
+    let written = learned::write(&first, &first.settings(), For::Disk);
+    let again = Learned::read(&written).expect("it is our own");
+    let (next, remembered) = started(again);
+    assert!(remembered <= SESSIONS as usize);
+    assert!(next.driver.status().mean_service <= first.driver.status().mean_service);
+
+    // What it has learned does not stand in the way of requests.
+    let (session, earned) = (SessionKey(1), Utility::new(1.0));
+    let request = |class| Request {
+        session: Some(session),
+        address: Some(AddressKey(1)),
+        ..Request::of(ClassId(class))
+    };
+    let tickets: Vec<_> = (0..3).map(|class| next.driver.arrive(request(class), true)).collect();
+    for ticket in tickets {
+        let _ = (next.driver.on_timer(), next.driver.status());
+        let answer = AnswerKind::Content;
+        ticket.answered(Some(Progress { session, answer, earned, in_time: true }), End::ANSWERED);
+    }
+    assert_eq!(next.driver.status().running, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// Plays the committed seeds, and what becomes of each when it is cut off.
+    fn play(target: &str, check: fn(&[u8])) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(target);
+        let seeds: Vec<_> = std::fs::read_dir(folder).unwrap().map(|seed| seed.unwrap()).collect();
+        assert!(seeds.len() >= 2);
+        for seed in seeds {
+            let bytes = std::fs::read(seed.path()).unwrap();
+            for length in 0..=bytes.len() {
+                check(&bytes[..length]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_seed_of_learned_stops_a_gateway() {
+        play("learned", super::learned);
+    }
+
+    #[test]
+    fn no_seed_of_examine_makes_a_stranger_believed() {
+        play("examine", super::examine);
+    }
+}
