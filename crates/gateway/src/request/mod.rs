@@ -167,15 +167,15 @@ async fn admit(
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
+            Ok(()) if upload.is_too_much() => {
+                let refusal = memory_full(worker);
+                record.refused(&refusal, refuse::status_of_reason(refusal.reason));
+                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
+            }
             Ok(()) => {}
             Err(NoBody::OutOfTime) => return Err(Box::new(out_of_time(record, voice))),
             Err(NoBody::Broken(error)) => {
                 return Err(Box::new(refuse::upload(worker, record, error)));
-            }
-            Err(NoBody::NoMemory) => {
-                let refusal = memory_full(worker);
-                record.refused(&refusal, refuse::status_of_reason(refusal.reason));
-                return Err(Box::new(refuse::busy(voice, &refusal, &record)));
             }
         }
     }

@@ -158,11 +158,10 @@ impl Upload {
         !self.ended && self.held.as_ref().is_some_and(Held::may_have_more)
     }
 
-    /// Whether what is held of it is too much for the budget of memory at present.
+    /// Whether there is no memory at present to hold what has come of it until the rest comes.
     pub(super) fn is_too_much(&self) -> bool {
-        self.held
-            .as_ref()
-            .is_some_and(|held| held.worker.shared.memory.refuses_body(Some(held.bytes as u64)))
+        let refuses = |held: &Held| held.worker.shared.memory.refuses_body(Some(held.bytes as u64));
+        !self.ended && self.held.as_ref().is_some_and(refuses)
     }
 
     /// Returns how many bytes a second have come in that time; `None` if the client was not asked for any.

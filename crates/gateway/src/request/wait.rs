@@ -32,8 +32,6 @@ pub(super) enum NoBody {
     Broken(BodyError),
     /// Its client waits no longer, by its own word.
     OutOfTime,
-    /// What has come of it is too much for the budget of memory.
-    NoMemory,
 }
 
 /// Waits until the body has been read, or as much of it as may be held in memory; or, if it does not come,
@@ -64,9 +62,6 @@ pub(super) async fn for_body(
                 return Poll::Pending;
             }
             (asks, may_ask) = (None, true);
-            if upload.is_too_much() {
-                return Poll::Ready(Err(NoBody::NoMemory));
-            }
         }
     })
     .await
