@@ -298,6 +298,7 @@ impl Engine {
             attempt: request.attempt,
             principal: holder.filter(|_| standing != Standing::New || request.charged),
             holder: holder.map(Holder::of),
+            address: request.address.map(|key| Holder::of(Principal::Address(key))),
             stoppable: request.stoppable,
             since: now,
         };

@@ -14,11 +14,12 @@
 //!
 //! The driver tells which requests are slow, and at what rate (`Event::ClientSlow`).
 //!
-//! A client that is stopped may ask again at once. So its holder is remembered as slow, and its requests wait
-//! behind all others (`queue/holders.rs`). Where as many requests as there are slots are stopped within [`ATTACK`], more
-//! such clients are to be expected: for as long, requests of holders of whom nothing is known wait behind those of
-//! holders whose clients have taken an answer before, and requests of holders that come again and again although
-//! they are refused behind these. Sessions that have proven themselves are known.
+//! A client that is stopped may ask again at once. So its session and its address are remembered as slow
+//! (`queue/holders.rs`): requests of a slow address wait behind all others, and those of a slow session that has
+//! proven itself behind all strangers who are not slow. Where requests are stopped faster than as many as there are
+//! slots in [`ATTACK`], and as many more have been stopped, it is an attack. For [`ATTACK`] after the last such stop
+//! requests of addresses of which nothing is known wait behind those of addresses that have taken an answer. Requests
+//! of addresses that come again and again although they are refused wait behind these.
 
 use alloc::vec::Vec;
 
@@ -39,13 +40,19 @@ pub(super) struct SlowClients {
     /// minute's share.
     credit: Option<f64>,
     looked: Time,
-    /// Stops of late: each counts less as [`ATTACK`] passes.
+    /// Stops, less as many as there are slots for each [`ATTACK`] that passes.
     stops: f64,
     stopped: Time,
 }
 
 /// How long stops of slow clients count, and how long strangers wait behind others because of them.
 const ATTACK: Span = Span::from_secs(10);
+
+/// With fewer slots so many stops make an attack.
+const FEW: f64 = 8.0;
+
+/// The driver judges a client no sooner than after so long.
+const JUDGED: Span = Span::from_millis(500);
 
 /// Their share of so many seconds can be saved up.
 const SAVED: f64 = 60.0;
@@ -81,12 +88,13 @@ impl SlowClients {
         self.credit = self.credit.map(|credit| (credit + passed * share).min(SAVED * share));
     }
 
-    /// A request was stopped. Whether as many as there are slots were stopped of late.
+    /// Notes that a request was stopped. Returns whether that makes an attack.
     fn stop(&mut self, now: Time, slots: u32) -> bool {
-        let left = 1.0 - now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
-        self.stops = self.stops * left.max(0.0) + 1.0;
+        let many = f64::from(slots).max(FEW);
+        let passed = now.since(self.stopped).as_secs_f64() / ATTACK.as_secs_f64();
+        self.stops = (self.stops - passed * many).max(0.0).min(many) + 1.0;
         self.stopped = now;
-        self.stops >= f64::from(slots)
+        self.stops >= many
     }
 
     /// Whether the client of this request is slow.
@@ -134,10 +142,13 @@ impl Engine {
             let Some((id, since)) = self.slowest() else { return };
             self.lost(now, id);
             self.did_not_arrive(now, id);
-            if self.slow.stop(now, self.limit.slots()) {
-                self.requests.is_attacked_until(now + ATTACK);
+            // One that was slow from the start has not been judged before.
+            if now.since(since) >= JUDGED {
+                if self.slow.stop(now, self.limit.slots()) {
+                    self.requests.is_attacked_until(now + ATTACK);
+                }
+                self.requests.was_slow(now, id);
             }
-            self.requests.was_slow(now, id);
             self.take_back(now, id, since, Way::Void);
             let retry_after = self.come_again(now, false);
             actions.push(Action::Terminate { id, reason: Reason::SlowClient, retry_after });

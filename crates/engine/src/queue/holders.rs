@@ -5,15 +5,17 @@
 //! a fixed table by the low bits of the holder's keyed hash, so counting costs two additions and
 //! never allocates. Clients do not know the hash key, so they cannot choose with whom they share an
 //! entry. Two holders that share one by chance count as one: they may rank last a moment too early
-//! while others wait, and nothing is refused because of it.
+//! while others wait.
 //!
-//! **Trust.** An answer that its client took at once adds one to the balance of its holder, up to
-//! [`MOST_TRUST`]. A request that was stopped because its client is slow takes [`STOP_COSTS`]. A holder whose
-//! balance is negative is [`Trust::Slow`] until its other requests have made up for it or [`FORGIVEN`] has passed,
-//! so an address that many people share is judged by all of them.
+//! **Trust.** An entry also says how the clients of one holder have behaved: of the holder that wrote last, which is
+//! told by further bits of the hash. Any other holder of the entry is unknown. An answer that its client took at
+//! once adds one to the balance, up to [`MOST_TRUST`]. A request that was stopped because its client is slow takes
+//! [`STOP_COSTS`]. A holder whose balance is negative is [`Trust::Slow`] until its other requests have made up for
+//! it, or for [`FIRST_TIME`] seconds, which double with each further stop up to [`KEPT`]. So an address that many
+//! people share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is forgotten.
 //!
-//! **Insistence.** A holder that was refused more than [`REFUSALS`] times within [`REFUSED`] asks again whatever it is
-//! told.
+//! **Insistence.** A holder insists if it is refused in more than [`REFUSALS`] seconds, each less than [`REFUSED`]
+//! seconds after the one before.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -25,24 +27,25 @@ use super::principals::Principal;
 /// Entries of the table: a power of two.
 const ENTRIES: usize = 65_536;
 
-/// The balance of a holder whose clients have taken many answers at once: four stops.
+/// The balance of a holder whose clients have taken many answers at once: eight stops.
 const MOST_TRUST: i8 = 64;
 /// Answers that make up for one stop.
-const STOP_COSTS: i8 = 16;
-/// Seconds after its last stop after which a holder is not slow any more.
-const FORGIVEN: u32 = 600;
-/// Refusals that a patient client may get within [`REFUSED`] seconds.
-const REFUSALS: u8 = 3;
-/// Seconds after which refusals are counted anew.
+const STOP_COSTS: i8 = 8;
+/// Seconds for which a holder is slow after its first stop.
+const FIRST_TIME: u32 = 60;
+/// Seconds after which what is known of a holder is forgotten.
+const KEPT: u32 = 600;
+/// Seconds with a refusal that a patient client may have.
+const REFUSALS: u8 = 2;
+/// Seconds after a refusal in which the next one counts.
 const REFUSED: u32 = 10;
 
 /// How the clients of a holder have behaved so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// They take their answers.
     Known,
     /// Nothing is known of them.
-    #[default]
     Unknown,
     /// Nothing is known of them, but that they ask again and again although they are refused.
     Insistent,
@@ -50,9 +53,12 @@ pub(crate) enum Trust {
     Slow,
 }
 
-/// An entry of the table of holders.
+/// An entry of the table of holders, and what tells its holder from others with the same entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Holder(u16);
+pub(crate) struct Holder {
+    entry: u16,
+    tag: u16,
+}
 
 impl Holder {
     /// The entry of a principal.
@@ -64,7 +70,9 @@ impl Holder {
             Principal::Session(key) => key.0,
             Principal::Address(key) => !key.0,
         };
-        Self((key.wrapping_mul(MIX) >> (64 - ENTRIES.trailing_zeros())) as u16)
+        let mixed = key.wrapping_mul(MIX);
+        let entry = (mixed >> (u64::BITS - ENTRIES.trailing_zeros())) as u16;
+        Self { entry, tag: (mixed >> 32) as u16 }
     }
 }
 
@@ -72,11 +80,22 @@ impl Holder {
 struct Counts {
     waiting: u32,
     running: u32,
+    past: Past,
+}
+
+/// How the clients of one holder have behaved. Times are in seconds of the driver's clock.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    tag: u16,
     balance: i8,
+    /// Stops, each less than [`KEPT`] after the one before.
+    stops: u8,
     refusals: u8,
-    /// When a request was last stopped because its client was slow, in seconds.
+    /// When the balance last changed.
+    changed: u32,
+    /// When a request was last stopped.
     stopped: u32,
-    /// Since when refusals are counted, in seconds.
+    /// When a refusal was last counted.
     refused: u32,
 }
 
@@ -92,7 +111,7 @@ impl Holders {
     }
 
     fn at(&mut self, holder: Option<Holder>) -> Option<&mut Counts> {
-        holder.map(|Holder(entry)| &mut self.counts[usize::from(entry)])
+        holder.map(|Holder { entry, .. }| &mut self.counts[usize::from(entry)])
     }
 
     pub(crate) fn waits(&mut self, holder: Option<Holder>) {
@@ -121,60 +140,91 @@ impl Holders {
 
     /// Requests of the holder that wait; none where the holder is not known.
     pub(crate) fn waiting(&self, holder: Option<Holder>) -> u32 {
-        holder.map_or(0, |Holder(entry)| self.counts[usize::from(entry)].waiting)
+        holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].waiting)
     }
 
     /// Requests of the holder that run; none where the holder is not known.
     pub(crate) fn running(&self, holder: Option<Holder>) -> u32 {
-        holder.map_or(0, |Holder(entry)| self.counts[usize::from(entry)].running)
+        holder.map_or(0, |Holder { entry, .. }| self.counts[usize::from(entry)].running)
     }
 
     /// A client of the holder has taken its answer at once.
     pub(crate) fn took_answer(&mut self, now: Time, holder: Option<Holder>) {
-        if let Some(counts) = self.at(holder) {
-            counts.balance = counts.balance_at(now).saturating_add(1).min(MOST_TRUST);
+        let now = seconds(now);
+        if let Some(past) = self.past_for(now, holder, false) {
+            past.balance = past.balance.saturating_add(1).min(MOST_TRUST);
+            past.changed = now;
         }
     }
 
     /// A request of the holder was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
-        if let Some(counts) = self.at(holder) {
-            counts.balance = (counts.balance_at(now) - STOP_COSTS).max(-STOP_COSTS);
-            counts.stopped = seconds(now);
+        let now = seconds(now);
+        if let Some(past) = self.past_for(now, holder, true) {
+            past.balance = (past.balance - STOP_COSTS).max(-STOP_COSTS);
+            past.stops = past.stops.saturating_add(1);
+            (past.changed, past.stopped) = (now, now);
         }
     }
 
     /// A request of the holder was refused.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
-        if let Some(counts) = self.at(holder) {
-            if seconds(now).saturating_sub(counts.refused) >= REFUSED {
-                (counts.refused, counts.refusals) = (seconds(now), 0);
-            }
-            counts.refusals = counts.refusals.saturating_add(1);
+        let now = seconds(now);
+        let Some(past) = self.past_for(now, holder, false) else { return };
+        if past.refusals > 0 && past.refused == now {
+            return;
+        }
+        let is_again = now.saturating_sub(past.refused) < REFUSED;
+        past.refusals = if is_again { past.refusals.saturating_add(1) } else { 1 };
+        past.refused = now;
+    }
+
+    /// Returns how the clients of the holder have behaved; of a holder that is not known, well.
+    pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
+        let Some(Holder { entry, tag }) = holder else { return Trust::Known };
+        let (past, now) = (&self.counts[usize::from(entry)].past, seconds(now));
+        if past.tag != tag {
+            return Trust::Unknown;
+        }
+        if past.is_slow(now) {
+            return Trust::Slow;
+        }
+        let insists = past.refusals > REFUSALS && now.saturating_sub(past.refused) < REFUSED;
+        match past.balance {
+            1.. if !past.is_old(now) => Trust::Known,
+            _ if insists => Trust::Insistent,
+            _ => Trust::Unknown,
         }
     }
 
-    /// Returns how the clients of the holder have behaved.
-    pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
-        let Some(Holder(entry)) = holder else { return Trust::Unknown };
-        let counts = &self.counts[usize::from(entry)];
-        match counts.balance_at(now) {
-            ..0 => Trust::Slow,
-            1.. => Trust::Known,
-            0 if counts.insists(now) => Trust::Insistent,
-            0 => Trust::Unknown,
+    /// What is known of the holder, to be changed. What an entry says of another holder is dropped, except that
+    /// only a stop makes it forget that the other one is slow.
+    fn past_for(&mut self, now: u32, holder: Option<Holder>, is_stop: bool) -> Option<&mut Past> {
+        let tag = holder?.tag;
+        let past = &mut self.at(holder)?.past;
+        if past.tag != tag {
+            if past.is_slow(now) && !is_stop {
+                return None;
+            }
+            *past = Past { tag, ..Past::default() };
+        } else if past.is_old(now) {
+            (past.balance, past.stops) = (0, 0);
+        } else if past.balance < 0 && !past.is_slow(now) {
+            past.balance = 0;
         }
+        Some(past)
     }
 }
 
-impl Counts {
-    fn balance_at(&self, now: Time) -> i8 {
-        let is_forgiven = self.balance < 0 && seconds(now).saturating_sub(self.stopped) >= FORGIVEN;
-        if is_forgiven { 0 } else { self.balance }
+impl Past {
+    const fn is_old(&self, now: u32) -> bool {
+        now.saturating_sub(self.changed) >= KEPT
     }
 
-    fn insists(&self, now: Time) -> bool {
-        self.refusals > REFUSALS && seconds(now).saturating_sub(self.refused) < REFUSED
+    const fn is_slow(&self, now: u32) -> bool {
+        let doublings = self.stops.saturating_sub(1) as u32;
+        let lasts = if doublings > 3 { KEPT } else { FIRST_TIME << doublings };
+        self.balance < 0 && now.saturating_sub(self.stopped) < lasts
     }
 }
 

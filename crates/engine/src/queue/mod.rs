@@ -57,6 +57,8 @@ pub struct Waiting {
     pub principal: Option<Principal>,
     /// For whom it holds a slot while it runs, if that is known.
     pub(crate) holder: Option<Holder>,
+    /// Its address as a holder, if that is known.
+    pub(crate) address: Option<Holder>,
     /// Its driver would stop it while it runs.
     pub stoppable: bool,
     /// Since when it waits.
@@ -135,6 +137,11 @@ impl Moment<'_> {
         self.requests.by_class.front(class)
     }
 
+    /// The requests of a class that wait, in the order in which they came.
+    pub fn of_class(&self, class: usize) -> impl Iterator<Item = RequestId> + '_ {
+        self.requests.by_class.iter(class)
+    }
+
     /// Whether the holder of a waiting request runs at least this share of the slots (two slots at
     /// the least) while requests of other holders wait.
     pub(crate) fn exceeds_share(&self, id: RequestId, share: Share) -> bool {
@@ -146,11 +153,13 @@ impl Moment<'_> {
 
     /// Where a request ranks because of how the clients of its holder have behaved.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
-        let is_stranger = waiting.standing == Standing::New && self.is_attacked();
+        let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
         match self.requests.holders.trust(self.now, waiting.holder) {
-            Trust::Slow => Behaved::Slowly,
-            Trust::Unknown if is_stranger => Behaved::Unknown,
-            Trust::Insistent if is_stranger => Behaved::Insistent,
+            Trust::Slow if is_new => Behaved::Slowly,
+            // A session that has proven itself loses what it is ahead of strangers, and no more.
+            Trust::Slow => Behaved::Unknown,
+            Trust::Unknown if is_new && attacked => Behaved::Unknown,
+            Trust::Insistent if is_new && attacked => Behaved::Insistent,
             Trust::Known | Trust::Unknown | Trust::Insistent => Behaved::Well,
         }
     }
@@ -391,14 +400,24 @@ impl Requests {
         self.holders.running(self.entries[id.index()].waiting.holder)
     }
 
-    /// A client has taken its answer at once.
+    /// A client has taken its answer at once: that speaks for its session and for its address.
     pub(crate) fn took_answer(&mut self, now: Time, id: RequestId) {
-        self.holders.took_answer(now, self.entries[id.index()].waiting.holder);
+        for holder in self.holders_of(id) {
+            self.holders.took_answer(now, holder);
+        }
     }
 
     /// A request was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, id: RequestId) {
-        self.holders.was_slow(now, self.entries[id.index()].waiting.holder);
+        for holder in self.holders_of(id) {
+            self.holders.was_slow(now, holder);
+        }
+    }
+
+    /// The holder of a request, and its address if that is not the holder.
+    fn holders_of(&self, id: RequestId) -> [Option<Holder>; 2] {
+        let Waiting { holder, address, .. } = self.entries[id.index()].waiting;
+        [holder, address.filter(|_| address != holder)]
     }
 
     /// Until then requests of unknown holders wait behind the others.

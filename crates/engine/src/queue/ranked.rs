@@ -100,13 +100,16 @@ pub(super) struct Ranked<R> {
     running_share: Share,
     floor: Floor,
     retries: Retries,
-    /// Requests stand where they belong while slow clients attack.
+    /// Whether the cells are those of an attack of slow clients.
     attacked: bool,
 }
 
 /// Cells behind those of the policy: of strangers while slow clients hold the slots, of those that insist, of
 /// holders that have their share of the slots, and of slow holders.
 const BEHIND: usize = 4;
+
+/// How many requests of one list find their new cells when an attack begins or ends.
+const MOST_REGROUPED: usize = 4096;
 
 /// How many requests are set back before one slot is given.
 const MOST_SET_BACK: usize = 16;
@@ -169,9 +172,9 @@ impl<R: Ranking> Ranked<R> {
     fn cell_of(&self, moment: &Moment<'_>, waiting: &Waiting) -> usize {
         match moment.behaved(waiting) {
             Behaved::Well => {}
-            Behaved::Unknown => return self.cell.len() - BEHIND,
-            Behaved::Insistent => return self.cell.len() - BEHIND + 1,
-            Behaved::Slowly => return self.cell.len() - 1,
+            Behaved::Unknown => return self.first_behind(),
+            Behaved::Insistent => return self.first_behind() + 1,
+            Behaved::Slowly => return self.rank.len() - 1,
         }
         let last = match self.retries {
             Retries::Declared => waiting.repeats == Repeats::Declared,
@@ -184,13 +187,13 @@ impl<R: Ranking> Ranked<R> {
     /// Ranks the cells anew if what they rank by has changed.
     fn follow(&mut self, moment: &Moment<'_>) {
         let was_attacked = core::mem::replace(&mut self.attacked, moment.is_attacked());
-        if self.attacked && !was_attacked {
+        if self.attacked != was_attacked {
             self.regroup(moment);
         }
         let Some(Ranks { mut cells, regrouped }) = self.ranking.order(moment.values) else {
             return;
         };
-        cells.extend((self.cell.len() - BEHIND..self.cell.len()).map(|cell| cell as u32));
+        cells.extend((self.first_behind()..self.rank.len()).map(|cell| cell as u32));
         if regrouped {
             self.regroup(moment);
         }
@@ -202,22 +205,42 @@ impl<R: Ranking> Ranked<R> {
         self.cell = cells;
     }
 
-    /// Puts everybody who waits where she belongs now, in the order in which they came.
+    /// Puts those who wait where they belong now, in the order in which they came: of each list the oldest
+    /// [`MOST_REGROUPED`].
     fn regroup(&mut self, moment: &Moment<'_>) {
-        for standing in 0..Standing::COUNT {
-            for id in self.standings.iter(standing).collect::<Vec<_>>() {
-                self.changes_cell(id, self.cell_of(moment, moment.waiting(id)));
-            }
+        let behind = [self.first_behind(), self.first_behind() + 1, self.rank.len() - 1];
+        let behind = behind.map(|cell| self.cells.iter(cell).take(MOST_REGROUPED).collect());
+        let standings = (0..Standing::COUNT)
+            .map(|standing| self.standings.iter(standing).take(MOST_REGROUPED).collect::<Vec<_>>());
+        let all: Vec<Vec<RequestId>> = standings.chain(behind).collect();
+        for id in all.into_iter().flatten() {
+            self.changes_cell(moment, id, self.cell_of(moment, moment.waiting(id)));
         }
     }
 
-    /// Moves a request that waits to another cell, as the last to come.
-    fn changes_cell(&mut self, id: RequestId, cell: usize) {
-        if let Some(before) = self.cells.remove(id) {
+    /// Puts a request into a cell, out of the one in which it stands: as the last to come.
+    fn changes_cell(&mut self, moment: &Moment<'_>, id: RequestId, cell: usize) {
+        let before = self.cells.remove(id);
+        if let Some(before) = before {
             self.occupied.set(self.rank[before], self.cells.length(before) > 0);
         }
         self.cells.push_back(cell, id);
         self.occupied.set(self.rank[cell], true);
+        let is_ahead = |cell: usize| cell < self.first_behind();
+        let standing = moment.waiting(id).standing.index();
+        match (before.is_some_and(is_ahead), is_ahead(cell)) {
+            (false, true) => self.standings.push_back(standing, id),
+            (true, false) => self.leave_standing(moment, id),
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    fn leave_standing(&mut self, moment: &Moment<'_>, id: RequestId) {
+        let standing = moment.waiting(id).standing.index();
+        self.standings.remove(id);
+        if self.standings.length(standing) == 0 {
+            self.newest_first_in(moment, standing);
+        }
     }
 
     /// Whether the newest of this standing go first, after a look at how old its oldest is.
@@ -236,18 +259,25 @@ impl<R: Ranking> Ranked<R> {
 
     /// The next request of the class that has waited longest for a slot: since its oldest came,
     /// or since the class last got one. The age of the oldest alone would not do: newest first
-    /// leaves it where it is, and the same class would be given every floor dispatch.
+    /// leaves it where it is, and the same class would be given every floor dispatch. Requests of slow and of
+    /// insistent holders have no part in it: of each class the oldest [`MOST_SET_BACK`] are looked at for others.
     fn longest_waiting(&mut self, moment: &Moment<'_>) -> Option<RequestId> {
-        let waits = |(class, last): (usize, &Time)| {
-            let since = moment.waiting(moment.oldest_of(class)?).since.max(*last);
-            Some((since, class))
-        };
-        let (_, class) = self.last_slot.iter().enumerate().filter_map(waits).min()?;
-        let head = moment.oldest_of(class)?;
-        let standing = moment.waiting(head).standing.index();
-        let newest = self.newest_first_in(moment, standing);
-        let next = if newest { moment.newest_of(class) } else { Some(head) };
-        next.filter(|id| moment.behaved(moment.waiting(*id)) <= Behaved::Unknown)
+        let mut longest: Option<(Time, RequestId)> = None;
+        for class in 0..self.last_slot.len() {
+            let Some(head) = moment.oldest_of(class) else { continue };
+            let since = moment.waiting(head).since.max(self.last_slot[class]);
+            if longest.is_some_and(|(before, _)| before <= since) {
+                continue;
+            }
+            let newest_first = self.newest_first_in(moment, moment.waiting(head).standing.index());
+            let newest = moment.newest_of(class).filter(|_| newest_first);
+            let oldest = moment.of_class(class).take(MOST_SET_BACK);
+            let may = |id: &RequestId| moment.behaved(moment.waiting(*id)) <= Behaved::Unknown;
+            if let Some(id) = newest.into_iter().chain(oldest).find(may) {
+                longest = Some((since, id));
+            }
+        }
+        longest.map(|(_, id)| id)
     }
 
     fn insert(&mut self, moment: &Moment<'_>, id: RequestId) {
@@ -256,24 +286,23 @@ impl<R: Ranking> Ranked<R> {
     }
 
     fn enter_cell(&mut self, moment: &Moment<'_>, id: RequestId) {
-        let waiting = moment.waiting(id);
-        let cell = self.cell_of(moment, waiting);
-        self.cells.push_back(cell, id);
-        self.standings.push_back(waiting.standing.index(), id);
-        self.occupied.set(self.rank[cell], true);
+        let cell = self.cell_of(moment, moment.waiting(id));
+        self.changes_cell(moment, id, cell);
     }
 
     fn leave_cell(&mut self, moment: &Moment<'_>, id: RequestId) -> bool {
         let Some(cell) = self.cells.remove(id) else { return false };
-        let standing = moment.waiting(id).standing.index();
-        self.standings.remove(id);
         if self.cells.length(cell) == 0 {
             self.occupied.set(self.rank[cell], false);
         }
-        if self.standings.length(standing) == 0 {
-            self.newest_first_in(moment, standing);
-        }
+        self.leave_standing(moment, id);
         true
+    }
+
+    /// The first cell behind those of the policy. Requests there say nothing of whether it is overload, so they are
+    /// in none of `standings`.
+    const fn first_behind(&self) -> usize {
+        self.rank.len() - BEHIND
     }
 
     /// The cell of requests whose holders have their share of the slots.
@@ -289,19 +318,17 @@ impl<R: Ranking> Ranked<R> {
             let best = self.occupied.best()?;
             let id = self.end_of(moment, best, true)?;
             let cell = self.cell[best as usize] as usize;
-            if cell >= self.set_back_cell() {
-                return Some(id);
-            }
-            if moment.exceeds_share(id, self.running_share) {
-                self.leave_cell(moment, id);
-                self.changes_cell(id, self.set_back_cell());
-                continue;
-            }
             let belongs = self.cell_of(moment, moment.waiting(id));
-            if belongs == cell {
+            let goes = if cell == self.set_back_cell() {
                 return Some(id);
-            }
-            self.changes_cell(id, belongs);
+            } else if belongs != cell {
+                belongs
+            } else if cell < self.set_back_cell() && moment.exceeds_share(id, self.running_share) {
+                self.set_back_cell()
+            } else {
+                return Some(id);
+            };
+            self.changes_cell(moment, id, goes);
         }
         let best = self.occupied.best()?;
         self.end_of(moment, best, true)
