@@ -33,8 +33,11 @@ export async function entry(
 /** By a link, which need not be what the operator wanted. */
 export async function enterByLink(link: string): Promise<void> {
     // Where the console is closed, the token that is there was refused.
-    const here = closed.value ? undefined : token.value;
-    const found = await entry(link, here, refusal);
+    const looks = () => (closed.value ? undefined : token.value);
+    const here = looks();
+    let found = await entry(link, here, refusal);
+    // Another token may have been pasted meanwhile.
+    if ('take' in found && looks() !== here) found = { ask: found.take };
     if ('take' in found) take(found.take);
     else if ('ask' in found) offered.set(found.ask);
     else (here ? declined : closed).set(found.refuse);

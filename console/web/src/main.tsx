@@ -21,4 +21,4 @@ beginTheme();
 watchOtherPages();
 const place = document.getElementById('console');
 // Reading the script is a task by itself, and a long one.
-void beginPlace().then(() => place && soon(() => render(<Shell />, place)));
+void beginPlace().finally(() => place && soon(() => render(<Shell />, place)));

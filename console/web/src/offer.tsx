@@ -41,7 +41,7 @@ export function Declined() {
             <p>
                 So the link changes nothing.{' '}
                 <button type="button" onClick={() => declined.set(undefined)}>
-                    Good
+                    Close
                 </button>
             </p>
         </div>

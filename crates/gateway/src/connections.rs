@@ -13,7 +13,7 @@
 //!
 //! The same holds, whatever the number of connections, while the budget of memory is nearly used up
 //! ([`Level::Refuse`](crate::memory)): each newcomer takes the place of another, or is refused. Then a connection
-//! that has sent no whole head counts as idle at once, because the heads may be what the memory is used for.
+//! that has sent no whole head counts as idle after [`LITTLE_GRACE`], because the heads may be what the memory is used for.
 //!
 //! Two bounds keep one address from using this rule against the others:
 //!
@@ -64,6 +64,9 @@ use crate::shared::{Shared, network};
 /// nothing, does not count as idle, in quarters of a second. A TLS handshake over a bad line takes
 /// a second or two, and a reader at 20 kB/s makes a full socket writable again in under two.
 const GRACE: u32 = 12;
+
+/// The same while memory is short.
+const LITTLE_GRACE: u32 = 4;
 
 /// Connections of one address that may take the place of any other's.
 const FEW: usize = 16;
@@ -262,7 +265,7 @@ struct Bounds {
 impl Bounds {
     /// For how long one that has sent no whole head does not count as idle.
     const fn grace(&self) -> u32 {
-        if self.makes_room { 0 } else { GRACE }
+        if self.makes_room { LITTLE_GRACE } else { GRACE }
     }
 
     fn of(settings: &Settings, makes_room: bool) -> Self {

@@ -1,4 +1,4 @@
-//! What no bytes may do to parts of the gateway that are not public: the bodies of two targets of `fuzz/`.
+//! The bodies of two targets of `fuzz/`, which test parts of the gateway that are not public.
 //!
 //! They are compiled for tests too, so a change that breaks them does not stay unseen, and a test plays their seeds.
 #![allow(clippy::missing_panics_doc, reason = "a panic is how a target tells what it found")]

@@ -298,9 +298,8 @@ fn while_memory_is_short_each_newcomer_takes_the_place_of_another_or_is_refused(
     };
     assert_eq!(enter(owner(3)), Ok(vec![owner(1)]), "of the address with most");
     assert_eq!(enter(owner(3)), Ok(vec![owner(1)]));
-    // By now it has most itself: they have sent nothing yet.
-    assert_eq!(enter(owner(3)), Ok(vec![owner(3)]));
-    assert_eq!(enter(Owner::alone()), Ok(vec![owner(3)]));
+    assert_eq!(enter(owner(3)), Ok(vec![owner(2)]));
+    assert_eq!(enter(owner(4)), Err(NoRoom), "the others are new or have a request");
 }
 
 #[test]

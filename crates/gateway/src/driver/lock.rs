@@ -10,7 +10,7 @@ use super::Core;
 use crate::sync::MutexGuard;
 
 /// One hold in so many is timed.
-const TIMED: u64 = 64;
+const TIMED: u64 = 61;
 
 /// The engine, locked.
 pub(super) struct Locked<'a> {

@@ -96,10 +96,10 @@ fn a_panic_of_the_engine_aborts_the_process() {
 }
 
 #[test]
-fn one_hold_in_64_is_timed_and_a_wait_is_if_there_is_one() {
+fn one_hold_in_61_is_timed_and_a_wait_is_if_there_is_one() {
     let driver = driver(1);
     let counted = |times: &lock::Times| times.read().0.iter().map(|(_, count)| count).sum::<u64>();
-    for _ in 0..640 {
+    for _ in 0..610 {
         driver.status();
     }
     let times = driver.lock_times();

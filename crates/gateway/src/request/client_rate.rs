@@ -113,7 +113,9 @@ impl ClientRate {
         let mostly_waited = waited * 2 > elapsed;
         if mostly_waited && !waits {
             // It takes a piece for which there was room. Whether the client took the ones before shows when the
-            // gateway waits next.
+            // gateway waits next, or when it has not waited for as long.
+            window.over.as_mut().reset(now + WINDOW);
+            let _ = window.over.as_mut().poll(cx);
             return;
         }
         let last = (moved - window.moved) as f64 / elapsed.as_secs_f64();

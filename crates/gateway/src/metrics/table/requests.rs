@@ -77,7 +77,7 @@ pub(crate) static RESPONSES: Metric = Metric {
     ],
     help: "Answers to clients, counted at their end; a request whose client left before has none",
     remedy: Do(
-        "`5xx` of the `upstream`: look at the application's log; bywash_server_errors_total says of which server. `5xx` of          the `gateway`: refusals and failed servers, as bywash_requests_total and bywash_decisions_total say. `4xx` of the          `gateway`: bywash_malformed_messages_total, `limits` and `principal_cap`.",
+        "`5xx` of the `upstream`: look at the application's log; bywash_server_errors_total says of which server. `5xx` of the `gateway`: refusals and failed servers, as bywash_requests_total and bywash_decisions_total say. `4xx` of the `gateway`: bywash_malformed_messages_total, `limits` and `principal_cap`.",
     ),
 };
 /// Classes of a status.

@@ -102,10 +102,10 @@ pub(crate) static ENGINE_LOCK_HELD: Metric = Metric {
     kind: Histogram,
     unit: "seconds",
     labels: &[],
-    help: "For how long a thread had the engine to itself; of each 64th time",
+    help: "How long a thread held the lock of the engine; one hold in 61 is timed",
     remedy: Nothing(
-        "It says what bywash_engine_lock_wait_seconds comes from. Once in ten seconds it is longer, as what requests are \
-         worth is computed.",
+        "Long holds explain bywash_engine_lock_wait_seconds. Once in ten seconds a hold is longer, because the values of \
+         requests are computed in it.",
     ),
 };
 pub(crate) static ENGINE_LOCK_WAIT: Metric = Metric {

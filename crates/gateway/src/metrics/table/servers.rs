@@ -53,7 +53,7 @@ pub(crate) static SERVER_REQUESTS: Metric = Metric {
     labels: &[SERVER, CONNECTION],
     help: "Requests that were sent to the server, those that are sent again among them",
     remedy: Do(
-        "If many are `new`: the server closes connections after each answer or too soon; let it keep them for longer than          `upstream.keep_alive`.",
+        "If many are `new`: the server closes connections after each answer or too soon; let it keep them for longer than `upstream.keep_alive`.",
     ),
 };
 pub(crate) static SERVER_RESPONSE_HEAD: Metric = Metric {
@@ -63,7 +63,7 @@ pub(crate) static SERVER_RESPONSE_HEAD: Metric = Metric {
     labels: &[SERVER],
     help: "Time from the request, once its connection stood, to the head of the answer; with the time that the client's body took",
     remedy: Do(
-        "One server is slower than the others: look at its machine. All are, and bywash_service_seconds with them: the          application or its database has become slower.",
+        "One server is slower than the others: look at its machine. All are, and bywash_service_seconds with them: the application or its database has become slower.",
     ),
 };
 pub(crate) static SERVER_RUNNING: Metric = Metric {
