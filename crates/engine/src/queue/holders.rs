@@ -14,8 +14,8 @@
 //! it, or for [`FIRST_TIME`] seconds, which double with each further stop up to [`KEPT`]. So an address that many
 //! people share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is forgotten.
 //!
-//! **Insistence.** A holder insists if it is refused in more than [`REFUSALS`] seconds, each less than [`REFUSED`]
-//! seconds after the one before.
+//! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than [`REFUSED`]
+//! seconds after the one before. In one second no more than [`AT_ONCE`] count, as a page may ask for many things.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -35,8 +35,10 @@ const STOP_COSTS: i8 = 8;
 const FIRST_TIME: u32 = 60;
 /// Seconds after which what is known of a holder is forgotten.
 const KEPT: u32 = 600;
-/// Seconds with a refusal that a patient client may have.
+/// Refusals that a patient client may get.
 const REFUSALS: u8 = 2;
+/// Refusals of one second that count.
+const AT_ONCE: u8 = 2;
 /// Seconds after a refusal in which the next one counts.
 const REFUSED: u32 = 10;
 
@@ -91,6 +93,8 @@ struct Past {
     /// Stops, each less than [`KEPT`] after the one before.
     stops: u8,
     refusals: u8,
+    /// Of the last second that had one.
+    refusals_at_once: u8,
     /// When the balance last changed.
     changed: u32,
     /// When a request was last stopped.
@@ -171,12 +175,17 @@ impl Holders {
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
         let Some(past) = self.past_for(now, holder, false) else { return };
-        if past.refusals > 0 && past.refused == now {
-            return;
+        if past.refused != now {
+            past.refusals_at_once = 0;
         }
-        let is_again = now.saturating_sub(past.refused) < REFUSED;
-        past.refusals = if is_again { past.refusals.saturating_add(1) } else { 1 };
+        if now.saturating_sub(past.refused) >= REFUSED {
+            past.refusals = 0;
+        }
         past.refused = now;
+        if past.refusals_at_once < AT_ONCE {
+            past.refusals_at_once += 1;
+            past.refusals = past.refusals.saturating_add(1);
+        }
     }
 
     /// Returns how the clients of the holder have behaved; of a holder that is not known, well.
@@ -231,4 +240,90 @@ impl Past {
 /// Seconds of the driver's clock: they suffice for 136 years.
 fn seconds(now: Time) -> u32 {
     now.as_secs_f64() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use bywash_units::Span;
+
+    use super::*;
+    use crate::request::AddressKey;
+
+    fn holder(key: u64) -> Holder {
+        Holder::of(Principal::Address(AddressKey(key)))
+    }
+
+    /// Two holders with the same entry.
+    fn two() -> [Option<Holder>; 2] {
+        let one = holder(0);
+        let other =
+            (1..).map(holder).find(|other| other.entry == one.entry && other.tag != one.tag);
+        [Some(one), other]
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn what_is_known_of_one_holder_is_not_believed_of_another_with_its_entry() {
+        let [one, other] = two();
+        let mut holders = Holders::new();
+        holders.took_answer(at(0), one);
+        assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Known, Trust::Unknown]);
+        holders.was_slow(at(0), other);
+        assert_eq!([one, other].map(|it| holders.trust(at(0), it)), [Trust::Unknown, Trust::Slow]);
+        // An answer of another does not make it forgotten, and its own end does.
+        holders.took_answer(at(59), one);
+        assert_eq!(holders.trust(at(59), other), Trust::Slow);
+        holders.took_answer(at(60), one);
+        assert_eq!(
+            [one, other].map(|it| holders.trust(at(60), it)),
+            [Trust::Known, Trust::Unknown]
+        );
+    }
+
+    #[test]
+    fn trust_is_forgotten() {
+        let (known, mut holders) = (Some(holder(1)), Holders::new());
+        holders.took_answer(at(5), known);
+        assert_eq!(holders.trust(at(604), known), Trust::Known);
+        assert_eq!(holders.trust(at(605), known), Trust::Unknown);
+    }
+
+    #[test]
+    fn each_further_stop_lasts_twice_as_long_up_to_ten_minutes() {
+        let (slow, mut holders) = (Some(holder(1)), Holders::new());
+        let mut now = 1000;
+        for lasts in [60, 120, 240, 480, 600, 600] {
+            holders.was_slow(at(now), slow);
+            assert_eq!(holders.trust(at(now + lasts - 1), slow), Trust::Slow);
+            assert_ne!(holders.trust(at(now + lasts), slow), Trust::Slow, "{lasts}");
+            // Within ten minutes, so that it counts as the next one.
+            now += lasts.min(599);
+        }
+        holders.was_slow(at(now + 600), slow);
+        assert_ne!(holders.trust(at(now + 660), slow), Trust::Slow, "a first one again");
+    }
+
+    #[test]
+    fn requests_that_are_refused_at_once_count_twice_at_most() {
+        let (browser, mut holders) = (Some(holder(1)), Holders::new());
+        for _ in 0..6 {
+            holders.was_refused(at(20), browser);
+        }
+        assert_eq!(holders.trust(at(20), browser), Trust::Unknown);
+        holders.was_refused(at(29), browser);
+        assert_eq!(holders.trust(at(29), browser), Trust::Insistent);
+        assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
+        holders.was_refused(at(39), browser);
+        assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
+    }
+
+    #[test]
+    fn a_holder_that_is_not_known_ranks_as_others_do() {
+        let mut holders = Holders::new();
+        holders.was_slow(at(0), None);
+        assert_eq!(holders.trust(at(0), None), Trust::Known);
+    }
 }

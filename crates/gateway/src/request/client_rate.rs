@@ -45,12 +45,15 @@ struct Window {
     waited: Duration,
     waits_since: Option<Instant>,
     over: Pin<Box<Sleep>>,
+    /// It was over while the gateway did not wait: the next wait is judged at once.
+    is_due: bool,
 }
 
 impl Window {
     fn new(now: Instant, moved: u64, waits: bool) -> Self {
         let over = Box::pin(tokio::time::sleep_until(now + WINDOW));
-        Self { since: now, moved, waited: Duration::ZERO, waits_since: waits.then_some(now), over }
+        let waits_since = waits.then_some(now);
+        Self { since: now, moved, waited: Duration::ZERO, waits_since, over, is_due: false }
     }
 
     /// The gateway waits for the client from now on, or does not.
@@ -105,7 +108,7 @@ impl ClientRate {
         let now = Instant::now();
         let window = self.window.get_or_insert_with(|| Window::new(now, moved, waits));
         window.waits(now, waits);
-        if window.over.as_mut().poll(cx).is_pending() {
+        if window.over.as_mut().poll(cx).is_pending() && !(waits && window.is_due) {
             return;
         }
         let elapsed = now - window.since;
@@ -114,6 +117,7 @@ impl ClientRate {
         if mostly_waited && !waits {
             // It takes a piece for which there was room. Whether the client took the ones before shows when the
             // gateway waits next, or when it has not waited for as long.
+            window.is_due = true;
             window.over.as_mut().reset(now + WINDOW);
             let _ = window.over.as_mut().poll(cx);
             return;
