@@ -256,8 +256,10 @@ mod tests {
     /// Two holders with the same entry.
     fn two() -> [Option<Holder>; 2] {
         let one = holder(0);
-        let other =
-            (1..).map(holder).find(|other| other.entry == one.entry && other.tag != one.tag);
+        let other = (1..10_000_000)
+            .map(holder)
+            .find(|other| other.entry == one.entry && other.tag != one.tag);
+        assert!(other.is_some());
         [Some(one), other]
     }
 
