@@ -78,8 +78,8 @@ fn headline(all: &Value, none: bool) -> String {
     let mut words = String::new();
     let resources = all["resources"].as_array().map_or(&[][..], Vec::as_slice);
     if resources.is_empty() {
-        return "No resource is looked at, and so nothing is found: name one in the file, [resource.NAME] read = \
-                \"host/cpu\".\n"
+        return "No resource has been read yet. The first reading comes some ten seconds after the start; if none comes, \
+                name one in the file: [resource.NAME] read = \"host/cpu\".\n"
             .into();
     }
     let seen = number(&all["seen_s"]);

@@ -196,7 +196,7 @@ fn a_rule_of_the_file_holds_and_only_the_file_can_change_it() {
     assert!(code == Some(1) && text.contains("stands in the file"), "{text}");
     let (_, text) = site.elephants(&["list"]);
     assert!(
-        text.contains("file as the file says") || text.contains("No resource is looked at"),
+        text.contains("file as the file says") || text.contains("No resource has been read yet"),
         "{text}"
     );
 }
