@@ -164,7 +164,7 @@ test('a link changes who looks only if its token is good and the operator agrees
     await page.getByText('So the link changes nothing').waitFor();
     assert.match(await page.locator('.operator').innerText(), /ana/);
     assert.deepEqual(await axe(page), []);
-    await page.getByRole('button', { name: 'Good' }).click();
+    await page.getByRole('button', { name: 'Close' }).click();
 
     const bob = gateway.link('--by', 'bob').split('/#')[1];
     await leads(`#${bob}`);
