@@ -90,7 +90,7 @@ impl Event {
     }
 }
 
-/// What a session was served.
+/// An answer to a request of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     /// The class of the request.
@@ -114,12 +114,12 @@ impl Service {
 /// The kind of an answer, as far as it says that a session was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerKind {
-    /// What was asked for.
+    /// The content that was asked for.
     Content,
     /// A redirection. It is how a login or an order is answered, and also how a server answers a static route
     /// without any work.
     Redirect,
-    /// What the client has already is still valid.
+    /// Word that the copy of the client is still valid.
     NotModified,
 }
 

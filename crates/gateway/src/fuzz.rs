@@ -63,7 +63,7 @@ pub fn learned(bytes: &[u8]) {
     assert!(remembered <= SESSIONS as usize);
     assert!(next.driver.status().mean_service <= first.driver.status().mean_service);
 
-    // What it has learned does not stand in the way of requests.
+    // The learned state does not stand in the way of requests.
     let (session, earned) = (SessionKey(1), Utility::new(1.0));
     let request = |class| Request {
         session: Some(session),

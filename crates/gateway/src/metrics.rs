@@ -59,7 +59,7 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     families: Families,
-    /// Of messages that are no requests.
+    /// The answers to messages that are no requests.
     classless: Responses,
     levels: LevelFamilies,
     malformed: Vec<Counter>,

@@ -27,7 +27,7 @@ pub(crate) struct Names {
     wildcard: HashMap<String, Choices>,
     /// Never empty.
     default: Choices,
-    /// Of each certificate, in the order of the configuration.
+    /// The end of each certificate, in the order of the configuration.
     expiries: Vec<Expiry>,
 }
 

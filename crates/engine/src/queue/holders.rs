@@ -12,7 +12,9 @@
 //! once adds one to the balance, up to [`MOST_TRUST`]. A request that was stopped because its client is slow takes
 //! [`STOP_COSTS`]. A holder whose balance is negative is [`Trust::Slow`] until its other requests have made up for
 //! it, or for [`FIRST_TIME`] seconds, which double with each further stop up to [`KEPT`]. So an address that many
-//! people share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is forgotten.
+//! people share is judged by all of them. A balance that has not changed for [`KEPT`] seconds is forgotten. An answer
+//! makes what an entry says of another holder forgotten unless that one is slow, a stop does in any case, and a
+//! refusal only if nothing is known of it.
 //!
 //! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than [`REFUSED`]
 //! seconds after the one before. In one second no more than [`AT_ONCE`] count, as a page may ask for many things.
@@ -93,7 +95,7 @@ struct Past {
     /// Stops, each less than [`KEPT`] after the one before.
     stops: u8,
     refusals: u8,
-    /// Of the last second that had one.
+    /// Refusals in the last second that had one.
     refusals_at_once: u8,
     /// When the balance last changed.
     changed: u32,
@@ -155,7 +157,7 @@ impl Holders {
     /// A client of the holder has taken its answer at once.
     pub(crate) fn took_answer(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        if let Some(past) = self.past_for(now, holder, false) {
+        if let Some(past) = self.past_for(now, holder, |other| !other.is_slow(now)) {
             past.balance = past.balance.saturating_add(1).min(MOST_TRUST);
             past.changed = now;
         }
@@ -164,7 +166,7 @@ impl Holders {
     /// A request of the holder was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        if let Some(past) = self.past_for(now, holder, true) {
+        if let Some(past) = self.past_for(now, holder, |_| true) {
             past.balance = (past.balance - STOP_COSTS).max(-STOP_COSTS);
             past.stops = past.stops.saturating_add(1);
             (past.changed, past.stopped) = (now, now);
@@ -174,7 +176,9 @@ impl Holders {
     /// A request of the holder was refused.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
-        let Some(past) = self.past_for(now, holder, false) else { return };
+        // Refusals cost a client nothing, so they make no answer and no stop forgotten.
+        let is_empty = |other: &Past| !other.is_slow(now) && !other.is_known(now);
+        let Some(past) = self.past_for(now, holder, is_empty) else { return };
         if past.refused != now {
             past.refusals_at_once = 0;
         }
@@ -199,20 +203,27 @@ impl Holders {
             return Trust::Slow;
         }
         let insists = past.refusals > REFUSALS && now.saturating_sub(past.refused) < REFUSED;
-        match past.balance {
-            1.. if !past.is_old(now) => Trust::Known,
-            _ if insists => Trust::Insistent,
-            _ => Trust::Unknown,
+        if past.is_known(now) {
+            Trust::Known
+        } else if insists {
+            Trust::Insistent
+        } else {
+            Trust::Unknown
         }
     }
 
-    /// What is known of the holder, to be changed. What an entry says of another holder is dropped, except that
-    /// only a stop makes it forget that the other one is slow.
-    fn past_for(&mut self, now: u32, holder: Option<Holder>, is_stop: bool) -> Option<&mut Past> {
+    /// Returns the past of the holder, to be changed. If the entry has the past of another holder, that is dropped if
+    /// it `may_go`.
+    fn past_for(
+        &mut self,
+        now: u32,
+        holder: Option<Holder>,
+        may_go: impl FnOnce(&Past) -> bool,
+    ) -> Option<&mut Past> {
         let tag = holder?.tag;
         let past = &mut self.at(holder)?.past;
         if past.tag != tag {
-            if past.is_slow(now) && !is_stop {
+            if !may_go(past) {
                 return None;
             }
             *past = Past { tag, ..Past::default() };
@@ -228,6 +239,10 @@ impl Holders {
 impl Past {
     const fn is_old(&self, now: u32) -> bool {
         now.saturating_sub(self.changed) >= KEPT
+    }
+
+    const fn is_known(&self, now: u32) -> bool {
+        self.balance > 0 && !self.is_old(now)
     }
 
     const fn is_slow(&self, now: u32) -> bool {
@@ -283,6 +298,17 @@ mod tests {
             [one, other].map(|it| holders.trust(at(60), it)),
             [Trust::Known, Trust::Unknown]
         );
+    }
+
+    #[test]
+    fn a_refusal_makes_no_answer_of_another_holder_forgotten() {
+        let [one, other] = two();
+        let mut holders = Holders::new();
+        holders.took_answer(at(20), one);
+        for second in 20..30 {
+            holders.was_refused(at(second), other);
+        }
+        assert_eq!(holders.trust(at(30), one), Trust::Known);
     }
 
     #[test]

@@ -184,7 +184,7 @@ mod tests {
             known.map(|session| self.count(segment, session.2)).max().unwrap_or(0)
         }
 
-        /// What the rule says of a victim.
+        /// Checks a victim against the rule.
         fn allows(&self, newcomer: Option<AddressKey>, victim: Victim) {
             let fresh_go = self.of(Segment::Fresh).count() > RESERVED;
             let segment = if fresh_go { Segment::Fresh } else { Segment::Proven };

@@ -245,7 +245,7 @@ impl Index {
         Some(Told { held, word })
     }
 
-    /// Finds all idle connections anew, if it is not too soon. `grace`: see [`State::idle`].
+    /// Looks for all idle connections again, unless the last look was a moment ago. `grace` is that of [`State::idle`].
     fn look(&mut self, now: &impl Fn() -> Span, grace: u32) {
         let now = now();
         if now < self.looks_at {

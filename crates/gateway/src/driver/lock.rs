@@ -23,9 +23,9 @@ pub(super) struct Locked<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTimes {
     taken: u64,
-    /// Of one hold in [`TIMED`].
+    /// The times of one hold in [`TIMED`].
     pub(crate) held: Times,
-    /// Of those that had to wait.
+    /// The times of the holds that had to wait.
     pub(crate) waited: Times,
 }
 

@@ -234,7 +234,7 @@ impl Families {
         this
     }
 
-    /// Of messages that are of no class, as they are no requests.
+    /// Returns the answers to messages that are no requests and so have no class.
     pub(super) fn classless(&self) -> Responses {
         Responses::of(&self.responses, table::NO_CLASS)
     }

@@ -165,7 +165,7 @@ async fn admit(
     }
     let began = shared.driver.now();
     if record.is_enforced() {
-        deadline = ClientDeadline::at(record.client_waits_until(), shared.driver.now());
+        deadline = ClientDeadline::at(record.client_waits_until(), began);
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
             Ok(()) if upload.is_too_much() => {
                 let refusal = memory_full(worker);

@@ -1,4 +1,4 @@
-//! Of what is in force: the configuration and its certificates.
+//! Metrics of the configuration that is in force, and of its certificates.
 
 use bywash_metrics::Kind::{Counter, Gauge};
 use bywash_metrics::Remedy::{Do, Nothing};

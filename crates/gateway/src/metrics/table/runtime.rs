@@ -1,4 +1,4 @@
-//! Of the program and of what it uses of the machine.
+//! Metrics of the program and of its use of the machine.
 
 use bywash_metrics::Kind::{Counter, Gauge, Histogram};
 use bywash_metrics::Remedy::{Do, Nothing};
