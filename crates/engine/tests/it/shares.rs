@@ -410,9 +410,31 @@ fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_pa
     assert_eq!(site.drain()[1..], [patient, insistent]);
 }
 
+#[test]
+fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_pushed_out() {
+    let mut site = site(2, &[("capacity", "3")]);
+    // One stop less than makes an attack.
+    stop_from(&mut site, 1..=12);
+    let ids = [from(&mut site, 99), from(&mut site, 99)];
+    let (first, known, second) = (from(&mut site, 160), from(&mut site, 50), from(&mut site, 161));
+    site.now = site.now + Span::from_millis(500);
+    slow(&mut site, ids[0], 700);
+    slow(&mut site, ids[1], 700);
+    assert!(site.log.contains(&Action::Dispatch { id: known, reason: Reason::Best }));
+    for _ in 0..3 {
+        from(&mut site, 50);
+    }
+    assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::PushedOut); 2]);
+}
+
 /// More slow clients are stopped than there would be without an attack.
 fn attack(site: &mut Site) {
-    for address in 1..=20 {
+    stop_from(site, 1..=20);
+}
+
+/// One slow client of each address is stopped, half a second apart.
+fn stop_from(site: &mut Site, addresses: std::ops::RangeInclusive<u64>) {
+    for address in addresses {
         stop_one_of(site, address);
         empty(site);
     }
