@@ -18,6 +18,7 @@
 //!
 //! **Insistence.** A holder insists if it is refused more than [`REFUSALS`] times, each less than [`REFUSED`]
 //! seconds after the one before. In one second no more than [`AT_ONCE`] count, as a page may ask for many things.
+//! Refusals count only while a holder may be slow: nobody asks for them at other times.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -84,7 +85,6 @@ impl Holder {
 struct Counts {
     waiting: u32,
     running: u32,
-    past: Past,
 }
 
 /// How the clients of one holder have behaved. Times are in seconds of the driver's clock.
@@ -105,15 +105,28 @@ struct Past {
     refused: u32,
 }
 
-/// The counts of all holders.
+/// The table of all holders. Counts are apart from pasts because they change several times with each request, and so
+/// should fit into a processor's cache.
 #[derive(Debug)]
 pub(crate) struct Holders {
     counts: Box<[Counts]>,
+    pasts: Box<[Past]>,
+    /// The second from which on no holder is slow.
+    slow_until: u32,
 }
 
 impl Holders {
     pub(crate) fn new() -> Self {
-        Self { counts: vec![Counts::default(); ENTRIES].into_boxed_slice() }
+        Self {
+            counts: vec![Counts::default(); ENTRIES].into_boxed_slice(),
+            pasts: vec![Past::default(); ENTRIES].into_boxed_slice(),
+            slow_until: 0,
+        }
+    }
+
+    /// Whether a holder may be slow.
+    pub(crate) fn may_be_slow(&self, now: Time) -> bool {
+        seconds(now) < self.slow_until
     }
 
     fn at(&mut self, holder: Option<Holder>) -> Option<&mut Counts> {
@@ -166,15 +179,21 @@ impl Holders {
     /// A request of the holder was stopped because its client was slow.
     pub(crate) fn was_slow(&mut self, now: Time, holder: Option<Holder>) {
         let now = seconds(now);
+        let mut lasts = FIRST_TIME;
         if let Some(past) = self.past_for(now, holder, |_| true) {
             past.balance = (past.balance - STOP_COSTS).max(-STOP_COSTS);
             past.stops = past.stops.saturating_add(1);
             (past.changed, past.stopped) = (now, now);
+            lasts = past.is_slow_for();
         }
+        self.slow_until = self.slow_until.max(now + lasts);
     }
 
-    /// A request of the holder was refused.
+    /// A request of the holder was refused. That counts while a holder may be slow.
     pub(crate) fn was_refused(&mut self, now: Time, holder: Option<Holder>) {
+        if !self.may_be_slow(now) {
+            return;
+        }
         let now = seconds(now);
         // Refusals cost a client nothing, so they make no answer and no stop forgotten.
         let is_empty = |other: &Past| !other.is_slow(now) && !other.is_known(now);
@@ -195,7 +214,7 @@ impl Holders {
     /// Returns how the clients of the holder have behaved; of a holder that is not known, well.
     pub(crate) fn trust(&self, now: Time, holder: Option<Holder>) -> Trust {
         let Some(Holder { entry, tag }) = holder else { return Trust::Known };
-        let (past, now) = (&self.counts[usize::from(entry)].past, seconds(now));
+        let (past, now) = (&self.pasts[usize::from(entry)], seconds(now));
         if past.tag != tag {
             return Trust::Unknown;
         }
@@ -220,8 +239,8 @@ impl Holders {
         holder: Option<Holder>,
         may_go: impl FnOnce(&Past) -> bool,
     ) -> Option<&mut Past> {
-        let tag = holder?.tag;
-        let past = &mut self.at(holder)?.past;
+        let Holder { entry, tag } = holder?;
+        let past = &mut self.pasts[usize::from(entry)];
         if past.tag != tag {
             if !may_go(past) {
                 return None;
@@ -246,15 +265,19 @@ impl Past {
     }
 
     const fn is_slow(&self, now: u32) -> bool {
+        self.balance < 0 && now.saturating_sub(self.stopped) < self.is_slow_for()
+    }
+
+    /// Seconds from the last stop to the end of being slow.
+    const fn is_slow_for(&self) -> u32 {
         let doublings = self.stops.saturating_sub(1) as u32;
-        let lasts = if doublings > 3 { KEPT } else { FIRST_TIME << doublings };
-        self.balance < 0 && now.saturating_sub(self.stopped) < lasts
+        if doublings > 3 { KEPT } else { FIRST_TIME << doublings }
     }
 }
 
 /// Seconds of the driver's clock: they suffice for 136 years.
 fn seconds(now: Time) -> u32 {
-    now.as_secs_f64() as u32
+    (now.as_nanos() / 1_000_000_000) as u32
 }
 
 #[cfg(test)]
@@ -305,6 +328,7 @@ mod tests {
         let [one, other] = two();
         let mut holders = Holders::new();
         holders.took_answer(at(20), one);
+        holders.was_slow(at(20), None);
         for second in 20..30 {
             holders.was_refused(at(second), other);
         }
@@ -337,6 +361,7 @@ mod tests {
     #[test]
     fn requests_that_are_refused_at_once_count_twice_at_most() {
         let (browser, mut holders) = (Some(holder(1)), Holders::new());
+        holders.was_slow(at(20), None);
         for _ in 0..6 {
             holders.was_refused(at(20), browser);
         }
@@ -346,6 +371,25 @@ mod tests {
         assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
         holders.was_refused(at(39), browser);
         assert_eq!(holders.trust(at(39), browser), Trust::Unknown);
+    }
+
+    #[test]
+    fn refusals_count_while_a_holder_may_be_slow() {
+        let (browser, slow, mut holders) = (Some(holder(1)), Some(holder(2)), Holders::new());
+        let refuse = |holders: &mut Holders| {
+            for second in 20..30 {
+                holders.was_refused(at(second), browser);
+            }
+            holders.trust(at(30), browser)
+        };
+        assert_eq!(refuse(&mut holders), Trust::Unknown);
+        holders.was_slow(at(20), slow);
+        assert_eq!(refuse(&mut holders), Trust::Insistent);
+        assert!(holders.may_be_slow(at(79)));
+        assert!(!holders.may_be_slow(at(80)));
+        // A stop of a holder that nobody knows counts as well.
+        holders.was_slow(at(80), None);
+        assert!(holders.may_be_slow(at(139)));
     }
 
     #[test]

@@ -153,6 +153,9 @@ impl Moment<'_> {
 
     /// Where a request ranks because of how the clients of its holder have behaved.
     pub(crate) fn behaved(&self, waiting: &Waiting) -> Behaved {
+        if !self.requests.holders.may_be_slow(self.now) {
+            return Behaved::Well;
+        }
         let (is_new, attacked) = (waiting.standing == Standing::New, self.is_attacked());
         match self.requests.holders.trust(self.now, waiting.holder) {
             Trust::Slow if is_new => Behaved::Slowly,
