@@ -173,8 +173,9 @@ async fn connection(
     let not_opened = |failure: &NotOpened| worker.shared.metrics.not_opened(*failure);
     // Large, and over, or never begun, for most of a connection's life: as is HTTP/2 below.
     let mut ahead = Vec::new();
-    let whence = opening::whence(worker, &mut stream, from, &mut ahead);
-    let peer = Box::pin(opening::in_time(client, whence)).await.unwrap_or(Err(NotOpened::Timeout));
+    let mut whence = Box::pin(opening::whence(worker, &mut stream, from, &mut ahead));
+    let peer = opening::in_time(client, whence.as_mut()).await.unwrap_or(Err(NotOpened::Timeout));
+    drop(whence);
     let Ok(peer) = peer.inspect_err(not_opened) else { return };
     // Before the handshake, which is the dearest thing that a stranger can ask for.
     if !seat.belongs_to(&worker.settings(), peer.ip()) {
@@ -185,8 +186,9 @@ async fn connection(
     let held = worker.shared.memory.hold(tls);
     // A client that refuses the certificate says so, and leaves: what it says is read first.
     client.postpones_departure(true);
-    let opening = opening::in_time(client, opening::open(worker, stream, ahead, door));
-    let opened = Box::pin(opening).await;
+    let mut opening = Box::pin(opening::open(worker, stream, ahead, door));
+    let opened = opening::in_time(client, opening.as_mut()).await;
+    drop(opening);
     client.postpones_departure(false);
     let handshake = |how| worker.shared.metrics.handshake_ended(how);
     let opened = match opened {

@@ -4,7 +4,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::BytesMut;
@@ -75,8 +75,10 @@ impl Handshake {
 }
 
 /// Awaits what comes before HTTP; `None` if the client takes longer than it may.
-pub(super) async fn in_time<T>(client: &Client, opening: impl Future<Output = T>) -> Option<T> {
-    let mut opening = pin!(opening);
+pub(super) async fn in_time<T>(
+    client: &Client,
+    mut opening: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
     client.may_be_told(true);
     let opened = poll_fn(|cx| {
         if client.is_too_slow() {

@@ -74,13 +74,14 @@ pub(super) async fn forward(
     worker: &Worker,
     record: &mut Record,
     ticket: Option<&Ticket>,
-    mut forward: Forward,
+    mut forward: Box<Forward>,
     runs_at: &mut Option<Load>,
 ) -> Result<Forwarded, UpstreamError> {
     let settings = Rc::clone(record.settings());
     let level = settings.levels.as_ref().zip(record.level_to_tell());
     let upgrade = prepare(&mut forward, &settings, record.trace(), level.is_some());
-    let Forward { mut request, facts, mut upload, back, peer, mut client, .. } = forward;
+    let mut upload = std::mem::replace(&mut forward.upload, Upload::none());
+    let Forward { request, facts, back, peer, client, .. } = &mut *forward;
     let timeouts = settings.timeouts(&facts.request);
     let mut deadline = Deadline::new(&timeouts, settings.config.limits.body_rate);
     let stopped_at = record.may_run_until();
@@ -101,7 +102,7 @@ pub(super) async fn forward(
         if let Some((levels, level)) = level {
             levels.tell(&mut request.fields, level);
         }
-        let outbound = outbound(&request, upgrade.as_deref());
+        let outbound = outbound(request, upgrade.as_deref());
         let spare = bodiless.then(Upload::none);
         let mut exchange = Exchange::begin(link, &outbound, upload);
         let running: &Load = runs_at.insert(load);
@@ -126,7 +127,9 @@ pub(super) async fn forward(
             Ok(response) => {
                 deadline.answers();
                 let (pool, takes_trailers) = (sender.pool, request.takes_trailers);
-                let owner = Some(back).filter(|back| may_pin && back.pin().is_some());
+                let owner = may_pin && back.pin().is_some();
+                let Forward { client, back, .. } = *forward;
+                let owner = owner.then_some(back);
                 return Ok(Forwarded {
                     exchange,
                     response,

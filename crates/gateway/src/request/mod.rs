@@ -22,6 +22,7 @@ mod success;
 mod upload;
 mod wait;
 
+use std::pin::pin;
 use std::rc::Rc;
 
 use bywash_engine::{End, Outcome, Reason, Standing};
@@ -89,7 +90,8 @@ pub(crate) async fn serve(
         Err(reply) => return *reply,
     };
     let Admitted { record, upload, ticket, deadline, client } = admitted;
-    let forward = Forward { request, upload, facts, peer, back, client, name: record.name() };
+    let name = record.name();
+    let forward = Box::new(Forward { request, upload, facts, peer, back, client, name });
     run(&worker, record, ticket, deadline, forward, &voice).await
 }
 
@@ -229,7 +231,7 @@ async fn run(
     mut record: Box<Record>,
     ticket: Option<Ticket>,
     mut deadline: ClientDeadline,
-    forward: Forward,
+    forward: Box<Forward>,
     voice: &Voice,
 ) -> Reply {
     record.runs();
@@ -238,8 +240,11 @@ async fn run(
     let stoppable = ticket.as_ref().filter(|_| forward.facts.request.stoppable || may_be_slow);
     let mut runs_at = None;
     let slow = ticket.as_ref().filter(|_| record.is_enforced());
-    let forwarding = forward::forward(worker, &mut record, slow, forward, &mut runs_at);
-    let forwarded = match wait::until_ended(stoppable, &mut deadline, forwarding).await {
+    let ended = {
+        let forwarding = pin!(forward::forward(worker, &mut record, slow, forward, &mut runs_at));
+        wait::until_ended(stoppable, &mut deadline, forwarding).await
+    };
+    let forwarded = match ended {
         Ok(forwarded) => forwarded,
         Err(Ended::OutOfTime) => {
             // Its ticket is dropped as that of a client that leaves, and nobody is to blame.

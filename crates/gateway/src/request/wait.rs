@@ -12,7 +12,7 @@
 //! after it has left.
 
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -86,16 +86,17 @@ pub(super) enum Ended {
 }
 
 /// Does `task`, unless the request is ended before: then it is dropped, and with it whatever the upstream
-/// was asked for. `ticket`: of one that can be stopped.
+/// was asked for. `ticket`: of one that can be stopped. The task comes pinned: a future that takes another by value
+/// is twice as large.
 pub(super) async fn until_ended<T>(
     ticket: Option<&Ticket>,
     deadline: &mut ClientDeadline,
-    task: impl Future<Output = T>,
+    mut task: Pin<&mut impl Future<Output = T>>,
 ) -> Result<T, Ended> {
     if ticket.is_none() && deadline.is_never() {
         return Ok(task.await);
     }
-    let (mut task, mut has_begun) = (pin!(task), false);
+    let mut has_begun = false;
     let done = poll_fn(|cx| {
         // For who waits no longer nothing is begun.
         if !std::mem::replace(&mut has_begun, true) && deadline.poll(cx).is_ready() {
