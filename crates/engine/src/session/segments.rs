@@ -97,6 +97,11 @@ impl Segments {
         self.recency.front(segment as usize).map(|RequestId(place)| place)
     }
 
+    /// The session of a segment that was served last.
+    pub(super) fn youngest(&self, segment: Segment) -> Option<u32> {
+        self.recency.back(segment as usize).map(|RequestId(place)| place)
+    }
+
     /// The places of a segment, the session served longest ago first.
     pub(super) fn iter(&self, segment: Segment) -> impl Iterator<Item = u32> + '_ {
         self.recency.iter(segment as usize).map(|RequestId(place)| place)

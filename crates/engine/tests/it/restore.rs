@@ -172,6 +172,31 @@ fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
     }
 }
 
+/// The order in which sessions make room is that of their ages, in whatever order they are restored and whatever has
+/// been served since.
+#[test]
+fn a_restored_session_makes_room_before_younger_ones_that_are_there_already() {
+    for (order, class) in [([3, 1, 2], MAIN), ([1, 3, 2], LOGIN), ([2, 1, 3], LOGIN)] {
+        let mut site = site(5);
+        for session in [4, 5] {
+            site.pass(SECOND);
+            site.prove(session, &[class]);
+        }
+        for key in order {
+            let served = ClassSet::NONE.with(class);
+            let session = Remembered { served, ..remembered(key, SECOND * (10 - key)) };
+            assert!(site.engine.restore_session(site.now, session));
+        }
+        for newcomer in 1..=5 {
+            site.prove(100 + newcomer, &[class]);
+            let left = export(&site).iter().filter(|session| session.key.0 <= 5).count() as u64;
+            assert_eq!(left, 5 - newcomer, "{order:?}");
+            let gone = site.engine.standing(site.now, Some(SessionKey(newcomer)), MAIN);
+            assert_eq!(gone, Standing::New, "{order:?}");
+        }
+    }
+}
+
 #[test]
 fn a_session_of_classes_that_are_gone_was_served_all_the_same() {
     let mut site = site(2);

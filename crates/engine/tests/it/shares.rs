@@ -381,14 +381,15 @@ fn a_slow_request_does_not_take_the_floor_share_of_its_class() {
     let mut site = site_with_slow_address(&[("floor_share", "0.5")]);
     empty(&mut site);
     let _running = [from(&mut site, 50), from(&mut site, 50)];
-    from(&mut site, 1);
+    let slow_one = from(&mut site, 1);
     let stranger = from(&mut site, 10);
     site.prove(7, &[MAIN]);
     for _ in 0..10 {
         site.arrive_in(7, MAIN);
     }
-    let place = site.drain().iter().position(|id| *id == stranger).unwrap();
-    assert!(place <= 2, "it came {place}");
+    assert_eq!(site.drain().last(), Some(&slow_one));
+    assert!(site.log.contains(&Action::Dispatch { id: stranger, reason: Reason::FloorShare }));
+    assert!(!site.log.contains(&Action::Dispatch { id: slow_one, reason: Reason::FloorShare }));
 }
 
 #[test]
