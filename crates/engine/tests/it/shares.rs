@@ -101,7 +101,7 @@ fn a_request_that_was_set_back_is_the_first_to_be_pushed_out() {
     assert_eq!(site.next(), other);
     from(&mut site, 3);
     from(&mut site, 4);
-    assert_eq!(site.refusal(set_back), Some(Reason::PushedOut));
+    assert_eq!(site.refusal(set_back), Some(Reason::SetBack));
 }
 
 /// Whatever happens, a holder above its share gets no slot while a request of another holder that is not waits.
@@ -393,6 +393,18 @@ fn a_slow_request_does_not_take_the_floor_share_of_its_class() {
 }
 
 #[test]
+fn a_refusal_at_a_full_queue_says_whether_the_address_is_why() {
+    let mut site = site_with_slow_address(&[("capacity", "2")]);
+    empty(&mut site);
+    for _ in 0..4 {
+        from(&mut site, 50);
+    }
+    let refused = [from(&mut site, 1), from(&mut site, 50)];
+    let reasons = refused.map(|id| site.refusal(id));
+    assert_eq!(reasons, [Some(Reason::SetBack), Some(Reason::QueueFull)]);
+}
+
+#[test]
 fn while_many_are_slow_an_address_that_is_refused_and_asks_again_waits_behind_patient_ones() {
     let mut site = site(2, &[("capacity", "3")]);
     attack(&mut site);
@@ -425,7 +437,7 @@ fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_pushed_o
     for _ in 0..3 {
         from(&mut site, 50);
     }
-    assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::PushedOut); 2]);
+    assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::SetBack); 2]);
 }
 
 /// More slow clients are stopped than there would be without an attack.
