@@ -122,9 +122,9 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
     let gateway = setup.start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
-    let _newcomer = gateway.asks("/new-here");
+    let newcomer = gateway.asks("/new-here");
     gateway.waits_for("waiting", 1);
-    let _payer = gateway.sends(with_cookie("POST /pay", cookie));
+    let payer = gateway.sends(with_cookie("POST /pay", cookie));
     let decided = |class: &str, reason: &str| {
         let labels = format!("class=\"{class}\",mode=\"enforce\",reason=\"{reason}\"");
         gateway.metric(&format!("bywash_decisions_total{{{labels}}}")) == 1.0
@@ -135,6 +135,10 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
         proves = newcomer.then_some(true).or(payer.then_some(false));
         proves.is_some()
     });
+    // The slot becomes free below. If one of them still waited, it would come to the upstream, and the next gateway's test
+    // would take it for its own.
+    drop((newcomer, payer));
+    gateway.waits_for("waiting", 0);
     proves.unwrap()
 }
 
