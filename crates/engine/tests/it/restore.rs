@@ -143,13 +143,14 @@ fn what_the_engine_has_seen_itself_counts_more_than_what_it_is_told() {
 
 #[test]
 fn a_proven_session_takes_the_place_of_a_younger_fresh_one_and_not_of_a_younger_proven_one() {
-    let mut site = site(2);
+    let mut site = site(3);
     site.prove(1, &[LOGIN]);
     site.prove(2, &[MAIN]);
+    site.prove(5, &[MAIN]);
     assert!(site.engine.restore_session(site.now, remembered(3, SECOND)));
     assert!(!site.engine.restore_session(site.now, remembered(4, SECOND * 2)));
     let known: Vec<SessionKey> = export(&site).iter().map(|session| session.key).collect();
-    assert_eq!(known, [SessionKey(3), SessionKey(1)]);
+    assert_eq!(known, [SessionKey(3), SessionKey(1), SessionKey(5)]);
     assert_eq!(site.engine.proven_sessions(), 2);
 }
 
