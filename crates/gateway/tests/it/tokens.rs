@@ -59,8 +59,6 @@ impl KeyFile {
         Setup::before(upstream)
             .limit(1)
             .set("order.capacity", "1")
-            // However slow the machine is, it is no overload, in which the newest would go first.
-            .set("order.patience", "'1h'")
             .set("identify.token_keys", &self.path())
             .set("class.product", "{ match = ['GET /p/*'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
