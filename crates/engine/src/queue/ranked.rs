@@ -349,11 +349,13 @@ impl<R: Ranking> Ranked<R> {
     fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = moment.waiting(id);
         let arriving = self.rank[self.cell_of(moment, waiting)];
-        let newest = self.newest_first_in(moment, waiting.standing.index());
-        // Among equals the arriving one is the newest: the worst only if oldest go first.
-        let is_worse = |worst: &u32| *worst > arriving || *worst == arriving && newest;
-        let worst = self.occupied.worst().filter(is_worse);
-        let out = worst.and_then(|worst| Some((self.end_of(moment, worst, false)?, worst)));
+        let worst = self.occupied.worst().filter(|worst| *worst >= arriving);
+        let out = worst.and_then(|worst| {
+            let newest = self.newest_first_in(moment, waiting.standing.index());
+            // Among equals the arriving one is the newest: the worst only if oldest go first.
+            let is_worse = worst > arriving || newest;
+            is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
+        });
         let (out, rank) = out.unwrap_or((id, arriving));
         let reason = match self.cell[rank as usize] as usize {
             cell if cell >= self.first_behind() => Reason::SetBack,

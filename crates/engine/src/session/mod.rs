@@ -338,9 +338,9 @@ impl Sessions {
         let walk = Walk::SOMEWHERE;
         let place = self.place_for(now, Session { key, served, address: None, last, walk });
         let is_younger = |place: &u32| self.known[*place as usize].last > last;
-        let has_younger = self.segments.youngest(segment).is_some_and(|place| is_younger(&place));
-        let places = self.segments.iter(segment);
-        let younger: Vec<u32> = places.filter(|place| has_younger && is_younger(place)).collect();
+        let has_younger = self.segments.youngest(segment).filter(is_younger).is_some();
+        let places = has_younger.then(|| self.segments.iter(segment).filter(is_younger));
+        let younger: Vec<u32> = places.into_iter().flatten().collect();
         for place in core::iter::once(place).chain(younger) {
             self.segments.put(place, segment, self.known[place as usize].address);
         }
