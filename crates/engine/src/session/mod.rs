@@ -338,7 +338,7 @@ impl Sessions {
         let walk = Walk::SOMEWHERE;
         let place = self.place_for(now, Session { key, served, address: None, last, walk });
         let is_younger = |place: &u32| self.known[*place as usize].last > last;
-        let has_younger = self.segments.youngest(segment).filter(is_younger).is_some();
+        let has_younger = self.segments.youngest(segment).as_ref().is_some_and(is_younger);
         let places = has_younger.then(|| self.segments.iter(segment).filter(is_younger));
         let younger: Vec<u32> = places.into_iter().flatten().collect();
         for place in core::iter::once(place).chain(younger) {
