@@ -30,7 +30,8 @@ pub struct Looked {
     pub name: String,
     /// For how long it was read.
     pub seen_s: f64,
-    /// Share of its capacity that was used; `null` before it was read.
+    /// Share of its capacity that was used; `null` before it was read. Of slots it may be more than 1: the limit was higher
+    /// before, or requests that are only observed run beyond it.
     pub used: Option<f64>,
     /// Why it cannot be read.
     pub trouble: Option<String>,

@@ -28,6 +28,9 @@ pub struct Status {
     pub running: u32,
     /// Requests that wait for one.
     pub waiting: u32,
+    /// Requests that do not wait yet, as their bodies are still read.
+    #[serde(default)]
+    pub uploads: u64,
     /// Requests that wait under a rule for elephants.
     pub held: u32,
     /// How long the oldest has waited.

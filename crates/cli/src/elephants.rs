@@ -96,13 +96,23 @@ fn headline(all: &Value, none: bool) -> String {
     for resource in resources {
         let state = match (resource["trouble"].as_str(), resource["used"].as_f64()) {
             (Some(trouble), _) => plain(trouble),
+            (None, Some(used)) if used > 1.0 && resource["name"] == bywash_control::SLOTS => {
+                let percent = 100.0 * used;
+                format!(
+                    "{percent:.0} % of the present limit: it was higher before, or requests that are only observed run \
+                     beyond it"
+                )
+            }
             (None, Some(used)) => format!("{:.0} % used", 100.0 * used),
             (None, None) => "not read yet".into(),
         };
         let _ = writeln!(words, "  {}: {state}", plain_value(&resource["name"]));
     }
     if none {
-        words.push_str("No kind of request uses more than a twentieth of any of these.\n");
+        words.push_str(
+            "No kind of request stands out: none uses a twentieth of a resource that is read, or a fifth of the slots for \
+             longer each than other requests.\n",
+        );
     }
     words
 }
@@ -375,4 +385,21 @@ fn minutes(seconds: f64) -> String {
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn slots_beyond_the_limit_are_explained() {
+        let head = |used: f64| {
+            let slots = json!({ "name": "slots", "used": used, "seen_s": 60.0 });
+            headline(&json!({ "seen_s": 60.0, "resources": [slots] }), false)
+        };
+        assert!(head(0.87).contains("slots: 87 % used\n"), "{}", head(0.87));
+        assert!(head(2.87).contains("slots: 287 % of the present limit: "), "{}", head(2.87));
+    }
 }

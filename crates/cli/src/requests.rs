@@ -61,12 +61,14 @@ fn one_line(line: &str) -> String {
         );
     }
     let ms = |name: &str| entry[name].as_u64().unwrap_or(0) as f64 / 1e3;
+    let is_carried_out = entry["mode"] != "observe" || entry["decision"] == "run";
     format!(
-        "{:>3} {:<14} {:<15} {} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
+        "{:>3} {:<14} {:<15} {}{} waited {:.1} ms, ran {:.1} ms  {} {}  [{}]",
         text("status"),
         text("outcome"),
         text("class"),
         text("reason"),
+        if is_carried_out { "" } else { " (only observed)" },
         ms("queue_wait_us"),
         ms("service_us"),
         text("method"),
@@ -125,4 +127,23 @@ pub(crate) fn explained(entry: &Value) -> String {
         text("status"),
     );
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(mode: &str, decision: &str) -> String {
+        one_line(&format!(
+            r#"{{"status":200,"outcome":"served","reason":"queue_full","mode":"{mode}","decision":"{decision}"}}"#
+        ))
+    }
+
+    #[test]
+    fn what_was_decided_and_not_carried_out_is_marked() {
+        assert!(line("observe", "shed").contains("queue_full (only observed) waited"));
+        for carried_out in [line("enforce", "shed"), line("observe", "run")] {
+            assert!(!carried_out.contains("observed"), "{carried_out}");
+        }
+    }
 }

@@ -40,8 +40,8 @@ fn headline(status: &Value) -> String {
     let order = if status["newest_first"] == true { "newest first" } else { "oldest first" };
     let state = match (&status["draining"], &status["newest_first"]) {
         (Value::Bool(true), _) => "stopping",
-        (_, Value::Bool(true)) => "overloaded",
-        _ => "calm",
+        (_, Value::Bool(true)) => "overload",
+        _ => "no overload",
     };
     let unwritten = status["unwritten"].as_str().map_or_else(String::new, |why| {
         let why = plain(why);
@@ -49,7 +49,7 @@ fn headline(status: &Value) -> String {
     });
     format!(
         "bywash {} · {} · {state} · {} ({order}) · upstream {} · configuration {}\n\
-         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}\n{unwritten}",
+         running {} of {} · waiting {} (oldest {} ms) · mean service {:.1} ms · sessions {}{}{}\n{unwritten}",
         word(&status["version"]),
         word(&status["mode"]),
         word(&status["policy"]["name"]),
@@ -61,8 +61,15 @@ fn headline(status: &Value) -> String {
         status["oldest_wait_ms"],
         status["mean_service_ms"].as_f64().unwrap_or(0.0),
         status["sessions"],
+        uploads(&status["uploads"]),
         memory(&status["memory"]),
     )
+}
+
+/// How many requests do not wait yet, as their bodies are still read.
+fn uploads(count: &Value) -> String {
+    let some = count.as_u64().filter(|count| *count > 0);
+    some.map_or_else(String::new, |count| format!(" · uploads {count}"))
 }
 
 /// The use of memory, where something is done about it.

@@ -341,10 +341,10 @@ impl Engine {
                 None
             }
             Push::Refused(reason) => Some((id, reason)),
-            Push::PushedOut(out) => {
+            Push::PushedOut(out, reason) => {
                 self.requests.leave_queue(out);
                 self.requests.enter_queue(id);
-                Some((out, Reason::PushedOut))
+                Some((out, reason))
             }
         }
     }

@@ -15,6 +15,8 @@ pub enum Reason {
     QueueFull,
     /// The queue was full and something better came.
     PushedOut,
+    /// The queue was full, and it ranked behind others because of what its session or its address had done.
+    SetBack,
     /// Its principal had as many requests waiting as one principal may.
     PrincipalCap,
     /// It had waited as long as a request may.
@@ -38,13 +40,14 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, for tables of metrics.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::SlotFree,
         Self::Best,
         Self::FloorShare,
         Self::AfterOthers,
         Self::QueueFull,
         Self::PushedOut,
+        Self::SetBack,
         Self::PrincipalCap,
         Self::WaitedTooLong,
         Self::Reconfigured,
@@ -65,6 +68,7 @@ impl Reason {
             Self::AfterOthers => "after_others",
             Self::QueueFull => "queue_full",
             Self::PushedOut => "pushed_out",
+            Self::SetBack => "set_back",
             Self::PrincipalCap => "principal_cap",
             Self::WaitedTooLong => "waited_too_long",
             Self::Reconfigured => "reconfigured",
@@ -88,6 +92,11 @@ impl Reason {
             }
             Self::QueueFull => "The queue was full and nothing worse waited in it.",
             Self::PushedOut => "The queue was full and a better request came.",
+            Self::SetBack => {
+                "The queue was full, and it ranked behind others because of its session or its address: requests of that \
+                 were stopped as their clients were slow, it asked again and again although it was refused, it had its \
+                 share of the slots, or slow clients held the slots and nothing was known of it."
+            }
             Self::PrincipalCap => "Its session or address had too many requests waiting.",
             Self::WaitedTooLong => "It had waited as long as a request may.",
             Self::Reconfigured => "A new configuration left no place for it in the queue.",

@@ -530,4 +530,4 @@ impl Drop for Ticket {
 mod schedules;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -74,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) streams: AtomicUsize,
     /// Requests that hold no slot.
     pub(crate) observed: AtomicUsize,
+    /// Requests that do not wait for a slot yet, as their bodies are still read.
+    pub(crate) uploads: AtomicUsize,
     faults: FaultLog,
     /// All that clients make the gateway hold.
     pub(crate) memory: Arc<Memory>,
@@ -133,6 +135,7 @@ impl Shared {
             worker_count: if workers == 0 { cores() } else { workers },
             connections: Connections::new(),
             streams: AtomicUsize::new(0),
+            uploads: AtomicUsize::new(0),
             observed: AtomicUsize::new(0),
             faults: FaultLog::default(),
             buffered: AtomicUsize::new(0),
@@ -251,6 +254,11 @@ impl CountedSeat {
     /// Of a request that is observed only or bypassed. `None`: there are as many as may be.
     pub(crate) fn observed(shared: &Arc<Shared>, most: usize) -> Option<Self> {
         Self::take(shared, |shared| &shared.observed, most)
+    }
+
+    /// Of a request whose body is read before it waits for a slot. There may be as many as there are connections.
+    pub(crate) fn upload(shared: &Arc<Shared>) -> Option<Self> {
+        Self::take(shared, |shared| &shared.uploads, usize::MAX)
     }
 
     fn take(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicUsize, most: usize) -> Option<Self> {

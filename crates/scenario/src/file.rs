@@ -37,6 +37,8 @@ pub struct Scenario {
     pub servers: Servers,
     /// How long a request may wait for a worker; `None` for as long as its client does.
     pub max_wait: Option<Span>,
+    /// How many sessions are remembered; `None` for as many as the gateway's default.
+    pub sessions: Option<u32>,
     /// Kinds of request, in the order of the file.
     pub classes: Vec<Class>,
     /// What sessions do.

@@ -56,6 +56,8 @@ struct Servers {
     #[serde(default)]
     max_wait: Option<String>,
     #[serde(default)]
+    sessions: Option<u32>,
+    #[serde(default)]
     discipline: Discipline,
     #[serde(default)]
     contention: f64,
@@ -181,6 +183,8 @@ pub(crate) fn resolve(
     let starts = starts(&file.session, &index, lines, &mut wrong);
     let max_wait = file.servers.max_wait.as_deref().map(span).transpose();
     let max_wait = wrong.at(lines.key("servers.max_wait")).part(max_wait);
+    let some = file.servers.sessions.is_none_or(|sessions| sessions > 0);
+    wrong.at(lines.key("servers.sessions")).unless(some, "sessions must be at least 1");
     let profile = file.arrivals.resolve(folder, lines, &mut wrong);
     let client = client(&file.client, lines, &mut wrong);
     let signals = signal::resolve(file.signal, lines, &mut wrong);
@@ -202,6 +206,7 @@ pub(crate) fn resolve(
             servers,
             starts,
             max_wait: max_wait?,
+            sessions: file.servers.sessions,
             profile: profile?,
             source: Source::Drawn,
             client: client?,

@@ -80,11 +80,13 @@ impl<'a> World<'a> {
         let duration = scenario.duration(rho);
         let classes = engine_classes(scenario);
         let order = case.settings.order(&classes);
+        let usual = Options::default();
         let options = Options {
             limit: case.limit.clone(),
             termination: case.termination.clone(),
             max_wait: scenario.max_wait,
-            ..Options::default()
+            sessions: scenario.sessions.unwrap_or(usual.sessions),
+            ..usual
         };
         Self {
             starts: Starts::new(&scenario.profile, rho, scenario.unit_rate(), duration, seed),

@@ -182,3 +182,23 @@ fn one_address_that_floods_a_class_costs_nothing_where_addresses_are_charged() {
     assert!(default.useful_work < ours.useful_work - 0.1, "{}", default.useful_work);
     assert_eq!(scenario.policies[0].charge, Charge::Session, "as the gateway's default");
 }
+
+/// What a table that is full of invented sessions costs buyers, of the orders and the useful work beside one that has
+/// room for all. It costs them more with one list for all sessions, or with less of the table for fresh ones.
+#[test]
+fn invented_sessions_leave_buyers_nearly_all_of_their_orders() {
+    for rho in [0.75, 2.0] {
+        for policy in ["session-first", "value-index"] {
+            let play = |sessions: Option<Option<u32>>| {
+                let mut scenario = scenario("attack-invented-sessions.toml");
+                (scenario.rho, scenario.seeds) = (vec![rho], 4);
+                scenario.sessions = sessions.unwrap_or(scenario.sessions);
+                cell(&scenario, policy)
+            };
+            let (full, roomy) = (play(None), play(Some(None)));
+            let orders = full.orders as f64 / roomy.orders as f64;
+            let useful = full.useful_work / roomy.useful_work;
+            assert!(orders > 0.95 && useful > 0.95, "{policy} at {rho}: {orders}, {useful}");
+        }
+    }
+}

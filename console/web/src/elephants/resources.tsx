@@ -32,7 +32,12 @@ export function Resources({ of, shown }: { of: Elephants; shown: string | undefi
                                 ) : (
                                     <>
                                         {percent(one.used)}{' '}
-                                        <small>of its capacity used, read for {lasting(one.seen_s * 1000)}</small>
+                                        <small>
+                                            {one.name === 'slots' && one.used > 1
+                                                ? 'of the present limit: it was higher before, or requests that are only observed run beyond it; counted for '
+                                                : 'of its capacity used, read for '}
+                                            {lasting(one.seen_s * 1000)}
+                                        </small>
                                     </>
                                 )}
                             </span>

@@ -21,6 +21,7 @@ const REASONS = [
     'after_others',
     'queue_full',
     'pushed_out',
+    'set_back',
     'principal_cap',
     'waited_too_long',
     'reconfigured',
@@ -28,6 +29,8 @@ const REASONS = [
     'client_left',
     'ran_too_long',
     'gave_way',
+    'slow_client',
+    'memory_full',
 ] as const;
 const FOLLOWS = 2000;
 const FILTERS = ['outcome', 'class', 'reason', 'rule', 'client'] as const;

@@ -169,6 +169,7 @@ fn scenario(advice: &Advice, terms: &Terms, times: u32, ours: bool) -> Scenario 
         workers: terms.places,
         servers: Servers::default(),
         max_wait: None,
+        sessions: None,
         classes: Role::ALL.into_iter().map(|role| class(role, &advice.classes)).collect(),
         // Nobody is drawn.
         graph: Graph { start: 0, next: vec![Vec::new(); Role::ALL.len()], order: 0 },

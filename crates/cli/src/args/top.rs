@@ -9,7 +9,7 @@ Examples:
   bywash top
   bywash top --window 10s --by ana
   bywash top -n 1
-  bywash top --json --interval 10s | jq .orders_per_min
+  bywash top --json --interval 10s | jq .transactions_per_min
 
 On a terminal it is a screen: ? says which keys there are. Elsewhere, with --json and with -n it
 prints a table or a JSON document (one line) every --interval. Exit code 69 says that no gateway

@@ -41,8 +41,8 @@ fn window(model: &Model) -> String {
     let sums = &whole.sums;
     let mut words = format!(
         "{} {}/min  useful work {}  wasted {}  in {}/s  last {}",
-        if whole.has_transact { "orders" } else { "in time" },
-        rate(whole.orders_per_min),
+        if whole.has_transact { "transactions" } else { "in time" },
+        rate(whole.transactions_per_min),
         with_unit(sums.useful()),
         with_unit(sums.useful().map(|useful| 1.0 - useful)),
         rate(sums.per_second(sums.ended())),

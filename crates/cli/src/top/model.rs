@@ -84,7 +84,7 @@ pub(super) struct Model {
 pub(super) struct Whole {
     pub(super) sums: Sums,
     /// Requests of tier `transact` that were answered in time, a minute; of all if there is no such class.
-    pub(super) orders_per_min: f64,
+    pub(super) transactions_per_min: f64,
     pub(super) has_transact: bool,
     /// One word.
     pub(super) state: &'static str,
@@ -142,7 +142,7 @@ impl Model {
         };
         Whole {
             sums,
-            orders_per_min: sums.per_second(served) * MINUTE,
+            transactions_per_min: sums.per_second(served) * MINUTE,
             has_transact: !transact.is_empty(),
             state: self.rows.pulse().map_or("UNKNOWN", |pulse| pulse.word()),
         }
@@ -272,9 +272,9 @@ mod tests {
     #[test]
     fn orders_are_transactions_that_were_served() {
         let mut model = model();
-        assert_eq!((model.whole().orders_per_min, model.whole().has_transact), (0.0, true));
+        assert_eq!((model.whole().transactions_per_min, model.whole().has_transact), (0.0, true));
         model.take(Answers { rows: seconds(1, 60, "confirm", 2, 0), ..answers() });
-        assert!((model.whole().orders_per_min - 120.0).abs() < 1e-9);
+        assert!((model.whole().transactions_per_min - 120.0).abs() < 1e-9);
         assert_eq!(model.whole().state, "CALM");
     }
 

@@ -11,7 +11,8 @@ fn a_running_gateway_tells_how_it_stands() {
     get(&gateway.clients(), "/");
     let text = bywash(&["status", "--admin", &gateway.operators()]);
     assert_eq!((text.code, text.err.as_str()), (Some(0), ""), "{text:?}");
-    for words in ["observe", "calm", "session-first", &upstream.address.to_string(), "other"] {
+    for words in ["observe", "no overload", "session-first", &upstream.address.to_string(), "other"]
+    {
         assert!(text.out.contains(words), "{words}: {}", text.out);
     }
     // As pasted from the line that `bywash run` prints.
@@ -19,6 +20,7 @@ fn a_running_gateway_tells_how_it_stands() {
     let json = bywash(&["status", "--json", "--admin", &url]).json();
     assert_eq!(json["mode"], "observe");
     assert_eq!(json["classes"][0]["outcomes"]["served"], 1);
+    assert_eq!(json["uploads"], 0);
 }
 
 #[test]

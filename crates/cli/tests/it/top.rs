@@ -68,7 +68,7 @@ fn figures_are_those_of_what_was_sent() {
     let seconds = document["seen_s"].as_f64().unwrap();
     let is = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-6;
     assert!(is(&document["ended_per_s"], 4.0 / seconds), "{document}");
-    assert!(is(&document["orders_per_min"], 60.0 / seconds), "{document}");
+    assert!(is(&document["transactions_per_min"], 60.0 / seconds), "{document}");
     let search = class(&document, "search");
     assert!(is(&search["ended_per_s"], 3.0 / seconds) && search["served_share"] == 1.0, "{search}");
     assert_eq!((&search["tier"], &search["mode"]), (&"browse".into(), &"observe".into()));
@@ -84,7 +84,7 @@ fn without_a_terminal_it_is_a_table_and_ends_when_nobody_reads() {
     let admin = gateway.operators();
     let outcome = bywash(&["top", "-n", "2", "--interval", "100ms", "--admin", &admin]);
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
-    for words in ["OBSERVE", "orders ", "CLASS", "GAVE-UP", "search", "transact"] {
+    for words in ["OBSERVE", "transactions ", "CLASS", "GAVE-UP", "search", "transact"] {
         assert_eq!(outcome.out.matches(words).count() % 2, 0, "{words}: {}", outcome.out);
         assert!(outcome.out.contains(words), "{words}: {}", outcome.out);
     }

@@ -43,7 +43,7 @@ pub(crate) const SESSIONS: Key = Key::new(
     "sessions",
     Kind::Whole { min: 1, max: 10_000_000 },
     "65536",
-    "How many sessions are remembered. An upgrade and `state.directory` keep those served last that fit into 64 MiB, some two million.",
+    "How many sessions are remembered. In a full table sessions that were served no class that another names in `after`, and no transaction, make room first while they have more than half of it. An address that holds more than a 1024th of the table, and more than 16, gives up its own. An upgrade and `state.directory` keep those served last that fit into 64 MiB, some two million.",
 );
 pub(crate) const SESSION_TTL: Key = Key::new(
     "session_ttl",

@@ -185,8 +185,8 @@ pub enum Push {
     Queued,
     /// It does not, for this reason.
     Refused(Reason),
-    /// It waits, and this one, which was worse, no longer does.
-    PushedOut(RequestId),
+    /// It waits, and this one, which was worse, no longer does, for this reason.
+    PushedOut(RequestId, Reason),
 }
 
 /// A policy that orders waiting requests.

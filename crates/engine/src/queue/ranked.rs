@@ -345,18 +345,24 @@ impl<R: Ranking> Ranked<R> {
         }
     }
 
-    /// Who has to go so that `id` can wait; `None` when it is `id` itself.
-    fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> Option<RequestId> {
+    /// Returns the request that has to go so that `id` can wait, and why. It may be `id` itself.
+    fn push_out(&mut self, moment: &Moment<'_>, id: RequestId) -> (RequestId, Reason) {
         let waiting = moment.waiting(id);
-        let cell = self.cell_of(moment, waiting);
-        let arriving = self.rank[cell];
-        let worst = self.occupied.worst().filter(|worst| *worst >= arriving)?;
-        let newest = self.newest_first_in(moment, waiting.standing.index());
-        // Among equals the arriving one is the newest: the worst only if oldest go first.
-        if worst == arriving && !newest {
-            return None;
-        }
-        self.end_of(moment, worst, false)
+        let arriving = self.rank[self.cell_of(moment, waiting)];
+        let worst = self.occupied.worst().filter(|worst| *worst >= arriving);
+        let out = worst.and_then(|worst| {
+            let newest = self.newest_first_in(moment, waiting.standing.index());
+            // Among equals the arriving one is the newest: the worst only if oldest go first.
+            let is_worse = worst > arriving || newest;
+            is_worse.then(|| self.end_of(moment, worst, false)).flatten().map(|out| (out, worst))
+        });
+        let (out, rank) = out.unwrap_or((id, arriving));
+        let reason = match self.cell[rank as usize] as usize {
+            cell if cell >= self.first_behind() => Reason::SetBack,
+            _ if out == id => Reason::QueueFull,
+            _ => Reason::PushedOut,
+        };
+        (out, reason)
     }
 
     fn admit(&mut self, moment: &Moment<'_>, id: RequestId) -> Push {
@@ -367,13 +373,14 @@ impl<R: Ranking> Ranked<R> {
             self.insert(moment, id);
             return Push::Queued;
         }
-        let Some(out) = self.push_out(moment, id) else {
-            return Push::Refused(Reason::QueueFull);
-        };
+        let (out, reason) = self.push_out(moment, id);
+        if out == id {
+            return Push::Refused(reason);
+        }
         self.departures.waited(moment.age(out), false);
         self.remove(moment, out);
         self.insert(moment, id);
-        Push::PushedOut(out)
+        Push::PushedOut(out, reason)
     }
 }
 
@@ -390,7 +397,7 @@ impl<R: Ranking> Order for Ranked<R> {
         if push != Push::Refused(Reason::PrincipalCap) {
             self.detector.arrived(moment.now, push != Push::Queued);
         }
-        if matches!(push, Push::PushedOut(_) | Push::Refused(Reason::QueueFull)) {
+        if !matches!(push, Push::Queued | Push::Refused(Reason::PrincipalCap)) {
             self.departures.was_full(moment.now);
         }
         push

@@ -319,9 +319,10 @@ impl Sessions {
         if end < self.known.len() { Slice::More } else { Slice::Last }
     }
 
-    /// Remembers a session again, as [`Sessions::copy`] gave it, the one served longest ago first; says
-    /// whether it does. Not so if it is older than `ttl`, if it has been served since, or if the
-    /// table is full of younger ones. Its address is not known until it is served again.
+    /// Remembers a session again, as [`Sessions::copy`] gave it, and says whether it does. Not so if it is older than
+    /// `ttl`, if it has been served since, or if the table is full of younger ones. Its turn to make room is that of
+    /// its age. So the one served longest ago should come first: each takes as long as there are sessions if there
+    /// are younger ones. Its address is not known until it is served again.
     pub fn restore(&mut self, now: Time, session: Remembered) -> bool {
         let Remembered { key, age, served } = session;
         let (last, segment) = (now + BEFORE - age, segment(self.proving, served));
@@ -336,7 +337,13 @@ impl Sessions {
         }
         let walk = Walk::SOMEWHERE;
         let place = self.place_for(now, Session { key, served, address: None, last, walk });
-        self.segments.put(place, segment, None);
+        let is_younger = |place: &u32| self.known[*place as usize].last > last;
+        let has_younger = self.segments.youngest(segment).as_ref().is_some_and(is_younger);
+        let places = has_younger.then(|| self.segments.iter(segment).filter(is_younger));
+        let younger: Vec<u32> = places.into_iter().flatten().collect();
+        for place in core::iter::once(place).chain(younger) {
+            self.segments.put(place, segment, self.known[place as usize].address);
+        }
         true
     }
 

@@ -1,9 +1,9 @@
 //! Which session makes room in a full table.
 //!
 //! **Two segments.** A session is *proven* once it was served a class that opens another one (some class names it
-//! in `after`) or a transaction. Every other session is *fresh*. A fresh session makes room first. Only while fresh
-//! ones have no more than a sixteenth of the table does a proven one make room, so that newcomers can always become
-//! known. This is the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System
+//! in `after`) or a transaction. Every other session is *fresh*. A fresh session makes room while fresh ones have more
+//! than half of the table, else a proven one does: each of both kinds has half of the table if it wants that. With
+//! less, proven sessions whose visitors have left long ago would leave no room for visitors who have just come. This is the segmented LRU of Karedla, Love and Wherry, «Caching Strategies to Improve Disk System
 //! Performance», Computer 27(3), 1994. It differs in what promotes an entry: there a second access does. Here that
 //! would cost an attacker one more cheap request for each invented cookie, and a proof costs what the site asks of
 //! its buyers.
@@ -23,8 +23,8 @@ use super::Segment;
 use crate::queue::Lists;
 use crate::request::{AddressKey, RequestId};
 
-/// The share of the table that fresh sessions have whatever else happens: one in so many.
-const RESERVE: u32 = 16;
+/// The share of the table that fresh sessions have whatever else happens: one in so many. Proven ones have the rest.
+const RESERVE: u32 = 2;
 /// The share of the table that one address may have in a segment of a full table: one in so many.
 const QUOTA: u32 = 1024;
 /// The least quota: in a small table as well, a household or a small office has its sessions.
@@ -95,6 +95,11 @@ impl Segments {
     /// The session of a segment that was served longest ago.
     pub(super) fn oldest(&self, segment: Segment) -> Option<u32> {
         self.recency.front(segment as usize).map(|RequestId(place)| place)
+    }
+
+    /// The session of a segment that was served last.
+    pub(super) fn youngest(&self, segment: Segment) -> Option<u32> {
+        self.recency.back(segment as usize).map(|RequestId(place)| place)
     }
 
     /// The places of a segment, the session served longest ago first.

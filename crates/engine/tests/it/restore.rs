@@ -143,13 +143,14 @@ fn what_the_engine_has_seen_itself_counts_more_than_what_it_is_told() {
 
 #[test]
 fn a_proven_session_takes_the_place_of_a_younger_fresh_one_and_not_of_a_younger_proven_one() {
-    let mut site = site(2);
+    let mut site = site(3);
     site.prove(1, &[LOGIN]);
     site.prove(2, &[MAIN]);
+    site.prove(5, &[MAIN]);
     assert!(site.engine.restore_session(site.now, remembered(3, SECOND)));
     assert!(!site.engine.restore_session(site.now, remembered(4, SECOND * 2)));
     let known: Vec<SessionKey> = export(&site).iter().map(|session| session.key).collect();
-    assert_eq!(known, [SessionKey(3), SessionKey(1)]);
+    assert_eq!(known, [SessionKey(3), SessionKey(1), SessionKey(5)]);
     assert_eq!(site.engine.proven_sessions(), 2);
 }
 
@@ -169,6 +170,31 @@ fn after_a_restart_newcomers_evict_the_same_sessions_as_before() {
         }
         assert_eq!(standings(&new), standings(&old), "{newcomer}");
         assert_eq!(new.engine.evictions(), old.engine.evictions(), "{newcomer}");
+    }
+}
+
+/// The order in which sessions make room is that of their ages, in whatever order they are restored and whatever has
+/// been served since.
+#[test]
+fn a_restored_session_makes_room_before_younger_ones_that_are_there_already() {
+    for (order, class) in [([3, 1, 2], MAIN), ([1, 3, 2], LOGIN), ([2, 1, 3], LOGIN)] {
+        let mut site = site(5);
+        for session in [4, 5] {
+            site.pass(SECOND);
+            site.prove(session, &[class]);
+        }
+        for key in order {
+            let served = ClassSet::NONE.with(class);
+            let session = Remembered { served, ..remembered(key, SECOND * (10 - key)) };
+            assert!(site.engine.restore_session(site.now, session));
+        }
+        for newcomer in 1..=5 {
+            site.prove(100 + newcomer, &[class]);
+            let left = export(&site).iter().filter(|session| session.key.0 <= 5).count() as u64;
+            assert_eq!(left, 5 - newcomer, "{order:?}");
+            let gone = site.engine.standing(site.now, Some(SessionKey(newcomer)), MAIN);
+            assert_eq!(gone, Standing::New, "{order:?}");
+        }
     }
 }
 

@@ -143,7 +143,7 @@ impl Reference {
         let is_old = |at: &usize| now.since(self.0[*at].2) > TTL;
         let old = first(true).filter(is_old).or_else(|| first(false).filter(is_old));
         let fresh = self.0.iter().filter(|session| !is_proven(session)).count();
-        old.or_else(|| first(fresh <= capacity / 16)).expect("one of each segment that may go")
+        old.or_else(|| first(fresh <= capacity / 2)).expect("one of each segment that may go")
     }
 
     /// Of a payment, which comes after shipping.
@@ -251,7 +251,7 @@ fn newcomers_become_known_even_if_the_table_is_full_of_proven_sessions() {
     for newcomer in 2_000..3_000 {
         serve(&mut site, newcomer, newcomer, MAIN);
     }
-    let evictions = Evictions { fresh: 899, proven: 101, over_quota: 0 };
-    assert_eq!((site.engine.evictions(), site.engine.proven_sessions()), (evictions, 1_499));
+    let evictions = Evictions { fresh: 199, proven: 801, over_quota: 0 };
+    assert_eq!((site.engine.evictions(), site.engine.proven_sessions()), (evictions, 799));
     assert_eq!(standing(&site, 2_999, MAIN), Standing::InProgress);
 }

@@ -101,7 +101,7 @@ fn a_request_that_was_set_back_is_the_first_to_be_pushed_out() {
     assert_eq!(site.next(), other);
     from(&mut site, 3);
     from(&mut site, 4);
-    assert_eq!(site.refusal(set_back), Some(Reason::PushedOut));
+    assert_eq!(site.refusal(set_back), Some(Reason::SetBack));
 }
 
 /// Whatever happens, a holder above its share gets no slot while a request of another holder that is not waits.
@@ -381,14 +381,27 @@ fn a_slow_request_does_not_take_the_floor_share_of_its_class() {
     let mut site = site_with_slow_address(&[("floor_share", "0.5")]);
     empty(&mut site);
     let _running = [from(&mut site, 50), from(&mut site, 50)];
-    from(&mut site, 1);
+    let slow_one = from(&mut site, 1);
     let stranger = from(&mut site, 10);
     site.prove(7, &[MAIN]);
     for _ in 0..10 {
         site.arrive_in(7, MAIN);
     }
-    let place = site.drain().iter().position(|id| *id == stranger).unwrap();
-    assert!(place <= 2, "it came {place}");
+    assert_eq!(site.drain().last(), Some(&slow_one));
+    assert!(site.log.contains(&Action::Dispatch { id: stranger, reason: Reason::FloorShare }));
+    assert!(!site.log.contains(&Action::Dispatch { id: slow_one, reason: Reason::FloorShare }));
+}
+
+#[test]
+fn a_refusal_at_a_full_queue_says_whether_the_address_is_why() {
+    let mut site = site_with_slow_address(&[("capacity", "2")]);
+    empty(&mut site);
+    for _ in 0..4 {
+        from(&mut site, 50);
+    }
+    let refused = [from(&mut site, 1), from(&mut site, 50)];
+    let reasons = refused.map(|id| site.refusal(id));
+    assert_eq!(reasons, [Some(Reason::SetBack), Some(Reason::QueueFull)]);
 }
 
 #[test]
@@ -424,7 +437,7 @@ fn strangers_who_wait_already_when_an_attack_begins_are_the_first_to_be_pushed_o
     for _ in 0..3 {
         from(&mut site, 50);
     }
-    assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::PushedOut); 2]);
+    assert_eq!([first, second].map(|id| site.refusal(id)), [Some(Reason::SetBack); 2]);
 }
 
 /// More slow clients are stopped than there would be without an attack.

@@ -33,9 +33,16 @@ pub(super) fn explain(shared: &Shared, name: &str) -> Answered {
         number.ok_or_else(|| Refused::invalid("a request's name is sixteen hexadecimal digits"))?;
     let entry = shared.journal.find(number).filter(|entry| entry.decided.is_some());
     let entry = entry.ok_or_else(|| {
-        Refused::not_found(
-            "no such request among the last 10,000 that have ended; the access log may have it",
-        )
+        let all = shared.journal.last();
+        let seconds = all.first().map_or(0, |first| {
+            let now = crate::access_log::wall_clock_ms();
+            now.saturating_sub(first.time).div_ceil(1000)
+        });
+        Refused::not_found(format!(
+            "no such request among the last {} that have ended, which came in the last {seconds} s; the access log may \
+             have it",
+            all.len()
+        ))
     })?;
     let request = entry.told();
     let reason = request.life.as_ref().and_then(|life| life.reason.as_deref()).and_then(|name| {

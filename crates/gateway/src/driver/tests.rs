@@ -8,7 +8,7 @@ use bywash_config::Config;
 
 use super::*;
 
-fn driver(sessions: u32) -> Arc<Driver> {
+pub(crate) fn driver(sessions: u32) -> Arc<Driver> {
     let text = format!(
         "version = 1\nupstream.server = 'http://127.0.0.1:1'\nidentify.sessions = {sessions}"
     );

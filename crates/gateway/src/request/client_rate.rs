@@ -144,3 +144,50 @@ impl ClientRate {
         self.is_slow = slow.is_some();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use bywash_engine::{ClassId, Request};
+    use tokio::time::advance;
+
+    use super::*;
+
+    /// As many bytes as a TLS record has.
+    const PIECE: u64 = 16_384;
+
+    /// A reader that takes all of one TLS record at a time: at the end of a window there is room for a piece, though the
+    /// gateway has waited for nearly all of it.
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_takes_a_piece_at_the_end_of_a_window_is_judged_at_the_next_wait() {
+        let driver = crate::driver::tests::driver(1);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let (mut rate, cx) = (ClientRate::default(), &mut Context::from_waker(Waker::noop()));
+        let mut look = |waits, moved| {
+            rate.look(cx, waits, moved, &ticket);
+            rate.is_slow()
+        };
+        assert!(!look(true, 0));
+        advance(WINDOW).await;
+        assert!(!look(false, PIECE), "there is room for a piece");
+        advance(Duration::from_millis(1)).await;
+        assert!(look(true, PIECE), "it waits again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_for_which_nothing_waits_after_a_window_has_caught_up() {
+        let driver = crate::driver::tests::driver(1);
+        let ticket = driver.arrive(Request::of(ClassId(0)), true);
+        let (mut rate, cx) = (ClientRate::default(), &mut Context::from_waker(Waker::noop()));
+        let mut look = |waits, moved| {
+            rate.look(cx, waits, moved, &ticket);
+            rate.is_slow()
+        };
+        assert!(!look(true, 0));
+        advance(WINDOW).await;
+        assert!(!look(false, PIECE));
+        advance(WINDOW + Duration::from_millis(1)).await;
+        assert!(!look(true, PIECE), "it has waited for less than half of the time");
+    }
+}

@@ -168,6 +168,7 @@ async fn admit(
     let began = shared.driver.now();
     if record.is_enforced() {
         deadline = ClientDeadline::at(record.client_waits_until(), began);
+        let _counted = (!upload.has_ended()).then(|| CountedSeat::upload(shared));
         match wait::for_body(&shared.driver, &mut upload, &mut deadline, is_grpc).await {
             Ok(()) if upload.is_too_much() => {
                 let refusal = memory_full(worker);

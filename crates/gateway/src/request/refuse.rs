@@ -147,6 +147,7 @@ pub(super) const fn status_of_reason(reason: Reason) -> StatusCode {
         | Reason::AfterOthers
         | Reason::QueueFull
         | Reason::PushedOut
+        | Reason::SetBack
         | Reason::WaitedTooLong
         | Reason::Reconfigured
         | Reason::Throttled

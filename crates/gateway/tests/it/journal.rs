@@ -79,7 +79,10 @@ fn what_is_no_name_and_what_nobody_knows_is_said_to_be_so() {
     }
     // A message that was none has no name to be asked about by.
     gateway.sends("GET / HTTP/1.1\r\n\r\n").answer().unwrap();
-    assert_eq!(admin(gateway.admin(), "/v1/requests/0000000000000000").status(), Some(404));
+    let unknown = admin(gateway.admin(), "/v1/requests/0000000000000000");
+    assert_eq!(unknown.status(), Some(404));
+    let reach = "among the last 1 that have ended, which came in the last";
+    assert!(unknown.text().contains(reach), "{}", unknown.text());
 }
 
 /// Begins to watch.

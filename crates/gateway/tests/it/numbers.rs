@@ -263,6 +263,24 @@ fn the_end_of_each_certificate_is_told_and_follows_a_reload() {
     assert_eq!(lines(&gateway, "certificate="), 1);
 }
 
+/// The first certificate of a chain must be its key's, so pairs that share a chain have the same one.
+#[test]
+fn pairs_that_share_a_chain_are_one_certificate_with_one_end() {
+    let mut certified = Certified::new("shared-chain", &["shop.example"]);
+    certified.renew_until(&["shop.example"], 2030);
+    let copy = certified.key().with_extension("copy");
+    std::fs::copy(certified.key(), &copy).unwrap();
+    let (chain, key) = (certified.chain().display(), certified.key().display());
+    let upstream = Upstream::echo();
+    let gateway = serving(&upstream, &[])
+        .set("tls.certificates", &format!("['{chain}', '{chain}']"))
+        .set("tls.keys", &format!("['{key}', '{}']", copy.display()))
+        .start();
+    let expiry = format!("bywash_certificate_expiry_timestamp_seconds{{certificate=\"{chain}\"}}");
+    assert_eq!(gateway.metric(&expiry), 1_893_456_000.0);
+    assert_eq!(lines(&gateway, "certificate="), 1);
+}
+
 #[test]
 fn the_certificate_that_servers_are_shown_is_among_them() {
     let mut ours = Certified::new("to-servers", &["gateway.example"]);

@@ -37,6 +37,9 @@ impl Setup {
             .set("answers.details", "'all'")
             // On a slow machine somebody may wait for seconds; that is not to change who is pushed out.
             .set("order.patience", "'1h'")
+            // Before the first answer a wait of 20 ms would be overload, in which the newest go first.
+            .set("order.signal", "'loss'")
+            .set("order.loss", "1")
     }
 
     /// One key; `value` in TOML.

@@ -297,3 +297,21 @@ fn a_client_that_has_sent_its_body_is_slow_no_longer() {
         assert_eq!(client.answer().unwrap().text(), "read");
     }
 }
+
+#[test]
+fn a_request_whose_body_is_still_read_is_counted_among_uploads_and_not_as_waiting() {
+    let (upstream, calls) = Upstream::by_hand();
+    let gateway = enforcing(&upstream, 1).start();
+    let _first = gateway.sends(get("/"));
+    let call = calls.next();
+    let mut upload = gateway.sends("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc");
+    gateway.waits_for("uploads", 1);
+    assert_eq!(gateway.metric("bywash_uploads"), 1.0);
+    assert_eq!(gateway.count("waiting"), 0);
+    upload.send("def");
+    gateway.waits_for("waiting", 1);
+    assert_eq!(gateway.count("uploads"), 0);
+    call.answer("");
+    calls.next().answer("");
+    assert_eq!(upload.answer().unwrap().status(), Some(200));
+}

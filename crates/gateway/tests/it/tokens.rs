@@ -59,8 +59,6 @@ impl KeyFile {
         Setup::before(upstream)
             .limit(1)
             .set("order.capacity", "1")
-            // However slow the machine is, it is no overload, in which the newest would go first.
-            .set("order.patience", "'1h'")
             .set("identify.token_keys", &self.path())
             .set("class.product", "{ match = ['GET /p/*'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
@@ -122,9 +120,9 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
     let gateway = setup.start();
     let _running = gateway.asks("/runs");
     let _call = calls.next();
-    let _newcomer = gateway.asks("/new-here");
+    let newcomer = gateway.asks("/new-here");
     gateway.waits_for("waiting", 1);
-    let _payer = gateway.sends(with_cookie("POST /pay", cookie));
+    let payer = gateway.sends(with_cookie("POST /pay", cookie));
     let decided = |class: &str, reason: &str| {
         let labels = format!("class=\"{class}\",mode=\"enforce\",reason=\"{reason}\"");
         gateway.metric(&format!("bywash_decisions_total{{{labels}}}")) == 1.0
@@ -135,6 +133,10 @@ fn proves(setup: &Setup, calls: &Calls, cookie: &str) -> bool {
         proves = newcomer.then_some(true).or(payer.then_some(false));
         proves.is_some()
     });
+    // The slot becomes free below. If one of them still waited, it would come to the upstream, and the next gateway's test
+    // would take it for its own.
+    drop((newcomer, payer));
+    gateway.waits_for("waiting", 0);
     proves.unwrap()
 }
 

@@ -53,6 +53,7 @@ pub(super) fn scenario(
         workers: terms.workers,
         servers: Servers::default(),
         max_wait: config.engine.max_wait,
+        sessions: Some(config.engine.sessions),
         classes: classes.collect(),
         // Nobody is drawn.
         graph: Graph { start: 0, next: vec![Vec::new(); config.classes.len()], order: 0 },

@@ -48,7 +48,7 @@ fn eighty_columns_and_twenty_four_lines_show_it_all() {
     assert!(drawn[23].trim_end().ends_with("q quit"), "{}", drawn[23]);
     assert_eq!(
         drawn[1].trim_end(),
-        "orders 0/min  useful work 75%  wasted 25%  in 4.0/s  last 60 s"
+        "transactions 0/min  useful work 75%  wasted 25%  in 4.0/s  last 60 s"
     );
     assert!(drawn[2].starts_with("127.0.0.1:7070 answers"));
     assert!(drawn[3].contains("[1 classes]") && drawn[3].contains("2 elephants (1 proposed)"));

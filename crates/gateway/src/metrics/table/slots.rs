@@ -7,7 +7,7 @@ use bywash_metrics::{Metric, Subject};
 pub(super) static SUBJECT: Subject = Subject {
     title: "Slots",
     about: "What the application is allowed to work on at once, and what it does.",
-    metrics: &[&LIMIT, &LIMIT_LEAST, &LIMIT_MOST, &RUNNING, &NEWEST_FIRST, &STREAMS],
+    metrics: &[&LIMIT, &LIMIT_LEAST, &LIMIT_MOST, &RUNNING, &NEWEST_FIRST, &STREAMS, &UPLOADS],
 };
 
 pub(crate) static LIMIT: Metric = Metric {
@@ -69,5 +69,16 @@ pub(crate) static STREAMS: Metric = Metric {
     help: "WebSockets and event streams, counted apart from the limit",
     remedy: Do(
         "If it comes near `limits.streams`: raise that, if servers can bear it; further ones are refused.",
+    ),
+};
+pub(crate) static UPLOADS: Metric = Metric {
+    name: "bywash_uploads",
+    kind: Gauge,
+    unit: "requests",
+    labels: &[],
+    help: "Requests whose bodies are still read: they do not wait for a slot yet",
+    remedy: Do(
+        "If there are many for long, clients send slowly, or hold back what they send. None of them holds a slot; \
+         `limits.max_body_bytes` bounds what one may send.",
     ),
 };
