@@ -62,7 +62,7 @@ impl KeyFile {
             // However slow the machine is, it is no overload, in which the newest would go first.
             .set("order.patience", "'1h'")
             .set("identify.token_keys", &self.path())
-            .set("class.product", "{ match = ['GET /p/*'] }")
+            .set("class.product", "{ match = ['GET /p/**'] }")
             .set("class.pay", "{ match = ['POST /pay'], tier = 'transact', after = ['product'] }")
             .set("class.confirm", "{ match = ['GET /confirm'], earns = 40 }")
     }
